@@ -1,7 +1,7 @@
 import type { ReadinessPart, Route } from '../shared/app/health.ts';
 import type { Config } from '../shared/base/config.ts';
-import type { Instruments } from '../shared/base/instruments.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import type { Observability } from '../shared/base/observability.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
@@ -21,7 +21,7 @@ import { type Poller, startPoller } from './receive/poller.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './receive/webhook-manager.ts';
 
-export interface ProducerPorts extends Instruments {
+export interface ProducerPorts extends Observability {
   config: Config;
   /** Our name among all processes. */
   processName: string;
@@ -78,7 +78,7 @@ export function startProducer(
     },
     ownName,
     answerPress: (pressId) => telegram.answerPress(pressId),
-    instruments: ports,
+    observability: ports,
   });
   const lookEveryMs = limits.lookEveryMs ?? LOOK_EVERY_MS;
   const receiving = startReceiving(ports, { accept, lease, heartbeatOf, lookEveryMs });

@@ -107,7 +107,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     './session.ts',
   ],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
-  'test/integration/build.test.ts': ['part'],
+  'test/integration/setup/build.test.ts': ['part'],
 };
 
 const FILE_LINES_MAX = 300;
@@ -241,7 +241,7 @@ test('a step takes at most eight ports, those that it inherits included', () => 
   const bags = new Map<string, { inherited: string[]; fields: number }>();
   for (const file of product) {
     for (const [, name = '', inherited = '', body = ''] of read(file).matchAll(
-      /^(?:export )?interface (\w+Ports|Instruments)(?: extends ([^{]+))? \{\n([\s\S]*?)^\}/gm,
+      /^(?:export )?interface (\w+Ports|Observability)(?: extends ([^{]+))? \{\n([\s\S]*?)^\}/gm,
     )) {
       const fields = body.match(/^ {2}\w+\??[(:]/gm) ?? [];
       bags.set(name, { inherited: inherited.match(/\w+/g) ?? [], fields: fields.length });

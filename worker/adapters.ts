@@ -43,7 +43,7 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const worker = await startWorker(
     {
       ...root,
-      instruments: root,
+      observability: root,
       model,
       files,
       tools,

@@ -23,10 +23,10 @@ export function askPorts(
   shard: ShardPorts,
   { memory, budget }: { memory: ChatMemory; budget: Budget | undefined },
 ) {
-  const { config, instruments } = ports;
+  const { config, observability } = ports;
   const { redis, keys, blobs } = shard;
   const settings = settingsOf(ports);
-  const { log, reach } = instruments;
+  const { log, reach } = observability;
   const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
   const files = createNotedFiles(redis, keys);
   const tools = chatTools(ports, shard, { memory, files, media, settings });
@@ -40,7 +40,7 @@ export function askPorts(
       shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
   };
   const store = { sessions: createSessions(redis, keys, shared.windows), media };
-  return { settings, endpoint, tools, store, files, instruments, breaker: shared.breaker };
+  return { settings, endpoint, tools, store, files, observability, breaker: shared.breaker };
 }
 
 /**

@@ -18,7 +18,7 @@ export function chatTools(
   { memory, files, media, settings }: { memory: ChatMemory; files: NotedFiles; media: MediaStore; settings: Settings },
 ) {
   const loadKept = async (chat: ChatKey, sha256: string) => (await media.load(chat, [sha256])).get(sha256);
-  const recall = createRecall({ memory, log: ports.instruments.log, loadKept });
+  const recall = createRecall({ memory, log: ports.observability.log, loadKept });
   const sendFile = createSendFile({ files, keep: media.keep, loadKept });
   const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
   const { exclude, excluded } = ports.tools;

@@ -30,7 +30,7 @@ const DRAIN_MS = 25_000;
 
 /** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
 export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts) {
-  const { telemetry, log } = ports.instruments;
+  const { telemetry, log } = ports.observability;
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;

@@ -23,7 +23,7 @@ const TROUBLE_EVERY_MS = 10_000;
  * Opens the blobs of a shard and starts their keeper. Touches nothing yet: a disk or a server that is not there is trouble, later.
  */
 export function openBlobs(
-  { config, instruments: { log }, limits }: WorkerPorts,
+  { config, observability: { log }, limits }: WorkerPorts,
   redis: RedisClient,
   shard: number,
 ): ShardBlobs {

@@ -1,7 +1,7 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
 import type { Config } from '../shared/base/config.ts';
-import type { Instruments } from '../shared/base/instruments.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import type { Observability } from '../shared/base/observability.ts';
 import { METRIC } from '../shared/base/telemetry.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, keysOf, parseChatKey } from '../shared/redis/keys.ts';
@@ -24,8 +24,8 @@ export async function startShard(
   shared: ProcessPorts,
   shard: number,
 ): Promise<{ services: Service[]; readiness: ReadinessPart; probed: Probed }> {
-  const { config, instruments } = ports;
-  const { telemetry, log, reach } = instruments;
+  const { config, observability } = ports;
+  const { telemetry, log, reach } = observability;
   const keys = keysOf(shard);
   const connect = () => connectRedis(ports.redisAddress, 'patient');
   const redis = connect();
@@ -34,7 +34,7 @@ export async function startShard(
   const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS);
   const queue = openQueue(queueRedis, keys, telemetry);
   await lane.prepare();
-  const discard = discardBroken(lane, instruments);
+  const discard = discardBroken(lane, observability);
   const service = { lane, queue, discard, log, reach };
   const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, discard });
   return {
@@ -56,7 +56,7 @@ export async function startShard(
       startReminding({
         book: createReminderBook(redis, keys),
         isOpen: openChats(config),
-        instruments,
+        observability,
         minutesMin: config.REMINDER_MINUTES_MIN,
         everyMs: ports.limits?.remindersEveryMs ?? REMINDERS_EVERY_MS,
       }),
@@ -70,7 +70,7 @@ export async function startShard(
 }
 
 /** An entry that names no chat has no user to answer: it is kept as a dead letter, and the operator is notified. */
-function discardBroken(lane: Lane, { telemetry, log }: Instruments): (entries: readonly EntryId[]) => Promise<void> {
+function discardBroken(lane: Lane, { telemetry, log }: Observability): (entries: readonly EntryId[]) => Promise<void> {
   return async (entries) => {
     for (const entry of entries) {
       const record = {

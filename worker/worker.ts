@@ -1,8 +1,8 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
 import type { Config } from '../shared/base/config.ts';
-import type { Instruments } from '../shared/base/instruments.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Logger } from '../shared/base/log.ts';
+import type { Observability } from '../shared/base/observability.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
@@ -31,7 +31,7 @@ export interface WorkerPorts {
   redisAddress: RedisAddress;
   model: Model;
   telegram: Telegram;
-  instruments: Instruments;
+  observability: Observability;
   files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
   /** The tools of other servers; they stop with the worker. */
   tools: Toolbox & Service & Exclusions;
@@ -81,7 +81,7 @@ export async function startWorker(
   given: WorkerPorts,
   processName: string,
 ): Promise<Service & { readiness: ReadinessPart[] }> {
-  const { log } = given.instruments;
+  const { log } = given.observability;
   const services: Service[] = [given.tools];
   const redis = connectRedis(given.redisAddress, 'patient');
   services.push(connections([redis]));
@@ -110,7 +110,7 @@ export async function startWorker(
   const [first] = shards;
   if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
   const self = { name: processName, running: shared.running };
-  const oversight = startOversight({ ...ports, ...first.probed, telemetry: given.instruments.telemetry, log, self });
+  const oversight = startOversight({ ...ports, ...first.probed, telemetry: given.observability.telemetry, log, self });
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],

@@ -1,5 +1,5 @@
 import type { AllowedIds } from '../../shared/base/config.ts';
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
 import { type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
@@ -26,7 +26,7 @@ export interface AcceptPorts {
   ownName: OwnName;
   /** Ends the wait of an app whose user pressed a button. Contract: never rejects; nothing depends on it. */
   answerPress: (pressId: string) => Promise<unknown>;
-  instruments: Instruments;
+  observability: Observability;
 }
 
 /**
@@ -45,7 +45,7 @@ type Task =
 
 /** Accepts the updates of one bot into an inbox, beside any number of others. */
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
-  const { telemetry, log, reach } = ports.instruments;
+  const { telemetry, log, reach } = ports.observability;
   const open = followedGroups(ports);
   const overheard = new Overheard(ports.limits.groupContextMessages);
   const ignore = (reason: string) => {

@@ -5,7 +5,7 @@ import { chatKey } from '../../shared/redis/keys.ts';
 import type { EditResult, Inbox } from '../../shared/state/message/inbox.ts';
 import type { AcceptPorts } from './accept.ts';
 
-type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'instruments'>;
+type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'observability'>;
 
 /** Why an edit changed nothing, as it is counted. */
 const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
@@ -35,7 +35,7 @@ export async function storeEdit(ports: Ports, message: InboundMessage, mayBeNew:
 }
 
 async function traced<Stored extends { entry: string; duplicate: boolean }>(
-  { inbox, instruments: { telemetry } }: Ports,
+  { inbox, observability: { telemetry } }: Ports,
   message: InboundMessage,
   put: (inbox: Inbox) => Promise<Stored>,
 ): Promise<Stored> {

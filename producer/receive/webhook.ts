@@ -1,13 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
-import type { Instruments } from '../../shared/base/instruments.ts';
 import { pause } from '../../shared/base/lifecycle.ts';
 import { rareWarning } from '../../shared/base/log.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 
-export interface WebhookPorts extends Pick<Instruments, 'telemetry' | 'log'> {
+export interface WebhookPorts extends Pick<Observability, 'telemetry' | 'log'> {
   accept: AcceptUpdate;
   /** The path of the URL that Telegram delivers to. */
   path: string;

@@ -71,7 +71,7 @@ export async function startBench(
       redisAddress,
       model: ports.model,
       telegram: ports.telegram,
-      instruments: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
+      observability: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
       files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
       tools: ports.tools ?? withExclusions(NO_TOOLS),
       limits: { summaryPatienceMs: 0 },

@@ -14,7 +14,7 @@ async function start(): Promise<OtlpStandIn> {
 
 afterEach(() => Promise.all(open.splice(0).map((otlp) => otlp.close())));
 
-/** What a real program sends: two spans, one inside the other, a linked one that failed, and two instruments. */
+/** What a real program sends: two spans, one inside the other, a linked one that failed, and two observability. */
 const PROGRAM = `
 import { metrics, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { NodeSDK } from '@opentelemetry/sdk-node';

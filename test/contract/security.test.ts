@@ -7,41 +7,41 @@ import { PROJECT_ROOT } from '../../shared/base/project.ts';
 /** The beginning of a line of the page, then each test that holds it: its file under `test/` and words of its name. */
 type Held = readonly [line: string, ...tests: (readonly [file: string, words: string])[]];
 
-const PROCESS = 'integration/process.test.ts';
-const FORGERY = 'integration/forged-header.test.ts';
-const SANDBOX = 'integration/sandbox.test.ts';
-const SANDBOXED = 'integration/sandboxed-tools.test.ts';
-const MONEY = 'integration/money.test.ts';
-const HOSTILE = 'integration/hostile-files.test.ts';
+const PROCESS = 'integration/observe/process.test.ts';
+const FORGERY = 'integration/accept/forged-header.test.ts';
+const SANDBOX = 'integration/tools/sandbox.test.ts';
+const SANDBOXED = 'integration/tools/sandboxed-tools.test.ts';
+const MONEY = 'integration/model/money.test.ts';
+const HOSTILE = 'integration/media/hostile-files.test.ts';
 const NOT_LOGGED = [PROCESS, 'neither the bot token, the key, the password of Redis'] as const;
 
 const HELD: readonly Held[] = [
   [
     '| a stranger on Telegram',
     ['unit/producer/accept/gate.test.ts', 'ignores %s'],
-    ['integration/answer.test.ts', 'from an id that is not allowed gets no model call and no answer'],
+    ['integration/turn/answer.test.ts', 'from an id that is not allowed gets no model call and no answer'],
   ],
-  ['| a user |', ['integration/chats-apart.test.ts', 'neither reads nor is sent the file of another one']],
+  ['| a user |', ['integration/admit/chats-apart.test.ts', 'neither reads nor is sent the file of another one']],
   ['| a member of an allowed group', [FORGERY, 'a code that was seen before opens nothing']],
-  ['| a member whose own id', ['integration/guests.test.ts', 'a guest is offered the tools that only read']],
+  ['| a member whose own id', ['integration/accept/guests.test.ts', 'a guest is offered the tools that only read']],
   [
     '| a web page or a tool',
     ['unit/worker/recovery/seed.test.ts', 'content cannot break out of the quoted block'],
-    ['integration/link-previews.test.ts', 'are not previewed either'],
-    ['integration/set-for-later.test.ts', 'is named under the answer, and a button undoes it'],
+    ['integration/reply/link-previews.test.ts', 'are not previewed either'],
+    ['integration/turn/set-for-later.test.ts', 'is named under the answer, and a button undoes it'],
   ],
   [
     '| a tool server (MCP)',
     [SANDBOXED, 'reads neither its process, nor the settings'],
-    ['integration/mcp-broken.test.ts', 'patterns of a server are never run'],
-    ['integration/tool-servers.test.ts', 'never in its own words'],
+    ['integration/tools/mcp-broken.test.ts', 'patterns of a server are never run'],
+    ['integration/tools/tool-servers.test.ts', 'never in its own words'],
   ],
-  ['| the model endpoint or a proxy', ['integration/one-end.test.ts', 'the message ends with one message']],
+  ['| the model endpoint or a proxy', ['integration/turn/one-end.test.ts', 'the message ends with one message']],
   [
     '| somebody on the network',
     ['unit/shared/base/config-http.test.ts', 'listens on 127.0.0.1 unless HTTP_HOST says otherwise'],
   ],
-  ['| another user of the machine', ['integration/private-redis.test.ts', 'the server listens at no port']],
+  ['| another user of the machine', ['integration/redis/private-redis.test.ts', 'the server listens at no port']],
   [
     '**Default deny.**',
     ['unit/shared/base/config.test.ts', 'TELEGRAM_ALLOWED_IDS'],
@@ -55,31 +55,34 @@ const HELD: readonly Held[] = [
   ['| `TELEGRAM_BOT_TOKEN`', NOT_LOGGED, [FORGERY, 'no code leaves']],
   ['| `ANTHROPIC_API_KEY`', NOT_LOGGED],
   ['| `TRANSCRIPTION_API_KEY`', ['contract/transcription-stand-in.test.ts', 'key']],
-  ['| `TELEGRAM_WEBHOOK_SECRET`', ['integration/webhook-process.test.ts', 'neither the secret nor the URL']],
+  ['| `TELEGRAM_WEBHOOK_SECRET`', ['integration/receive/webhook-process.test.ts', 'neither the secret nor the URL']],
   ['| passwords in `REDIS_URL`', NOT_LOGGED],
   [
     '| `env` and `headers` in `MCP_CONFIG`',
     ['unit/worker/tools/mcp/scrubber.test.ts', 'replaces the secrets of a server'],
   ],
-  ['| `AWS_SECRET_ACCESS_KEY`', ['integration/bucket-blobs.test.ts', 'holds neither key nor signature']],
-  ['| `OPERATOR_TOKEN`', ['integration/console-login.test.ts', 'a cookie that scripts and other sites cannot use']],
-  ['| `DEADMAN_URL`', ['integration/watchdog.test.ts', 'no log has its URL']],
+  ['| `AWS_SECRET_ACCESS_KEY`', ['integration/media/bucket-blobs.test.ts', 'holds neither key nor signature']],
+  [
+    '| `OPERATOR_TOKEN`',
+    ['integration/operator/console-login.test.ts', 'a cookie that scripts and other sites cannot use'],
+  ],
+  ['| `DEADMAN_URL`', ['integration/alerts/watchdog.test.ts', 'no log has its URL']],
   ['- A malformed setting', ['unit/shared/base/config.test.ts', 'never quotes its value']],
-  ['- Texts of providers', ['integration/surprise.test.ts', 'its text is not logged']],
+  ['- Texts of providers', ['integration/turn/surprise.test.ts', 'its text is not logged']],
   ['- Credentials that people paste', ['unit/worker/recovery/seed.test.ts', 'a seed contains no credentials']],
   [
     '- The content of messages',
-    ['integration/telemetry.test.ts', 'holds nothing of what was said'],
+    ['integration/observe/telemetry.test.ts', 'holds nothing of what was said'],
     [PROCESS, 'LOG_CONTENT=true logs the text of messages'],
   ],
   [
     '| `HTTP_HOST:HTTP_PORT`, `/console`',
-    ['integration/console-login.test.ts', 'a form without the key of the session'],
+    ['integration/operator/console-login.test.ts', 'a form without the key of the session'],
   ],
-  ['| `HTTP_HOST:HTTP_PORT`, `/healthz`', ['integration/hosts.test.ts', 'is refused at every path']],
+  ['| `HTTP_HOST:HTTP_PORT`, `/healthz`', ['integration/observe/hosts.test.ts', 'is refused at every path']],
   ['| the same, on the path', ['contract/webhook.test.ts', '404 to other paths']],
-  ['| Redis (compose file)', ['integration/compose-redis.test.ts', 'published at no port']],
-  ['| Redis (private)', ['integration/private-redis.test.ts', 'a folder that lets others in is closed']],
+  ['| Redis (compose file)', ['integration/redis/compose-redis.test.ts', 'published at no port']],
+  ['| Redis (private)', ['integration/redis/private-redis.test.ts', 'a folder that lets others in is closed']],
   [
     '| Grafana, Prometheus',
     ['contract/ops.test.ts', 'bound to 127.0.0.1'],
@@ -87,18 +90,21 @@ const HELD: readonly Held[] = [
   ],
   [
     'Every path of `HTTP_PORT` answers 421',
-    ['integration/hosts.test.ts', 'is refused at every path'],
-    ['integration/hosts.test.ts', '2,000 forms of strangers leave a few lines'],
+    ['integration/observe/hosts.test.ts', 'is refused at every path'],
+    ['integration/observe/hosts.test.ts', '2,000 forms of strangers leave a few lines'],
     ['contract/webhook.test.ts', 'of 1,000 wrong secrets few are judged at once'],
   ],
-  ['| a file of a user', ['integration/files.test.ts', 'of more than 20 MB']],
+  ['| a file of a user', ['integration/media/files.test.ts', 'of more than 20 MB']],
   [
     '| a picture or a PDF',
     [HOSTILE, 'under 512 MB no file harms anybody'],
     [HOSTILE, 'within the limits of a decoder'],
   ],
-  ['| an answer of the model', ['integration/model-overlong.test.ts', 'beyond max_tokens ends there']],
-  ['| a message of a tool server', ['integration/mcp-broken.test.ts', 'an endless answer is not read to its end']],
+  ['| an answer of the model', ['integration/model/model-overlong.test.ts', 'beyond max_tokens ends there']],
+  [
+    '| a message of a tool server',
+    ['integration/tools/mcp-broken.test.ts', 'an endless answer is not read to its end'],
+  ],
   ['| a delivery of the webhook', ['contract/webhook.test.ts', '413 to one byte more']],
   ['| a transcript', ['contract/transcription-stand-in.test.ts', 'MB']],
   ['The container runs as', ['contract/ops.test.ts', 'every service is hardened and limited']],

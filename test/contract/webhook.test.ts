@@ -53,7 +53,7 @@ async function serve(
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
       answerPress: async () => undefined,
-      instruments: { telemetry, log, reach: createFailpoints(undefined) },
+      observability: { telemetry, log, reach: createFailpoints(undefined) },
     }),
     telemetry,
     log,

@@ -1,7 +1,7 @@
 import { INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
-import type { Instruments } from '../../shared/base/instruments.ts';
 import { createLogger } from '../../shared/base/log.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { BullLayout } from './bull-layout.ts';
@@ -21,7 +21,7 @@ export interface Ground {
   calls: Call[];
   /** Every run of a job, in the order of their beginnings. */
   runs: Run[];
-  instruments: Instruments;
+  observability: Observability;
 }
 
 /** One run of a job in one process. */
@@ -38,9 +38,9 @@ export interface Run {
 const LOG = createLogger('silent');
 const WITH_IDS = traceIdsOnly();
 /** Nothing is written. Only intake gives spans their ids: a message brings its own to a worker. */
-export const INTAKE: Instruments = { telemetry: WITH_IDS, log: LOG, reach: () => {} };
+export const INTAKE: Observability = { telemetry: WITH_IDS, log: LOG, reach: () => {} };
 const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
-const INSTRUMENTS: Instruments = {
+const OBSERVABILITY: Observability = {
   ...INTAKE,
   telemetry: { ...WITH_IDS, span: (_name, _given, work) => work(NO_SPAN) },
 };
@@ -56,6 +56,6 @@ export function groundOf(redis: Redis, shard: number, written: readonly Written[
     history: new ChatHistory(written),
     calls: [],
     runs: [],
-    instruments: INSTRUMENTS,
+    observability: OBSERVABILITY,
   };
 }

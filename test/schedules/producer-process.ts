@@ -33,7 +33,7 @@ export class ProducerProcess {
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
       answerPress: async () => undefined,
-      instruments: INTAKE,
+      observability: INTAKE,
     });
     process.strands += 1;
     const poller = startPoller({

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { readConfig } from '../../shared/base/config.ts';
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
@@ -58,10 +58,10 @@ export function turnPorts(
   redis: Redis,
   keys: Keys,
   lane: Lane,
-  instruments: Instruments,
+  observability: Observability,
   { model, telegram }: { model: Model; telegram: Telegram },
 ): ProcessorPorts['turn'] {
-  const { log } = instruments;
+  const { log } = observability;
   const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
   const drafts = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS });
   const statusLines = createStatusLines({ telegram, afterMs: NEVER_MS, everyMs: NEVER_MS });
@@ -78,7 +78,7 @@ export function turnPorts(
       tools: withExclusions(NO_TOOLS),
       store: { sessions: createSessions(redis, keys), media },
       files: createNotedFiles(redis, keys),
-      instruments,
+      observability,
       breaker: ALWAYS_THERE,
     },
     telegram,

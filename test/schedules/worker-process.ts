@@ -29,13 +29,13 @@ export class WorkerProcess {
   constructor(process: Process, ground: Ground) {
     this.process = process;
     this.#ground = ground;
-    const { keys, instruments } = ground;
+    const { keys, observability } = ground;
     const redis = gatedRedis(ground.redis, process);
     this.#lane = createLane(redis, keys);
     this.#queue = queueOf(process, ground);
     const ports = { model: modelOf(process, ground.calls), telegram: telegramOf(process, ground.history) };
     this.#processor = createProcessor({
-      turn: turnPorts(redis, keys, this.#lane, instruments, ports),
+      turn: turnPorts(redis, keys, this.#lane, observability, ports),
       queue: this.#queue,
       share: createSlots(SLOTS).share(),
       discard: async () => {},
@@ -61,8 +61,8 @@ export class WorkerProcess {
   }
 
   reconcile(): Promise<void> {
-    const { instruments } = this.#ground;
-    const ports = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: instruments.log, graceMs: 0 };
+    const { observability } = this.#ground;
+    const ports = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: observability.log, graceMs: 0 };
     return this.process.run(() => reconcile(ports)).catch(ignoreEnd);
   }
 
@@ -124,8 +124,8 @@ export class WorkerProcess {
     const { process } = this;
     const isReady = () => this.hasNews;
     const blocking = gatedRedis(this.#ground.redis, process, (command) => command !== 'xread' || isReady());
-    const { keys, instruments } = this.#ground;
-    const { log, reach } = instruments;
+    const { keys, observability } = this.#ground;
+    const { log, reach } = observability;
     process.strands += 1;
     const service = startDispatcher({
       blocking,

@@ -181,7 +181,7 @@ function learnt(attempt: Attempt, calibration: number | undefined, isFull: boole
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  ports: Pick<RecoverPorts, 'instruments' | 'settings'>,
+  ports: Pick<RecoverPorts, 'observability' | 'settings'>,
   attempt: Attempt,
   opened: OpenedSession,
   { called, room, speech }: { called: Answered; room: Room; speech: Speech },
@@ -199,12 +199,12 @@ export async function recordRound(
     ...won.changes,
     ...(isCalm(called, room) ? [sessionState(attempt.keys, attempt.session).setCompactionsInRow(0)] : []),
   ];
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: `round:${round}`,
     changes,
     events: [...cost.events, ...won.events],
   });
-  ports.instruments.reach('round stored');
+  ports.observability.reach('round stored');
   return withRecord(opened, record);
 }
 

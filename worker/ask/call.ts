@@ -102,7 +102,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const toldOf = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
   const { onText } = call;
-  ports.instruments.reach('model called');
+  ports.observability.reach('model called');
   const result = await sendOrFallBack(
     ports.endpoint.model,
     ports.settings.fallbackModel,
@@ -113,7 +113,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   await recordRepairs(ports, attempt, result.repairs);
   await recordBesides(ports, attempt, result.besides);
   if (!result.ok && result.spent)
-    await commit(ports.instruments, attempt, {
+    await commit(ports.observability, attempt, {
       step: '',
       changes: bookUsage(attempt, result.spent, costOf(ports.settings.modelName, result.spent, ports.settings.prices)),
       events: [failedCallEvent('answer', ports.settings.modelName, result)],
@@ -188,16 +188,16 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
 /** A repair is not a failure, but each one hides a bug of ours that the operator should see. */
 async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
   if (repairs.length === 0) return;
-  for (const { rule, what } of repairs) ports.instruments.telemetry.count(METRIC.repairs, { rule, what });
+  for (const { rule, what } of repairs) ports.observability.telemetry.count(METRIC.repairs, { rule, what });
   const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
-  await commit(ports.instruments, attempt, { step: '', events: [{ event: 'request.repaired', repairs: kept }] });
+  await commit(ports.observability, attempt, { step: '', events: [{ event: 'request.repaired', repairs: kept }] });
 }
 
 /** Of a model and its fallback, both may have been billed: the result holds the cost of one. */
 async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetched['besides']): Promise<void> {
   if (besides === undefined) return;
   const { model, usage } = besides;
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: '',
     changes: bookUsage(attempt, usage, costOf(model, usage, ports.settings.prices)),
     events: [{ event: 'model.answered', purpose: 'retry', model, ...usage }],

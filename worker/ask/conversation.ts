@@ -101,7 +101,7 @@ export async function askModel(
     const hidden = failureOf(ports, now, called.answer, round);
     if (hidden) {
       const cost = billOf(attempt, called.answer, settings.prices, 'retry');
-      await commit(ports.instruments, attempt, { step: '', ...cost });
+      await commit(ports.observability, attempt, { step: '', ...cost });
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
       return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);
     }

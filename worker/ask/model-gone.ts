@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
@@ -25,7 +25,7 @@ export async function setChoiceAside(
 
 interface GonePorts {
   settings: Pick<Settings, 'modelName'>;
-  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  observability: Pick<Observability, 'telemetry' | 'reach'>;
 }
 
 /**
@@ -35,7 +35,7 @@ interface GonePorts {
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveGoneModel(
-  { settings: { modelName }, instruments }: GonePorts,
+  { settings: { modelName }, observability }: GonePorts,
   attempt: Attempt,
 ): Promise<Attempt> {
   const { keys, chat, texts, notices, turn } = attempt;
@@ -43,7 +43,7 @@ export async function leaveGoneModel(
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
   if (gone === undefined || notices.includes(notice)) return attempt;
   const told = [...notices, notice];
-  const written = await commit(instruments, attempt, {
+  const written = await commit(observability, attempt, {
     step: 'model gone',
     changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(told)],
     expected: [chatState(keys, chat).hasChosen('model', gone)],

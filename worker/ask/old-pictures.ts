@@ -31,7 +31,7 @@ const LEFT_SHARE = 0.8;
  * beginning of the conversation. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveOutOldPictures(
-  ports: Pick<RecoverPorts, 'settings' | 'endpoint' | 'instruments'>,
+  ports: Pick<RecoverPorts, 'settings' | 'endpoint' | 'observability'>,
   attempt: Attempt,
   opened: OpenedSession,
   windowTokens: number,
@@ -42,7 +42,7 @@ export async function leaveOutOldPictures(
   if (left.length === 0) return opened;
   const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(ports, records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: '',
     changes: append(attempt.keys, attempt.session, changes),
     events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],

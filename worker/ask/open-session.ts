@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { channelOf, type InboundMessage } from '../../shared/flow/message.ts';
 import type { Attempt } from '../lane/attempt.ts';
@@ -21,13 +21,13 @@ export const LOAD_BYTES_PER_TOKEN = 14;
  * throws `FencedError`, or what Redis throws.
  */
 export async function openSession(
-  ports: { store: Pick<ConversationStore, 'sessions'>; instruments: Pick<Instruments, 'telemetry' | 'reach'> },
+  ports: { store: Pick<ConversationStore, 'sessions'>; observability: Pick<Observability, 'telemetry' | 'reach'> },
   attempt: Attempt,
   pending: UserRecord,
   limitTokens: number,
 ): Promise<OpenedSession> {
   const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
-  const opened = await ports.instruments.telemetry.span(SPAN.open, {}, async (span) => {
+  const opened = await ports.observability.telemetry.span(SPAN.open, {}, async (span) => {
     const loaded = await ports.store.sessions.open(attempt, pending, bytesMax);
     const { records } = loaded.window;
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
@@ -60,13 +60,13 @@ export function pendingRecord(
 
 /** A torn line is omitted from the view, in its place; the operator is notified once a message. */
 async function reportTorn(
-  { instruments }: { instruments: Pick<Instruments, 'telemetry' | 'reach'> },
+  { observability }: { observability: Pick<Observability, 'telemetry' | 'reach'> },
   attempt: Attempt,
   { head, records }: OpenedSession['window'],
 ): Promise<void> {
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   if (torn === 0) return;
-  await commit(instruments, attempt, {
+  await commit(observability, attempt, {
     step: `torn:${attempt.session}`,
     events: [{ event: 'session.torn', records: torn }],
   });

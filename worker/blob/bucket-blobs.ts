@@ -54,13 +54,18 @@ export function createBucketBlobs(open: () => Promise<Bucket>, prefix: string, l
   };
 }
 
-interface Place {
+interface ObjectPrefix {
   open: () => Promise<Bucket>;
   prefix: string;
   limits: RemovalLimits;
 }
 
-async function put({ open, prefix, limits }: Place, owner: BlobOwner, sha256: string, bytes: Buffer): Promise<void> {
+async function put(
+  { open, prefix, limits }: ObjectPrefix,
+  owner: BlobOwner,
+  sha256: string,
+  bytes: Buffer,
+): Promise<void> {
   const name = blobName(owner, sha256);
   const bucket = await open();
   for (;;) {
@@ -74,7 +79,7 @@ async function put({ open, prefix, limits }: Place, owner: BlobOwner, sha256: st
 }
 
 async function deleteOld(
-  { open, prefix, limits }: Place,
+  { open, prefix, limits }: ObjectPrefix,
   owner: BlobOwner,
   sha256: string,
   beforeMs: number,
@@ -93,7 +98,7 @@ async function deleteOld(
 }
 
 async function* oldBlobs(
-  { open, prefix }: Place,
+  { open, prefix }: ObjectPrefix,
   beforeMs: number,
 ): AsyncGenerator<{ owner: BlobOwner; sha256s: string[] }> {
   const bucket = await open();

@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { DeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import type { ReminderBook } from '../../shared/state/reminder/book.ts';
@@ -18,7 +18,7 @@ import type { EraseChat } from './erasure.ts';
 
 /** The effects and reads that commands may use. */
 export interface CommandPorts {
-  ask: AskPorts & { store: ConversationStore; instruments: Pick<Instruments, 'log'> };
+  ask: AskPorts & { store: ConversationStore; observability: Pick<Observability, 'log'> };
   state: ChatState;
   archive: ChatArchive & { erase: EraseChat };
   usageBook: UsageBook;

@@ -5,7 +5,7 @@ const QUERY_CHARS_MAX = 1_000;
 
 /** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
 export const recall: CommandHandler = async (
-  { memory, ask: { instruments } },
+  { memory, ask: { observability } },
   { attempt: { session, texts, entry }, words },
 ) => {
   if (words === '') return replied('recall', texts.recallUsage);
@@ -15,7 +15,7 @@ export const recall: CommandHandler = async (
     const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
     return replied('recall', [texts.recalled(quotes.length), ...lines].join('\n\n'));
   } catch (error) {
-    instruments.log.warn({ err: error, entry }, 'recall failed');
+    observability.log.warn({ err: error, entry }, 'recall failed');
     return replied('recall', texts.recallFailed);
   }
 };

@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, type MetricName, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
@@ -188,7 +188,7 @@ export function recorded(attempt: Attempt, events: readonly TurnEvent[]): Change
 
 /** Counts and marks events, once they are recorded. */
 export function observe(
-  { telemetry, reach }: Pick<Instruments, 'telemetry' | 'reach'>,
+  { telemetry, reach }: Pick<Observability, 'telemetry' | 'reach'>,
   events: readonly TurnEvent[],
 ): void {
   for (const event of events) {
@@ -214,12 +214,12 @@ export interface Step {
  * Contract: as `Attempt.write`. Of a step that was written before, the events are observed again.
  */
 export async function commit(
-  instruments: Pick<Instruments, 'telemetry' | 'reach'>,
+  observability: Pick<Observability, 'telemetry' | 'reach'>,
   attempt: Attempt,
   { step, changes = [], expected, events }: Step,
 ): Promise<Exclude<Written, 'fenced'>> {
   const written = await attempt.write(step, [...changes, ...recorded(attempt, events)], expected);
-  if (written !== 'unmet') observe(instruments, events);
+  if (written !== 'unmet') observe(observability, events);
   return written;
 }
 

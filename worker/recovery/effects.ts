@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
@@ -27,7 +27,7 @@ export interface RecoverPorts {
   endpoint: Endpoint;
   tools: Toolbox & Exclusions;
   store: Pick<ConversationStore, 'sessions' | 'media'>;
-  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  observability: Pick<Observability, 'telemetry' | 'reach'>;
 }
 
 /** What failed, and the request that it was about. */
@@ -114,7 +114,7 @@ export function learnLimit(
 
 /** Reports that a stage threw, was refused or did not hold. */
 export function reportFailedStage(
-  { instruments: { telemetry } }: RecoverPorts,
+  { observability: { telemetry } }: RecoverPorts,
   stage: RecoveryStage,
   why: string,
 ): void {

@@ -38,7 +38,7 @@ export async function raiseOutput(
 async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
   const { turn } = attempt;
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
     changes: [turn.askForOutput(maxOutputTokens), ...turn.enter(attempt.stage), noteTried(attempt, failure.kind)],
     events: [{ event, maxOutputTokens }],
@@ -70,7 +70,7 @@ export async function leaveOutTools(
   }
   if (out.length === 0 && !ports.tools.excluded().some(({ tool }) => tool === named)) return undefined;
   // Not a recovery of the message itself, so it is not counted; a request without these tools is a different one.
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: `without ${[named, ...out].join(' ')}`,
     changes: [attempt.turn.renewAttempts()],
     events: out.map((tool) => ({ event: 'tool.excluded', tool })),

@@ -60,13 +60,13 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
 }
 
 async function reportContradiction(
-  { settings: { modelName, statedWindowTokens = 0 }, instruments }: RecoverPorts,
+  { settings: { modelName, statedWindowTokens = 0 }, observability }: RecoverPorts,
   attempt: Attempt,
   { contradictingTokens }: LearntLimit,
 ): Promise<void> {
   if (contradictingTokens === undefined) return;
   const about = { model: modelName, statedTokens: statedWindowTokens, takenTokens: contradictingTokens };
-  await commit(instruments, attempt, {
+  await commit(observability, attempt, {
     step: `window:${contradictingTokens}`,
     events: [{ event: 'window.contradicted', ...about }],
   });
@@ -229,7 +229,7 @@ async function orReport(ports: RecoverPorts, { stage }: Attempt, work: () => Pro
   }
 }
 
-async function report({ instruments }: RecoverPorts, { attempt, failure }: Overflow): Promise<void> {
+async function report({ observability }: RecoverPorts, { attempt, failure }: Overflow): Promise<void> {
   const { kind, reason, observedTokens, limitTokens } = failure;
   const { recoveries, stage, turn } = attempt;
   const phase = reason.startsWith('counted_') ? 'counted' : 'refused';
@@ -237,7 +237,7 @@ async function report({ instruments }: RecoverPorts, { attempt, failure }: Overf
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),
   };
-  await commit(instruments, attempt, {
+  await commit(observability, attempt, {
     step: `exceeded:${recoveries}`,
     changes: asksForBlame(failure) ? [turn.blame()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],

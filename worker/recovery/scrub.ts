@@ -75,7 +75,7 @@ export async function dropThinking(
   );
   if (failure.reason === 'thinking_signature') ports.endpoint.boundModels.add(ports.settings.modelName);
   if (!thinks) return false;
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
     changes: [
       ...append(attempt.keys, attempt.session, [trimOf('thinking', records)]),
@@ -133,7 +133,7 @@ export async function storeScrubs(
   const scrubs = left.map(scrubOf);
   const records = [...scrubs, ...thinkingTrim(ports, opened.window.records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
     changes: [...(records.length > 0 ? append(attempt.keys, attempt.session, records) : []), ...effects],
     events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: left.length, bytes }],

@@ -62,7 +62,7 @@ export async function compactSession(
   subject: Subject,
   signal: AbortSignal,
 ): Promise<Uncompacted | undefined> {
-  return ports.instruments.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+  return ports.observability.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
     const result = await compacted(ports, subject, signal);
     if (!result.ok) {
       const { reason, calls } = result.failed;
@@ -70,7 +70,7 @@ export async function compactSession(
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
       const { failed } = result.failed;
       const { compactionModel, prices } = ports.settings;
-      await commit(ports.instruments, subject.attempt, {
+      await commit(ports.observability, subject.attempt, {
         step: '',
         changes: failed?.spent
           ? bookUsage(subject.attempt, failed.spent, costOf(compactionModel, failed.spent, prices))
@@ -197,7 +197,7 @@ function measuredAnew(ports: RecoverPorts, subject: TimedSubject, failed: Compac
 
 /** Stores everything that belongs to one compaction, in one step. */
 async function store(
-  { instruments }: RecoverPorts,
+  { observability }: RecoverPorts,
   { attempt, step, effects }: Subject,
   records: readonly LogRecord[],
   events: readonly AuditEvent[],
@@ -208,5 +208,5 @@ async function store(
     attempt.turn.forgetSummaryPart(),
     ...effects,
   ];
-  await commit(instruments, attempt, { step, changes, events });
+  await commit(observability, attempt, { step, changes, events });
 }

@@ -47,7 +47,7 @@ export async function startFreshSession(
   spent = 0,
 ): Promise<Recovery> {
   const { attempt, message, pending, failure } = overflow;
-  return ports.instruments.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
+  return ports.observability.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
     const from = attempt.trial?.of ?? attempt.session;
     const tail = await ports.store.sessions.tail(attempt.session, SEED_READ_BYTES_MAX);
@@ -68,7 +68,7 @@ export async function startFreshSession(
     const move: Move = { ...way, trial: trialOf(overflow, way, stage) };
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: entries };
     const { keys, chat, turn } = attempt;
-    await commit(ports.instruments, attempt, {
+    await commit(ports.observability, attempt, {
       step: `recover:${attempt.recoveries}`,
       changes: [
         chatState(keys, chat).moveTo(move.to),

@@ -197,7 +197,7 @@ export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): 
     keepPart: async (part) => {
       const kept = JSON.stringify({ of: subjectKey(subject), part });
       await attempt.write('', [attempt.turn.keepSummaryPart(kept)]);
-      ports.instruments.reach('summary part stored');
+      ports.observability.reach('summary part stored');
     },
   };
 }

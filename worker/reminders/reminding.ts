@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
-import type { Instruments } from '../../shared/base/instruments.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
 import type { Due, ReminderBook } from '../../shared/state/reminder/book.ts';
@@ -11,7 +11,7 @@ export interface RemindingPorts {
   book: Pick<ReminderBook, 'due' | 'enter' | 'putOff'>;
   /** Whether the bot still answers in a chat. */
   isOpen: (chat: ChatKey) => boolean;
-  instruments: Instruments;
+  observability: Observability;
   /** The least time between two times of a repeat. */
   minutesMin: number;
   /** How often to look for reminders that other processes have set. */
@@ -27,7 +27,7 @@ const CLOSED_WAIT_MS = 3_600_000;
  * may do so side by side: each due time becomes one message. What was due while none ran comes late, once.
  */
 export function startReminding(ports: RemindingPorts): Service {
-  const { book, everyMs, instruments } = ports;
+  const { book, everyMs, observability } = ports;
   return runLoop({
     name: 'reminding',
     async round(signal) {
@@ -37,17 +37,17 @@ export function startReminding(ports: RemindingPorts): Service {
       return nextMs === undefined ? everyMs : Math.min(everyMs, Math.max(1, nextMs - nowMs));
     },
     retryMs: everyMs,
-    onError: (error) => instruments.log.warn({ err: error }, 'reminding failed; it is tried again'),
+    onError: (error) => observability.log.warn({ err: error }, 'reminding failed; it is tried again'),
   });
 }
 
 async function remind(
-  { book, isOpen, instruments, minutesMin }: RemindingPorts,
+  { book, isOpen, observability, minutesMin }: RemindingPorts,
   due: Due,
   nowMs: number,
 ): Promise<void> {
   const { chat, otherChat, id, dueAtMs, stored } = due;
-  const { telemetry, log, reach } = instruments;
+  const { telemetry, log, reach } = observability;
   if (!isOpen(chat) && !(otherChat && isOpen(otherChat))) {
     log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');
     return book.putOff(due, nowMs + CLOSED_WAIT_MS);

@@ -9,7 +9,7 @@ import {
   notDelivered,
   type OutboxPorts,
   type PartDelivery,
-  type Place,
+  type PartSlot,
   sendMarked,
   type Undelivered,
 } from './part.ts';
@@ -87,7 +87,7 @@ function isRefused({ kind }: TelegramFailure): boolean {
 async function sendPart(
   ports: OutboxPorts,
   attempt: Attempt,
-  { index, isSilent }: Place,
+  { index, isSilent }: PartSlot,
   content: Content,
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
@@ -96,9 +96,9 @@ async function sendPart(
   if (before) return before;
   const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent });
   if (!sent.ok) return notDelivered(sent.failure);
-  ports.instruments.reach('part sent');
+  ports.observability.reach('part sent');
   if (!isFollowed) return CONFIRMED;
   await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);
-  ports.instruments.reach('part marked');
+  ports.observability.reach('part marked');
   return CONFIRMED;
 }

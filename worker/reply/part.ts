@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
@@ -9,7 +9,7 @@ import type { RichBlock } from './format/rich.ts';
 
 export interface OutboxPorts {
   telegram: Telegram;
-  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  observability: Pick<Observability, 'telemetry' | 'reach'>;
   breaker: Pick<BreakerView, 'answersNow' | 'confirmedMs' | 'awayMs'>;
   /** Loads the bytes of a file to send, by their SHA-256. Contract: rejects when Redis cannot be reached. */
   loadKept: (sha256: string) => Promise<Buffer | undefined>;
@@ -63,7 +63,7 @@ export interface Sending {
 }
 
 /** Which part is sent, and whether it rings. */
-export interface Place {
+export interface PartSlot {
   index: number;
   isSilent: boolean;
 }

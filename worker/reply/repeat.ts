@@ -11,7 +11,7 @@ import {
   notDelivered,
   type OutboxPorts,
   type PartDelivery,
-  type Place,
+  type PartSlot,
   sendMarked,
   UNSURE,
   type Undelivered,
@@ -60,7 +60,7 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
 export async function repeatPart(
   ports: OutboxPorts,
   attempt: Attempt,
-  { index, isSilent }: Place,
+  { index, isSilent }: PartSlot,
   content: Text | File,
   to: Destination,
 ): Promise<PartDelivery> {
@@ -75,7 +75,7 @@ export async function repeatPart(
   if (placed.kind === 'lost') return sendOnce(ports, attempt, index, places, marked, to);
   if (placed.kind !== 'placed') return placed;
   const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked);
-  ports.instruments.reach('part sent');
+  ports.observability.reach('part sent');
   if (edited.ok) {
     await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);
     return CONFIRMED;
@@ -109,7 +109,7 @@ async function place(
   const mark = before === 'resent' || isMade ? 'resent' : 'sending';
   const sent = await sendMarked(ports, attempt, places.placeholder, placeholderOf(attempt), to, { ...places, mark });
   if (!sent.ok) return lost(attempt, places.placeholder, sent.failure);
-  ports.instruments.reach('placeholder sent');
+  ports.observability.reach('placeholder sent');
   const { messageId } = sent.value;
   await attempt.write('', [attempt.turn.reply.place(places.id, messageId)]);
   return { kind: 'placed', id: messageId };
@@ -140,7 +140,7 @@ async function sendOnce(
   if (wait) return wait;
   const sent = await sendMarked(ports, attempt, at, content, to, places);
   if (!sent.ok) return lost(attempt, at, sent.failure);
-  ports.instruments.reach('part sent');
+  ports.observability.reach('part sent');
   await attempt.write('', [attempt.turn.reply.mark(at, 'sent'), attempt.turn.reply.mark(index, 'sent')]);
   return CONFIRMED;
 }
@@ -180,8 +180,8 @@ async function tooEarly({ breaker }: OutboxPorts, attempt: Attempt, at: PartPlac
   return restMs > 0 ? wait('not repeated: too many were lost', Math.min(restMs, REST_MS)) : undefined;
 }
 
-function countUnknown({ instruments }: OutboxPorts, resent: boolean): void {
-  instruments.telemetry.count(METRIC.unknownSends, { resent });
+function countUnknown({ observability }: OutboxPorts, resent: boolean): void {
+  observability.telemetry.count(METRIC.unknownSends, { resent });
 }
 
 /**

@@ -11,7 +11,7 @@ import { createUsageBook, type Used } from '../../shared/state/spending/usage-bo
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { type Place, readPlace } from './place.ts';
+import { locateMessage, type MessageLocation } from './message-location.ts';
 import type { ReportSource } from './source.ts';
 
 /** The state of one chat. Times are ms since the epoch. */
@@ -21,7 +21,7 @@ export interface ChatReport {
   /** How many messages stand in its lanes, the one that is being answered and commands included. */
   waiting: number;
   /** The message that is first, and where it is. */
-  head?: { entry: EntryId; acceptedMs: number; place: Place };
+  head?: { entry: EntryId; acceptedMs: number; place: MessageLocation };
   /** Absent when nothing was ever said. */
   session?: SessionState & { id: SessionId; bytes: number };
   /** The newest first. */
@@ -79,7 +79,7 @@ async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<
   const entry = await readHead(redis, keys, chat);
   const inbound = entry === undefined ? undefined : await readInbound(redis, keys, entry);
   if (!inbound) return undefined;
-  const place = await readPlace(redis, keys, inbound, await readTurn(redis, keys, inbound.entry));
+  const place = await locateMessage(redis, keys, inbound, await readTurn(redis, keys, inbound.entry));
   return { entry: inbound.entry, acceptedMs: inbound.acceptedMs, place };
 }
 

@@ -7,8 +7,8 @@ import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/re
 import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
+import { locateMessage, type MessageLocation } from './message-location.ts';
 import type { MessageName } from './message-name.ts';
-import { type Place, readPlace } from './place.ts';
 import type { ReportSource } from './source.ts';
 import { type Step, timelineOf } from './timeline.ts';
 
@@ -30,7 +30,7 @@ export interface MessageReport {
   /** The id of its dead letter, while that is kept. */
   letter?: string;
   /** Where it is; absent when it has ended. */
-  place?: Place;
+  place?: MessageLocation;
   /** Why its chat rests, if it does. */
   pause?: Pause;
   turn?: TurnSummary;
@@ -56,7 +56,7 @@ export async function readMessage(
   const before = waitedBehind(ledger.others, chat, turn, outcome);
   const acceptedMs = msOf(entry);
   const pause = inbound && pauseOfChat(await readPauses(redis, keys), chat);
-  const place = inbound && (await readPlace(redis, keys, { entry, lane: inbound.lane }, turn));
+  const place = inbound && (await locateMessage(redis, keys, { entry, lane: inbound.lane }, turn));
   return {
     ...{ entry, chat, traceId: inbound?.traceId ?? outcome?.traceId ?? '', acceptedMs, ...aboutOf(inbound, outcome) },
     timeline: timelineOf({ acceptedMs, inbound, turn, events, before, outcome }),
@@ -93,7 +93,7 @@ function waitedBehind(
 
 /** The facts that decide what can be done about a message. */
 interface Standing {
-  place: Place | undefined;
+  place: MessageLocation | undefined;
   pause: Pause | undefined;
   letter: string | undefined;
 }

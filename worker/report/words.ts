@@ -1,5 +1,5 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
-import type { Place } from './place.ts';
+import type { MessageLocation } from './message-location.ts';
 
 /** How long something lasts, in the unit that a person would take. Pure. */
 export function inWords(ms: number): string {
@@ -40,7 +40,7 @@ export function because(reason: string | undefined): string {
 }
 
 /** Where a message is, in words. Pure. */
-export function whereOf(place: Place, nowMs: number): string {
+export function whereOf(place: MessageLocation, nowMs: number): string {
   switch (place.at) {
     case 'stream':
       return 'accepted, not yet in its lane: no dispatcher has read it';

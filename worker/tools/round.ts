@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
@@ -12,7 +12,7 @@ import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 /** What a round of tools works with. */
 export interface RoundPorts extends ResultPorts {
   tools: Toolbox;
-  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  observability: Pick<Observability, 'telemetry' | 'reach'>;
 }
 
 /** A call that the model made. */
@@ -75,7 +75,7 @@ export async function finishRound(
     ...append(attempt.keys, attempt.session, [record]),
     attempt.turn.forgetContents(fields),
   ]);
-  ports.instruments.reach('results stored');
+  ports.observability.reach('results stored');
   return withRecord(opened, record);
 }
 
@@ -102,12 +102,12 @@ async function resultOf(
       : await make(ports, attempt, call, field, signal);
   if (signal.aborted) return undefined;
   const { block, events } = await resultBlock(ports, attempt, call.id, output);
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: '',
     changes: [attempt.turn.keepContent(field, JSON.stringify(block))],
     events,
   });
-  ports.instruments.reach('tool result stored');
+  ports.observability.reach('tool result stored');
   return block;
 }
 
@@ -121,11 +121,11 @@ function make(
   // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
   const tool = isOffered(ports.tools, call) ? call.name : 'unknown';
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool };
-  return ports.instruments.telemetry.span(SPAN.tool, attributes, async (span) => {
+  return ports.observability.telemetry.span(SPAN.tool, attributes, async (span) => {
     const output = call.isReadable ? await ports.tools.call({ ...call, id, attempt }, signal) : toolError(NO_JSON);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
-    ports.instruments.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
-    ports.instruments.reach('tool called');
+    ports.observability.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
+    ports.observability.reach('tool called');
     return output;
   });
 }

@@ -21,17 +21,17 @@ export async function concludeTurn(
   attempt: Attempt,
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
-  const { instruments, endpoint } = ports.ask;
+  const { observability, endpoint } = ports.ask;
   const conclusion = await withSetForLater(ports, attempt, withNotices(attempt, ending.conclusion), ending);
   const stored = await storeConclusion(ports, attempt, conclusion, ending);
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
-    await commit(instruments, attempt, { step: 'cancelled meanwhile', changes, events });
+    await commit(observability, attempt, { step: 'cancelled meanwhile', changes, events });
     return { kind: 'hand back' };
   }
   if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
   await endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
-  instruments.reach('answer stored');
+  observability.reach('answer stored');
   return { kind: 'stored', conclusion };
 }
 
@@ -43,7 +43,7 @@ export async function concludeTurn(
  * Words that break off are no answer in that: of a message that may be to blame they are delivered, and not remembered.
  */
 async function storeConclusion(
-  { ask: { instruments } }: Pick<TurnPorts, 'ask'>,
+  { ask: { observability } }: Pick<TurnPorts, 'ask'>,
   attempt: Attempt,
   conclusion: Conclusion,
   { changes, events }: Pick<Ending, 'changes' | 'events'>,
@@ -52,7 +52,7 @@ async function storeConclusion(
   const stored = [turn.conclude(conclusion), turn.reply.mark(0, 'sending'), ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
-    commit(instruments, attempt, {
+    commit(observability, attempt, {
       step: 'conclusion',
       changes: [...stored, ...more],
       expected: [...expected, ...uncancelled],

@@ -23,11 +23,11 @@ export async function deliverConclusion(
   time: DeliveryTime,
 ): Promise<Delivered> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
-  const { instruments, store } = ports.ask;
+  const { observability, store } = ports.ask;
   const adapters = {
     telegram: ports.telegram,
     breaker: ports.breaker,
-    instruments,
+    observability,
     loadKept: (id: string) => store.media.read(attempt.home, id),
   };
   const work = async (span: Span) => {
@@ -35,7 +35,7 @@ export async function deliverConclusion(
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
-  const delivery = await instruments.telemetry.span(SPAN.deliver, attributes, work, {
+  const delivery = await observability.telemetry.span(SPAN.deliver, attributes, work, {
     kind: SpanKind.PRODUCER,
   });
   if (delivery.kind === 'delivered') {

@@ -1,4 +1,4 @@
-import type { Instruments } from '../../shared/base/instruments.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import type { InboundFile } from '../../shared/flow/message.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
@@ -18,7 +18,7 @@ export interface FilePorts {
   settings: Pick<Settings, 'textMaxChars' | 'maxAttempts' | 'headerSecret'>;
   telegram: Telegram;
   store: Pick<ConversationStore, 'media'>;
-  instruments: Pick<Instruments, 'telemetry' | 'reach'>;
+  observability: Pick<Observability, 'telemetry' | 'reach'>;
 }
 
 /** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
@@ -59,7 +59,7 @@ async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToR
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
   if (read.kept) await ports.store.media.keep(attempt.home, read.kept);
-  await commit(ports.instruments, attempt, {
+  await commit(ports.observability, attempt, {
     step: field,
     changes: [attempt.turn.keepContent(field, JSON.stringify(read.block))],
     events:

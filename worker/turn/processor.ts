@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
-import type { Instruments } from '../../shared/base/instruments.ts';
 import { loggingAbout } from '../../shared/base/log.ts';
+import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
@@ -22,7 +22,7 @@ import { failTurn, runTurn, type TurnPorts } from './turn.ts';
 
 /** What running jobs works with. */
 export interface ProcessorPorts {
-  turn: TurnPorts & { lane: Lane; ask: { instruments: Instruments } };
+  turn: TurnPorts & { lane: Lane; ask: { observability: Observability } };
   queue: TurnQueue;
   /** The turns that this shard may run. */
   share: Share;
@@ -84,7 +84,7 @@ async function run(
     if (begun.head) await ports.queue.add([begun.head]);
     return;
   }
-  ports.turn.ask.instruments.reach('attempt begun');
+  ports.turn.ask.observability.reach('attempt begun');
   const { attempt } = begun;
   const { entry, chat, traceparent } = attempt;
   ports.running.set(entry, chat);
@@ -105,7 +105,7 @@ async function carryOutAttempt(
   token: string | undefined,
   lockLost: AbortSignal | undefined,
 ): Promise<void> {
-  const { telemetry, log } = ports.turn.ask.instruments;
+  const { telemetry, log } = ports.turn.ask.observability;
   log.info({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, attempt);
   showWait(telemetry, attempt, job);
@@ -136,7 +136,7 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
     return await ports.turn.lane.begin(entry, chat, newSessionId());
   } catch (error) {
     if (isInfrastructureError(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
-    ports.turn.ask.instruments.log.error({ err: error, entry, chat }, 'a message cannot be begun');
+    ports.turn.ask.observability.log.error({ err: error, entry, chat }, 'a message cannot be begun');
     const to = parseChatKey(chatOf(chat));
     // If this process is killed before the next line, the notice is sent twice: better than never.
     if (to) await ports.turn.telegram.sendMessage(to, TEXTS[DEFAULT_LANGUAGE].unreadable);
@@ -154,7 +154,7 @@ async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknow
   if (error instanceof BlobStoreError)
     return { kind: 'later', delayMs: storeRetryMs(attempt), reason: `blob_store_${error.code}`, isFree: true };
   const { entry, chat, attempts } = attempt;
-  ports.turn.ask.instruments.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
+  ports.turn.ask.observability.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < ports.turn.ask.settings.maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempts), reason: INTERNAL_ERROR };
   return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');

@@ -30,7 +30,7 @@ export async function obey(
   verdict: Delivered,
 ): Promise<void> {
   if (verdict.kind === 'settle') return;
-  const { log } = ports.turn.ask.instruments;
+  const { log } = ports.turn.ask.observability;
   const ended = { reason: reasonOf(verdict), tookMs: Math.round(attempt.elapsedMs()) };
   if (verdict.kind === 'later') {
     log[verdict.isFree ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
@@ -40,7 +40,7 @@ export async function obey(
   log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
   await endAttempt(attempt, verdict);
   await job.moveToWait(token);
-  ports.turn.ask.instruments.reach('moved to wait');
+  ports.turn.ask.observability.reach('moved to wait');
   throw new WaitingError();
 }
 

@@ -29,7 +29,7 @@ export async function settle(
   const settledAtMs = attempt.nowMs();
   const recordOf = (settled: Settled, tried: Pick<OutcomeRecord, 'attempts' | 'recoveries'>) =>
     recordFor(attempt, conclusion, settled, { settledAtMs, ...tried, ...(delivery && { delivery }) });
-  const { result, next } = await ports.turn.ask.instruments.telemetry.span(
+  const { result, next } = await ports.turn.ask.observability.telemetry.span(
     SPAN.settle,
     { 'messaging.system': 'redis', 'messaging.message.id': entry, 'spillway.outcome': outcome },
     () =>
@@ -42,11 +42,11 @@ export async function settle(
     { kind: SpanKind.CLIENT },
   );
   if (result === 'fenced') throw new FencedError();
-  ports.turn.ask.instruments.reach('settled');
+  ports.turn.ask.observability.reach('settled');
   for (const each of [own, ...also]) tellSettled(ports, attempt, conclusion, each, settledAtMs);
   if (!next) return;
   await ports.queue.add([next]);
-  ports.turn.ask.instruments.reach('next added');
+  ports.turn.ask.observability.reach('next added');
 }
 
 function recordFor(
@@ -75,8 +75,8 @@ function tellSettled(
   { entry, traceparent, sentAtMs }: Settled,
   settledAtMs: number,
 ): void {
-  const { settings, instruments } = ports.turn.ask;
-  const { telemetry, log } = instruments;
+  const { settings, observability } = ports.turn.ask;
+  const { telemetry, log } = observability;
   telemetry.count(METRIC.outcomes, { outcome });
   if (sentAtMs !== undefined) telemetry.recordMs(METRIC.latency, settledAtMs - sentAtMs, { outcome });
   const isOwn = entry === attempt.entry;

@@ -9,11 +9,11 @@ import { repairRequest } from '../rules/repair.ts';
 import { Call } from './call.ts';
 import { type ClientOptions, openClient } from './client.ts';
 import { createTokenCount } from './counted.ts';
+import { type OptionalFeature, refusedFeatures, without } from './optional-feature.ts';
 import { createQuota, type Quota } from './quota.ts';
 import { askLifecycle } from './stated-lifecycle.ts';
 import { askLimits } from './stated-limits.ts';
 import { wireRequest } from './wire-request.ts';
-import { refusedWishes, type Wish, without } from './wish.ts';
 
 export interface ClaudeOptions extends ClientOptions {
   /** Overrides what the endpoint states, for this one model. */
@@ -41,7 +41,7 @@ export function createClaude(options: ClaudeOptions): Claude {
   let opened: Promise<Anthropic> | undefined;
   const client = () => (opened ??= openClient(options));
   const limits = rememberLimits(async (model) => askLimits(await client(), model), options.statedWindow, options.now);
-  const unwanted = new Map<string, readonly Wish[]>();
+  const unwanted = new Map<string, readonly OptionalFeature[]>();
   const outputLimits = new Map<string, number>();
   const isRefusedAgain = noteRefusals();
   const quotas = new Map<string, Quota>();
@@ -87,7 +87,7 @@ export function createClaude(options: ClaudeOptions): Claude {
           outputLimits.set(request.model, outputLimit);
         return within.result;
       }
-      const refused = refusedWishes(asked, first.error);
+      const refused = refusedFeatures(asked, first.error);
       if (refused.length === 0) return first.result;
       const second = await sendOnce(without(asked, refused), signal, onText);
       // If it is refused without the option as well, the cause was something else.

@@ -27,8 +27,8 @@ const MESSAGES_MARKED_MAX = BREAKPOINTS_MAX - 1;
 export function wireRequest(request: ModelRequest): WireRequest {
   const { model, maxTokens, system, effort } = request;
   const messages = request.messages as unknown as WireRequest['messages'];
-  const wish = effort === undefined ? {} : { output_config: { effort } };
-  if (!request.caches) return { model, max_tokens: maxTokens, ...wish, system, messages };
+  const effortConfig = effort === undefined ? {} : { output_config: { effort } };
+  if (!request.caches) return { model, max_tokens: maxTokens, ...effortConfig, system, messages };
   const breakpoint = breakpointOf(request.cacheLifetime);
   const prompt: Block[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...breakpoint }];
   const tools = [...(request.tools ?? []).map(toolOf), ...(request.serverTools ?? [])];
@@ -36,7 +36,7 @@ export function wireRequest(request: ModelRequest): WireRequest {
   return {
     model,
     max_tokens: maxTokens,
-    ...wish,
+    ...effortConfig,
     ...(tools.length > 0 && { tools: prompt.length > 0 ? tools : markLast(tools, breakpoint) }),
     ...(tools.length > 0 && request.wordsOnly && { tool_choice: { type: 'none' } }),
     ...(prompt.length > 0 && { system: prompt }),

@@ -1,5 +1,5 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
-import type { Place } from './entities.ts';
+import type { Indent } from './entities.ts';
 import { minus, type Ruler, type Size } from './ruler.ts';
 import { type Block, type Code, isBlank, lettersOf, type Prose, plain, sliceInlines, trimmed } from './tree.ts';
 import { headOf } from './width.ts';
@@ -8,7 +8,7 @@ import { headOf } from './width.ts';
 export interface Room {
   readonly ruler: Ruler;
   readonly left: Size;
-  readonly place: Place;
+  readonly place: Indent;
   /** Nothing is in the message yet: if it does not fit here, it fits nowhere. */
   readonly isEmpty: boolean;
 }

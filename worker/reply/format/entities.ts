@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<Emphasis, EntityType>> = {
 };
 
 /** Where something is drawn. */
-export interface Place {
+export interface Indent {
   /** What each line begins with. */
   readonly indent: string;
   readonly isInQuote: boolean;
@@ -22,7 +22,7 @@ export interface Place {
   readonly marks: readonly EntityType[];
 }
 
-export const TOP: Place = { indent: '', isInQuote: false, marks: [] };
+export const TOP: Indent = { indent: '', isInQuote: false, marks: [] };
 
 /** Draws blocks as a text with entities: what `sendMessage` takes. Pure, total. */
 export function withEntities(blocks: readonly Block[]): Formatted {
@@ -30,17 +30,17 @@ export function withEntities(blocks: readonly Block[]): Formatted {
 }
 
 /** Blocks on a canvas of their own, not yet trimmed. */
-export function drawn(blocks: readonly Block[], place: Place): Canvas {
+export function drawn(blocks: readonly Block[], place: Indent): Canvas {
   const canvas = newCanvas();
   drawBlocks(canvas, blocks, place, '\n\n');
   return canvas;
 }
 
-export function inItem(place: Place, marker: string): Place {
+export function inItem(place: Indent, marker: string): Indent {
   return { ...place, indent: place.indent + ' '.repeat(marker.length) };
 }
 
-export function inQuote(place: Place): Place {
+export function inQuote(place: Indent): Indent {
   // Telegram's quotes do not nest: an inner one is marked as in an e-mail.
   return place.isInQuote ? { ...place, indent: `${place.indent}> ` } : { ...place, isInQuote: true };
 }
@@ -52,14 +52,14 @@ export function markerOf({ start }: List, index: number, { checked }: Item): str
   return number + box || BULLET;
 }
 
-function drawBlocks(canvas: Canvas, blocks: readonly Block[], place: Place, gap: string): void {
+function drawBlocks(canvas: Canvas, blocks: readonly Block[], place: Indent, gap: string): void {
   for (const [index, block] of blocks.entries()) {
     if (index > 0) canvas.text += gap;
     drawBlock(canvas, block, place);
   }
 }
 
-function drawBlock(canvas: Canvas, block: Block, place: Place): void {
+function drawBlock(canvas: Canvas, block: Block, place: Indent): void {
   switch (block.type) {
     case 'paragraph':
       startLine(canvas, place);
@@ -96,7 +96,7 @@ function drawBlock(canvas: Canvas, block: Block, place: Place): void {
   }
 }
 
-function drawList(canvas: Canvas, list: List, place: Place): void {
+function drawList(canvas: Canvas, list: List, place: Indent): void {
   const base = canvas.lead ?? place.indent;
   for (const [index, item] of list.items.entries()) {
     if (index > 0) canvas.text += '\n';
@@ -108,7 +108,7 @@ function drawList(canvas: Canvas, list: List, place: Place): void {
   }
 }
 
-function drawQuote(canvas: Canvas, { blocks }: Quote, place: Place): void {
+function drawQuote(canvas: Canvas, { blocks }: Quote, place: Indent): void {
   const offset = canvas.text.length;
   drawBlocks(canvas, blocks, inQuote(place), '\n\n');
   if (place.isInQuote) return;
@@ -118,7 +118,7 @@ function drawQuote(canvas: Canvas, { blocks }: Quote, place: Place): void {
 }
 
 /** A table as monospaced lines; the links of its cells follow, since they cannot stand in those. */
-function drawTable(canvas: Canvas, table: Table, place: Place): void {
+function drawTable(canvas: Canvas, table: Table, place: Indent): void {
   drawCode(canvas, gridOf(table), undefined);
   const links = [table.header, ...table.rows].flatMap((row) => row.flatMap(linksOf));
   for (const [index, link] of links.entries()) {
@@ -142,7 +142,7 @@ function drawCode(canvas: Canvas, text: string, language: string | undefined): v
   });
 }
 
-function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Place): void {
+function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Indent): void {
   for (const inline of inlines) {
     if (inline.type === 'text') drawText(canvas, inline.text, place);
     else if ('text' in inline) drawInlineCode(canvas, inline.text, place);
@@ -157,24 +157,24 @@ function isFound({ url, inlines: [only, ...others] }: Inline & { type: 'link' })
   return others.length === 0 && only?.type === 'text' && only.text === url;
 }
 
-function drawInlineCode(canvas: Canvas, text: string, place: Place): void {
+function drawInlineCode(canvas: Canvas, text: string, place: Indent): void {
   // Code cannot stand in a link, and in a spoiler it would show what is hidden.
   const isMarked = !place.marks.some((type) => type === 'text_link' || type === 'spoiler');
   if (isMarked) mark(canvas, { type: 'code' }, () => drawText(canvas, text, place));
   else drawText(canvas, text, place);
 }
 
-function drawMarked(canvas: Canvas, entity: Mark, inlines: readonly Inline[], place: Place): void {
-  const inside: Place = { ...place, marks: [...place.marks, entity.type] };
+function drawMarked(canvas: Canvas, entity: Mark, inlines: readonly Inline[], place: Indent): void {
+  const inside: Indent = { ...place, marks: [...place.marks, entity.type] };
   if (place.marks.includes(entity.type)) drawInlines(canvas, inlines, place);
   else mark(canvas, entity, () => drawInlines(canvas, inlines, inside));
 }
 
-function drawText(canvas: Canvas, text: string, { indent }: Place): void {
+function drawText(canvas: Canvas, text: string, { indent }: Indent): void {
   canvas.text += indent === '' ? text : text.replaceAll('\n', `\n${indent}`);
 }
 
-function startLine(canvas: Canvas, { indent }: Place): void {
+function startLine(canvas: Canvas, { indent }: Indent): void {
   canvas.text += canvas.lead ?? indent;
   canvas.lead = undefined;
 }

@@ -1,6 +1,6 @@
 import type { Canvas } from './canvas.ts';
 import { ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
-import { drawn, type Place } from './entities.ts';
+import { drawn, type Indent } from './entities.ts';
 import { columnWidths } from './grid.ts';
 import { richBlocks } from './rich.ts';
 import { RICH_MAX, richSize } from './rich-limits.ts';
@@ -15,7 +15,7 @@ export interface Ruler {
   readonly limit: Size;
   /** More than a list, an item, a quote or a fence takes up by itself. */
   readonly frame: Size;
-  readonly sizeOf: (blocks: readonly Block[], place: Place) => Size;
+  readonly sizeOf: (blocks: readonly Block[], place: Indent) => Size;
   /** A table such that its pieces look like parts of it. */
   readonly whole: (table: Table) => Table;
 }
@@ -52,7 +52,7 @@ function drawnSize({ text, entities }: Canvas): Size {
 const OFFSET_DIGITS = 4;
 
 /** The size of a block if it is within a limit. A block that is far larger is not drawn. */
-export function sizeWithin(ruler: Ruler, block: Block, limit: Size, place: Place): Size | undefined {
+export function sizeWithin(ruler: Ruler, block: Block, limit: Size, place: Indent): Size | undefined {
   // A character may be two units, which are one for a rich message.
   if (isLonger(block, 2 * (limit[0] ?? 0))) return undefined;
   const size = ruler.sizeOf([block], place);

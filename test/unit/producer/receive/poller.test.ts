@@ -34,7 +34,7 @@ function into(inbox: Inbox): AcceptUpdate {
     limits: { textMaxChars: 100, groupContextMessages: 0 },
     ownName: { current: () => undefined },
     answerPress: async () => undefined,
-    instruments: { ...PORTS, telemetry },
+    observability: { ...PORTS, telemetry },
   });
 }
 

@@ -7,8 +7,8 @@ const FACTS = { nowMs: NOW_MS, timeZone: 'Asia/Taipei', leastMinutes: 1, repeatM
 const TEXT = 'call Ann';
 
 function dueOf(input: object): string {
-  const wish = readReminderInput({ text: TEXT, ...input }, FACTS);
-  return wish.ok ? new Date(wish.dueAtMs).toISOString().slice(0, 19) : wish.problem;
+  const reminder = readReminderInput({ text: TEXT, ...input }, FACTS);
+  return reminder.ok ? new Date(reminder.dueAtMs).toISOString().slice(0, 19) : reminder.problem;
 }
 
 test.each([
@@ -38,14 +38,14 @@ test.each([
   expect(dueOf(input)).toMatch(why);
 });
 
-test('whatever a model sends is a wish that is due later, or a problem in words', () => {
+test('whatever a model sends is a reminder that is due later, or a problem in words', () => {
   const value = fc.oneof(fc.jsonValue(), fc.constantFrom('0 9 * * *', '2027-01-01T00:00', '*/15 * * * *', 10, 60));
   const names = fc.constantFrom('text', 'at', 'in', 'cron', 'every');
   fc.assert(
     fc.property(fc.dictionary(names, value), (input) => {
-      const wish = readReminderInput(input, FACTS);
-      if (wish.ok) expect(wish.dueAtMs).toBeGreaterThan(NOW_MS);
-      else expect(wish.problem).toMatch(/\.$/);
+      const reminder = readReminderInput(input, FACTS);
+      if (reminder.ok) expect(reminder.dueAtMs).toBeGreaterThan(NOW_MS);
+      else expect(reminder.problem).toMatch(/\.$/);
     }),
   );
 });

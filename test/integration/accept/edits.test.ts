@@ -1,0 +1,239 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { createAccept } from '../../../producer/accept/accept.ts';
+import { METRIC } from '../../../shared/base/telemetry.ts';
+import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import { createInbox } from '../../../shared/state/message/inbox.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { keptLog } from '../../fixture/log.ts';
+import { until } from '../../fixture/root.ts';
+
+const GROUP = -100_5;
+const BOT = 7_000_001;
+let updateId = 100;
+let ignored: string[] = [];
+
+eachInWorld({ env: { TELEGRAM_ANSWER_ALL_IDS: '', TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` } });
+
+beforeEach(() => {
+  ignored = [];
+  world.telegram.openChat(CHAT);
+  world.telegram.openChat(GROUP);
+});
+
+/** A user edits a message, and the bot has taken that in. */
+async function edit(messageId: number, text: string): Promise<void> {
+  const update = world.telegram.edit(CHAT, messageId, text);
+  await until('confirmation', () => (world.telegram.confirmedUpTo() >= update ? true : undefined));
+}
+
+/** Takes an update in as the producer does, while nothing runs that could answer. */
+async function take(kind: 'message' | 'edited_message', over: object, id = ++updateId): Promise<void> {
+  const telemetry = {
+    span: async (_name: string, _attributes: object, run: (span: object) => unknown) =>
+      run({ setAttributes: () => {} }),
+    chat: () => ({}),
+    count: (metric: string, { reason }: { reason?: string }) =>
+      metric === METRIC.ignored && ignored.push(String(reason)),
+  };
+  const accept = createAccept({
+    botId: BOT,
+    inbox: createInbox(world.peek, 1),
+    allowed: new Set([CHAT, GROUP]),
+    answersAll: new Set(),
+    limits: { textMaxChars: 1_000, groupContextMessages: 0 },
+    ownName: { current: () => 'spillway_stand_in_bot' } as never,
+    answerPress: async () => undefined,
+    observability: { telemetry: telemetry as never, log: keptLog().log, reach: () => {} },
+  });
+  await accept({ update_id: id, [kind]: messageOf(over) });
+}
+
+function messageOf(over: object): object {
+  const chat = { id: CHAT, type: 'private' };
+  return { message_id: 3, date: 100, edit_date: 101, from: { id: CHAT, is_bot: false }, chat, text: 'first', ...over };
+}
+
+const asked = () => mainCalls().map(({ pendingText }) => pendingText);
+const entries = async () => (await world.peek.xrange(world.keys.inbound, '-', '+')).map(([id]) => id as EntryId);
+const inGroup = (text: string) => ({ chat: { id: GROUP, type: 'supergroup', title: 'Team' }, text });
+
+/** Holds the lane: the model is silent until the first message is stopped by the test. */
+async function busy(): Promise<() => void> {
+  let isFree = false;
+  world.claude.react(() =>
+    isFree ? undefined : { do: 'error', status: 529, type: 'overloaded_error', message: 'no' },
+  );
+  world.telegram.say(CHAT, 'zero', { messageId: 1 });
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  return () => {
+    isFree = true;
+  };
+}
+
+test('an edit of a message that waits replaces its text; it keeps its entry, its place and its one outcome', async () => {
+  await start();
+  const free = await busy();
+  world.telegram.say(CHAT, 'frist', { messageId: 2 });
+  world.telegram.say(CHAT, 'last', { messageId: 3 });
+  await until('the lane', async () =>
+    (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 3 ? true : undefined,
+  );
+  const before = await entries();
+  await edit(2, 'first');
+  expect(await entries()).toEqual(before);
+  free();
+  await nextOutcome(world, CHAT, 3, 30_000);
+  expect((await settledOutcomes(world)).map(({ entry }) => entry)).toEqual(before);
+  expect(asked().slice(-2)).toEqual(['first', 'last']);
+  expect(shown().join('\n')).not.toContain('frist');
+});
+
+test('an edit of a message that nobody has admitted yet replaces its text, also the caption and the media', async () => {
+  await take('message', { text: 'frist' });
+  await take('edited_message', { text: 'first' });
+  await take('edited_message', { text: 'first, again' });
+  await start();
+  await nextOutcome(world, CHAT);
+  expect(asked()).toEqual(['first, again']);
+  expect(ignored).toEqual([]);
+});
+
+test('edits that come again, or in the wrong order, do not bring back an older text', async () => {
+  await take('message', { text: 'one' }, 1);
+  await take('edited_message', { text: 'three' }, 3);
+  await take('edited_message', { text: 'two' }, 2);
+  await take('edited_message', { text: 'three' }, 3);
+  await take('message', { text: 'one' }, 1);
+  await start();
+  await nextOutcome(world, CHAT);
+  expect(asked()).toEqual(['three']);
+  expect(ignored).toEqual(['edit_too_late', 'edit_unchanged']);
+  expect(await settledOutcomes(world)).toHaveLength(1);
+});
+
+test('an edit that changes nothing that a bot can see is ignored', async () => {
+  await take('message', {});
+  await take('edited_message', { link_preview_options: { is_disabled: true } });
+  expect(ignored).toEqual(['edit_unchanged']);
+});
+
+test('an edit of a message that is being answered, or was, changes nothing and makes no other answer', async () => {
+  let isFree = false;
+  world.claude.react(() => (isFree ? undefined : { do: 'hang' }));
+  await start({ TURN_TIMEOUT_MS: '2000' });
+  world.telegram.say(CHAT, 'first', { messageId: 2 });
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  await edit(2, 'second');
+  isFree = true;
+  await nextOutcome(world, CHAT, 1, 30_000);
+  await edit(2, 'third');
+  world.telegram.say(CHAT, 'next');
+  await nextOutcome(world, CHAT, 2);
+  expect(new Set(asked())).toEqual(new Set(['first', 'next']));
+  expect(await settledOutcomes(world)).toHaveLength(2);
+});
+
+test('killed after it began, an edited message goes on with the text that it began with', async () => {
+  await take('message', { text: 'frist' });
+  await take('edited_message', { text: 'first' });
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'attempt begun:1' });
+  expect(await victim.ended).toBe('SIGKILL');
+  await take('edited_message', { text: 'too late' });
+  await takeOver();
+  await nextOutcome(world, CHAT, 1, 25_000);
+  expect(asked()).toEqual(['first']);
+  expect(ignored).toEqual(['edit_too_late']);
+});
+
+test('in a group, an edit that now addresses the bot is a message of its own, once', async () => {
+  await take('message', inGroup('what is this?'));
+  expect(await entries()).toEqual([]);
+  await take('edited_message', inGroup('/ask what is this?'), 901);
+  await take('edited_message', inGroup('/ask what is this?'), 901);
+  await take('edited_message', inGroup('/ask what is that?'), 902);
+  expect(await entries()).toHaveLength(1);
+  await start();
+  await nextOutcome(world, GROUP);
+  expect(asked()).toEqual(['/ask what is that?']);
+  await take('edited_message', inGroup('/ask and this?'), 903);
+  expect(ignored).toEqual(['not_addressed', 'edit_too_late']);
+});
+
+test('an edit that comes before its message makes the message, which is not accepted again', async () => {
+  await take('edited_message', inGroup('/ask now'));
+  await take('message', inGroup('/ask frist'));
+  await start();
+  await nextOutcome(world, GROUP);
+  expect(asked()).toEqual(['/ask now']);
+  expect(await settledOutcomes(world)).toHaveLength(1);
+});
+
+test('an edit that takes the mention away still replaces the text that waits', async () => {
+  await take('message', inGroup('/ask frist'));
+  await take('edited_message', inGroup('first'));
+  await start();
+  await nextOutcome(world, GROUP);
+  expect(asked()).toEqual(['first']);
+});
+
+test('an edit of an unknown message of a private chat is no message', async () => {
+  await take('edited_message', {});
+  expect([await entries(), ignored]).toEqual([[], ['edit_unknown']]);
+});
+
+test('an edit neither makes nor takes back a command that cancels', async () => {
+  await take('message', { text: 'one', message_id: 1 });
+  await take('edited_message', { text: '/new', message_id: 1 });
+  await take('message', { text: '/stop', message_id: 2 });
+  await take('edited_message', { text: 'two', message_id: 2 });
+  await start();
+  await nextOutcome(world, CHAT, 2);
+  expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['cancelled', 'command']);
+  expect(ignored).toEqual(['edit_of_a_command', 'edit_of_a_command']);
+});
+
+test('an edit takes no message into the lane of commands, and none out of it', async () => {
+  await take('message', { text: '/status', message_id: 1 });
+  await take('edited_message', { text: 'hello', message_id: 1 });
+  await take('message', { text: 'hello', message_id: 2 });
+  await take('edited_message', { text: '/status', message_id: 2 });
+  await start();
+  await untilSettled(world, 2, 15_000);
+  expect(asked()).toEqual(['hello']);
+  expect(ignored).toEqual(['edit_of_a_command', 'edit_of_a_command']);
+});
+
+test('a piece of a long text that was edited before it was taken is merged as it reads then', async () => {
+  const pasted = [`A${'a'.repeat(4_000)}`, 'the ned'];
+  world.telegram.say(CHAT, pasted[0] ?? '', { messageId: 10 });
+  world.telegram.say(CHAT, pasted[1] ?? '', { messageId: 11 });
+  world.telegram.edit(CHAT, 11, 'the end');
+  await start();
+  await nextOutcome(world, CHAT, 2);
+  expect(asked()).toEqual([`${pasted[0]}\nthe end`]);
+});
+
+test('a dead letter and its replay have the text as it was edited', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  await take('message', { text: 'frist' });
+  await take('edited_message', { text: 'first' });
+  await start();
+  await nextOutcome(world, CHAT);
+  world.claude.react(() => undefined);
+  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
+  expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
+  await nextOutcome(world, CHAT, 2);
+  expect(asked().at(-1)).toBe('first');
+});
+
+test('a broken message on the stream does not stop an edit of it from being dealt with', async () => {
+  await take('message', { text: 'frist' });
+  const [entry] = await entries();
+  await world.peek.xdel(world.keys.inbound, entry ?? '');
+  const broken = await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1');
+  await world.peek.set(world.keys.written(BOT, CHAT, 3), broken ?? '');
+  await take('edited_message', { text: 'first' });
+  expect(await world.peek.hget(world.keys.turn(broken as EntryId), 'edited')).toContain('first');
+});

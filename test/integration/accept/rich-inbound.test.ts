@@ -1,0 +1,157 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { saidIn } from '../../fixture/asked.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import {
+  communityEvent,
+  document,
+  forwarded,
+  mediaBlock,
+  photo,
+  richMention,
+  richMessage,
+  video,
+  voice,
+} from '../../stand-in/telegram/inbound-kinds.ts';
+import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
+
+const GROUP = -1_002_000_000_001;
+const OGG = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, 1)]);
+
+let endpoint: TranscriptionStandIn | undefined;
+
+eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: '' } });
+
+afterEach(async () => {
+  await endpoint?.close();
+  endpoint = undefined;
+});
+
+const words = (text: string) => ({ type: 'paragraph', text });
+const picture = async (name: string) => world.telegram.addFile(await jpegPhoto(40, 30), `photos/${name}.jpg`);
+
+function send(blocks: object[], over: Record<string, unknown> = {}, chat = CHAT): void {
+  world.telegram.say(chat, '', { extra: { ...richMessage(blocks), ...over } });
+}
+
+/** What the model saw of the newest message: the texts, and the kinds of what else there is. */
+const seen = () =>
+  saidIn(mainCalls().at(-1)).map(({ type, text }) => (type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type));
+
+test('a rich message that mentions the bot in a group is answered, and one that does not is not', async () => {
+  await start();
+  send([words('What do we eat?')], {}, GROUP);
+  send(
+    [{ type: 'heading', text: ['Hey ', richMention(world.telegram.username)], size: 2 }, words('Lunch?')],
+    {},
+    GROUP,
+  );
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls()).toHaveLength(1);
+  expect(mainCalls()[0]?.pendingText).toContain('Lunch?');
+});
+
+test('pictures, a file and the thumbnail of a video in a rich message reach the model in their order', async () => {
+  await start();
+  const pdf = world.telegram.addFile(pdfOf(2), 'documents/a.pdf');
+  send([
+    words('Compare these:'),
+    mediaBlock(photo(await picture('one')), 'Before'),
+    {
+      type: 'slideshow',
+      blocks: [
+        mediaBlock(photo(await picture('two'))),
+        mediaBlock(video({ durationS: 9, thumbnailId: await picture('still') })),
+      ],
+    },
+    mediaBlock(document({ fileId: pdf, fileName: 'a.pdf' })),
+  ]);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(seen()).toEqual([
+    '[# in this message: a photo]',
+    'image',
+    '[# in this message: a photo]',
+    'image',
+    '[# in this message: a video of 9 s, of which only the thumbnail can be shown]',
+    'image',
+    '[# in this message: a file "a.pdf"]',
+    'document',
+    'Compare these:\n(a photo)\nBefore\n(a photo)\n(a video of 9 s)\n(a file: a.pdf)',
+  ]);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a picture of a rich message that Telegram does not give is named, and the rest is answered', async () => {
+  await start();
+  send([words('What is this?'), mediaBlock(photo('file-gone')), mediaBlock(photo(await picture('here')))]);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(seen().slice(0, 3)).toEqual([
+    '[# in this message: a photo; it cannot be shown]',
+    '[# in this message: a photo]',
+    'image',
+  ]);
+});
+
+test('a voice in a rich message is heard where speech is transcribed, and shown back', async () => {
+  endpoint = await startTranscription();
+  endpoint.hear('Tell me more');
+  await start({
+    TRANSCRIPTION_BASE_URL: endpoint.url,
+    TRANSCRIPTION_API_KEY: endpoint.key,
+    TRANSCRIPTION_MODEL: endpoint.model,
+  });
+  send([
+    words('About this page:'),
+    mediaBlock(voice({ fileId: world.telegram.addFile(OGG, 'voice/a.oga'), durationS: 5 })),
+  ]);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(seen()).toEqual([
+    '[# a voice message of 5 s, as a program wrote it down]',
+    'Tell me more',
+    'About this page:\n(a voice message of 5 s)',
+  ]);
+  expect(shown()[0]).toBe('🎤 “Tell me more”');
+});
+
+test.each([
+  ['nobody transcribes speech', false],
+  ['the recording cannot be heard', true],
+])('where %s, a voice in a rich message is named, and its words are answered', async (_, isSet) => {
+  endpoint = await startTranscription();
+  const own = { TRANSCRIPTION_BASE_URL: endpoint.url, TRANSCRIPTION_API_KEY: 'wrong', TRANSCRIPTION_MODEL: 'm' };
+  await start(isSet ? own : {});
+  send([words('Hello'), mediaBlock(voice({ fileId: world.telegram.addFile(OGG, 'voice/a.oga'), durationS: 5 }))]);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls()[0]?.pendingText).toBe('Hello\n(a voice message of 5 s)');
+  expect(shown()).toHaveLength(1);
+});
+
+test('a forwarded rich message, and one that is answered, bring their pictures', async () => {
+  await start();
+  send([words('Page'), mediaBlock(photo(await picture('one')))], forwarded({ type: 'hidden_user', name: 'Bo' }));
+  await nextOutcome(world, CHAT);
+  expect(seen().filter((each) => each === 'image')).toHaveLength(1);
+  const replied = {
+    message_id: 77,
+    date: 1,
+    chat: { id: CHAT, type: 'private' },
+    from: { id: CHAT, is_bot: false, first_name: 'Ann' },
+  };
+  const rich = richMessage([words('Page'), mediaBlock(photo(await picture('two')))]);
+  world.telegram.say(CHAT, 'What is on it?', { extra: { reply_to_message: { ...replied, ...rich } } });
+  await nextOutcome(world, CHAT, 2);
+  expect(seen()).toEqual([
+    '[# attached to the message that is answered: a photo]',
+    'image',
+    expect.stringContaining('What is on it?'),
+  ]);
+});
+
+test.each(['added', 'removed'] as const)('that a group was %s by a community is answered by nobody', async (what) => {
+  await start({ TELEGRAM_ANSWER_ALL_IDS: String(GROUP) });
+  world.telegram.say(GROUP, '', { extra: communityEvent(what) });
+  world.telegram.say(GROUP, 'Hello');
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(shown(GROUP)).toEqual([expect.stringContaining('Hello')]);
+});

@@ -1,0 +1,101 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { bindScript } from '../../../shared/redis/script.ts';
+import { createInbox } from '../../../shared/state/message/inbox.ts';
+import { type Attempt, FencedError } from '../../../worker/lane/attempt.ts';
+import { createLane, type Lane } from '../../../worker/lane/lane.ts';
+import { createSessions, newStamp } from '../../../worker/session/store.ts';
+import { inboundText } from '../../fixture/inbound.ts';
+import { lentRedis } from '../../fixture/lent-redis.ts';
+
+const CHAT = chatKey(1001);
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let lane: Lane;
+let entry: EntryId;
+
+beforeEach(async () => {
+  server = await lentRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  lane = createLane(redis, keys);
+  await lane.prepare();
+  ({ entry } = await createInbox(redis, 1).accept(7, inboundText(1), '00-a-b-01'));
+  await lane.admit(100);
+});
+
+afterEach(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+
+async function begun(): Promise<Attempt> {
+  const result = await lane.begin(entry, CHAT, 's-1' as SessionId);
+  if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
+  return result.attempt;
+}
+
+const answer = { chat: CHAT, outcome: 'answered', traceId: 't', settledAtMs: 1, attempts: 1, recoveries: 0 } as const;
+
+/** Does what a Redis does that comes back without its last write: the turn is as it was before. */
+async function losing(work: () => Promise<unknown>): Promise<void> {
+  const before = await redis.hgetall(keys.turn(entry));
+  await work();
+  await redis.multi().del(keys.turn(entry)).hset(keys.turn(entry), before).exec();
+}
+
+const AFTERWARDS: [string, (attempt: Attempt) => Promise<unknown>][] = [
+  ['writes a step', (attempt) => attempt.write('next', [['SET', `${keys.counts}:x`, 1]])],
+  ['writes without a step name', (attempt) => attempt.write('', [['SET', `${keys.counts}:x`, 1]])],
+  ['asserts that it owns the turn', (attempt) => attempt.assertOwned()],
+  [
+    'opens its session',
+    (attempt) =>
+      createSessions(redis, keys).open(
+        attempt,
+        { v: 1, t: 'user', ...newStamp(), content: 'hello', entry, channel: 'c' },
+        1_000,
+      ),
+  ],
+];
+
+test.each(AFTERWARDS)('an attempt whose last write was lost gets a FencedError when it %s', async (_what, next) => {
+  const attempt = await begun();
+  await attempt.write('first', [['HSET', keys.turn(entry), 'a', 1]]);
+  await losing(() => attempt.write('second', [['HSET', keys.turn(entry), 'b', 1]]));
+  await expect(next(attempt)).rejects.toThrow(FencedError);
+  expect(await redis.exists(`${keys.counts}:x`, keys.log(attempt.session))).toBe(0);
+});
+
+test.each(AFTERWARDS)('an attempt that lost nothing %s', async (_what, next) => {
+  const attempt = await begun();
+  await attempt.write('first', [['HSET', keys.turn(entry), 'a', 1]]);
+  await next(attempt);
+});
+
+test('an attempt whose last write was lost cannot settle; the next one writes the conclusion and settles', async () => {
+  const attempt = await begun();
+  for (const step of ['first', 'second']) await attempt.write(step, [['HSET', keys.turn(entry), step, 1]]);
+  await losing(() => attempt.write('conclusion', [['HSET', keys.turn(entry), 'conclusion', '{}']]));
+  expect(await lane.settle(attempt, { ...answer, entry })).toEqual({ result: 'fenced' });
+  const next = await begun();
+  expect(next.conclusion).toBeUndefined();
+  await next.write('conclusion', [['HSET', keys.turn(entry), 'conclusion', '{}']]);
+  expect(await lane.settle(next, { ...answer, entry })).toEqual({ result: 'settled' });
+});
+
+test('writes sent together are applied in order, and a resent write is applied once', async () => {
+  const attempt = await begun();
+  await Promise.all([1, 2, 3].map((at) => attempt.write('', [['RPUSH', `${keys.counts}:list`, at]])));
+  const write = bindScript<string>(redis, join(PROJECT_ROOT, 'shared', 'state', 'turn', 'write.lua'));
+  // What ioredis does when a connection breaks before the answer has come.
+  const again = () => write([keys.turn(entry), keys.absent], [attempt.fencingToken, 4, 'fourth', 0]);
+  expect([await again(), await again()]).toEqual(['written', 'repeated']);
+  expect(await redis.lrange(`${keys.counts}:list`, 0, -1)).toEqual(['1', '2', '3']);
+});

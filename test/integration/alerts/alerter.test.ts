@@ -1,0 +1,221 @@
+import { createServer } from 'node:http';
+import { expect, test } from '@jest/globals';
+import { type Alert, alertCommand } from '../../../shared/flow/alert.ts';
+import type { ChatKey } from '../../../shared/redis/keys.ts';
+import { enter } from '../../../worker/alerts/book.ts';
+import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/channel.ts';
+import { alerter, CHAT, chat, eachWithAlerter, keys, redis, started } from '../../fixture/each-alerter.ts';
+import { keptLog } from '../../fixture/log.ts';
+import { until } from '../../fixture/root.ts';
+import { closeServer, listen } from '../../stand-in/loopback.ts';
+
+eachWithAlerter();
+
+function alertOf(n: number, part: Partial<Alert> = {}): Alert {
+  return { cause: 'tool-server', key: `${n}`, text: `The server ${n} is down.`, ...part };
+}
+
+async function queue(...alerts: Alert[]): Promise<void> {
+  for (const alert of alerts) await redis.call(...alertCommand(keys, alert));
+}
+
+/** Enters what is queued into the book, as each watchdog does. */
+async function enterAll(store = createBookStore(redis)): Promise<boolean> {
+  const stored = await store.read();
+  const news = await store.news(0, stored.cursors.get(0));
+  if (news === undefined) return false;
+  const { book, notices } = enter(stored.book, { alerts: news.alerts, nowMs: Date.now() });
+  return store.record(stored, book, notices, [news]);
+}
+
+const waiting = () => redis.xlen(keys.notices);
+const allSent = () => until('an empty queue', async () => ((await waiting()) === 0 ? true : undefined));
+const refusing = (part: Partial<Extract<Sent, { ok: false }>> = {}): Sent => ({
+  ok: false,
+  isGone: false,
+  why: 'unknown: 502',
+  ...part,
+});
+
+test('logs a queued alert before it is sent, and sends it to the operator once', async () => {
+  const operator = chat();
+  const { log, lines } = keptLog();
+  const seenBefore: boolean[] = [];
+  const telegram = (to: number): AlertChannel => ({
+    name: 'telegram',
+    async send(text) {
+      seenBefore.push(JSON.stringify(lines).includes(text));
+      return operator.telegram(to).send(text);
+    },
+  });
+  alerter({ telegram }, log);
+  await queue(alertOf(1));
+  await enterAll();
+  await until('the alert', () => operator.taken[0]);
+  await allSent();
+  expect(operator.taken).toEqual([expect.stringMatching(/^The server 1 is down\./)]);
+  expect(seenBefore).toEqual([true]);
+  expect(await redis.xlen(keys.alerts)).toBe(0);
+});
+
+test('two processes that enter the same alerts count each once and send one text', async () => {
+  const operator = chat();
+  await queue(...[1, 2, 3].map((n) => ({ ...alertOf(n), chat: `${n}` as ChatKey, cause: 'failed' as const, key: '' })));
+  const [a, b] = await Promise.all([enterAll(), enterAll()]);
+  expect([a, b].filter(Boolean)).toHaveLength(1);
+  alerter({ telegram: operator.telegram });
+  alerter({ telegram: operator.telegram });
+  await allSent();
+  expect(operator.taken).toHaveLength(1);
+  const { book } = await createBookStore(redis).read();
+  expect(book.get('failed')).toMatchObject({ messages: 3, chats: 3 });
+});
+
+test('killed between writing the book and removing the alerts: each alert still counts once', async () => {
+  await queue(alertOf(1), alertOf(1));
+  const killed = async () => Promise.reject(new Error('killed'));
+  const dying = Object.create(redis, { xtrim: { value: killed } }) as typeof redis;
+  await expect(enterAll(createBookStore(dying))).rejects.toThrow('killed');
+  expect(await redis.xlen(keys.alerts)).toBe(2);
+  expect(await enterAll()).toBe(false);
+  const { book } = await createBookStore(redis).read();
+  expect(book.get('tool-server:1')).toMatchObject({ messages: 2 });
+});
+
+test('keeps 40 alerts while the chat refuses them, and then sends them in one digest', async () => {
+  let isDown = true;
+  const operator = chat(() => (isDown ? refusing() : { ok: true }));
+  alerter({ telegram: operator.telegram });
+  for (let n = 0; n < 40; n++) {
+    await queue(alertOf(n));
+    await enterAll();
+  }
+  await until('many tries', () => (operator.sends() > 5 ? true : undefined));
+  expect(await waiting()).toBe(40);
+  expect(Number(await redis.hget(keys.alerting, 'failingSinceMs'))).toBeGreaterThan(0);
+  isDown = false;
+  await until('the digest', () => operator.taken[0]);
+  await allSent();
+  expect(operator.taken).toEqual([expect.stringMatching(/^Digest of 40 alerts about 40 incidents: 40 opened/)]);
+  expect(await redis.hget(keys.alerting, 'failingSinceMs')).toBeNull();
+});
+
+test('keeps to the retry-after of Telegram, also when another alert is queued', async () => {
+  const operator = chat((_, sends) => (sends === 1 ? refusing({ retryAfterMs: 60_000 }) : { ok: true }));
+  alerter({ telegram: operator.telegram });
+  await queue(alertOf(1));
+  await enterAll();
+  const retryAtMs = await until(
+    'a refusal',
+    async () => Number(await redis.hget(keys.alerting, 'retryAtMs')) || undefined,
+  );
+  expect(retryAtMs - Date.now()).toBeGreaterThan(30_000);
+  await queue(alertOf(2));
+  await enterAll();
+  await until('the second notice', async () => ((await waiting()) === 2 ? true : undefined));
+  expect(operator.sends()).toBe(1);
+});
+
+test('follows a group to its supergroup and remembers the new chat', async () => {
+  const operator = chat((to) => (to === CHAT ? refusing({ movedTo: -100_777 }) : { ok: true }));
+  alerter({ telegram: operator.telegram });
+  await queue(alertOf(1));
+  await enterAll();
+  await allSent();
+  await queue(alertOf(2));
+  await enterAll();
+  await allSent();
+  expect(operator.taken).toHaveLength(2);
+  // The second one went to the new chat at once.
+  expect(operator.sends()).toBe(3);
+});
+
+/** A second channel as Slack's: it takes JSON with a text, and refuses any other field. */
+async function slack() {
+  const taken: string[] = [];
+  const http = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+    const isValid = Object.keys(body).join() === 'text' && request.headers['content-type'] === 'application/json';
+    if (isValid) taken.push(String(body.text));
+    response.writeHead(isValid ? 200 : 400).end(isValid ? 'ok' : 'invalid_payload');
+  });
+  const url = await listen(http);
+  started.push({ stop: () => closeServer(http) });
+  return { taken, channel: webhookChannel(`${url}/secret-word`) };
+}
+
+test('switches to the second channel at once when the chat is gone, and after a while when it fails', async () => {
+  const second = await slack();
+  alerter({
+    telegram: chat(() => refusing({ isGone: true, why: 'gone: chat not found' })).telegram,
+    webhook: second.channel,
+  });
+  await queue(alertOf(1));
+  await enterAll();
+  await until('the alert', () => second.taken[0]);
+  await allSent();
+  await started.pop()?.stop();
+  await redis.del(keys.alerting);
+  const failing = chat(() => refusing());
+  alerter({ telegram: failing.telegram, webhook: second.channel });
+  await queue(alertOf(2));
+  await enterAll();
+  await until('the second alert', () => second.taken[1]);
+  expect(failing.sends()).toBeGreaterThan(1);
+  expect(second.taken).toEqual([expect.stringMatching(/server 1/), expect.stringMatching(/server 2/)]);
+});
+
+test('without a chat the second channel gets the alerts, and its URL is never logged', async () => {
+  const second = await slack();
+  const { log, lines } = keptLog();
+  alerter({ chatId: undefined, webhook: second.channel }, log);
+  await queue(alertOf(1));
+  await enterAll();
+  await allSent();
+  expect(second.taken).toHaveLength(1);
+  const away = webhookChannel('http://127.0.0.1:1/secret-word');
+  await started.pop()?.stop();
+  alerter({ chatId: undefined, webhook: away }, log);
+  await queue(alertOf(2));
+  await enterAll();
+  await until('a refusal', () => lines.find(({ msg }) => /could not be sent/.test(msg)));
+  expect(JSON.stringify(lines)).not.toContain('secret-word');
+  expect(await waiting()).toBe(1);
+});
+
+test('with neither a chat nor a second channel an alert is logged and leaves the queue', async () => {
+  const { log, lines } = keptLog();
+  alerter({ chatId: undefined }, log);
+  await queue(alertOf(1));
+  await enterAll();
+  await allSent();
+  expect(lines.filter(({ msg }) => msg === 'alert')).toHaveLength(1);
+});
+
+test('takes over the sending from a killed process when its lock expires, and not before', async () => {
+  await queue(alertOf(1));
+  await enterAll();
+  await redis.set(keys.alertingLock, 'a process that was killed', 'PX', 400);
+  const operator = chat();
+  const fromMs = performance.now();
+  alerter({ telegram: operator.telegram });
+  await allSent();
+  expect(operator.taken).toHaveLength(1);
+  expect(performance.now() - fromMs).toBeGreaterThan(300);
+});
+
+test('sends an alert of another version unchanged, and shows one that is not JSON as it is', async () => {
+  const operator = chat();
+  alerter({ telegram: operator.telegram });
+  await redis.xadd(keys.alerts, '*', 'alert', JSON.stringify({ incident: 'failed-1-0', text: 'A message failed.' }));
+  await redis.xadd(keys.alerts, '*', 'alert', JSON.stringify({ cause: 'toString', key: 7, text: 'A leap in time.' }));
+  await redis.xadd(keys.alerts, '*', 'alert', 'no JSON');
+  await enterAll();
+  await allSent();
+  const unreadable = expect.stringMatching(/^An alert is not readable \(\d+-\d+\): no JSON$/);
+  expect(operator.taken).toEqual(['A message failed.', 'A leap in time.', unreadable]);
+  expect(await redis.xlen(keys.alerts)).toBe(0);
+});

@@ -1,0 +1,121 @@
+import { createServer } from 'node:http';
+import { expect, test } from '@jest/globals';
+import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
+import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
+import { keptLog } from '../../fixture/log.ts';
+import { until } from '../../fixture/root.ts';
+import {
+  atEnd,
+  bookField,
+  eachWithWatchdog,
+  given,
+  givenRead,
+  HOUR_MS,
+  keys,
+  noticed,
+  redis,
+  UNANSWERED_MS,
+  watch,
+} from '../../fixture/watchdog.ts';
+import { closeServer, listen } from '../../stand-in/loopback.ts';
+
+eachWithWatchdog();
+
+const snapshot = (nowMs = Date.now()) => createSnapshotReader(redis, 1, UNANSWERED_MS)({ nowMs, open: new Set() });
+
+/** Counts what the dead-man's service hears. */
+async function listener() {
+  let pings = 0;
+  const service = createServer((_, response) => {
+    pings += 1;
+    response.end();
+  });
+  const url = await listen(service);
+  atEnd({ stop: () => closeServer(service) });
+  return { url, pings: () => pings };
+}
+
+test('a paused chat with 2,500 messages hides no other, and holds back no ping by itself; a stuck chat does', async () => {
+  const outside = await listener();
+  await redis.hset(keys.paused, '7', '{}');
+  await given('7', 2_500);
+  await givenRead();
+  createHeartbeat(redis, keys, keptLog().log, 0).answered();
+  watch({ deadManUrl: outside.url });
+  await noticed(/^2500 messages of 1 chats wait because an operator has paused them/);
+  const calm = outside.pings();
+  await until('a ping', () => outside.pings() > calm || undefined);
+  await given('8', 3, 3_000);
+  await givenRead();
+  const text = await noticed(/unanswered/);
+  expect(text).toMatch(/Chat 8, .* 3 messages of 1 chats wait for too long, 2503 in all/);
+  // One may have been on its way.
+  const silentFrom = outside.pings();
+  await until('a later check', async () => {
+    const { lastMs, openedMs } = JSON.parse(String(await bookField('incident:unanswered')));
+    return lastMs - openedMs > 3_500 || undefined;
+  });
+  expect(outside.pings() - silentFrom).toBeLessThanOrEqual(1);
+});
+
+test('every lane is looked at, in slices, and each counts exactly', async () => {
+  const chats = Array.from({ length: 2_300 }, (_, n) => String(n + 1));
+  const nowMs = Date.now();
+  const old = nowMs - HOUR_MS;
+  const young = nowMs + 1 - UNANSWERED_MS;
+  const pipeline = redis.pipeline();
+  const add = (chat: string, id: string) => {
+    pipeline.xadd(keys.inbound, id, 'chat', chat, 'message', '{}');
+    pipeline.rpush(keys.lane(chat as never), id).sadd(keys.lanes, chat);
+  };
+  for (const chat of chats) add(chat, `${old + Number(chat)}-0`);
+  for (const chat of chats) add(chat, `${young}-${chat}`);
+  await pipeline.exec();
+  await givenRead();
+  const { shards } = await snapshot(nowMs);
+  expect(shards[0]?.overdue).toMatchObject({ messages: 2_300, chats: 2_300, oldest: { chat: '1' } });
+});
+
+test('an answered message hides none that waits behind it, and one that is in no lane yet counts', async () => {
+  const [first = '', second = ''] = await given('7', 2);
+  await givenRead();
+  await redis.hset(keys.turn(first as never), 'replied', '1');
+  expect((await snapshot()).shards[0]?.overdue).toMatchObject({ messages: 1, oldest: { entry: second } });
+  await redis.xdel(keys.inbound, second);
+  expect((await snapshot()).shards[0]?.overdue).toEqual({ messages: 0, chats: 0 });
+  await redis.hset(keys.paused, '*', '{}');
+  await redis.xadd(keys.inbound, `${Date.now() - 10_000}-1`, 'chat', '9', 'message', '{}');
+  expect((await snapshot()).shards[0]?.overdue).toMatchObject({ messages: 1, oldest: { chat: '9' } });
+});
+
+test("Redis' clock steps back by an hour: what waits is overdue once it was seen for long enough, and no sooner", async () => {
+  await given('7', 2, -HOUR_MS);
+  await given('8', 1, -HOUR_MS);
+  await givenRead();
+  await redis.hset(keys.paused, '8', '{}');
+  const fromMs = performance.now();
+  watch();
+  const text = await noticed(/unanswered/);
+  expect(performance.now() - fromMs).toBeGreaterThan(UNANSWERED_MS);
+  expect(text).toMatch(/^A message is unanswered for [01] seconds\. Chat 7, entry .* 2 messages of 1 chats/);
+  await noticed(/^1 messages of 1 chats wait because/);
+});
+
+test('a message that comes while the clock is behind is not taken for one that waits since its id was first seen', async () => {
+  const [first = ''] = await given('7', 1, -HOUR_MS);
+  await givenRead();
+  const read = createSnapshotReader(redis, 1, UNANSWERED_MS);
+  const overdue = async () => (await read({ nowMs: Date.now(), open: new Set() })).shards[0]?.overdue.messages;
+  expect(await overdue()).toBe(0);
+  await until('age', async () => ((await overdue()) === 1 ? true : undefined));
+  await redis.xdel(keys.inbound, first);
+  await redis.del(keys.lane('7' as never));
+  // Redis gives it the same ms, since ids never go back.
+  const next = String(await redis.xadd(keys.inbound, '*', 'chat', '8', 'message', '{}'));
+  expect(next.split('-')[0]).toBe(first.split('-')[0]);
+  await redis.rpush(keys.lane('8' as never), next);
+  await redis.sadd(keys.lanes, '8');
+  await givenRead();
+  expect(await overdue()).toBe(0);
+  await until('age', async () => ((await overdue()) === 1 ? true : undefined));
+});

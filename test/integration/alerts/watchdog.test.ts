@@ -1,0 +1,296 @@
+import { createServer } from 'node:http';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { startProducer } from '../../../producer/producer.ts';
+import { createLogger, type Logger } from '../../../shared/base/log.ts';
+import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { nameProcess } from '../../../shared/state/process/process.ts';
+import { createHeartbeat, readHeartbeat } from '../../../shared/state/process/receiver.ts';
+import { setUpWorker } from '../../../worker/adapters.ts';
+import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { watchRedis, watchWatchdog } from '../../../worker/alerts/redis-trouble.ts';
+import { openQueue } from '../../../worker/lane/queue.ts';
+import { startWatchdog } from '../../../worker/watch/watchdog.ts';
+import { ALERT_CHAT, createWorld, type World } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { keptLog } from '../../fixture/log.ts';
+import { rootOf, until } from '../../fixture/root.ts';
+import { WATCH_LIMITS } from '../../fixture/watchdog.ts';
+import { closeServer, listen } from '../../stand-in/loopback.ts';
+
+const CHAT = 1001;
+const SHORT = {
+  lockMs: 1_500,
+  stalledCheckMs: 500,
+  drainMs: 1_000,
+  watchEveryMs: 100,
+  alertEveryMs: 50,
+  deadManEveryMs: 50,
+};
+
+const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
+const REFUSED_KEY = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
+
+let world: World;
+const started: { stop(): Promise<void> }[] = [];
+
+beforeEach(async () => {
+  world = await createWorld({ env: { UNANSWERED_ALERT_MS: '500', TURN_TIMEOUT_MS: '2000' } });
+});
+
+afterEach(async () => {
+  for (const service of started.splice(0).reverse()) await service.stop();
+  await world.close();
+});
+
+function produce(): void {
+  started.push(startProducer(rootOf(world), { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 }));
+}
+
+interface WorkOptions {
+  env?: Record<string, string>;
+  log?: Logger;
+  pollAgeMs?: number;
+  providerDownMs?: number;
+}
+
+async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkOptions = {}): Promise<void> {
+  started.push(await setUpWorker(rootOf(world, { env, log }), { ...SHORT, pollAgeMs: 60_000, ...limits }));
+}
+
+/** A watchdog alone, over a world without a worker. */
+function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }): void {
+  started.push(
+    startWatchdog(
+      {
+        links: {},
+        redis: connectRedis(world.redis.url, 'impatient'),
+        shards: 1,
+        log,
+        everyMs: { news: 50, look: everyMs },
+        limits: { ...WATCH_LIMITS, unansweredMs: 60_000 },
+        trouble: {
+          redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
+          watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
+        },
+        ...(deadMan && { deadMan }),
+      },
+      { name: nameProcess(), running: new Map() },
+    ),
+  );
+}
+
+/** Waits until five more looks were made, by whomever. */
+async function moreChecks(): Promise<void> {
+  const looks = async () =>
+    Number(/^cmdstat_llen:calls=(\d+)/m.exec(String(await world.peek.call('INFO', 'commandstats')))?.[1] ?? 0);
+  const from = await looks();
+  await until('five looks', async () => (await looks()) >= from + 10 || undefined);
+}
+
+/** The incidents that are open, by name. */
+async function openIncidents(): Promise<string[]> {
+  const { book } = await createBookStore(world.peek).read();
+  return [...book].filter(([, { isOpen }]) => isOpen).map(([id]) => id);
+}
+
+const notices = async () =>
+  (await world.peek.xrange(world.keys.notices, '-', '+')).map(([, fields]) => String(fields[1]));
+
+const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
+const alerted = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 15_000);
+const polled = () =>
+  until('heartbeat', async () => (await world.peek.hget(world.keys.poll, 'lastAnswerMs')) ?? undefined);
+
+/** The service that waits for a sign of life. `secret` is in its URL. */
+async function listener() {
+  let pings = 0;
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') pings += 1;
+    response.writeHead(200).end('OK');
+  });
+  const url = await listen(server);
+  started.push({ stop: () => closeServer(server) });
+  const more = () => {
+    const from = pings;
+    return until('ping', () => pings > from || undefined);
+  };
+  return { url: `${url}/secret-word`, pings: () => pings, more, close: () => closeServer(server) };
+}
+
+test('two workers send one alert for an unanswered message, and one when it is answered', async () => {
+  world.claude.react((call) => (call.index === 0 ? { do: 'hang' } : undefined));
+  produce();
+  await Promise.all([work(), work()]);
+  world.telegram.say(CHAT, 'is anybody there?');
+  const { text } = await alerted(/unanswered/);
+  const outcome = await nextOutcome(world, CHAT);
+  await alerted(/^Resolved/);
+  expect(text).toMatch(/unanswered for \d+ seconds\. Chat 1001, entry \d+-\d+\. 1 messages of 1 chats/);
+  expect(text).toContain(outcome.traceId);
+  await moreChecks();
+  expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
+  expect(alerts()).toEqual([text, expect.stringMatching(/^Resolved: messages are answered again/)]);
+});
+
+test('alerts on an outage of the endpoint and on its end, even while a chat is stuck already', async () => {
+  let isDown = false;
+  world.claude.react((call) => (isDown ? OVERLOADED : /stuck/.test(call.pendingText) ? { do: 'hang' } : undefined));
+  produce();
+  await work({ providerDownMs: 300 });
+  world.telegram.say(CHAT, 'stuck');
+  await alerted(/unanswered/);
+  isDown = true;
+  for (let chat = 1; chat <= 3; chat++) world.telegram.say(CHAT + chat, 'hello');
+  const { text } = await alerted(/^The model endpoint is overloaded/);
+  expect(text).toMatch(/calls failed in \d+ seconds and none went through \(status 529\)/);
+  isDown = false;
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint answers again/, 30_000);
+}, 60_000);
+
+test('a key that is not accepted causes one alert for 12 messages, and its end states their number', async () => {
+  let isRefused = true;
+  world.claude.react(() => (isRefused ? REFUSED_KEY : undefined));
+  produce();
+  // A busy machine answers some of them late, which is another alert.
+  await work({ env: { UNANSWERED_ALERT_MS: '60000' } });
+  const chats = Array.from({ length: 12 }, (_, n) => CHAT + n);
+  for (const chat of chats) world.telegram.say(chat, 'hello');
+  for (const chat of chats) await nextOutcome(world, chat);
+  await alerted(/does not accept our key/);
+  isRefused = false;
+  world.telegram.say(CHAT, 'and now?');
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint/, 30_000);
+  expect(text).toContain('12 messages of 12 chats (provider)');
+  expect(alerts().filter((alert) => !alert.startsWith('Resolved'))).toHaveLength(1);
+}, 60_000);
+
+test('alerts when a poller falls silent and when it returns, and does not alert before any poller started', async () => {
+  await work({ pollAgeMs: 700 });
+  await moreChecks();
+  expect(await openIncidents()).toEqual([]);
+  world.telegram.fail('getUpdates', { status: 500, description: 'Internal Server Error' }, 3);
+  produce();
+  const { text } = await alerted(/No poll has succeeded for \d+ seconds.*unknown/);
+  world.telegram.say(CHAT, 'hello');
+  await alerted(/^Resolved: Telegram is polled again/);
+  expect(text).toContain('24 hours');
+});
+
+test('alerts on a conflict of a real poll', async () => {
+  world.telegram.fail(
+    'getUpdates',
+    { status: 409, description: 'Conflict: terminated by other getUpdates request' },
+    1,
+  );
+  produce();
+  await work();
+  await alerted(/another process polls with the same token/);
+});
+
+test('a heartbeat names its receiver, and a webhook that blocks polls counts as a conflict', async () => {
+  const log = createLogger('silent');
+  const beatOf = (receiver: 'poller' | 'webhook') => createHeartbeat(world.peek, world.keys, log, 0, receiver);
+  const written = (wanted: object) =>
+    until(`record with ${JSON.stringify(wanted)}`, async () => {
+      const record = await readHeartbeat(world.peek, world.keys);
+      return (
+        Object.entries(wanted).every(([field, value]) => value.test(Reflect.get(record ?? {}, field))) || undefined
+      );
+    });
+  beatOf('webhook').failed('undelivered');
+  await written({ receiver: /^webhook$/, otherKind: /^undelivered$/, conflictMs: /^undefined$/ });
+  beatOf('poller').failed('webhook_set');
+  await written({ receiver: /^poller$/, conflictMs: /^\d+$/ });
+});
+
+test('a bot token that is not accepted and a failing alert channel queue one alert each', async () => {
+  createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('unauthorized');
+  await world.peek.hset(world.keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
+  watch();
+  const told = await until('two notices', async () => {
+    const all = await notices();
+    return all.length >= 2 ? all.join('\n') : undefined;
+  });
+  expect(told).toMatch(/The bot token is not accepted/);
+  expect(told).toMatch(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
+});
+
+test('alerts on jobs that nobody runs and on a Redis that is nearly full', async () => {
+  const redis = connectRedis(world.redis.url, 'patient');
+  const queue = openQueue(redis, world.keys, traceIdsOnly());
+  started.push({ stop: async () => redis.disconnect() }, { stop: () => queue.close() });
+  await queue.add([{ entry: '1-1' as never, chat: '1001' as never, traceparent: '' }]);
+  const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
+  await world.peek.config('SET', 'maxmemory', Math.round(used * 1.22));
+  watch();
+  const told = await until('two notices', async () => {
+    const all = await notices();
+    return all.length >= 2 ? all.join('\n') : undefined;
+  });
+  expect(told).toMatch(/Jobs wait and none is active: 1 jobs/);
+  expect(told).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
+});
+
+test('tells of a budget at 50, 80 and 100 %, once each, and of the end of that with a new day', async () => {
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  const spend = (tokens: number) => world.peek.hset(book, 'all:tokens', tokens);
+  const told = (words: RegExp) =>
+    until(`a notice ${words}`, async () => (await notices()).find((text) => words.test(text)));
+  await spend(510);
+  watch();
+  await told(/half used up: 51 %, 510 of 1000 tokens/);
+  await spend(700);
+  await moreChecks();
+  await spend(900);
+  await told(/nearly used up: 90 %/);
+  await spend(1_000);
+  await told(/is used up: messages are refused until \d{4}-\d\d-\d\d, 00:00 UTC\. 100 %/);
+  await moreChecks();
+  expect(await notices()).toHaveLength(3);
+  await spend(0);
+  await told(/Resolved: a new day or month of the budget began/);
+});
+
+test('the watchdog survives an outage of Redis and checks again', async () => {
+  const { log, lines } = keptLog();
+  watch(log);
+  world.redis.kill9();
+  await until('warning', () => lines.find((line) => line.level === 40 && /could not look/.test(line.msg)));
+  await world.redis.restart();
+  createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
+  await until('a notice', async () => (await notices())[0]);
+});
+
+test('the dead-man is pinged while messages are answered, not while an incident is open; no log has its URL', async () => {
+  const outside = await listener();
+  const { log, lines } = keptLog();
+  await work({ env: { DEADMAN_URL: outside.url }, log });
+  expect(await world.peek.hget(world.keys.poll, 'lastAnswerMs')).toBeNull();
+  produce();
+  world.telegram.say(CHAT, 'hello');
+  await polled();
+  await outside.more();
+  world.claude.react((call) => (/hang/.test(call.pendingText) && call.index === 1 ? { do: 'hang' } : undefined));
+  world.telegram.say(CHAT, 'hang');
+  await alerted(/unanswered/);
+  const silentFrom = outside.pings();
+  await alerted(/^Resolved/);
+  // One may have been on its way when the incident was opened, and the first good check may have pinged by now.
+  expect(outside.pings() - silentFrom).toBeLessThanOrEqual(2);
+  await outside.more();
+  await outside.close();
+  await until('failure', () => lines.find(({ msg, level }) => level === 20 && /ping failed/.test(msg)));
+  expect(JSON.stringify(lines)).not.toContain('secret-word');
+});
+
+test('the dead-man is not pinged while nobody polls, and at most once per interval', async () => {
+  const outside = await listener();
+  watch(createLogger('silent'), 50, { url: outside.url, everyMs: 60_000 });
+  await moreChecks();
+  expect(outside.pings()).toBe(0);
+  createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).answered();
+  await until('ping', () => outside.pings() > 0 || undefined);
+  await moreChecks();
+  expect(outside.pings()).toBe(1);
+});

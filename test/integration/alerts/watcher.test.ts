@@ -1,0 +1,146 @@
+import { expect, test } from '@jest/globals';
+import type { Alert } from '../../../shared/flow/alert.ts';
+import { createStateReader, gaugesOf } from '../../../worker/watch/gauges.ts';
+import { keptLog } from '../../fixture/log.ts';
+import { until } from '../../fixture/root.ts';
+import {
+  bookField,
+  eachWithWatchdog,
+  given,
+  HOUR_MS,
+  keys,
+  noticed,
+  notices,
+  queue,
+  redis,
+  watch,
+} from '../../fixture/watchdog.ts';
+
+const FAILED: Alert = { cause: 'failed', text: 'A message failed. Chat 5.' };
+
+eachWithWatchdog();
+
+test.each<[string, string, string]>([
+  ['a cause of a later version', 'from-the-future', JSON.stringify({ cause: 'from-the-future', wings: 2 })],
+  [
+    'a whole incident of a later version',
+    'from-the-future:7',
+    JSON.stringify({
+      ...{
+        cause: 'from-the-future',
+        key: '7',
+        isOpen: true,
+        openedMs: 1,
+        lastMs: 2,
+        reopenings: 0,
+        first: 'a',
+        latest: 'b',
+      },
+      ...{ level: '', messages: 1, chats: 1, chatNames: ['5'], unnamed: [], unnamedMore: 0 },
+    }),
+  ],
+  ['an ended one', 'from-the-future', JSON.stringify({ cause: 'from-the-future', isOpen: false, endedMs: 1 })],
+  ['a cause that every object has', 'toString', JSON.stringify({ cause: 'toString', isOpen: true, openedMs: 1 })],
+  ['a known cause in a later version', 'no-poll', JSON.stringify({ v: 2, cause: 'no-poll', isOpen: true })],
+  ['a known cause without what we need', 'memory', JSON.stringify({ cause: 'memory', isOpen: true })],
+  [
+    'times that are none',
+    'idle',
+    JSON.stringify({ cause: 'idle', key: '', isOpen: true, openedMs: 'now', lastMs: 1e99 }),
+  ],
+  ['no object', 'paused', 'null'],
+  ['no JSON', 'budget', '{"cause":'],
+])('the book holds %s: alerts go on, it is told of once, and it stays as it is', async (_, name, json) => {
+  await redis.hset(keys.incidents, `incident:${name}`, json);
+  await given('7', 1);
+  watch();
+  await queue(FAILED);
+  await noticed(/^A message failed/);
+  await noticed(/^A message is unanswered for 3[56]\d\d seconds/);
+  const told = await noticed(/^The book of incidents holds what this version does not know/);
+  expect(told).toContain(name);
+  expect(await bookField(`incident:${name}`)).toBe(json);
+});
+
+test('an incident that cannot be read makes way for ours of the same name, and is kept beside it', async () => {
+  await redis.hset(keys.incidents, { 'incident:failed': 'no JSON', 'cursor:0': 'nowhere', version: 'many' });
+  watch();
+  await queue(FAILED);
+  await noticed(/^A message failed/);
+  expect(JSON.parse(String(await bookField('incident:failed')))).toMatchObject({ v: 1, messages: 1, isOpen: true });
+  expect(await bookField('aside:failed')).toBe('no JSON');
+  await queue(FAILED);
+  await until('both', async () => JSON.parse(String(await bookField('incident:failed'))).messages === 2 || undefined);
+  expect(await bookField('aside:failed')).toBe('no JSON');
+});
+
+test('what a later version adds to an incident that we know is kept when we count in it', async () => {
+  watch();
+  await queue(FAILED);
+  await noticed(/^A message failed/);
+  const written = JSON.parse(String(await bookField('incident:failed')));
+  await redis.hset(keys.incidents, 'incident:failed', JSON.stringify({ ...written, severity: 'page' }));
+  await queue(FAILED);
+  const counted = await until('both', async () => {
+    const incident = JSON.parse(String(await bookField('incident:failed')));
+    return incident.messages === 2 ? incident : undefined;
+  });
+  expect(counted).toMatchObject({ severity: 'page' });
+});
+
+test('what of the state cannot be read is one incident; the rest is watched, and its end is not made up', async () => {
+  await redis.hset(keys.provider, {
+    failingSinceMs: Date.now() - HOUR_MS,
+    lastFailureMs: Date.now(),
+    failures: 9,
+    why: 'auth',
+  });
+  const { log, lines } = keptLog();
+  watch({ log });
+  await noticed(/^The model endpoint does not accept our key/);
+  await redis.del(keys.provider);
+  await redis.set(keys.provider, 'no hash');
+  expect(await noticed(/^A part of the watch fails/)).toMatch(/"provider" goes unnoticed \(\w+\)\./);
+  await given('7', 1);
+  await noticed(/unanswered/);
+  await queue(FAILED);
+  await noticed(/^A message failed/);
+  expect((await notices()).filter((text) => /^Resolved/.test(text))).toEqual([]);
+  expect(lines.filter(({ msg }) => msg === 'a part of the watch fails')).toHaveLength(1);
+  await redis.del(keys.provider);
+  await noticed(/^Resolved: the watch is whole again/);
+  await noticed(/^Resolved: the model endpoint answers again/);
+});
+
+test.each([
+  ['telegram', { awaySinceMs: 'yesterday' }],
+  ['poll', { firstMs: 'x', lastAnswerMs: 'y' }],
+] as const)('times of %s that are none blind nobody for the rest', async (part, fields) => {
+  await redis.hset(keys[part], fields);
+  await given('7', 1);
+  watch();
+  await noticed(/^A part of the watch fails/);
+  await noticed(/unanswered/);
+});
+
+test('gauges that cannot be read are left out, and the others are shown', async () => {
+  await redis.set(keys.provider, 'no hash');
+  await redis.set(keys.notices, 'no stream');
+  await given('7', 2);
+  const { readings, failures } = gaugesOf(await createStateReader(redis, 1)());
+  expect(failures.map(({ what }) => what)).toEqual(['spillway.alerts.backlog', 'spillway.provider.failing.age']);
+  const shown = new Map(readings.map(({ metric, value }) => [metric as string, value]));
+  expect(shown.get('spillway.messages.pending')).toBe(2);
+  expect(shown.get('spillway.messages.unanswered.age')).toBeGreaterThan(3_000);
+});
+
+test('a watchdog that fails says so itself, and does not say that Redis takes no writes', async () => {
+  const taken: string[] = [];
+  await redis.set(keys.incidents, 'no hash');
+  watch({ taken });
+  const text = await until('word', () => taken[0]);
+  expect(text).toMatch(/^The watchdog fails \(\w+\), since .* UTC, as process \d+ on /);
+  await redis.del(keys.incidents);
+  await until('end', () => taken[1]);
+  expect(taken).toEqual([text, expect.stringMatching(/^Resolved: the watchdog looks again, as process/)]);
+});

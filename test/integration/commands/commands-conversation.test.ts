@@ -1,0 +1,142 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
+import { FAIL, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+
+eachInWorld();
+
+let script: ReturnType<typeof scriptCommands>;
+beforeEach(() => {
+  script = scriptCommands();
+});
+
+test('/busy merge answers all messages that wait together, and each has its outcome', async () => {
+  await start();
+  await say('/busy merge', 1);
+  expect(newest()?.text).toBe(EN.busy.merge);
+  await stopGateways();
+  for (const text of ['first', 'second', '/unknown', 'third']) world.telegram.say(CHAT, text);
+  // The first is not begun alone, however fast it is.
+  await start({ COMMENT_WAIT_MS: '1000' });
+  await nextOutcome(world, CHAT, 5);
+  expect(await outcomes()).toEqual(['command busy', 'merged', 'merged', 'merged', 'answered']);
+  expect(mainCalls()).toHaveLength(1);
+  const [call] = mainCalls();
+  const asked = JSON.stringify(call?.body.messages);
+  expect(['first', 'second', 'third'].map((text) => asked.indexOf(text))).toEqual(
+    ['first', 'second', 'third'].map((text) => asked.indexOf(text)).sort((one, other) => one - other),
+  );
+  expect(shown()).toHaveLength(2);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('/busy queue answers one message after the other, as every chat begins', async () => {
+  await start();
+  await say('/busy merge', 1);
+  await say('/busy queue', 2);
+  await stopGateways();
+  for (const text of ['first', 'second']) world.telegram.say(CHAT, text);
+  await start();
+  await nextOutcome(world, CHAT, 4);
+  expect((await outcomes()).slice(2)).toEqual(['answered', 'answered']);
+});
+
+test('/busy interrupt cuts the running turn short, and answers both messages together', async () => {
+  await start();
+  await say('/busy interrupt', 1);
+  world.telegram.say(CHAT, HANG);
+  const asked = await untilAsked(HANG);
+  world.telegram.say(CHAT, 'and this as well');
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
+  expect(asked.aborted).toBe(true);
+  const last = JSON.stringify(mainCalls().at(-1)?.body.messages);
+  expect(last).toContain(HANG);
+  expect(last).toContain('and this as well');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('killed while it interrupts: both messages have one outcome each, and one answer comes', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
+  await say('/busy interrupt', 1);
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  world.telegram.say(CHAT, 'and this as well');
+  await victim.ended;
+  await start();
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['command busy', 'merged', 'answered']);
+  expect(shown()).toHaveLength(2);
+});
+
+test('/compact makes a summary now, and the next answer says what it stands for', async () => {
+  await start();
+  for (let n = 1; n <= 6; n++) await say(`${n}: ${'many words about boats '.repeat(400)}`, n);
+  await say('/compact', 7);
+  expect(newest()?.text).toMatch(/^Done: older messages are now a summary, and the context is \d+% full\.$/);
+  await say('go on', 8);
+  expect(newest()?.text).toMatch(/I replaced the \d oldest messages with a summary\./);
+  await say('and on', 9);
+  expect(newest()?.text).not.toContain('summary');
+  await say('/status', 10);
+  expect(newest()?.text).toMatch(/\nLast compacted: \d{4}-/);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('/compact has nothing to do in a new chat', async () => {
+  await start();
+  await say('/compact', 1);
+  expect(newest()?.text).toBe(EN.nothingToCompact);
+});
+
+test('/recall finds what a new conversation has left behind', async () => {
+  await start();
+  await say('the harbour is called Anping', 1);
+  await say('/new', 2);
+  await say('/recall Anping', 3);
+  expect(newest()?.text).toMatch(/^I found \d match(?:es)?.*\n\n1\. .*harbour is called Anping/s);
+  await say('/recall xylophone', 4);
+  expect(newest()?.text).toBe(EN.nothingRecalled);
+  await say('/recall', 5);
+  expect(newest()?.text).toBe(EN.recallUsage);
+});
+
+test('/export sends every conversation of the chat as a text to read and as lines to import', async () => {
+  await start();
+  await say('the harbour is called Anping', 1);
+  await say('/new', 2);
+  await say('and the river?', 3);
+  await say('/export', 4);
+  const files = world.telegram.shown(CHAT).filter(({ document }) => document !== undefined);
+  expect(files.map(({ document }) => document?.name)).toEqual(['chat.md', 'chat.jsonl']);
+  expect(shown().at(-3)).toBe(EN.exported('4'));
+});
+
+test('a file whose first send has an unknown result is sent once more, marked as a possible repeat', async () => {
+  await start();
+  await say('hello', 1);
+  world.telegram.fail('sendDocument', { do: 'loseReply' }, 1);
+  await say('/export', 2);
+  const captions = world.telegram.shown(CHAT).flatMap(({ document, text }) => (document ? [text] : []));
+  expect(captions).toHaveLength(3);
+  expect(captions[1]).toContain(EN.repeat);
+});
+
+test('/forget asks first; its button erases every conversation, file and failed message of the chat', async () => {
+  await start();
+  await say('the harbour is called Anping', 1);
+  await say('/new', 2);
+  await say(FAIL, 3);
+  await say('/forget', 4);
+  expect(newest()?.text).toBe(EN.forgetAsks);
+  expect(await world.peek.keys('*:log:*')).not.toHaveLength(0);
+  script.mend();
+  await press('/forget yes', 5);
+  expect(newest()?.text).toBe(EN.forgotten);
+  for (const key of ['*:log:*', '*:session:*', '*:archive:*', '*:media:*', '*:usage:*'])
+    expect(await world.peek.keys(key)).toEqual([]);
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+  await say('what was the harbour called?', 6);
+  expect(mainCalls().at(-1)?.body.messages).toHaveLength(1);
+});

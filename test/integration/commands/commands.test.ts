@@ -1,0 +1,182 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
+import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
+import {
+  buttons,
+  FAIL,
+  HANG,
+  newest,
+  outcomes,
+  press,
+  say,
+  scriptCommands,
+  untilAsked,
+} from '../../fixture/commands.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../../fixture/each-test.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+
+const OTHER_MODEL = 'claude-haiku-4-5';
+
+eachInWorld();
+
+let script: ReturnType<typeof scriptCommands>;
+beforeEach(() => {
+  script = scriptCommands();
+});
+
+test('commands that only look or choose do not wait for the message that is being answered', async () => {
+  const commands = ['/status', '/usage', '/help', '/lang', '/busy', '/model', '/recall words'];
+  await start();
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const [at, command] of commands.entries()) await say(command, at + 1);
+  await say('/export', commands.length + 1);
+  expect(await outcomes()).toEqual(
+    [...commands, '/export'].map((command) => `command ${command.slice(1).split(' ')[0]}`),
+  );
+  expect(mainCalls()).toHaveLength(1);
+  expect(mainCalls()[0]?.aborted).toBeUndefined();
+});
+
+test('killed after a command that acts at once was admitted: the next gateway replies to it once', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'attempt begun:1' });
+  world.telegram.say(CHAT, '/help');
+  await victim.ended;
+  await start();
+  await nextOutcome(world, CHAT);
+  expect(shown()).toEqual([expect.stringContaining(EN.helpTitle)]);
+});
+
+test('/status says how full the context is, what waits, and what today cost', async () => {
+  await start();
+  await say('first', 1);
+  await say('/status', 2);
+  expect(newest()?.text).toMatch(
+    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNever compacted.*\nNothing is waiting\.\nCost today: \$0\.0\d+$/,
+  );
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['second', 'third']) world.telegram.say(CHAT, text);
+  await say('/status', 3);
+  expect(newest()?.text).toMatch(/\nWorking on a message for \d+ s\n2 messages are waiting\.\n/);
+});
+
+test('/usage adds up what the provider billed, by day', async () => {
+  await start();
+  for (const [at, text] of ['first', 'second'].entries()) await say(text, at + 1);
+  await say('/usage', 3);
+  const billed = mainCalls().length;
+  expect(newest()?.text).toMatch(new RegExp(`^Today: ${billed} calls, [\\d,]+ tokens in, [\\d,]+ out, \\$0\\.0`, 'm'));
+  expect(newest()?.text).toMatch(new RegExp(`^30 days: ${billed} calls, `, 'm'));
+});
+
+test('/model switches this chat to a model that the operator allows, and to no other', async () => {
+  await start({ MODELS: OTHER_MODEL });
+  await say('/model gpt-5', 1);
+  expect(newest()?.text).toContain(OTHER_MODEL);
+  expect(buttons()).toContain(`/model ${OTHER_MODEL}`);
+  await press(`/model ${OTHER_MODEL}`, 2);
+  expect(newest()?.text).toBe(EN.modelSet(OTHER_MODEL));
+  await say('hello', 3);
+  expect(mainCalls().at(-1)?.body.model).toBe(OTHER_MODEL);
+  world.telegram.say(CHAT + 1, 'hello');
+  await nextOutcome(world, CHAT + 1);
+  expect(mainCalls().at(-1)?.body.model).not.toBe(OTHER_MODEL);
+});
+
+test('a model that the operator allows no longer is not used', async () => {
+  await start({ MODELS: OTHER_MODEL });
+  await say(`/model ${OTHER_MODEL}`, 1);
+  await start({ MODELS: '' });
+  await say('hello', 2);
+  await say('hello again', 3);
+  expect(new Set(mainCalls().map(({ body }) => body.model)).size).toBeLessThanOrEqual(2);
+});
+
+test("notices are in the language of the person's app, until the chat chooses another", async () => {
+  await start();
+  await say('/stop', 1, { languageCode: 'zh-hant' });
+  expect(newest()?.text).toBe(ZH_HANT.nothingToStop);
+  await say('/lang', 2, { languageCode: 'zh-hant' });
+  await press('/lang en', 3);
+  expect(newest()?.text).toBe(EN.languageIs);
+  await say('/stop', 4, { languageCode: 'zh-hant' });
+  expect(newest()?.text).toBe(EN.nothingToStop);
+  await say('/lang auto', 5, { languageCode: 'zh-hant' });
+  expect(newest()?.text).toBe(ZH_HANT.languageAuto);
+  await say('/lang klingon', 6);
+  expect(newest()?.text).toBe(EN.languageUnknown(['en', 'zh-hant']));
+});
+
+test('the button under a failure notice tries the message again, once', async () => {
+  await start();
+  await say(FAIL, 1);
+  expect(buttons()).toEqual([expect.stringMatching(/^\/retry \d+-\d+$/)]);
+  const [data = ''] = buttons();
+  script.mend();
+  const { messageId = 0 } = newest() ?? {};
+  world.telegram.press(CHAT, messageId, data);
+  world.telegram.press(CHAT, messageId, data);
+  await nextOutcome(world, CHAT, 4);
+  expect((await outcomes()).sort()).toEqual(['answered', 'command retry', 'command retry', 'failed authentication']);
+  expect(shown()).toContain(EN.retrying);
+  expect(shown()).toContain(EN.nothingToRetry);
+  expect(shown().filter((text) => text === `You said: ${FAIL}`)).toHaveLength(1);
+  expect(world.telegram.answers).toHaveLength(2);
+  expect(world.telegram.shown(CHAT)[0]?.replyMarkup).toBeUndefined();
+});
+
+test('killed after the message was put back: /retry goes on, and the message is answered once', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'settled:2' });
+  await say(FAIL, 1);
+  script.mend();
+  world.telegram.say(CHAT, '/retry');
+  await victim.ended;
+  await start();
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['failed authentication', 'command retry', 'answered']);
+  expect(shown().slice(1)).toEqual([EN.retrying, `You said: ${FAIL}`]);
+});
+
+test('/retry without a failed message says so', async () => {
+  await start();
+  await say('/retry', 1);
+  expect(newest()?.text).toBe(EN.nothingToRetry);
+});
+
+test('a choice can be pressed', async () => {
+  await start();
+  await say('/lang', 1);
+  const { messageId = 0 } = newest() ?? {};
+  world.telegram.press(CHAT, messageId, '/lang zh-hant', CHAT);
+  await nextOutcome(world, CHAT, 2);
+  expect(newest()?.text).toBe(ZH_HANT.languageIs);
+});
+
+test('in a group, a guest may ask and stop, but not what costs, forgets or searches the past', async () => {
+  const group = -1005;
+  await start({ TELEGRAM_ALLOWED_IDS: `${world.env.TELEGRAM_ALLOWED_IDS},${group}` });
+  for (const [at, text] of ['/forget yes', '/export', '/model', '/recall watermelon', '/status'].entries()) {
+    world.telegram.say(group, text, { chatType: 'supergroup', fromId: 77 });
+    await nextOutcome(world, group, at + 1);
+  }
+  const texts = shown(group);
+  expect(texts.filter((text) => text === EN.notPermitted)).toHaveLength(4);
+  expect(texts.filter((text) => text.startsWith('Model: '))).toHaveLength(1);
+});
+
+test('apps offer the commands in the languages of the texts, all of them in private chats and few in groups', async () => {
+  await start();
+  await world.telegram.waitForCall(
+    ({ method, params }) =>
+      method === 'setMyCommands' && params.language_code === 'zh' && /group/.test(JSON.stringify(params.scope)),
+  );
+  const menus = world.telegram.menus();
+  expect(Object.keys(menus).sort()).toEqual([
+    'all_group_chats/',
+    'all_group_chats/zh',
+    'all_private_chats/',
+    'all_private_chats/zh',
+  ]);
+  expect(menus['all_private_chats/zh']?.[0]).toEqual({ command: 'stop', description: ZH_HANT.menu.stop });
+});

@@ -1,0 +1,184 @@
+import { readdir, rm, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createLogger } from '../../../shared/base/log.ts';
+import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { chatKey, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { createBinding } from '../../../shared/state/blob/binding.ts';
+import type { Blobs } from '../../../worker/blob/blobs.ts';
+import { createFileBlobs } from '../../../worker/blob/files.ts';
+import { type BlobLimits, type BlobTrouble, startBlobKeeper } from '../../../worker/blob/keeper.ts';
+import { storeIdOf } from '../../../worker/blob/store-mark.ts';
+import { sweep } from '../../../worker/blob/sweep.ts';
+import { createMediaStore } from '../../../worker/media/store.ts';
+import { APPEND_SECONDS_MAX, createArchive } from '../../../worker/session/archive.ts';
+import { archiveSession } from '../../../worker/session/archivist.ts';
+import { packSegment } from '../../../worker/session/segment.ts';
+import { readSession } from '../../../worker/session/transfer.ts';
+import { collected, filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
+import { lentRedis } from '../../fixture/lent-redis.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { until } from '../../fixture/root.ts';
+
+const CHAT = chatKey(-1001, 7);
+const SESSION = 's-1' as SessionId;
+const ENDLESS = new AbortController().signal;
+const HOUR_MS = 3_600_000;
+const log = createLogger('silent');
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let folder: string;
+let blobs: Blobs;
+let stops: (() => Promise<void>)[];
+
+beforeEach(async () => {
+  server = await lentRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  folder = await temporaryFolder();
+  blobs = createFileBlobs(join(folder, '0'));
+  stops = [];
+});
+
+afterEach(async () => {
+  await Promise.all(stops.map((stop) => stop()));
+  redis.disconnect();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const media = () => createMediaStore({ redis, keys, blobs, retentionDays: 90 });
+const source = () => ({ redis, keys, blobs });
+const filesIn = async () =>
+  (await readdir(folder, { recursive: true, withFileTypes: true })).filter((each) => each.isFile());
+const blobNames = async () => (await filesIn()).map(({ name }) => name).filter((name) => name !== 'store-id');
+
+/** Makes every file look as if it was put so long ago. */
+async function aged(hours = 2): Promise<void> {
+  const at = new Date(Date.now() - hours * HOUR_MS);
+  for (const { parentPath, name } of await filesIn()) await utimes(join(parentPath, name), at, at);
+}
+
+/** What is written without a store: the bytes of a file under its hash, and segments in the list of an archive. */
+async function givenOldArchive(segments: number): Promise<string[]> {
+  const lines = Array.from({ length: segments * 2 }, (_, n) => said(n));
+  for (let at = 0; at < lines.length; at += 2)
+    await redis.rpush(
+      keys.archive(SESSION),
+      await packSegment(lines.slice(at, at + 2).map((line) => Buffer.from(line))),
+    );
+  await redis.expire(keys.archive(SESSION), 5_000);
+  await givenLog(redis, keys, SESSION, {
+    lines: [filler()],
+    about: { archived: lines.length, windowStart: lines.length },
+  });
+  return [...lines, filler()];
+}
+
+async function bound(): Promise<void> {
+  await createBinding(redis, () => storeIdOf(folder))();
+}
+
+function keeper(limits: Partial<BlobLimits> = {}, onTrouble: (trouble: BlobTrouble) => void = () => {}) {
+  const all = { blobEveryMs: 20, orphanMs: HOUR_MS, boundMs: 0, ...limits };
+  const service = startBlobKeeper({
+    redis,
+    keys,
+    blobs,
+    log,
+    storeId: () => storeIdOf(folder),
+    limits: all,
+    onTrouble,
+  });
+  stops.push(() => service.stop());
+}
+
+test('what was kept in Redis before there was a store can be read, and ends with its time', async () => {
+  const ids = [await createMediaStore({ redis, keys, retentionDays: 90 }).keep(CHAT, Buffer.from('a long text'))];
+  const lines = await givenOldArchive(3);
+  await archiveSession(createArchive(source(), 1_000), SESSION, ENDLESS);
+  expect((await media().load(CHAT, ids)).size).toBe(1);
+  expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
+  expect(await collected(readSession(source(), SESSION))).toHaveLength(7);
+  expect(await redis.ttl(keys.media(ids[0] ?? '', CHAT))).toBeGreaterThan(0);
+});
+
+test('the sweep removes what nothing points at and is old, and nothing else', async () => {
+  await bound();
+  const kept = await media().keep(CHAT, Buffer.from('kept'));
+  const expired = await media().keep(CHAT, Buffer.from('expired'));
+  await redis.del(keys.blob(expired, CHAT));
+  await givenLog(redis, keys, SESSION, { lines: [said(1), filler()], about: { windowStart: 1 } });
+  await archiveSession(createArchive(source(), 1_000), SESSION, ENDLESS);
+  await blobs.put(SESSION, Buffer.from('an orphan of a killed archivist'));
+  await blobs.put('s-gone' as SessionId, Buffer.from('a segment whose archive has expired'));
+  await aged();
+  const young = await blobs.put(CHAT, Buffer.from('its pointer may be on its way'));
+  expect(await sweep({ redis, keys, blobs }, Date.now() - HOUR_MS, ENDLESS)).toBe(3);
+  expect((await blobNames()).length).toBe(3);
+  expect([...(await media().load(CHAT, [kept, expired])).keys()]).toEqual([kept]);
+  expect(await blobs.get(CHAT, young)).toBeDefined();
+  expect(await linesOf(source(), SESSION)).toHaveLength(2);
+});
+
+test('two sweeps at once count each blob once', async () => {
+  await bound();
+  for (let n = 0; n < 60; n++) await blobs.put(CHAT, Buffer.from(`orphan ${n}`));
+  await aged();
+  const ports = { redis, keys, blobs };
+  const counts = await Promise.all([1, 2, 3].map(() => sweep(ports, Date.now() - HOUR_MS, ENDLESS)));
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(60);
+  expect(await blobNames()).toEqual([]);
+});
+
+test('a Redis that was emptied makes nothing an orphan', async () => {
+  await bound();
+  await media().keep(CHAT, Buffer.from('a file'));
+  await aged();
+  await redis.flushall();
+  expect(await sweep({ redis, keys, blobs }, Date.now() - HOUR_MS, ENDLESS)).toBe(0);
+  // A process that starts now binds this Redis to the store, and waits before it believes that nothing is needed.
+  keeper({ boundMs: HOUR_MS });
+  await until('binding', async () => ((await redis.exists(keys.blobStore)) === 1 ? true : undefined));
+  await until('pass', async () => ((await redis.exists(keys.blobPass)) === 1 ? true : undefined));
+  expect(await blobNames()).toHaveLength(1);
+  keeper();
+  await until('sweep', async () => ((await blobNames()).length === 0 ? true : undefined));
+});
+
+test('a process with another folder removes nothing, and says so each time', async () => {
+  await storeIdOf(
+    await temporaryFolder().then((other) => createBinding(redis, () => storeIdOf(other))().then(() => other)),
+  );
+  await blobs.put(CHAT, Buffer.from('no orphan for all it knows'));
+  await aged();
+  const troubles: BlobTrouble[] = [];
+  keeper({}, (trouble) => troubles.push(trouble));
+  await until('second round', () => troubles[1]);
+  expect(troubles[0]).toBe('other store');
+  expect(await blobNames()).toHaveLength(1);
+});
+
+test('processes that begin at once in an empty folder agree on one id', async () => {
+  const ids = await Promise.all(Array.from({ length: 8 }, () => storeIdOf(folder)));
+  expect(new Set(ids).size).toBe(1);
+  expect((await filesIn()).map(({ name }) => name)).toEqual(['store-id']);
+  const bindings = await Promise.all([1, 2, 3].map(() => createBinding(redis, () => storeIdOf(folder))()));
+  expect(bindings.map(({ isOther }) => isOther)).toEqual([false, false, false]);
+});
+
+test('a segment whose append was held up for too long is not appended, because its blob may be gone; the next visit does it', async () => {
+  const lines = [said(1), said(2), filler()];
+  await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 2 } });
+  const archive = createArchive(source(), 1_000);
+  const segment = await archive.nextSegment(SESSION, 2);
+  if (segment === undefined) throw new Error('nothing to move');
+  // As if this process had stood still, between the put and the append, for longer than an orphan lasts.
+  expect(await archive.append({ ...segment, readAtS: segment.readAtS - APPEND_SECONDS_MAX - 1 })).toBe(false);
+  expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
+  expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(2);
+  expect((await linesOf(source(), SESSION)).map(String)).toEqual(lines);
+});

@@ -1,0 +1,292 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { packSegment } from '../../../worker/session/segment.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
+import { saidIn } from '../../fixture/asked.ts';
+import { runCli } from '../../fixture/cli.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../../fixture/each-test.ts';
+import { jpegPhoto } from '../../fixture/files.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { conversation } from '../../fixture/history.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { until } from '../../fixture/root.ts';
+
+const PATIENCE_MS = 20_000;
+/** The keeper of a test is at work all the time, but believes that nothing is an orphan. */
+const OFTEN = { blobEveryMs: 50 };
+
+eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
+
+function sendPhoto(bytes: Buffer, caption: string): void {
+  const id = world.telegram.addFile(bytes, `photos/${bytes.length}.jpg`);
+  const photo = [{ file_id: id, file_unique_id: id, width: 300, height: 200, file_size: bytes.length }];
+  world.telegram.say(CHAT, '', { extra: { photo, caption } });
+}
+
+const source = () => ({ redis: world.peek, keys: world.keys, blobs: world.blobs });
+const boundSession = async () => (await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')) as SessionId;
+const blobFiles = async () =>
+  (await readdir(world.blobFolder, { recursive: true, withFileTypes: true }).catch(() => []))
+    .filter((each) => each.isFile() && each.name !== 'store-id')
+    .map(({ parentPath, name }) => join(parentPath, name));
+/** The picture in a request that the model got: its bytes, or the text that stands for it. */
+const pictureIn = (at: number) => {
+  const [first] = saidIn(mainCalls()[at], 0);
+  return first?.source ?? first?.text;
+};
+const cli = (...args: string[]) => runCli(args, world.env);
+
+async function saySecond(): Promise<void> {
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+}
+
+test('the bytes of a picture are a file and not in Redis, and another process shows the model the same picture', async () => {
+  await spawn();
+  sendPhoto(await jpegPhoto(900, 600), 'What is this?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  await stopGateways();
+  await takeOver();
+  await saySecond();
+  expect(pictureIn(1)).toEqual(pictureIn(0));
+  expect(pictureIn(0)).toMatchObject({ type: 'base64', media_type: 'image/jpeg' });
+  expect(await blobFiles()).toHaveLength(1);
+  expect(await world.peek.keys('*:media:*')).toEqual([]);
+  const [pointer = ''] = await world.peek.keys('*:blob:*');
+  expect(await world.peek.memory('USAGE', pointer)).toBeLessThan(250);
+});
+
+test('killed between the bytes and their pointer: one answer with the picture, and nothing is stored twice', async () => {
+  const doomed = await spawn({ SPILLWAY_FAIL_AT: 'file stored:1' });
+  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
+  expect(await doomed.ended).toBe('SIGKILL');
+  expect(await blobFiles()).toHaveLength(1);
+  expect(await world.peek.keys('*:blob:*')).toEqual([]);
+  await takeOver();
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(pictureIn(0)).toMatchObject({ type: 'base64' });
+  expect(await blobFiles()).toHaveLength(1);
+  expect(await settledOutcomes(world)).toHaveLength(1);
+});
+
+test('killed between a segment and its pointer: no record is lost or doubled, and its blob is used', async () => {
+  const lines = [...Array.from({ length: 700 }, (_, n) => said(n)), filler()];
+  const session = 's-1' as SessionId;
+  await givenLog(world.peek, world.keys, session, { lines, about: { windowStart: 700 } });
+  await world.peek.sadd(world.keys.archivable, session);
+  const doomed = await spawn({ SPILLWAY_FAIL_AT: 'segment stored:2' });
+  expect(await doomed.ended).toBe('SIGKILL');
+  expect((await linesOf(source(), session)).map(String)).toEqual(lines);
+  expect(await world.peek.llen(world.keys.archive(session))).toBe(1);
+  expect(await blobFiles()).toHaveLength(2);
+  await takeOver();
+  await until('archived', async () => ((await world.peek.llen(world.keys.archive(session))) === 2 ? true : undefined));
+  expect((await linesOf(source(), session)).map(String)).toEqual(lines);
+  expect(await blobFiles()).toHaveLength(2);
+});
+
+test.each([
+  ['damaged', (file: string) => writeFile(file, 'not the picture')],
+  ['missing', (file: string) => rm(file)],
+])('a %s file is a line in brackets for the model, and the chat goes on', async (_state, hurt) => {
+  await start();
+  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
+  await nextOutcome(world, CHAT);
+  await hurt((await blobFiles())[0] ?? '');
+  await saySecond();
+  expect(pictureIn(mainCalls().length - 1)).toMatch(/^\[image\/jpeg, .*: no longer stored\]$/);
+});
+
+test('a segment that is missing or damaged is reported by an export, which holds all the rest', async () => {
+  const session = await importSession(
+    world.peek,
+    world.keys,
+    chatKey(CHAT),
+    await parseLines(conversation(1_000, 1_000)),
+  );
+  await start({}, { archiveEveryMs: 20 });
+  world.telegram.say(CHAT, '/new');
+  await nextOutcome(world, CHAT);
+  await until('archived', async () =>
+    (await world.peek.sismember(world.keys.archivable, session)) === 0 ? true : undefined,
+  );
+  await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'session', session);
+  const [one = '', other = ''] = await blobFiles();
+  const segments = await world.peek.llen(world.keys.archive(session));
+  expect(segments).toBeGreaterThan(2);
+  await rm(one);
+  await writeFile(other, 'no segment');
+  const exported = await cli('session', 'export', String(CHAT));
+  expect(exported.code).toBe(0);
+  expect(exported.stderr.match(/segment \d+ of the archive is damaged/g)).toHaveLength(2);
+  expect(exported.stdout.split('\n').length).toBeGreaterThan(500);
+});
+
+/** Makes the store of the world unusable, and gives back what mends it. */
+const DISKS: [string, string, () => Promise<() => Promise<void>>][] = [
+  [
+    'is not a folder',
+    'ENOTDIR',
+    async () => {
+      await writeFile(join(world.blobFolder, '0'), '');
+      return () => rm(join(world.blobFolder, '0'));
+    },
+  ],
+  ...(canMount()
+    ? [
+        [
+          'has a full disk',
+          'ENOSPC',
+          async () => {
+            execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', world.blobFolder]);
+            await writeFile(join(world.blobFolder, 'filler'), Buffer.alloc(64 * 1024));
+            return () => rm(join(world.blobFolder, 'filler'));
+          },
+        ] as [string, string, () => Promise<() => Promise<void>>],
+      ]
+    : []),
+];
+
+/** Only root can make a small disk. */
+function canMount(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  try {
+    execFileSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test.each(DISKS)(
+  'a store that %s: the picture waits, the operator is told of %s, and it is answered when it is mended',
+  async (_what, code, hurt) => {
+    const mend = await hurt();
+    try {
+      await start();
+      sendPhoto(await jpegPhoto(900, 600), 'What is this?');
+      await world.telegram.waitForText(
+        ALERT_CHAT,
+        new RegExp(`blob store \\(BLOB_URL\\) cannot be used \\(${code}\\)`),
+      );
+      expect(await settledOutcomes(world)).toEqual([]);
+      const another = CHAT + 1;
+      world.telegram.say(another, 'Texts are answered');
+      expect(await nextOutcome(world, another)).toMatchObject({ outcome: 'answered' });
+      await mend();
+      expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered', attempts: 1 });
+      expect(pictureIn(mainCalls().length - 1)).toMatchObject({ type: 'base64' });
+    } finally {
+      await stopGateways();
+      if (code === 'ENOSPC') execFileSync('umount', ['-l', world.blobFolder]);
+    }
+  },
+);
+
+test('/forget erases the files of the chat and of its archives, and another chat keeps its own', async () => {
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(1_000, 1_000)));
+  await start({}, { archiveEveryMs: 20 });
+  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, '/new');
+  await nextOutcome(world, CHAT, 2);
+  sendPhoto(await jpegPhoto(310, 200), 'And this?');
+  await nextOutcome(world, CHAT, 3);
+  await until('archived', async () => ((await world.peek.scard(world.keys.archivable)) === 0 ? true : undefined));
+  expect((await blobFiles()).length).toBeGreaterThan(3);
+  const others = await world.blobs.put(chatKey(66), Buffer.from('of another chat'));
+  world.telegram.say(CHAT, '/forget yes');
+  await nextOutcome(world, CHAT, 4);
+  expect(shown().at(-1)).toBe(EN.forgotten);
+  expect((await blobFiles()).map((file) => file.slice(-64))).toEqual([others]);
+  for (const key of ['*:blob:*', '*:archive:*']) expect(await world.peek.keys(key)).toEqual([]);
+});
+
+test('with redis: all bytes are in Redis as before, and no folder is made', async () => {
+  await start({ BLOB_URL: 'redis:' }, { archiveEveryMs: 20 });
+  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
+  await nextOutcome(world, CHAT);
+  await saySecond();
+  expect(pictureIn(1)).toEqual(pictureIn(0));
+  expect(await world.peek.keys('*:media:*')).toHaveLength(1);
+  expect([await world.peek.keys('*:blob*'), await readdir(world.blobFolder)]).toEqual([[], []]);
+});
+
+test('from redis: to a folder: what is in Redis stays there, and the model sees the same picture', async () => {
+  await start({ BLOB_URL: 'redis:' });
+  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
+  await nextOutcome(world, CHAT);
+  await stopGateways();
+  const session = await boundSession();
+  await world.peek.rpush(world.keys.archive(session), await packSegment([Buffer.from(said(1))]));
+  Object.assign(world.env, { BLOB_URL: `file://${world.blobFolder}` });
+  await start({}, OFTEN);
+  await saySecond();
+  expect(pictureIn(1)).toEqual(pictureIn(0));
+  expect((await linesOf(source(), session)).map(String)).toContain(said(1));
+});
+
+test('a worker with another folder alerts, answers, and check names it; the folder of the data passes', async () => {
+  await start();
+  await until('bound', async () => ((await world.peek.exists(world.keys.blobStore)) === 1 ? true : undefined));
+  expect(await cli('check')).toMatchObject({ stdout: expect.stringMatching(/^ok {4} blobs: .*, takes files; /m) });
+  await stopGateways();
+  const own = world.env.BLOB_URL ?? '';
+  Object.assign(world.env, { BLOB_URL: `file://${await temporaryFolder()}` });
+  await start();
+  await world.telegram.waitForText(ALERT_CHAT, /is not the one that the data in Redis refers to/);
+  world.telegram.say(CHAT, 'hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const check = await cli('check');
+  expect(check.stdout).toMatch(/^FAILED blobs: .*: it is not the store that the data in Redis refers to/m);
+  expect(check.code).toBe(1);
+  await rm((world.env.BLOB_URL ?? '').slice('file://'.length), { recursive: true });
+  Object.assign(world.env, { BLOB_URL: 'redis:' });
+  expect((await cli('check')).stdout).toMatch(/^FAILED blobs: kept in Redis, but the data refers to a store/m);
+  Object.assign(world.env, { BLOB_URL: own });
+});
+
+test('check makes no folder, because it would belong to somebody else than the gateway', async () => {
+  const folder = join(world.blobFolder, 'later', 'blobs');
+  Object.assign(world.env, { BLOB_URL: `file://${folder}` });
+  expect((await cli('check')).stdout).toMatch(/^ok {4} blobs: .*, is made at the first start; /m);
+  expect(await readdir(world.blobFolder)).toEqual([]);
+});
+
+test('check fails for a folder that cannot be written', async () => {
+  await writeFile(join(world.blobFolder, 'file'), '');
+  Object.assign(world.env, { BLOB_URL: `file://${world.blobFolder}/file` });
+  expect((await cli('check')).stdout).toMatch(/^FAILED blobs: .*(?:EEXIST|ENOTDIR)/m);
+});
+
+test('a folder that was moved with its mark is still the store of the data', async () => {
+  await start();
+  sendPhoto(await jpegPhoto(300, 200), 'What is this?');
+  await nextOutcome(world, CHAT);
+  await stopGateways();
+  const moved = join(await temporaryFolder(), 'blobs');
+  await rename(world.blobFolder, moved);
+  await mkdir(world.blobFolder);
+  await start({ BLOB_URL: `file://${moved}` }, OFTEN);
+  await saySecond();
+  expect(pictureIn(1)).toEqual(pictureIn(0));
+  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+  await stopGateways();
+  await rm(moved, { recursive: true });
+});

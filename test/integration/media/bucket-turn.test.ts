@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect } from '@jest/globals';
+import { saidIn } from '../../fixture/asked.ts';
+import { runFile } from '../../fixture/command.ts';
+import { eachWithBucket, s3, testWithS3 } from '../../fixture/each-bucket.ts';
+import { CHAT, eachInWorld, mainCalls, spawn, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
+import { jpegPhoto } from '../../fixture/files.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { type Relay, startRelay } from '../../fixture/relay.ts';
+
+const PATIENCE_MS = 30_000;
+
+let relay: Relay;
+
+eachWithBucket();
+eachInWorld();
+beforeEach(async () => {
+  if (s3 === undefined) return;
+  const port = new URL(s3.endpoint).port;
+  relay = await startRelay(Number(port));
+  Object.assign(world.env, s3.env, { BLOB_URL: s3.url.replace(port, String(relay.port)) });
+});
+afterEach(async () => {
+  await stopGateways();
+  await relay?.close();
+});
+
+const cli = (...args: string[]) => runFile('worker/cli/main.ts', args, world.env);
+
+async function sendPhoto(caption: string): Promise<void> {
+  const bytes = await jpegPhoto(900, 600);
+  const id = world.telegram.addFile(bytes, 'photos/1.jpg');
+  const photo = [{ file_id: id, file_unique_id: id, width: 900, height: 600, file_size: bytes.length }];
+  world.telegram.say(CHAT, '', { extra: { photo, caption } });
+}
+
+testWithS3('the bytes of a picture are an object, and another process shows the model the same picture', async () => {
+  await spawn();
+  await sendPhoto('What is this?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  await stopGateways();
+  await takeOver();
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  const [first, second] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);
+  expect(second).toEqual(first);
+  expect(first).toMatchObject({ type: 'base64', media_type: 'image/jpeg' });
+  expect((await s3.names()).map((name) => name.replace(/..\/..\/[0-9a-f]{64}/, '<id>'))).toEqual([
+    'blobs/0/media/<id>',
+    'blobs/store-id',
+  ]);
+  expect(await world.peek.keys('*:media:*')).toEqual([]);
+});
+
+testWithS3(
+  'a server killed in the middle of a put: the message waits, the operator is told, and it is answered',
+  async () => {
+    const gateway = await spawn();
+    const reached = relay.holdNext(/^PUT .*\/media\//);
+    await sendPhoto('What is this?');
+    await reached;
+    await s3.kill();
+    relay.cut();
+    await world.telegram.waitForText(ALERT_CHAT, /blob store \(BLOB_URL\) cannot be used \(\w+\)/, PATIENCE_MS);
+    expect(await settledOutcomes(world)).toEqual([]);
+    expect(await world.peek.keys('*:blob:*')).toEqual([]);
+    world.telegram.say(CHAT + 1, 'Texts are answered');
+    expect(await nextOutcome(world, CHAT + 1)).toMatchObject({ outcome: 'answered' });
+    await s3.revive();
+    expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered', attempts: 1 });
+    expect(saidIn(mainCalls().at(-1), 0)[0]).toMatchObject({ source: { type: 'base64' } });
+    expect(gateway.log.join('\n')).not.toMatch(/test-access-key|test-secret|Signature=/);
+  },
+);
+
+testWithS3('check tries the bucket, and names what the server says', async () => {
+  expect((await cli('check')).stdout).toMatch(/^ok +blobs: s3:\/\/spillway-test\/blobs\/ at http.*, takes files/m);
+  expect(await s3.names()).toEqual([]);
+  Object.assign(world.env, { AWS_SECRET_ACCESS_KEY: 'another-secret-that-is-wrong' });
+  const refused = await cli('check');
+  expect(refused.stdout).toMatch(/^FAILED blobs: .*SignatureDoesNotMatch, status 403/m);
+  expect(`${refused.stdout}${refused.stderr}`).not.toMatch(/another-secret|test-access-key/);
+  await s3.kill();
+  expect((await cli('check')).stdout).toMatch(/^FAILED blobs: .*ECONN/m);
+});

@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Service } from '../../../shared/base/lifecycle.ts';
+import { saidIn } from '../../fixture/asked.ts';
+import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
+import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
+import type { Block } from '../../stand-in/claude/request.ts';
+
+const CHAT = 1001;
+const MB = 1024 * 1024;
+
+let world: World;
+let gateway: Service | undefined;
+let spawned: GatewayProcess[] = [];
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await Promise.all(spawned.map((process) => process.stop()));
+  spawned = [];
+  await world.close();
+});
+
+async function start(): Promise<void> {
+  gateway = await startGateway(world);
+}
+
+function sendPhoto(bytes: Buffer, caption?: string): void {
+  const id = world.telegram.addFile(bytes, `photos/${bytes.length}.jpg`);
+  const photo = [
+    { file_id: 'thumbnail', file_unique_id: 't', width: 90, height: 60, file_size: 1_000 },
+    { file_id: id, file_unique_id: id, width: 3_000, height: 2_000, file_size: bytes.length },
+  ];
+  world.telegram.say(CHAT, '', { extra: { photo, ...(caption && { caption }) } });
+}
+
+function sendDocument(bytes: Buffer, name: string, more: { caption?: string; statedBytes?: number } = {}): void {
+  const id = world.telegram.addFile(bytes, `documents/${name}`, more.statedBytes);
+  const document = { file_id: id, file_unique_id: id, file_name: name, file_size: more.statedBytes ?? bytes.length };
+  world.telegram.say(CHAT, '', { extra: { document, ...(more.caption && { caption: more.caption }) } });
+}
+
+function mainCalls(): ClaudeCall[] {
+  return world.claude.calls.filter(({ kind }) => kind === 'main');
+}
+
+function lastMessage(call: ClaudeCall | undefined): Block[] {
+  return saidIn(call);
+}
+
+function shown(): string[] {
+  return world.telegram.shown(CHAT).map((message) => message.text);
+}
+
+test('a photo reaches the model with its caption last, and stays in the conversation but not in the log', async () => {
+  await start();
+  sendPhoto(await jpegPhoto(3_000, 2_000), 'What is this?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const [picture, caption] = lastMessage(mainCalls()[0]);
+  expect(picture).toMatchObject({ type: 'image', source: { type: 'base64', media_type: 'image/jpeg' } });
+  expect(caption).toMatchObject({ type: 'text', text: 'What is this?' });
+  world.telegram.say(CHAT, 'And now?');
+  await nextOutcome(world, CHAT, 2);
+  const [before, after] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);
+  expect(after).toEqual(before);
+  const logged = await world.peek.lrange(
+    world.keys.log((await world.peek.hget(world.keys.chat(String(CHAT) as never), 'session')) as never),
+    0,
+    -1,
+  );
+  const said = logged.filter((line) => line.includes('"t":"user"'));
+  expect(said.join('').length).toBeLessThan(2_000);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a PDF and a text file reach the model, recognised by their bytes and not by their names', async () => {
+  await start();
+  sendDocument(pdfOf(3), 'report.docx', { caption: 'Summarise' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(lastMessage(mainCalls()[0])[0]).toMatchObject({
+    type: 'document',
+    title: 'report.docx',
+    source: { type: 'base64', media_type: 'application/pdf' },
+  });
+  sendDocument(Buffer.from('line one\nline two'), 'notes.pdf');
+  await nextOutcome(world, CHAT, 2);
+  expect(lastMessage(mainCalls()[1])[0]).toMatchObject({
+    type: 'text',
+    text: expect.stringMatching(/^\[Document notes\.pdf, 1 KB\]\nline one\nline two$/),
+  });
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test.each<[string, () => Promise<void> | void, RegExp]>([
+  [
+    'of more than 20 MB',
+    () => sendDocument(Buffer.from('x'), 'big.txt', { statedBytes: 21 * MB }),
+    /larger than 20 MB/,
+  ],
+  [
+    'of an unsupported kind',
+    () => sendDocument(Buffer.from([1, 0, 2, 0, 3]), 'photo.jpg'),
+    /only pictures, PDF files and text/,
+  ],
+  ['that is empty', () => sendDocument(Buffer.alloc(0), 'notes.txt'), /it is empty/],
+  ['with too many pages', () => sendDocument(pdfOf(101), 'long.pdf'), /too many pages/],
+  ['that is a truncated picture', async () => sendPhoto((await jpegPhoto(900, 900)).subarray(0, 600)), /damaged/],
+])('a file %s is refused with a notice, and the chat goes on', async (_, send, sentence) => {
+  await start();
+  await send();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
+  expect(shown()).toEqual([expect.stringMatching(sentence)]);
+  world.telegram.say(CHAT, 'Never mind');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a long text file is cut before it is first sent, and recall reads the rest', async () => {
+  Object.assign(world.env, { INBOUND_TEXT_MAX_CHARS: '1000' });
+  await start();
+  world.claude.react((call) => {
+    const found = /"ref\\*":\\*"(\w{64})\\*",\\*"from\\*":(\d+)/.exec(JSON.stringify(lastMessage(call)));
+    if (!found || call.kind !== 'main') return undefined;
+    const input = { ref: found[1], from: Number(found[2]) };
+    return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input }] };
+  });
+  sendDocument(Buffer.from(`begin ${'lorem ipsum '.repeat(300)}the end`), 'long.txt', { caption: 'Read it' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().length).toBeGreaterThan(1);
+  expect(JSON.stringify(lastMessage(mainCalls().at(-1)))).toMatch(/the end/);
+});
+
+test('retries a file that is temporarily unavailable; the message keeps its place in the lane', async () => {
+  await start();
+  world.telegram.fail('getFile', { status: 502, description: 'Bad Gateway' }, 2);
+  sendPhoto(await jpegPhoto(100, 100), 'First');
+  world.telegram.say(CHAT, 'Second');
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'answered' });
+  await nextOutcome(world, CHAT, 2, 30_000);
+  expect(mainCalls().map((call) => lastMessage(call).at(-1)?.text)).toEqual(['First', 'Second']);
+});
+
+test('killed after a file was read: it is not downloaded again', async () => {
+  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'model called:1' });
+  sendPhoto(await jpegPhoto(100, 100), 'Once');
+  expect(await victim.ended).toBe('SIGKILL');
+  spawned.push(await spawnGateway(world));
+  expect(await nextOutcome(world, CHAT, 1, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.calls.filter(({ method }) => method.toLowerCase() === 'getfile')).toHaveLength(1);
+  expect(lastMessage(mainCalls().at(-1)).map(({ type }) => type)).toEqual(['image', 'text']);
+});
+
+test('a text file larger than the window is answered from its beginning and end, and the user is notified', async () => {
+  await world.close();
+  world = await createWorld({ claude: { windowTokens: 20_000 } });
+  await start();
+  const words = 'lorem ipsum dolor '.repeat(7_000);
+  sendDocument(Buffer.from(`THE BEGIN ${words} THE END`), 'huge.txt', { caption: 'Summarise it' });
+  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  const answeredCall = mainCalls().at(-1);
+  expect(JSON.stringify(answeredCall?.body)).toMatch(/THE BEGIN.*characters in all.*THE END/);
+  expect(lastMessage(answeredCall).at(-1)?.text).toBe('Summarise it');
+  expect(shown().join('\n')).toMatch(/“huge.txt” is too long .* I read \d+% of it/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(world.claude.violations()).toEqual([]);
+});

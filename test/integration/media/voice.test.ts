@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { saidIn } from '../../fixture/asked.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { jpegPhoto } from '../../fixture/files.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { audio, forwarded, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
+import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
+
+const MB = 1024 * 1024;
+const HTML = { do: 'answer', status: 200, body: '<html>Sign in</html>' } as const;
+
+let endpoint: TranscriptionStandIn;
+
+eachInWorld();
+
+beforeEach(async () => {
+  endpoint = await startTranscription();
+  Object.assign(world.env, {
+    TRANSCRIPTION_BASE_URL: endpoint.url,
+    TRANSCRIPTION_API_KEY: endpoint.key,
+    TRANSCRIPTION_MODEL: endpoint.model,
+  });
+});
+
+afterEach(() => endpoint.close());
+
+/** Telegram's own: OGG with Opus. */
+const ogg = (bytes = 900) => Buffer.concat([Buffer.from('OggS'), Buffer.alloc(bytes - 4, 1)]);
+
+function speak(over: Parameters<typeof voice>[0] = {}, more: Record<string, unknown> = {}): void {
+  const fileId = over.fileId ?? world.telegram.addFile(ogg(), 'voice/a.oga');
+  world.telegram.say(CHAT, '', { extra: { ...voice({ fileId, durationS: 5, ...over }), ...more } });
+}
+
+const seen = () =>
+  saidIn(mainCalls().at(-1)).map(({ type, text }) => (type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type));
+const LABEL = '[# a voice message of 5 s, as a program wrote it down]';
+
+test('a voice message is heard, shown back at the head of the answer, and stays in the conversation', async () => {
+  endpoint.hear('What is the weather?');
+  await start();
+  speak();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(endpoint.calls).toEqual([{ status: 200, bytes: 900, name: 'recording.ogg', mediaType: 'audio/ogg' }]);
+  expect(seen()).toEqual([LABEL, 'What is the weather?']);
+  expect(mainCalls()[0]?.pendingText).toBe('What is the weather?');
+  expect(shown()[0]).toBe('🎤 “What is the weather?”');
+  expect(shown()).toHaveLength(2);
+  world.telegram.say(CHAT, 'And tomorrow?');
+  await nextOutcome(world, CHAT, 2);
+  expect(saidIn(mainCalls().at(-1), 0).at(-1)?.text).toBe('What is the weather?');
+  expect(shown()).toHaveLength(3);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('an audio file with a caption and a video note are heard too; of the note the thumbnail is seen', async () => {
+  await start();
+  const song = world.telegram.addFile(Buffer.from('ID3.....'), 'music/a.mp3');
+  const extra = audio({ fileId: song, fileName: 'my talk.mp3', caption: 'Summarise' });
+  world.telegram.say(CHAT, '', { extra });
+  await nextOutcome(world, CHAT);
+  expect(endpoint.calls.at(-1)).toMatchObject({ name: 'my_talk.mp3', mediaType: 'audio/mpeg' });
+  expect(seen()).toEqual(['[# an audio file of 3 s, as a program wrote it down]', 'hello there', 'Summarise']);
+  const fileId = world.telegram.addFile(Buffer.from('\0\0\0\x20ftypisom'), 'notes/a.mp4');
+  const thumbnailId = world.telegram.addFile(await jpegPhoto(90, 90), 'thumbs/a.jpg');
+  world.telegram.say(CHAT, '', { extra: videoNote({ fileId, thumbnailId }) });
+  await nextOutcome(world, CHAT, 2);
+  expect(endpoint.calls.at(-1)).toMatchObject({ name: 'recording.mp4' });
+  expect(seen().map((text) => text.replace(/^\[# a video note of 3 s/, ''))).toEqual([
+    ', of which only the thumbnail can be shown]',
+    'image',
+    ', as a program wrote it down]',
+    'hello there',
+  ]);
+});
+
+test('a spoken command is no command', async () => {
+  endpoint.hear('/new');
+  await start();
+  speak();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+});
+
+test('silence is answered with a sentence', async () => {
+  endpoint.hear('  ');
+  await start();
+  speak();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'nothing_heard' });
+  expect(shown()).toEqual([expect.stringContaining('could not make out any words')]);
+});
+
+test.each([
+  ['stated', { bytes: 25 * MB }],
+  ['not stated', {}],
+])('a voice message of 25 MB, whose size is %s, is refused with a sentence, and nothing is sent', async (_, over) => {
+  await start();
+  speak({ fileId: world.telegram.addFile(Buffer.from('x'), 'voice/big.oga', 25 * MB), ...over });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'file_too_large' });
+  expect(shown()).toEqual([expect.stringContaining('larger than 20 MB')]);
+  expect(endpoint.calls).toEqual([]);
+});
+
+test('trouble of the endpoint passes: the message keeps its place', async () => {
+  endpoint.fail({ do: 'answer', status: 429, body: '{}', headers: { 'retry-after': '1' } });
+  endpoint.fail(HTML);
+  await start();
+  speak();
+  world.telegram.say(CHAT, 'Second');
+  await nextOutcome(world, CHAT, 2, 30_000);
+  expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['hello there', 'Second']);
+  expect(endpoint.calls).toHaveLength(3);
+});
+
+test('trouble that lasts ends with a sentence, an alert and a dead letter, without a word of the endpoint', async () => {
+  endpoint.fail({ do: 'answer', status: 500, body: '{"error":"secret words"}' }, 9);
+  await start({ MAX_ATTEMPTS: '2' });
+  speak();
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({
+    outcome: 'failed',
+    reason: 'transcription_trouble',
+  });
+  expect(shown()).toEqual([expect.stringContaining('could not turn your recording into text')]);
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /transcription/);
+  expect(alert.text + shown().join()).not.toContain('secret words');
+  endpoint.heal();
+  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
+  expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
+  expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
+});
+
+test.each([401, 400])('status %d ends at once, with a sentence and an alert', async (status) => {
+  endpoint.fail({ do: 'answer', status, body: '{"error":{"message":"Incorrect API key: sk-123"}}' });
+  await start();
+  speak();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'transcription_refused' });
+  await world.telegram.waitForText(ALERT_CHAT, new RegExp(`transcription endpoint: status ${status}`));
+  expect(shown().join()).not.toMatch(/sk-123|40\d/);
+  expect(endpoint.calls).toHaveLength(1);
+});
+
+test('an endpoint that is slower than the turn allows is trouble, and the turn ends in time', async () => {
+  endpoint.fail({ do: 'hang' }, 9);
+  await start({ TURN_TIMEOUT_MS: '1000', MAX_ATTEMPTS: '2' });
+  speak();
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({
+    outcome: 'failed',
+    reason: 'transcription_trouble',
+  });
+});
+
+test('killed after it was heard, a message is not paid for again, and is shown back once', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
+  speak();
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  expect(await nextOutcome(world, CHAT, 1, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(endpoint.calls).toHaveLength(1);
+  expect(shown().filter((text) => text.startsWith('🎤'))).toHaveLength(1);
+});
+
+test('after an overflow the transcript is sent again and shown back once', async () => {
+  world.claude.react(({ kind }) => (kind === 'main' && mainCalls().length <= 3 ? { do: 'overflow' } : undefined));
+  await start();
+  speak();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect([endpoint.calls.length, shown().filter((text) => text.startsWith('🎤')).length]).toEqual([1, 1]);
+});
+
+test('/stop cancels a message that is being heard', async () => {
+  endpoint.fail({ do: 'hang' });
+  await start();
+  speak();
+  await endpoint.waitForCalls(1);
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 2);
+  expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['cancelled', 'command']);
+});
+
+test('a forwarded recording is heard among others; one that is refused is named', async () => {
+  const from = (name: string) => forwarded({ type: 'hidden_user', name });
+  endpoint.fail({ do: 'answer', status: 400, body: '{}' });
+  await start();
+  speak({}, from('A'));
+  speak({}, from('B'));
+  await nextOutcome(world, CHAT, 2);
+  expect(seen()).toEqual([
+    '[# forwarded from "A": voice, which cannot be read]',
+    '[# forwarded from "B"]',
+    LABEL,
+    'hello there',
+  ]);
+});
+
+test('without an endpoint a voice message is answered with a sentence, and a video note by its thumbnail', async () => {
+  for (const name of ['BASE_URL', 'API_KEY', 'MODEL']) delete world.env[`TRANSCRIPTION_${name}`];
+  await start();
+  speak();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'unsupported_kind' });
+  expect(shown()).toEqual([expect.stringContaining('(voice message)')]);
+});

@@ -1,0 +1,264 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Failpoint } from '../../../shared/base/failpoint.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
+import { until } from '../../fixture/root.ts';
+import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
+
+const USUAL = 'claude-opus-5-5';
+const CHOSEN = 'claude-haiku-4-5-20251001';
+const OTHER = 'claude-sonnet-4-6';
+const DAY_MS = 24 * 3600_000;
+
+const NOT_FOUND: Reaction = { do: 'error', status: 404, type: 'not_found_error', message: `model: ${CHOSEN}` };
+const PAGE: Reaction = {
+  do: 'raw',
+  status: 404,
+  headers: { 'content-type': 'text/html' },
+  body: '<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center><hr>nginx</body></html>',
+};
+const FORMS: [string, Reaction][] = [
+  ["in the API's own words", NOT_FOUND],
+  ['as the page of a proxy', PAGE],
+  [
+    "in another provider's words",
+    {
+      do: 'raw',
+      status: 404,
+      headers: { 'content-type': 'application/json' },
+      body: `{"error":{"message":"The model \`${CHOSEN}\` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}`,
+    },
+  ],
+];
+
+let notebook: Notebook;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+});
+
+eachInWorld(() => ({ env: { MODEL: USUAL, MODELS: `${CHOSEN},${OTHER}`, ...notebook.env } }));
+
+afterEach(() => notebook.remove());
+
+const models = () => mainCalls().map(({ body }) => body.model);
+const choice = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'model');
+
+/** A gateway, and a chat that has chosen another model than the usual one. */
+async function startChosen(): Promise<void> {
+  await start();
+  world.telegram.say(CHAT, `/model ${CHOSEN}`);
+  await nextOutcome(world, CHAT);
+}
+
+test.each(FORMS)('one stray 404 %s costs a chat nothing: it keeps its model, and is told nothing', async (_, form) => {
+  await startChosen();
+  world.claude.react(({ index }) => (index === 0 ? form : undefined));
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(models()).toEqual([CHOSEN, CHOSEN]);
+  expect(await choice()).toBe(CHOSEN);
+  expect(shown()).toHaveLength(2);
+});
+
+test.each(FORMS)(
+  'a chosen model that is gone, said %s, leaves the chat to the usual one, told once',
+  async (_, form) => {
+    await startChosen();
+    world.claude.react(({ body }) => (body.model === CHOSEN ? form : undefined));
+    world.telegram.say(CHAT, 'Hello');
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+    expect(models()).toEqual([CHOSEN, CHOSEN, USUAL]);
+    expect(await choice()).toBeNull();
+    expect(shown().slice(1)).toEqual([
+      `The model ${CHOSEN} is no longer available, so this chat now uses ${USUAL}. Use /model to choose another one.`,
+      expect.stringMatching(/Hello/),
+    ]);
+    const alert = await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
+    expect(alert.text).toContain(`${CHOSEN} any more, which chat ${CHAT} had chosen`);
+    world.telegram.say(CHAT, 'And now?');
+    await nextOutcome(world, CHAT, 3);
+    expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
+    expect(shown()).toHaveLength(4);
+  },
+);
+
+test('an endpoint that knows no model at all is at fault itself: the chat keeps its choice', async () => {
+  await startChosen();
+  let isAway = true;
+  world.claude.react(({ body }) =>
+    isAway ? { do: 'error', status: 404, type: 'not_found_error', message: `model: ${body.model}` } : undefined,
+  );
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
+  expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
+  expect(shown().slice(1)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
+  expect(await choice()).toBe(CHOSEN);
+  isAway = false;
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
+  expect(models().at(-1)).toBe(CHOSEN);
+});
+
+test('what the user chooses while the usual model answers stands', async () => {
+  await startChosen();
+  world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
+  let release: () => void = () => {};
+  const after = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  world.claude.react(({ body }) => (body.model === USUAL ? { do: 'answer', text: 'Here.', after } : undefined));
+  world.telegram.say(CHAT, 'Hello');
+  await world.claude.waitForCall(({ body }) => body.model === USUAL);
+  world.telegram.say(CHAT, `/model ${OTHER}`);
+  await until('the choice', async () => ((await choice()) === OTHER ? true : undefined));
+  release();
+  await world.telegram.waitForText(CHAT, /Here\./);
+  expect(await choice()).toBe(OTHER);
+  expect(shown().join('\n')).not.toContain('no longer available');
+});
+
+test('a model that is retired between two rounds of tools is left in the middle of the message', async () => {
+  await startChosen();
+  world.claude.react((call: ClaudeCall) => callsTools([use('t1', 'look')])(call));
+  world.claude.react(({ index }) => {
+    if (index === 1) world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
+    return undefined;
+  });
+  world.telegram.say(CHAT, 'Look it up');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(models()).toEqual([CHOSEN, CHOSEN, CHOSEN, USUAL]);
+  expect(await notebook.notes()).toEqual(['look t1']);
+  expect(shown().at(-2)).toContain('no longer available');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test.each<[Failpoint, number]>([
+  ['model called', 2],
+  ['model called', 3],
+  ['answer streaming', 1],
+  ['answer stored', 1],
+])(
+  'killed at %s %d while the chosen model is left: one answer, one notice, and the choice has ended',
+  async (step, nth) => {
+    world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
+    await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'model', CHOSEN);
+    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
+    world.telegram.say(CHAT, 'Hello');
+    expect(await victim.ended).toBe('SIGKILL');
+    await takeOver();
+    expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'answered' });
+    expect(await choice()).toBeNull();
+    expect(shown().filter((text) => text.includes('You said'))).toHaveLength(1);
+    expect(shown().filter((text) => text.includes('is no longer available'))).toHaveLength(1);
+    expect(models().length).toBeLessThanOrEqual(4);
+  },
+  60_000,
+);
+
+test('two 404s with an answer between them say nothing about the model', async () => {
+  await startChosen();
+  world.claude.react((call: ClaudeCall) => callsTools([use('t1', 'look')])(call));
+  world.claude.react(({ index }) => (index === 0 || index === 2 ? NOT_FOUND : undefined));
+  world.telegram.say(CHAT, 'Look it up');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(models()).toEqual([CHOSEN, CHOSEN, CHOSEN, CHOSEN]);
+  expect(await choice()).toBe(CHOSEN);
+});
+
+test.each(FORMS)('one stray 404 %s for MODEL costs no message, and no conversation', async (_, form) => {
+  await start();
+  world.telegram.say(CHAT, 'Hello');
+  const { session } = await nextOutcome(world, CHAT);
+  world.claude.react(({ index }) => (index === 1 ? form : undefined));
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
+  expect(models()).toEqual([USUAL, USUAL, USUAL]);
+  expect(shown()).toHaveLength(2);
+});
+
+test('a MODEL that is gone is told to the user and the operator', async () => {
+  await start();
+  world.claude.lives.set(USUAL, { lifecycle: 'retired' });
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
+  expect(shown().at(-1)).toMatch(/cannot answer at the moment/);
+  await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
+  expect(models()).toEqual([USUAL, USUAL]);
+});
+
+test('a chosen model that MODELS does not name any more is left at once, and comes back with its name', async () => {
+  await startChosen();
+  await stopGateways();
+  await start({ MODELS: OTHER });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(models()).toEqual([USUAL]);
+  await stopGateways();
+  await start({ MODELS: CHOSEN });
+  world.telegram.say(CHAT, 'And now?');
+  await nextOutcome(world, CHAT, 3);
+  expect(models()).toEqual([USUAL, CHOSEN]);
+});
+
+const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
+const retiring = (days: number) => ({ lifecycle: 'deprecated', deprecated_at: inDays(-30), retires_at: inDays(days) });
+const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
+const FAST = { watchEveryMs: 50, modelLivesEveryMs: 100 };
+
+test('a model that retires within 30 days is one alert for all workers, which ends when its date moves', async () => {
+  world.claude.lives.set(CHOSEN, retiring(29)).set(OTHER, retiring(31));
+  await start({}, FAST);
+  await start({}, FAST);
+  const first = await world.telegram.waitForText(ALERT_CHAT, /to be retired/);
+  expect(first.text).toContain(`The model ${CHOSEN} (MODELS) is to be retired`);
+  expect(first.text).toContain(inDays(29).slice(0, 10));
+  world.claude.lives.set(CHOSEN, retiring(10));
+  await world.telegram.waitForText(ALERT_CHAT, new RegExp(inDays(10).slice(0, 10)));
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: no setting names the model any more, or its date has moved/);
+  expect(alerts()).toHaveLength(3);
+  world.claude.lives.set(CHOSEN, { ...retiring(10), lifecycle: 'retired' });
+  await world.telegram.waitForText(ALERT_CHAT, /is retired: calls of it fail/, 10_000);
+  expect(alerts().join('\n')).not.toContain(OTHER);
+}, 20_000);
+
+test('the alert ends when no setting names the model any more', async () => {
+  world.claude.lives.set(CHOSEN, retiring(3));
+  await start({}, FAST);
+  await world.telegram.waitForText(ALERT_CHAT, /to be retired/);
+  await stopGateways();
+  await start({ MODELS: OTHER }, FAST);
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);
+  expect(alerts()).toHaveLength(2);
+});
+
+test('nonsense about a life alerts nobody, and what was known outlives an endpoint that is away', async () => {
+  world.claude.lives
+    .set(USUAL, { lifecycle: 'eternal', retires_at: 'soon' })
+    .set(OTHER, { lifecycle: null, retires_at: '0001-01-01T00:00:00Z' });
+  await start({}, FAST);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(alerts()).toEqual([]);
+  world.claude.lives.set(CHOSEN, retiring(3));
+  await world.telegram.waitForText(ALERT_CHAT, /to be retired/);
+  for (const status of [500, 404] as const) {
+    world.claude.modelsStatus = status;
+    const asked = world.claude.otherRequests.length;
+    await until('three more questions', async () => world.claude.otherRequests.length > asked + 2 || undefined);
+  }
+  expect(alerts()).toHaveLength(1);
+});

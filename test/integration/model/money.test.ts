@@ -1,0 +1,298 @@
+import { expect, test } from '@jest/globals';
+import { runCli } from '../../fixture/cli.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+import { temporaryFile } from '../../fixture/temporary-file.ts';
+import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { searchedOften } from '../../stand-in/claude/searching.ts';
+import { voice } from '../../stand-in/telegram/inbound-kinds.ts';
+import { startTranscription } from '../../stand-in/transcription.ts';
+
+const OTHER = 1002;
+const MIDNIGHT = 'It resets at midnight UTC.';
+const BILLION = 1e9;
+const SEARCH = { id: 'srvtoolu_1', query: 'spillway', found: [{ url: 'https://example.org/', title: 'Spillways' }] };
+
+eachInWorld();
+
+const dayBook = () => world.keys.spent(new Date().toISOString().slice(0, 10));
+const monthBook = () => world.keys.spent(new Date().toISOString().slice(0, 7));
+
+/** What is booked, in dollars. */
+async function booked(field: string, book = dayBook()): Promise<number> {
+  return Number(await world.peek.hget(book, field)) / BILLION;
+}
+
+async function spend(field: string, dollars: number, book = dayBook()): Promise<void> {
+  await world.peek.hset(book, field, Math.round(dollars * BILLION));
+}
+
+async function said(text: string, nth = 1, chat = CHAT) {
+  world.telegram.say(chat, text);
+  return nextOutcome(world, chat, nth);
+}
+
+test('out of the box all chats together may spend 25 dollars a day: then they are told, and the operator is', async () => {
+  delete world.env.TOTAL_DAILY_USD;
+  await start({}, { watchEveryMs: 50 });
+  expect(await said('First')).toMatchObject({ outcome: 'answered' });
+  await spend('all:usd', 25);
+  for (const chat of [CHAT, OTHER]) {
+    const outcome = await said('Second', chat === CHAT ? 2 : 1, chat);
+    expect(outcome).toMatchObject({ outcome: 'refused', reason: 'over_total_budget' });
+    expect(shown(chat).at(-1)).toBe(`My budget for today is used up. ${MIDNIGHT}`);
+  }
+  expect(mainCalls()).toHaveLength(1);
+  await world.telegram.waitForText(ALERT_CHAT, /daily budget of all chats \(TOTAL_DAILY_USD\) is used up/);
+});
+
+test('what is booked is what the provider bills, cache, summaries and the fallback included, by chat, person and all', async () => {
+  await start({
+    CHAT_DAILY_USD: '100',
+    PERSON_MONTHLY_USD: '100',
+    CONTEXT_BUDGET_TOKENS: '20000',
+    FALLBACK_MODEL: 'claude-opus-5-5-fallback',
+    MODEL_PRICES_FILE: await temporaryFile(
+      JSON.stringify({
+        'claude-opus-5-5-fallback': { input: 4, output: 20, cacheRead: 0.2, cacheWrite5m: 5, cacheWrite1h: 8 },
+      }),
+    ),
+  });
+  const broken: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
+  world.claude.react(({ index, body }) => {
+    if (index === 3 && body.model === 'claude-opus-5-5') return broken;
+    return index === 4 ? { do: 'cut', text: 'and then '.repeat(50) } : undefined;
+  });
+  for (let nth = 1; nth <= 8; nth++)
+    expect(await said('word '.repeat(3_000), nth)).toMatchObject({ outcome: 'answered' });
+  await stopGateways();
+  expect(world.claude.calls.some(({ kind }) => kind === 'compaction')).toBe(true);
+  expect(world.claude.calls.some(({ usage }) => (usage?.cache_read_input_tokens ?? 0) > 1_000)).toBe(true);
+  const [total, chat, person] = [
+    await booked('all:usd'),
+    await booked(`chat:${CHAT}:usd`),
+    await booked(`person:${CHAT}:usd`, monthBook()),
+  ];
+  expect([chat, person]).toEqual([total, total]);
+  // What a cut answer cost is known to the token only by the provider.
+  const cut = world.claude.calls.find(({ reaction }) => reaction === 'cut')?.usd ?? 0;
+  expect(Math.abs(total - world.claude.usd())).toBeLessThan(cut * 0.2);
+  expect(await booked('all:usd:held')).toBe(0);
+});
+
+test('a cached token does not count like a fresh one', async () => {
+  await start();
+  await said(`Remember this: ${'word '.repeat(20_000)}`);
+  const fresh = await booked('all:usd');
+  await said('And?', 2);
+  const cached = (await booked('all:usd')) - fresh;
+  expect(world.claude.calls[1]?.inputTokens).toBeGreaterThan(20_000);
+  expect(cached).toBeLessThan(fresh / 5);
+  expect(fresh + cached).toBeCloseTo(world.claude.usd(), 8);
+});
+
+test.each([
+  ['CHAT_DAILY_USD', `chat:${CHAT}:usd`, 'day', `This chat's budget for today is used up. ${MIDNIGHT}`],
+  ['PERSON_DAILY_USD', `person:${CHAT}:usd`, 'day', `Your budget for today is used up. ${MIDNIGHT}`],
+  [
+    'CHAT_MONTHLY_USD',
+    `chat:${CHAT}:usd`,
+    'month',
+    /^This chat's budget for this month is used up\. .* on 1 \w+ \(UTC\)\.$/,
+  ],
+  [
+    'PERSON_MONTHLY_USD',
+    `person:${CHAT}:usd`,
+    'month',
+    /^Your budget for this month is used up\. .* on 1 \w+ \(UTC\)\.$/,
+  ],
+  ['TOTAL_MONTHLY_USD', 'all:usd', 'month', /^My budget for this month is used up\. .* on 1 \w+ \(UTC\)\.$/],
+])(
+  '%s refuses with a sentence that says when it starts again; other chats go on',
+  async (name, field, period, words) => {
+    await start({ [name]: '0.5' });
+    await spend(field, 0.5, period === 'day' ? dayBook() : monthBook());
+    expect(await said('Hello')).toMatchObject({
+      outcome: 'refused',
+      reason: expect.stringMatching(/^over_\w+_budget$/),
+    });
+    expect(shown()).toEqual([typeof words === 'string' ? words : expect.stringMatching(words)]);
+    const other = await said('Hello', 1, OTHER);
+    expect(other.outcome).toBe(name.startsWith('TOTAL') ? 'refused' : 'answered');
+    expect(mainCalls()).toHaveLength(name.startsWith('TOTAL') ? 0 : 1);
+  },
+);
+
+test('a person is limited wherever they write; the others of a group are not', async () => {
+  const group = -1_001_234;
+  await start({ PERSON_DAILY_USD: '1', TELEGRAM_ALLOWED_IDS: `${CHAT},${OTHER},${group}` });
+  await spend(`person:${CHAT}:usd`, 1);
+  world.telegram.say(group, 'Hello', { fromId: CHAT });
+  expect(await nextOutcome(world, group, 1)).toMatchObject({ outcome: 'refused', reason: 'over_person_budget' });
+  world.telegram.say(group, 'Hello', { fromId: OTHER });
+  expect(await nextOutcome(world, group, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('above 80 % of a limit of its own a chat is told once in a period, under its answer', async () => {
+  await start({ CHAT_DAILY_USD: '1' });
+  await said('One');
+  expect(shown().at(-1)).not.toMatch(/budget/);
+  await spend(`chat:${CHAT}:usd`, 0.83);
+  await said('Two', 2);
+  expect(shown().at(-1)).toMatch(/This chat's budget for today is 8\d% used\. It resets at midnight UTC\./);
+  await said('Three', 3);
+  expect(shown().at(-1)).not.toMatch(/budget/);
+  world.telegram.say(CHAT, '/usage');
+  await nextOutcome(world, CHAT, 4);
+  expect(shown().at(-1)).toMatch(/This chat's budget for today: \$0\.\d\d of \$1\.00 \(8\d%\)/);
+});
+
+test('the fee of a search counts: one that crosses the limit is the last call', async () => {
+  await start({ CHAT_DAILY_USD: '0.1', WEB_SEARCH: 'true' });
+  await said('Hello');
+  const usd = await booked(`chat:${CHAT}:usd`);
+  world.claude.react(() => searchedOften(9, SEARCH, 'A spillway lets water pass.'));
+  expect(await said('Look it up', 2)).toMatchObject({ outcome: 'answered' });
+  expect(world.claude.calls.at(-1)?.usage?.server_tool_use?.web_search_requests).toBe(9);
+  expect((await booked(`chat:${CHAT}:usd`)) - usd).toBeGreaterThan(0.09);
+  expect(await booked(`chat:${CHAT}:usd`)).toBeCloseTo(world.claude.usd(), 8);
+  expect(await said('And again', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+});
+
+test('speech costs by its length, as its endpoint states it, else its sender; over the limit it is not sent there', async () => {
+  const ear = await startTranscription();
+  try {
+    await start({
+      CHAT_DAILY_USD: '0.5',
+      TRANSCRIPTION_BASE_URL: ear.url,
+      TRANSCRIPTION_API_KEY: ear.key,
+      TRANSCRIPTION_MODEL: ear.model,
+      MODEL_PRICES_FILE: await temporaryFile(JSON.stringify({ [ear.model]: { minute: 0.6 } })),
+    });
+    const speak = async (nth: number, durationS: number) => {
+      const bytes = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, nth)]);
+      world.telegram.say(CHAT, '', {
+        extra: voice({ fileId: world.telegram.addFile(bytes, `voice/${nth}.oga`), durationS }),
+      });
+      return nextOutcome(world, CHAT, nth);
+    };
+    expect(await speak(1, 20)).toMatchObject({ outcome: 'answered' });
+    expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.2, 8);
+    ear.fail({ do: 'answer', status: 200, body: '{"text": "hi", "usage": {"type": "duration", "seconds": 12}}' });
+    expect(await speak(2, 1)).toMatchObject({ outcome: 'answered' });
+    expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.32, 8);
+    const calls = mainCalls().length;
+    expect(await speak(3, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+    expect([ear.calls.length, mainCalls().length]).toEqual([2, calls]);
+    expect(shown().at(-1)).toBe(`This chat's budget for today is used up. ${MIDNIGHT}`);
+  } finally {
+    await ear.close();
+  }
+});
+
+test('a model without a price counts in tokens alone, whatever limit in money there is', async () => {
+  await start({ MODEL: 'some-model', CHAT_DAILY_USD: '0.01', CHAT_DAILY_TOKENS: '40000' });
+  expect(await said('Hello')).toMatchObject({ outcome: 'answered' });
+  expect(await booked(`chat:${CHAT}:usd`)).toBe(0);
+  expect(Number(await world.peek.hget(dayBook(), `chat:${CHAT}:tokens`))).toBeGreaterThan(0);
+  await world.peek.hset(dayBook(), `chat:${CHAT}:tokens`, 39_999);
+  expect(await said('Again', 2)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+});
+
+test('killed in a call: what it held is free again, its input is booked, and the message is answered', async () => {
+  world.claude.react(({ index }) => (index === 0 ? { do: 'hang' } : undefined));
+  const gateway = await spawn({ TOTAL_DAILY_USD: '0.15' });
+  world.telegram.say(CHAT, 'Hello');
+  await world.claude.waitForCall(({ index }) => index === 0);
+  expect(await booked('all:usd:held')).toBeGreaterThan(0.15);
+  gateway.kill('SIGKILL');
+  // As if the 20 seconds had passed in which a living process renews it.
+  const [lost] = await world.peek.zrange(world.keys.reservations, '0', '0');
+  await world.peek.zadd(world.keys.reservations, '0', String(lost));
+  await takeOver();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await booked('all:usd:held')).toBe(0);
+  expect(await world.peek.zcard(world.keys.reservations)).toBe(0);
+  const certain = (await booked('all:usd')) - (mainCalls()[1]?.usd ?? 0);
+  expect(certain / (((mainCalls()[0]?.inputTokens ?? 0) * 4) / 1e6)).toBeCloseTo(1, 0);
+});
+
+test('used up between two rounds of tools: what is written is the answer, and says why it breaks off', async () => {
+  await start({ CHAT_DAILY_USD: '1' });
+  world.claude.react(({ index }) => {
+    if (index !== 0) return undefined;
+    void spend(`chat:${CHAT}:usd`, 1);
+    const call = { type: 'tool_use', id: 'toolu_1', name: 'recall', input: { query: 'before' } };
+    const content = [{ type: 'text', text: 'I look it up.' }, call];
+    return { do: 'answer', content, stopReason: 'tool_use', afterMs: 200 };
+  });
+  expect(await said('What did I say?')).toMatchObject({ outcome: 'answered', reason: 'cut_over_chat_budget' });
+  expect(shown().at(-1)).toContain('I look it up.');
+  expect(shown().at(-1)).toContain(`for today is used up. ${MIDNIGHT}`);
+  expect(mainCalls()).toHaveLength(1);
+});
+
+test('two processes race for the last dollar: no more than one call is over, and everybody is told', async () => {
+  const chats = Array.from({ length: 12 }, (_, at) => 1001 + at);
+  const limit = 0.06;
+  await start({ TOTAL_DAILY_USD: String(limit) });
+  await start();
+  for (const chat of chats) world.telegram.say(chat, 'word '.repeat(1_000));
+  const outcomes = await untilSettled(world, chats.length, 25_000);
+  const dearest = Math.max(...world.claude.calls.map(({ usd }) => usd ?? 0));
+  expect(world.claude.usd()).toBeGreaterThan(limit - dearest);
+  expect(world.claude.usd()).toBeLessThan(limit + dearest);
+  expect(outcomes.filter(({ outcome }) => outcome === 'answered').length).toBe(mainCalls().length);
+  expect(new Set(outcomes.map(({ outcome, reason }) => reason ?? outcome))).toEqual(
+    new Set(['answered', 'over_total_budget']),
+  );
+  for (const chat of chats) expect(shown(chat)).toHaveLength(1);
+  expect(await booked('all:usd')).toBeCloseTo(world.claude.usd(), 8);
+}, 40_000);
+
+test('status and audit state the limits; check says what a model without a price means, and that nothing is limited', async () => {
+  await start({ TOTAL_DAILY_USD: '25' });
+  await said('Hello');
+  await spend('all:usd', 20);
+  await until('a worker that shows itself', async () => (await world.peek.zcard(world.keys.workers)) > 0 || undefined);
+  const status = await runCli(['status'], world.env);
+  expect(status.stdout).toMatch(/TOTAL_DAILY_USD +\$20\.00 of \$25\.00, 80 %/);
+  expect(status.stdout).toMatch(/^GREEN/);
+  expect((await runCli(['audit'], world.env)).stdout).toMatch(/TOTAL_DAILY_USD +\$20\.00 of \$25\.00, 80 %/);
+  const check = async (env: object) => (await runCli(['check'], { ...world.env, ...env })).stdout;
+  expect(await check({})).toMatch(/ok {5}money: TOTAL_DAILY_USD 25\n/);
+  expect(await check({ MODELS: 'some-model', TOTAL_DAILY_USD: '0' })).toMatch(
+    /advice money: nothing limits what may be spent; set TOTAL_DAILY_USD; no price is known of some-model, so/,
+  );
+  expect(await check({ MODELS: 'some-model', TOTAL_DAILY_TOKENS: '9' })).toMatch(
+    /ok {5}money: .*TOTAL_DAILY_TOKENS 9\n/,
+  );
+});
+
+test('the operator is told once of each share of a limit, and not again at each look', async () => {
+  await start({ TOTAL_MONTHLY_USD: '10' }, { watchEveryMs: 50, alertEveryMs: 50 });
+  await spend('all:usd', 6, monthBook());
+  await world.telegram.waitForText(
+    ALERT_CHAT,
+    /monthly budget of all chats \(TOTAL_MONTHLY_USD\) is half used up: 60 %/,
+  );
+  await spend('all:usd', 9, monthBook());
+  await until(
+    'the next share',
+    async () =>
+      JSON.stringify(world.telegram.shown(ALERT_CHAT)).includes('nearly used up: 90 %, $9.00 of $10.00') || undefined,
+  );
+  expect((await runCli(['incidents'], world.env)).stdout).toMatch(/budget:TOTAL_MONTHLY_USD/);
+});

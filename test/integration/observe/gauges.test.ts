@@ -1,0 +1,135 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createWorld, type World } from '../../fixture/gateway.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { scrape, untilMetrics } from '../../fixture/metrics.ts';
+import { type GatewayProcess, portOf, spawnGateway } from '../../fixture/process.ts';
+
+const [BUSY, STUCK, FINE, FAILING] = [1001, 1002, 1003, 1004] as const;
+const REFUSED = { do: 'error', status: 400, type: 'invalid_request_error', message: 'unsupported thing' } as const;
+
+let world: World;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  world = await createWorld();
+  gateway = await spawnGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+});
+
+/** One chat with four messages and one with one hang; one chat is answered, and one fails. */
+async function givenStuckChats(): Promise<{ end(): void }> {
+  let isStuck = true;
+  world.claude.react(({ pendingText }) => (isStuck && pendingText.endsWith('Hang') ? { do: 'hang' } : undefined));
+  world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
+  // Counts begin with the first scrape.
+  await scrape(gateway);
+  for (const text of ['Hang', 'Two', 'Three', 'Four']) world.telegram.say(BUSY, text);
+  world.telegram.say(STUCK, 'Hang');
+  world.telegram.say(FINE, 'Hello');
+  world.telegram.say(FAILING, 'Fail');
+  await Promise.all([nextOutcome(world, FINE), nextOutcome(world, FAILING)]);
+  await world.claude.waitForCall(() => world.claude.inFlight() === 2);
+  return {
+    end() {
+      isStuck = false;
+    },
+  };
+}
+
+test('while turns hang and one failed, the gauges equal what the stand-ins saw', async () => {
+  await givenStuckChats();
+  const seen = await untilMetrics(gateway, {
+    spillway_redis_up: 1,
+    spillway_messages_pending: 5,
+    spillway_lanes: 2,
+    spillway_lane_depth: 4,
+    'spillway_jobs{state="active"}': world.claude.inFlight(),
+    'spillway_jobs{state="waiting"}': 0,
+    spillway_dead_letters: 1,
+    'spillway_turns_running{step="model.call"}': world.claude.inFlight(),
+    'spillway_incidents_open{cause="gave-up"}': 1,
+    'spillway_incidents_open{cause="memory"}': 0,
+    spillway_alerts_backlog: 0,
+    spillway_workers: 1,
+    'spillway_outcomes_total{outcome="answered"}': 1,
+    'spillway_outcomes_total{outcome="failed"}': 1,
+  });
+  expect(seen.get('spillway_messages_unanswered_age_seconds')).toBeGreaterThan(0);
+  expect(seen.get('spillway_turns_running_age_seconds')).toBeGreaterThan(0);
+  expect(seen.get('spillway_poll_age_seconds')).toBeLessThan(60);
+  expect(seen.get('process_memory_usage_bytes')).toBeGreaterThan(1_000_000);
+  expect(seen.get('process_cpu_time_seconds_total')).toBeGreaterThan(0);
+  expect([...seen.keys()].filter((name) => /"\d+"/.test(name) && !/le="\d+"/.test(name))).toEqual([]);
+}, 45_000);
+
+test('tokens and dollars equal what the provider billed, by model and purpose', async () => {
+  await scrape(gateway);
+  for (const chat of [BUSY, STUCK, FINE]) world.telegram.say(chat, 'Hello');
+  await untilSettled(world, 3, 20_000);
+  const about = 'model="claude-opus-5-5",purpose="answer"';
+  const seen = await untilMetrics(gateway, { [`spillway_model_calls_total{${about},result="ok"}`]: 3 });
+  const billed = world.claude.calls.reduce((sum, { usage }) => sum + (usage?.output_tokens ?? 0), 0);
+  expect(seen.get(`spillway_model_tokens_total{${about},kind="output"}`)).toBe(billed);
+  expect(seen.get(`spillway_model_cost_dollars_total{${about}}`)).toBeCloseTo(world.claude.usd(), 10);
+}, 45_000);
+
+test('the gauges of the installation survive a kill -9, and are 0 when all is answered', async () => {
+  const stuck = await givenStuckChats();
+  gateway.kill('SIGKILL');
+  await gateway.ended;
+  stuck.end();
+  world.claude.react(({ pendingText }) =>
+    pendingText.endsWith('Hang') ? { do: 'answer', afterMs: 3_000 } : undefined,
+  );
+  gateway = await spawnGateway(world);
+  await untilMetrics(gateway, { spillway_messages_pending: 5, spillway_lane_depth: 4, spillway_dead_letters: 1 });
+  await untilSettled(world, 7, 30_000);
+  await untilMetrics(gateway, {
+    spillway_messages_pending: 0,
+    spillway_messages_unanswered_age_seconds: 0,
+    spillway_lanes: 0,
+    spillway_lane_depth: 0,
+    'spillway_jobs{state="active"}': 0,
+    spillway_turns_running_age_seconds: 0,
+  });
+}, 60_000);
+
+test('while the endpoint fails the breaker is open, and how long no call has gone through is shown', async () => {
+  let isDown = true;
+  const down = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
+  world.claude.react(() => (isDown ? down : undefined));
+  for (let at = 0; at < 10; at++) world.telegram.say(1001 + at, 'Hello');
+  const open = 'spillway_breaker_open{model="claude-opus-5-5"}';
+  const failing = await untilMetrics(gateway, { [open]: 1, spillway_messages_pending: 10 }, 30_000);
+  expect(failing.get('spillway_provider_failing_age_seconds')).toBeGreaterThan(0);
+  isDown = false;
+  await untilMetrics(
+    gateway,
+    { [open]: 0, spillway_messages_pending: 0, spillway_provider_failing_age_seconds: 0 },
+    45_000,
+  );
+}, 90_000);
+
+test('a tool name that the model invented becomes no label', async () => {
+  await scrape(gateway);
+  const invented = { type: 'tool_use', id: 't1', name: 'my_pin_is_491', input: {} };
+  world.claude.react(({ index }) => (index === 0 ? { do: 'answer', content: [invented] } : undefined));
+  world.telegram.say(FINE, 'Hello');
+  await nextOutcome(world, FINE);
+  const seen = await untilMetrics(gateway, { 'spillway_tool_calls_total{tool="unknown",result="error"}': 1 });
+  expect([...seen.keys()].join('\n')).not.toContain('491');
+}, 30_000);
+
+test('GET /metrics says whether Redis can be read, and answers all the same', async () => {
+  await untilMetrics(gateway, { spillway_redis_up: 1 });
+  world.redis.kill9();
+  await untilMetrics(gateway, { spillway_redis_up: 0 });
+  await world.redis.restart();
+  await untilMetrics(gateway, { spillway_redis_up: 1 });
+  const posted = await fetch(`http://127.0.0.1:${portOf(gateway)}/metrics`, { method: 'POST' });
+  expect(posted.status).toBe(404);
+}, 30_000);

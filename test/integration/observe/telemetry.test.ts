@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { METRIC, SPAN } from '../../../shared/base/telemetry.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { createWorld, type World } from '../../fixture/gateway.ts';
+import { conversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
+
+const CHAT = 1001;
+const ADR_NAMES = [
+  'queue.context_overflow.detected',
+  'queue.context_overflow.compacted',
+  'queue.context_overflow.new_session',
+  'queue.context_overflow.recovery_failed',
+  'daemon.context_overflow.recovery',
+];
+
+let world: World;
+let otlp: OtlpStandIn;
+let gateway: GatewayProcess;
+
+beforeEach(async () => {
+  otlp = await startOtlp();
+  world = await createWorld({
+    claude: { windowTokens: 20_000, statedWindowTokens: 200_000 },
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+      OTEL_METRIC_EXPORT_INTERVAL: '500',
+      OTEL_METRIC_EXPORT_TIMEOUT: '400',
+      // The SDK would put the words of both sides into its spans.
+      ANTHROPIC_OPEN_TELEMETRY_TRACES_CONTENT_MODE: 'content',
+    },
+  });
+  gateway = await spawnGateway(world);
+});
+
+afterEach(async () => {
+  await gateway.stop();
+  await world.close();
+  await otlp.close();
+});
+
+test('a stage 2 recovery is one trace from update to reply, with the five overflow spans and their attributes', async () => {
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
+  const main = () => world.claude.calls.filter((call) => call.kind === 'main');
+  const search = { type: 'tool_use', id: 't1', name: 'recall', input: { query: 'file-7.ts' } };
+  world.claude.react((call) => {
+    if (call.kind !== 'main' || main().length > 5) return undefined;
+    return main().length === 5 ? { do: 'answer', content: [search] } : { do: 'overflow' };
+  });
+  world.telegram.say(CHAT, 'Trace me, but not my words');
+  const { traceId } = await nextOutcome(world, CHAT);
+  await otlp.waitForSpan((span) => span.name === SPAN.settle && span.traceId === traceId);
+  await gateway.stop();
+  const trace = otlp.trace(traceId);
+  const named = (name: string) => trace.filter((span) => span.name === name);
+  // It waited for nobody, and ended soon.
+  const sometimes: readonly string[] = [SPAN.laneWait, SPAN.started];
+  const always = Object.values(SPAN).filter((name) => !sometimes.includes(name));
+  for (const name of [...ADR_NAMES, ...always]) expect([name, named(name).length > 0]).toEqual([name, true]);
+  expect(otlp.spans.filter((span) => ADR_NAMES.includes(span.name) && span.traceId !== traceId)).toEqual([]);
+  expect(named(SPAN.turn).map((span) => span.attributes['spillway.verdict'])).toEqual([
+    'later',
+    'again',
+    'again',
+    'again',
+    'settle',
+  ]);
+  expect(named('process turns')).toHaveLength(5);
+  expect(named('anthropic.messages.create').length).toBeGreaterThanOrEqual(4);
+  expect(named(SPAN.overflowDetected)[0]?.attributes).toMatchObject({
+    'spillway.overflow.kind': 'token',
+    'spillway.recovery.stage': 'none',
+    'spillway.overflow.limit_tokens': 20_000,
+    'spillway.overflow.observed_tokens': expect.any(Number),
+  });
+  expect(named(SPAN.overflowNewSession)[0]?.attributes).toMatchObject({
+    has_summary: true,
+    summary_length: expect.any(Number),
+  });
+  expect(named(SPAN.overflowRecovery)[0]?.attributes).toMatchObject({
+    has_summary: true,
+    summary_length: expect.any(Number),
+  });
+  const roots = trace.filter((span) => !trace.some((other) => other.spanId === span.parentSpanId));
+  expect(roots.map((span) => span.name)).toEqual([SPAN.receive]);
+  expect(JSON.stringify(otlp.spans)).not.toContain('Trace me');
+  const overflows = otlp.metrics
+    .filter(({ name }) => name === METRIC.overflows)
+    .map(({ attributes, value }) => ({ ...attributes, value }));
+  expect(overflows).toEqual(
+    expect.arrayContaining([
+      { kind: 'token', stage: 'none', value: 1 },
+      { kind: 'token', stage: 'compacted', value: 2 },
+    ]),
+  );
+});
+
+test('every emitted span is in the table, holds nothing of what was said, and each message has its own trace', async () => {
+  world.telegram.say(CHAT, 'one of my private words');
+  world.telegram.say(CHAT, 'two of my private words');
+  const traces = [(await nextOutcome(world, CHAT)).traceId, (await nextOutcome(world, CHAT, 2)).traceId];
+  await gateway.stop();
+  expect(new Set(traces).size).toBe(2);
+  const table = new Set<string>([
+    ...Object.values(SPAN),
+    'anthropic.messages.create',
+    'anthropic.models.retrieve',
+    'process turns',
+  ]);
+  expect([...new Set(otlp.spans.map(({ name }) => name))].filter((name) => !table.has(name))).toEqual([]);
+  expect(JSON.stringify(otlp.spans)).not.toContain('private words');
+  for (const traceId of traces) {
+    expect(otlp.trace(traceId).filter(({ name }) => name === SPAN.turn)).toHaveLength(1);
+    expect(otlp.trace(traceId).filter(({ name }) => name === SPAN.receive)).toHaveLength(1);
+  }
+});

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { SPAN } from '../../../shared/base/telemetry.ts';
+import { createWorld, type World } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
+
+const CHAT = 1001;
+const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
+const REFUSED = { do: 'error', status: 400, type: 'invalid_request_error', message: 'unsupported thing' } as const;
+const GONE = { status: 403, description: 'Forbidden: bot was blocked by the user' };
+
+let world: World;
+let otlp: OtlpStandIn;
+let gateway: GatewayProcess | undefined;
+
+beforeEach(async () => {
+  otlp = await startOtlp();
+  world = await createWorld({
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    },
+  });
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  await world.close();
+  await otlp.close();
+});
+
+const named = (traceId: string, name: string) => otlp.trace(traceId).filter((span) => span.name === name);
+
+test('an attempt that is postponed says why, the wait after it is a span, and each call says what it cost', async () => {
+  gateway = await spawnGateway(world);
+  world.claude.react(({ index }) => (index === 0 ? DOWN : undefined));
+  world.telegram.say(CHAT, 'Hello');
+  const { traceId } = await nextOutcome(world, CHAT);
+  await gateway.stop();
+  const [first, second] = named(traceId, SPAN.turn);
+  expect(first?.attributes).toMatchObject({ 'spillway.verdict': 'later', 'spillway.reason': 'overloaded' });
+  expect(first?.attributes['spillway.retry.delay_ms']).toBeGreaterThan(0);
+  expect(second?.attributes).toMatchObject({ 'spillway.verdict': 'settle', 'spillway.outcome': 'answered' });
+  const [wait] = named(traceId, SPAN.retryWait);
+  expect(wait?.attributes).toMatchObject({ 'spillway.reason': 'overloaded' });
+  expect((wait?.endMs ?? 0) - (wait?.startMs ?? 0)).toBeGreaterThan(100);
+  const [failed, answered] = named(traceId, SPAN.call);
+  expect(failed).toMatchObject({ status: { code: 'error' }, attributes: { 'error.type': 'overloaded' } });
+  expect(answered?.attributes).toMatchObject({
+    'gen_ai.response.finish_reasons': ['end_turn'],
+    'gen_ai.conversation.id': second?.attributes['spillway.session'],
+    'spillway.purpose': 'answer',
+    'spillway.cost.dollars': expect.closeTo(world.claude.usd(), 10),
+  });
+});
+
+test('a message that waited behind another shows that its lane held it up, and each call of Telegram is a span', async () => {
+  gateway = await spawnGateway(world);
+  world.claude.react(({ index }) => (index === 0 ? { do: 'answer', afterMs: 700 } : undefined));
+  world.telegram.say(CHAT, 'One');
+  await world.claude.waitForCall(({ index }) => index === 0);
+  world.telegram.say(CHAT, 'Two');
+  const { traceId } = await nextOutcome(world, CHAT, 2);
+  await gateway.stop();
+  expect(named(traceId, SPAN.laneWait).map(({ attributes }) => attributes['spillway.wait.reason'])).toContain('lane');
+  const [deliver] = named(traceId, SPAN.deliver);
+  const inside = named(traceId, SPAN.telegram).filter(({ parentSpanId }) => parentSpanId === deliver?.spanId);
+  expect(inside.map(({ attributes }) => attributes['spillway.telegram.method'])).toEqual(['sendMessage']);
+});
+
+test('a failed message fails its span, and a reply that cannot be delivered says how', async () => {
+  gateway = await spawnGateway(world);
+  world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
+  world.telegram.say(CHAT, 'Fail');
+  const failed = await nextOutcome(world, CHAT);
+  world.telegram.fail('sendMessage', GONE, 1, ({ chat_id }) => chat_id === CHAT + 1);
+  world.telegram.say(CHAT + 1, 'Hello');
+  const lost = await nextOutcome(world, CHAT + 1);
+  await gateway.stop();
+  expect(named(failed.traceId, SPAN.turn).at(-1)).toMatchObject({
+    status: { code: 'error' },
+    attributes: { 'spillway.outcome': 'failed', 'spillway.reason': failed.reason },
+  });
+  expect(lost.outcome).toBe('undeliverable');
+  expect(named(lost.traceId, SPAN.turn).at(-1)?.status.code).toBe('error');
+  expect(named(lost.traceId, SPAN.deliver).at(-1)).toMatchObject({
+    status: { code: 'error' },
+    attributes: { 'error.type': 'gone' },
+  });
+});
+
+test('a turn that hangs is visible while it runs, under a name of its chat that does not tell whose it is', async () => {
+  gateway = await spawnGateway(world);
+  world.claude.react(() => ({ do: 'hang' }));
+  world.telegram.say(CHAT, 'Hello');
+  const started = await otlp.waitForSpan(({ name }) => name === SPAN.started);
+  expect(started.attributes).toMatchObject({
+    'spillway.attempt': 1,
+    'spillway.chat': expect.stringMatching(/^[\da-f]{16}$/),
+  });
+  const received = await otlp.waitForSpan(({ name }) => name === SPAN.receive);
+  expect(received.attributes['spillway.chat']).toBe(started.attributes['spillway.chat']);
+  expect(JSON.stringify(otlp.spans)).not.toContain(`"${CHAT}"`);
+});
+
+test('with TELEMETRY_CHAT_IDS the chat is named by its id', async () => {
+  gateway = await spawnGateway(world, { TELEMETRY_CHAT_IDS: 'true' });
+  world.telegram.say(CHAT, 'Hello');
+  const { traceId } = await nextOutcome(world, CHAT);
+  await gateway.stop();
+  expect(named(traceId, SPAN.turn)[0]?.attributes['spillway.chat']).toBe(String(CHAT));
+});

@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, cp, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { OWN_TOOLS_TOKENS } from '../../../worker/fixed-room.ts';
+import { estimateText } from '../../../worker/model/estimate.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { runFile } from '../../fixture/command.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { BARE_ENV } from '../../fixture/environment.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { portOf, spawnGateway, spawnRunning } from '../../fixture/process.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+let folder: string;
+const ends: (() => Promise<unknown> | unknown)[] = [];
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const check = (env: Record<string, string> = {}, ...args: string[]) =>
+  runCli(['check', ...args], { ...world.env, ...env });
+
+/** Settings that are wrong in several ways, each of which a start would refuse. */
+async function wrongFiles(): Promise<Record<string, string>> {
+  const [prices, mcp] = [join(folder, 'prices.json'), join(folder, 'mcp.json')];
+  await writeFile(prices, '{"m": 1}');
+  await writeFile(mcp, '{"mcpServers":{"gone":{}}}');
+  return { SYSTEM_PROMPT_FILE: '/nope.txt', MODEL_PRICES_FILE: prices, MCP_CONFIG: mcp, CONTEXT_BUDGET_TOKENS: '10' };
+}
+
+const NAMED = [
+  /SYSTEM_PROMPT_FILE names a file that is empty or cannot be read/,
+  /MODEL_PRICES_FILE is malformed/,
+  /MCP_CONFIG is malformed:\nMCP server "gone"/,
+  /CONTEXT_BUDGET_TOKENS is 10, but the system prompt and the tools take about \d+ of them/,
+];
+
+test('check and start name every wrong file and a budget of 10 in one run, with exit 2 and without a stack', async () => {
+  const wrong = await wrongFiles();
+  const checked = await check(wrong);
+  const started = await Promise.all(
+    ['spillway.ts', 'worker/main.ts'].map((root) => runFile(root, [], { ...world.env, ...wrong })),
+  );
+  for (const { code, stderr } of [checked, ...started]) {
+    expect(code).toBe(2);
+    for (const words of NAMED) expect(stderr).toMatch(words);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  }
+  expect(checked.stdout).toMatch(/^ok {4} telegram: /m);
+  expect(world.claude.calls).toHaveLength(1);
+}, 60_000);
+
+test('what is wrong with files is said together with what is wrong with settings, before anything connects', async () => {
+  const wrong = { ...world.env, ...(await wrongFiles()), MAX_ATTEMPTS: '-1' };
+  for (const [file, args] of [
+    ['spillway.ts', []],
+    ['worker/cli/main.ts', ['check']],
+  ] as const) {
+    const { code, stderr } = await runFile(file, args, wrong);
+    expect(code).toBe(2);
+    for (const words of [/MAX_ATTEMPTS is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
+  }
+  expect(world.telegram.calls).toEqual([]);
+}, 60_000);
+
+test('the room is judged by the window that the endpoint states, and with the tools; in json, wrong settings are parts', async () => {
+  expect((await check()).stdout).toMatch(/^ok {4} room: the system prompt and the tools take about \d+ tokens$/m);
+  world.claude.windowTokens = 2_000;
+  const narrow = await check();
+  expect(narrow.stdout).toMatch(/^FAILED room: The window of claude-opus-5-5 is 2000 tokens, but .* choose a model/m);
+  expect(narrow.code).toBe(1);
+  const { ok, parts } = JSON.parse((await check(await wrongFiles(), '--json')).stdout);
+  expect(ok).toBe(false);
+  expect(
+    parts.filter(({ part, ok: well }: { part: string; ok: boolean }) => part === 'settings' && !well),
+  ).toHaveLength(4);
+});
+
+test('the tokens of our own tools are about those that the room counts', async () => {
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  const tools = estimateText(JSON.stringify(world.claude.calls[0]?.body.tools));
+  expect(tools).toBeLessThanOrEqual(OWN_TOOLS_TOKENS);
+  expect(tools).toBeGreaterThan(OWN_TOOLS_TOKENS / 2);
+});
+
+test('a port that another program has fails, one that our own gateway has is fine, and a free one is', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  ends.push(() => other.close());
+  const taken = await check({ HTTP_PORT: String((other.address() as { port: number }).port) });
+  expect(taken.code).toBe(1);
+  expect(taken.stdout).toMatch(/^FAILED port: 127\.0\.0\.1:\d+ is taken by another program; set HTTP_PORT to another/m);
+  const gateway = await spawnGateway(world);
+  ends.push(() => gateway.stop());
+  await until('a worker', async () => (await world.peek.zcard(world.keys.workers)) || undefined);
+  const ours = await check({ HTTP_PORT: String(portOf(gateway)) });
+  expect(ours.stdout).toMatch(/^ok {4} port: .* is held by the gateway that runs$/m);
+  await world.peek.del(world.keys.workers);
+  await gateway.stop();
+  expect((await check({ HTTP_PORT: String(portOf(gateway)) })).stdout).toMatch(/^ok {4} port: .* is free/m);
+}, 30_000);
+
+test('without a switch and a second channel it says what that means, and it is advice', async () => {
+  const bare = await check();
+  expect(bare.code).toBe(0);
+  expect(bare.stdout).toMatch(/^advice second channel: ALERT_WEBHOOK_URL is not set: while Telegram is away/m);
+  expect(bare.stdout).toMatch(
+    /^advice dead-man's switch: DEADMAN_URL is not set: if this gateway, .* dies, nobody is told/m,
+  );
+  const set = await check({ DEADMAN_URL: 'https://example.org/ping', ALERT_WEBHOOK_URL: 'https://example.org/hook' });
+  expect(set.stdout).toMatch(/^ok {4} second channel: is set$/m);
+  expect(set.stdout).toMatch(/^ok {4} dead-man's switch: is set$/m);
+});
+
+test("names in .env that nothing reads, with the likely one, and repeated ones are named; others' names are not", async () => {
+  const file = join(folder, '.env');
+  const lines = Object.entries(world.env).map(([name, value]) => `${name}=${value}`);
+  const odd = ['TELEGRAM_ALOWED_IDS=1', 'MODEL_PRICE_FILE=x', 'ZZZ=1', 'SHARDS=1', 'SHARDS=1'];
+  const others = ['OTEL_SERVICE_NAME=x', 'AWS_REGION=x', 'GRAFANA_ADMIN_PASSWORD=x', 'HTTPS_PROXY='];
+  await writeFile(file, [...lines, ...odd, ...others].join('\n'));
+  await chmod(file, 0o600);
+  const { code, stderr } = await runFile('worker/cli/main.ts', ['check'], { SPILLWAY_ENV_FILE: file });
+  expect(code).toBe(0);
+  const warned = stderr.split('\n').filter((line) => line.startsWith('warning: '));
+  expect(warned.toSorted()).toEqual([
+    expect.stringMatching(/SHARDS is in lines \d+ and \d+; the last one counts$/),
+    'warning: MODEL_PRICE_FILE is set, but nothing reads it: did you mean MODEL_PRICES_FILE?',
+    'warning: TELEGRAM_ALOWED_IDS is set, but nothing reads it: did you mean TELEGRAM_ALLOWED_IDS?',
+    'warning: ZZZ is set, but nothing reads it',
+  ]);
+});
+
+test('the private Redis: started anew, running at its port, and with the data of another number of shards', async () => {
+  for (const part of ['shared', 'worker', 'producer', 'spillway.ts', 'package.json'])
+    await cp(join(PROJECT_ROOT, part), join(folder, part), { recursive: true });
+  await symlink(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
+  await symlink(join(PROJECT_ROOT, '.cache'), join(folder, '.cache'));
+  const { REDIS_URL: _, ...env } = world.env;
+  const { PATH = '' } = BARE_ENV;
+  const checked = async (more: Record<string, string> = {}) => {
+    const given = { env: { ...env, ...more, PATH, SPILLWAY_ENV_FILE: 'none' }, cwd: '/' };
+    const main = join(folder, 'worker', 'cli', 'main.ts');
+    return promisify(execFile)(process.execPath, [main, 'check'], given).catch((error) => error as { stdout: string });
+  };
+  expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server will be started \(/m);
+  const gateway = await spawnRunning('spillway.ts', { ...env, LOG_LEVEL: 'info' }, { root: folder });
+  ends.push(() => gateway.stop());
+  expect((await checked()).stdout).toMatch(
+    /^ok {4} redis: a private server runs \(process \d+\); master, takes writes/m,
+  );
+  expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
+  await gateway.stop();
+  expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server, started for this check; master/m);
+  expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
+}, 60_000);

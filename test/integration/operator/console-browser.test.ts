@@ -1,0 +1,91 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { type Browser, findChromium, startBrowser, type Tab } from '../../fixture/browser.ts';
+import { openConsole, TOKEN } from '../../fixture/console.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { searchPath } from '../../fixture/environment.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+const command = findChromium(searchPath());
+/** Skipped aloud where the machine has no browser. */
+const testInBrowser = command === undefined ? test.skip : test;
+
+let browser: Browser | undefined;
+let served: Awaited<ReturnType<typeof openConsole>> | undefined;
+
+beforeAll(async () => {
+  if (command !== undefined) browser = await startBrowser(command);
+});
+
+afterEach(async () => {
+  await served?.stop();
+  served = undefined;
+});
+
+afterAll(() => browser?.close());
+
+/** A tab in which somebody has typed the token into the form. */
+async function loggedIn(options: { script: boolean; width?: number }): Promise<Tab> {
+  served = await openConsole(world);
+  const tab = await (browser as Browser).tab(options);
+  await tab.setScreen(options.width ?? 1280, 800);
+  await tab.open(`${served.url}/console`);
+  await tab.type('#token', TOKEN);
+  await tab.pressEnter();
+  // The status of the page with the form, 401, is one.
+  tab.complaints.length = 0;
+  return tab;
+}
+
+async function givenFailed(words: string): Promise<void> {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  await start();
+  world.telegram.say(CHAT, words);
+  await nextOutcome(world, CHAT);
+}
+
+testInBrowser('without JavaScript a person logs in by the form, reads the status and follows the links', async () => {
+  await givenFailed('from the dead');
+  const tab = await loggedIn({ script: false });
+  expect(await tab.html()).toMatch(/<h1>(?:Green|Red)<\/h1>/);
+  for (const page of ['incidents', 'dead', 'recoveries', 'cost']) {
+    await tab.click(`nav a[href="/console/${page}"]`);
+    expect(await tab.html()).toContain(`href="/console/${page}" aria-current="page"`);
+  }
+  expect(tab.complaints).toEqual([]);
+});
+
+testInBrowser(
+  'without JavaScript the button at a dead letter puts it back, and its user is answered once',
+  async () => {
+    await givenFailed('from the dead');
+    world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
+    const tab = await loggedIn({ script: false });
+    await tab.click('nav a[href="/console/dead"]');
+    await tab.click('td form button');
+    expect(await tab.html()).toContain('It is back at the end of its lane');
+    await nextOutcome(world, CHAT, 2);
+    expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'from the dead')).toHaveLength(1);
+  },
+);
+
+testInBrowser('no page is wider than the screen of a phone', async () => {
+  await givenFailed('hello');
+  const tab = await loggedIn({ script: false, width: 360 });
+  const entry = (await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1))[0]?.[1][1];
+  for (const path of ['', '/incidents', '/dead', '/recoveries', '/cost', `/chat/${CHAT}`, `/message/${entry}`]) {
+    await tab.open(`${served?.url}/console${path}`);
+    expect([path, await tab.width()]).toEqual([path, 360]);
+  }
+});
+
+testInBrowser('Bull Board shows the queue under its own policy, and nothing of another host', async () => {
+  await start();
+  const tab = await loggedIn({ script: true });
+  await tab.click('nav a[href="/console/queue"]');
+  await until('queue on the board', async () => (await tab.html()).includes('turns') || undefined);
+  const elsewhere = /fonts\.googleapis\.com/;
+  expect(tab.complaints.filter((text) => !elsewhere.test(text))).toEqual([]);
+});

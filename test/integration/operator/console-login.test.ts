@@ -1,0 +1,135 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { Service } from '../../../shared/base/lifecycle.ts';
+import { tokenOf } from '../../../worker/console/token.ts';
+import { openConsole, TOKEN, type Visitor, visitorOf } from '../../fixture/console.ts';
+import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
+import { portOf } from '../../fixture/process.ts';
+
+let opened: Service[] = [];
+
+afterEach(async () => {
+  await Promise.all(opened.map((service) => service.stop()));
+  opened = [];
+});
+
+eachInWorld();
+
+async function visit(): Promise<Visitor> {
+  const served = await openConsole(world);
+  opened.push(served);
+  return visitorOf(served.url);
+}
+
+test('without OPERATOR_TOKEN a gateway answers 404; with it the console asks for the token, on the same port', async () => {
+  for (const [env, status] of [
+    [{}, 404],
+    [{ OPERATOR_TOKEN: TOKEN }, 401],
+  ] as const) {
+    const gateway = await spawn(env);
+    const visitor = visitorOf(`http://127.0.0.1:${portOf(gateway)}`);
+    const paths = ['/console', '/console/dead', '/console/queue', '/consoles'];
+    const seen = await Promise.all(paths.map(async (path) => (await visitor.get(path)).status));
+    expect([env, seen]).toEqual([env, [status, status, status, 404]]);
+    await gateway.stop();
+  }
+});
+
+test('a wrong token is refused; the right one opens every page with a cookie that scripts and other sites cannot use', async () => {
+  const visitor = await visit();
+  expect(await visitor.post('/console/login', { token: `${TOKEN}x` })).toMatchObject({ status: 401 });
+  expect((await visitor.get('/console')).text).not.toContain('Lanes');
+  const { status, headers } = await visitor.post('/console/login', { token: TOKEN, to: '/console/incidents' });
+  expect([status, headers.get('location')]).toEqual([303, '/console/incidents']);
+  expect(headers.get('set-cookie')).toMatch(/Path=\/console; HttpOnly; SameSite=Strict$/);
+  await visitor.logIn();
+  expect(await visitor.get('/console')).toMatchObject({ status: 200, text: expect.stringContaining('Lanes') });
+});
+
+test('behind a proxy with https the cookie is Secure', async () => {
+  const visitor = await visit();
+  const { headers } = await visitor.post('/console/login', { token: TOKEN }, { 'x-forwarded-proto': 'https' });
+  expect(headers.get('set-cookie')).toMatch(/; Secure/);
+});
+
+test('after five wrong tokens an address waits, even with the right one, and is told how long', async () => {
+  const visitor = await visit();
+  for (let nth = 0; nth < 5; nth++)
+    expect(await visitor.post('/console/login', { token: `wrong ${nth}` })).toMatchObject({ status: 401 });
+  const { status, headers } = await visitor.post('/console/login', { token: TOKEN });
+  expect([status, headers.get('set-cookie')]).toEqual([429, null]);
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+});
+
+test.each([
+  ['another site', { origin: 'https://evil.example' }],
+  ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
+  ['a neighbour of the same site', { 'sec-fetch-site': 'same-site' }],
+  ['an unknown place', { origin: 'null' }],
+])('a login form of %s is refused, and sets no cookie', async (_, headers) => {
+  const visitor = await visit();
+  const seen = await visitor.post('/console/login', { token: TOKEN }, headers);
+  expect([seen.status, seen.headers.get('set-cookie')]).toEqual([403, null]);
+});
+
+test('a form without the key of the session is refused, and a forged or expired cookie opens nothing', async () => {
+  const visitor = await visit();
+  await visitor.logIn();
+  const formKey = await visitor.formKey('/console');
+  const stranger = tokenOf('another-token-of-enough-characters');
+  const badKeys = ['', 'x', stranger.formKey(visitor.cookie ?? '')];
+  for (const form of badKeys) expect(await visitor.post('/console/logout', { form })).toMatchObject({ status: 403 });
+  expect(await visitor.post('/console/logout', { form: formKey })).toMatchObject({ status: 303 });
+  for (const cookie of [
+    stranger.session(Date.now()),
+    tokenOf(TOKEN).session(0),
+    '1.x',
+    `${visitor.cookie?.slice(0, -1)}`,
+  ]) {
+    visitor.cookie = cookie.startsWith('spillway') ? cookie : `spillway_console=${cookie}`;
+    expect([cookie, (await visitor.get('/console')).status]).toEqual([cookie, 401]);
+  }
+});
+
+test('a login leads back to no page but one of the console', async () => {
+  const visitor = await visit();
+  for (const to of [
+    'https://evil.example',
+    '//evil.example',
+    '/console//evil.example',
+    '/healthz',
+    '/console/../x',
+    '/console/a\nb',
+  ]) {
+    const { headers } = await visitor.post('/console/login', { token: TOKEN, to });
+    expect([to, headers.get('location')]).toEqual([to, '/console']);
+  }
+});
+
+test('every answer forbids scripts, frames, caches and sniffing, errors included', async () => {
+  const visitor = await visit();
+  const login = await visitor.get('/console');
+  await visitor.logIn();
+  for (const { headers } of [login, await visitor.get('/console'), await visitor.get('/console/nowhere')]) {
+    expect(headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(headers.get('content-security-policy')).not.toMatch(/script-src|unsafe/);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'same-origin',
+      'cache-control': 'no-store',
+    });
+  }
+});
+
+test('the console says that Redis does not answer', async () => {
+  const visitor = await visit();
+  await visitor.logIn();
+  await world.redis.stop();
+  const seen = await visitor.get('/console');
+  expect(seen).toMatchObject({ status: 503, text: expect.stringContaining('Red: Redis does not answer') });
+});
+
+test('a form larger than any of ours is refused', async () => {
+  const visitor = await visit();
+  expect(await visitor.post('/console/login', { token: 'x'.repeat(20_000) })).toMatchObject({ status: 413 });
+});

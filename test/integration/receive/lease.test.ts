@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { startProducer } from '../../../producer/producer.ts';
+import { startLease } from '../../../producer/receive/lease.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import type { Telegram } from '../../../shared/telegram/client.ts';
+import { createWorld, type World } from '../../fixture/gateway.ts';
+import { settledOutcomes } from '../../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import { rootOf, until } from '../../fixture/root.ts';
+
+const CHAT = 1001;
+const SHORT = { leaseLastsMs: 2_000, leaseRetryMs: 50 };
+/** Nobody waits for such a lease to run out within a test. */
+const LONG = { leaseLastsMs: 60_000, leaseRetryMs: 50 };
+
+let world: World;
+const started: { stop(): Promise<void> }[] = [];
+
+beforeEach(async () => {
+  world = await createWorld();
+});
+
+afterEach(async () => {
+  for (const service of started.splice(0).reverse()) await service.stop();
+  await world.close();
+});
+
+/** A producer, with the offsets that it asked for. */
+function produce(limits: { leaseLastsMs: number; leaseRetryMs: number } = SHORT) {
+  const root = rootOf(world);
+  const offsets: (number | undefined)[] = [];
+  const telegram: Telegram = {
+    ...root.telegram,
+    getUpdates(offset, signal, when) {
+      offsets.push(offset);
+      return root.telegram.getUpdates(offset, signal, when);
+    },
+  };
+  const producer = startProducer({ ...root, telegram }, limits);
+  started.push(producer);
+  const polling = async () => producer.readiness.find(({ name }) => name === 'poller')?.check();
+  return { ...producer, offsets, polling };
+}
+
+async function spawned(): Promise<GatewayProcess> {
+  const gateway = await spawnGateway(world);
+  started.push({
+    stop() {
+      gateway.kill('SIGCONT');
+      return gateway.stop();
+    },
+  });
+  await world.telegram.waitForCall(({ method }) => method === 'getUpdates');
+  return gateway;
+}
+
+const polls = () => world.telegram.calls.filter(({ method }) => method === 'getUpdates');
+/** A long poll: the first one of a term is not, and is over at once. */
+const openPoll = () => polls().find(({ endedAt, params }) => endedAt === undefined && Number(params.timeout) > 0);
+const leaseKey = () => world.keys.poller(world.telegram.botId);
+const waitsFor = (producer: ReturnType<typeof produce>) =>
+  until(
+    'producer that waits',
+    async () => /another process/.test((await producer.polling())?.detail ?? '') || undefined,
+  );
+
+const confirmed = (update: number) =>
+  until(`confirmation of ${update}`, () => world.telegram.confirmedUpTo() >= update || undefined);
+
+/** How many messages were accepted: answered by now, or still waiting. */
+async function acceptedMessages(): Promise<number> {
+  return (await world.peek.xlen(world.keys.inbound)) + (await settledOutcomes(world)).length;
+}
+
+function expectNoConflict(): void {
+  expect(polls().filter(({ status }) => status === 409)).toEqual([]);
+}
+
+test('of two producers one polls, and the other is ready to take over', async () => {
+  const first = produce();
+  await until('poll', openPoll);
+  const second = produce();
+  await waitsFor(second);
+  const update = world.telegram.say(CHAT, 'hello');
+  await confirmed(update);
+  expect(await first.polling()).toMatchObject({ ready: true, detail: expect.stringMatching(/ms ago/) });
+  expect(await second.polling()).toMatchObject({ ready: true, detail: expect.stringMatching(/another process polls/) });
+  expect(second.offsets).toEqual([]);
+  const owner = await world.peek.get(leaseKey());
+  await second.stop();
+  expect(await world.peek.get(leaseKey())).toBe(owner);
+  expect(await acceptedMessages()).toBe(1);
+  expectNoConflict();
+});
+
+test('a producer that stops hands its lease over at once', async () => {
+  const first = produce(LONG);
+  await until('poll', openPoll);
+  const second = produce(LONG);
+  await waitsFor(second);
+  await first.stop();
+  const update = world.telegram.say(CHAT, 'to the second');
+  await confirmed(update);
+  expect(second.offsets.length).toBeGreaterThan(0);
+  expect(await acceptedMessages()).toBe(1);
+  expectNoConflict();
+});
+
+test('a poller that was killed is replaced, and its last message is neither lost nor accepted twice', async () => {
+  const victim = await spawned();
+  const heir = produce();
+  await waitsFor(heir);
+  // Accepted, and not confirmed: the poll that would confirm it never comes.
+  world.telegram.fail('getUpdates', { do: 'hang' }, 1, ({ offset }) => Number(offset) > 0);
+  world.telegram.say(CHAT, 'the last one of the victim');
+  await world.telegram.waitForCall(({ method, params }) => method === 'getUpdates' && Number(params.offset) > 0);
+  victim.kill('SIGKILL');
+  await victim.ended;
+  const update = world.telegram.say(CHAT, 'the first one of the heir');
+  await confirmed(update);
+  expect(heir.offsets[0]).toBeUndefined();
+  expect(await acceptedMessages()).toBe(2);
+  expectNoConflict();
+});
+
+test('a frozen poller is replaced and does not poll when it wakes', async () => {
+  const frozen = await spawned();
+  const heir = produce();
+  await waitsFor(heir);
+  await until('poll', openPoll);
+  frozen.kill('SIGSTOP');
+  // Telegram hands it to the frozen one, which cannot confirm it.
+  world.telegram.say(CHAT, 'into the ice');
+  await confirmed(world.telegram.say(CHAT, 'to the heir'));
+  frozen.kill('SIGCONT');
+  await until('lost lease', () => frozen.log.find((line) => line.includes('the lease is lost')));
+  await until('word of the heir', () => frozen.log.find((line) => line.includes('"holder":"another"')));
+  const before = polls().length - heir.offsets.length;
+  await confirmed(world.telegram.say(CHAT, 'after the thaw'));
+  expect(polls().length - heir.offsets.length).toBe(before);
+  await until('three messages', async () => (await acceptedMessages()) === 3 || undefined);
+  expectNoConflict();
+});
+
+test('losing the lease ends an open long poll, and a lease that becomes free is acquired again', async () => {
+  const producer = produce({ leaseLastsMs: 12_000, leaseRetryMs: 50 });
+  const open = await until('poll', openPoll);
+  await world.peek.set(leaseKey(), 'somebody else');
+  // With the first renewal, after 4 seconds, and not only when the lease would have run out.
+  await until('end of the poll', () => open.endedAt, 8_000);
+  await waitsFor(producer);
+  expect(openPoll()).toBeUndefined();
+  const update = world.telegram.say(CHAT, 'waits');
+  expect(world.telegram.pending()).toBe(1);
+  await world.peek.del(leaseKey());
+  await confirmed(update);
+  expect(await world.peek.get(leaseKey())).not.toBe('somebody else');
+});
+
+test('while Redis is down nobody polls and nothing is confirmed; afterwards nothing is lost', async () => {
+  const producer = produce();
+  const open = await until('poll', openPoll);
+  world.redis.kill9();
+  await until('end of the poll', () => open.endedAt);
+  expect(await producer.polling()).toMatchObject({ ready: false });
+  const update = world.telegram.say(CHAT, 'into the outage');
+  expect([polls().length, world.telegram.pending()]).toEqual([2, 1]);
+  await world.redis.restart();
+  await confirmed(update);
+  expect(producer.offsets.slice(0, 3)).toEqual([undefined, undefined, undefined]);
+  expect(await acceptedMessages()).toBe(1);
+});
+
+test('the lease is renewed while a long poll is open', async () => {
+  produce({ leaseLastsMs: 600, leaseRetryMs: 50 });
+  const open = await until('poll', openPoll);
+  const sinceMs = Date.now();
+  await until('three lives of the lease', () => Date.now() - sinceMs > 1_800 || undefined);
+  expect(open.endedAt).toBeUndefined();
+  expect(await world.peek.pttl(leaseKey())).toBeGreaterThan(0);
+});
+
+test('a process that wakes sees by its clock, before any timer runs, that its lease may have expired', async () => {
+  const redis = connectRedis(world.redis.url, 'impatient');
+  const lease = startLease({
+    redis,
+    botId: world.telegram.botId,
+    processName: 'ours',
+    log: rootOf(world).log,
+    lastsMs: 1_000,
+    retryMs: 20,
+  });
+  started.push({ stop: async () => redis.disconnect() }, lease);
+  const { signal } = new AbortController();
+  const first = await lease.begin(signal);
+  expect([first?.isHeld(), await first?.confirm()]).toEqual([true, true]);
+  // Nothing of this process runs meanwhile, as when it is stopped.
+  const freeze = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_100);
+  freeze();
+  expect([first?.isHeld(), lease.standing()]).toEqual([false, { who: 'nobody known' }]);
+  const next = await lease.begin(signal);
+  const answer = next?.confirm();
+  freeze();
+  expect(await answer).toBe(false);
+});

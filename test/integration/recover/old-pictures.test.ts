@@ -1,0 +1,96 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, start, world } from '../../fixture/each-test.ts';
+import { jpegPhoto } from '../../fixture/files.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
+import { blocksOf } from '../../stand-in/claude/request.ts';
+import { image, png } from '../../stand-in/claude/specimens.ts';
+
+eachInWorld();
+
+/** A chat in which so many pictures were sent, one a message. */
+async function givenPictures(count: number): Promise<void> {
+  const lines = Array.from({ length: count }, (_, at) => [
+    { role: 'user', content: [image(png(10, 10)), { type: 'text', text: `picture ${at}` }] },
+    { role: 'assistant', content: `I see picture ${at}.` },
+  ]);
+  const json = lines.flat().map((line) => JSON.stringify(line));
+  await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(json));
+}
+
+let sent = 0;
+
+async function sendPhoto(nth: number): Promise<void> {
+  const bytes = await jpegPhoto(20 + (sent % 50), 20, { r: sent % 255, g: 9, b: 9 });
+  const id = world.telegram.addFile(bytes, `photos/${sent++}.jpg`);
+  const photo = [{ file_id: id, file_unique_id: id, width: 20, height: 20, file_size: bytes.length }];
+  world.telegram.say(CHAT, '', { extra: { photo, caption: `photo ${nth}` } });
+  expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+}
+
+const texts = ({ body }: ClaudeCall): string[] =>
+  body.messages.map((message) =>
+    JSON.stringify(message, (key, value) => (key === 'cache_control' ? undefined : value)),
+  );
+const picturesIn = ({ body }: ClaudeCall): number =>
+  body.messages.flatMap(({ content }) => blocksOf(content)).filter(({ type }) => type === 'image').length;
+/** Whether a call goes on where the one before it ended, byte for byte. */
+const goesOn = (call: ClaudeCall, before: ClaudeCall): boolean => {
+  const now = texts(call);
+  return texts(before).every((message, at) => message === now[at]);
+};
+
+test('from the 101st picture on the beginning changes once a batch, and is the same byte for byte in between', async () => {
+  await givenPictures(90);
+  await start();
+  const messages = 33;
+  for (let nth = 1; nth <= messages; nth++) await sendPhoto(nth);
+  const calls = mainCalls();
+  expect(calls).toHaveLength(messages);
+  const rewritten = calls.flatMap((call, at) => {
+    const before = calls[at - 1];
+    return before !== undefined && !goesOn(call, before) ? [at + 1] : [];
+  });
+  expect(rewritten).toEqual([11, 32]);
+  expect(calls.map(picturesIn)).toEqual([
+    ...Array.from({ length: 10 }, (_, at) => 91 + at),
+    ...Array.from({ length: 21 }, (_, at) => 80 + at),
+    80,
+    81,
+  ]);
+  expect(JSON.stringify(calls.at(-1)?.body.messages)).toContain('[image/png, 1 KB]');
+  expect(JSON.stringify(calls.at(-1)?.body.messages)).toContain('picture 0');
+  // What the model thought since the last batch is still there.
+  const thoughts = blocksOf(calls.at(-1)?.body.messages.at(-2)?.content ?? []).filter(
+    ({ type }) => type === 'thinking',
+  );
+  expect(thoughts).toHaveLength(1);
+  expect(world.claude.violations()).toEqual([]);
+}, 90_000);
+
+test('a log with 260 pictures is sent with 80 of them, by the same message, and keeps all of its words', async () => {
+  await givenPictures(260);
+  await start();
+  for (const nth of [1, 2]) {
+    world.telegram.say(CHAT, `And ${nth}?`);
+    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  }
+  const [first, second] = mainCalls();
+  expect(first && second && goesOn(second, first)).toBe(true);
+  expect(first && picturesIn(first)).toBe(80);
+  for (const at of [0, 100, 259]) expect(JSON.stringify(first?.body.messages)).toContain(`picture ${at}"`);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a model with a window of more than 200,000 tokens is shown up to 600 pictures', async () => {
+  await moveToWorld({ claude: { windowTokens: 1_000_000 } });
+  await givenPictures(260);
+  await start();
+  world.telegram.say(CHAT, 'How many?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const [call] = mainCalls();
+  expect(call && picturesIn(call)).toBe(260);
+  expect(world.claude.violations()).toEqual([]);
+});

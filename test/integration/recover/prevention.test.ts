@@ -1,0 +1,86 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { estimateContent, estimateText } from '../../../worker/model/estimate.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { CHAT, eachWithGateway, world } from '../../fixture/each-test.ts';
+import { conversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+
+eachWithGateway({ claude: { windowTokens: 60_000 }, env: { COMPACT_AT: '0.4' } });
+
+async function givenLines(lines: string[]) {
+  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+}
+
+/** Digits cost far more tokens than their bytes suggest, so that even the capped load is too long. */
+function denseHistory(): string[] {
+  return Array.from({ length: 80 }, (_, n) => [
+    JSON.stringify({ role: 'user', content: `${n} `.repeat(700) }),
+    JSON.stringify({ role: 'assistant', content: '0123456789'.repeat(100) }),
+  ]).flat();
+}
+
+function calls(kind: 'main' | 'compaction') {
+  return world.claude.calls.filter((call) => call.kind === kind);
+}
+
+test('a request that is counted as too long is compacted before it is sent, and is not refused', async () => {
+  const session = await givenLines(denseHistory());
+  world.telegram.say(CHAT, 'What now?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(calls('main').map((call) => call.status)).toEqual([200]);
+  expect(calls('compaction').length).toBeGreaterThan(0);
+  const events = await world.peek.xrange(world.keys.events, '-', '+');
+  expect(JSON.stringify(events)).toContain('counted');
+});
+
+test('a session that is nearly full is compacted after the reply, before the next message', async () => {
+  await givenLines(conversation(60, 1_000));
+  world.telegram.say(CHAT, 'Fill it up');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const [compaction] = calls('compaction');
+  expect(compaction?.at).toBeGreaterThanOrEqual(world.telegram.shown(CHAT)[0]?.at ?? Number.NaN);
+  world.telegram.say(CHAT, 'And after that');
+  await nextOutcome(world, CHAT, 2);
+  const [first, second] = calls('main');
+  expect(second?.inputTokens).toBeLessThan((first?.inputTokens ?? 0) / 2);
+  expect(JSON.stringify(second?.body)).toContain('Fill it up');
+  expect(second?.pendingText).toBe('And after that');
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a failed compaction after the reply affects neither that reply nor the next', async () => {
+  await givenLines(conversation(60, 1_000));
+  world.claude.react((call) =>
+    call.kind === 'compaction' ? { do: 'error', status: 529, type: 'overloaded_error', message: 'x' } : undefined,
+  );
+  world.telegram.say(CHAT, 'Fill it up');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+  world.telegram.say(CHAT, 'And after that');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+});
+
+test('a session that is too long again after three compactions in a row goes on in a fresh one', async () => {
+  const session = await givenLines(denseHistory());
+  await world.peek.hset(world.keys.session(session), 'compactionsInRow', 3);
+  world.telegram.say(CHAT, 'Again?');
+  const outcome = await nextOutcome(world, CHAT);
+  expect(outcome.outcome).toBe('answered');
+  expect(calls('compaction')).toEqual([]);
+  expect(world.telegram.shown(CHAT)[0]?.text).toMatch(/started a new one/);
+});
+
+test.each([1, 1.35])('after three answers our count is within 10 % of a tokenizer of ratio %d', async (ratio) => {
+  world.claude.ratio = ratio;
+  for (let n = 1; n <= 3; n++) {
+    world.telegram.say(CHAT, conversation(1, 2_500)[0] ?? '');
+    await nextOutcome(world, CHAT, n);
+  }
+  const calibration = Number(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'calibration'));
+  const { body, inputTokens } = calls('main')[2] ?? { body: undefined, inputTokens: Number.NaN };
+  const fixed = estimateText(JSON.stringify(body?.tools) + JSON.stringify(body?.system));
+  const estimated = (body?.messages ?? []).reduce((sum, message) => sum + estimateContent(message.content), fixed);
+  expect(Math.abs(estimated * calibration - inputTokens) / inputTokens).toBeLessThan(0.1);
+});

@@ -1,0 +1,147 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { conversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import type { Reaction } from '../../stand-in/claude/reaction.ts';
+
+const STAGE_MS = 2_000;
+/** What an answer takes besides: other calls, and a machine that is busy. */
+const BESIDES_MS = 4_000;
+const TIMES = { summaryTimeMs: STAGE_MS, summaryIdleMs: 700 };
+const LONG_TEXT = 'They spoke of many things, one after the other. '.repeat(40);
+const HASTE = { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' } as const;
+
+eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
+
+async function give(lines: string[]) {
+  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+}
+
+const summaries = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
+
+/** Lets each summary be answered in turn, the last answer again and again. */
+function summarises(...reactions: (Reaction | undefined)[]): void {
+  let at = -1;
+  world.claude.react(({ kind }) => {
+    if (kind !== 'compaction') return undefined;
+    at = Math.min(at + 1, reactions.length - 1);
+    return reactions[at];
+  });
+}
+
+/** Asks something, and returns how long the answer took. */
+async function asked(nth = 1): Promise<{ tookMs: number; session: string }> {
+  const startedMs = performance.now();
+  world.telegram.say(CHAT, 'Still there?');
+  const settled = await nextOutcome(world, CHAT, nth, 25_000);
+  expect(settled).toMatchObject({ outcome: 'answered' });
+  expect(world.claude.violations()).toEqual([]);
+  return { tookMs: performance.now() - startedMs, session: String(settled.session) };
+}
+
+test.each<[string, Reaction]>([
+  ['sends no headers', { do: 'hang' }],
+  ['falls silent', { do: 'silent', text: 'They' }],
+  ['sends nothing but pings, for ever', { do: 'silent', text: '', pingEveryMs: 50 }],
+  ['writes a word now and then, for ever', { do: 'answer', text: 'They talked. '.repeat(40), everyMs: 600 }],
+  ['is throttled', HASTE],
+  ['is overloaded', { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }],
+  ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
+  ['writes nonsense', { do: 'answer', text: 'Error: 500' }],
+])(
+  'a summariser that %s keeps nobody waiting for longer than a stage',
+  async (_what, reaction) => {
+    await start({}, TIMES);
+    const old = await give(conversation(60, 1_000));
+    summarises(reaction);
+    const { tookMs, session } = await asked();
+    expect(tookMs).toBeLessThan(STAGE_MS + BESIDES_MS);
+    expect(session).not.toBe(old);
+    expect(shown()[0]).toBe(EN.freshSession);
+  },
+  40_000,
+);
+
+test.each<[string, Reaction]>([
+  ['falls silent', { do: 'silent', text: 'They' }],
+  ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
+  ['writes nothing', { do: 'answer', text: '' }],
+])(
+  'a summariser that %s once costs no conversation: it is asked again',
+  async (_what, reaction) => {
+    await start({}, { ...TIMES, summaryTimeMs: 10_000 });
+    const session = await give(conversation(60, 1_000));
+    summarises(reaction, undefined);
+    expect((await asked()).session).toBe(session);
+  },
+  40_000,
+);
+
+test('a summary that is written slowly counts as far as it is when its time is over', async () => {
+  await start({}, TIMES);
+  const session = await give(conversation(60, 1_000));
+  summarises({ do: 'answer', text: LONG_TEXT.repeat(3), everyMs: 120 });
+  const answered = await asked();
+  expect(answered.session).toBe(session);
+  expect(answered.tookMs).toBeLessThan(STAGE_MS + BESIDES_MS);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('The summary was cut here');
+});
+
+test('a summariser of its own that fails is replaced by the model that answers', async () => {
+  await start({ COMPACTION_MODEL: 'claude-haiku-4-5' }, TIMES);
+  const session = await give(conversation(60, 1_000));
+  world.claude.react(({ body }) => (body.model === 'claude-haiku-4-5' ? HASTE : undefined));
+  expect((await asked()).session).toBe(session);
+  expect(new Set(summaries().map(({ body }) => body.model))).toEqual(new Set(['claude-haiku-4-5', 'claude-opus-5-5']));
+});
+
+test('a conversation that exceeds only its budget is sent whole when there is no summary', async () => {
+  world.claude.windowTokens = 200_000;
+  await start({ CONTEXT_BUDGET_TOKENS: '20000' }, TIMES);
+  const session = await give(conversation(60, 1_000));
+  summarises({ do: 'hang' });
+  const answered = await asked();
+  expect(answered).toMatchObject({ session });
+  expect(answered.tookMs).toBeLessThan(STAGE_MS + BESIDES_MS);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Question 0 about');
+  expect(shown()).toHaveLength(1);
+  // The next one is compacted, once that works again.
+  summarises({ do: 'answer', text: 'They talked.' });
+  expect((await asked(2)).session).toBe(session);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).not.toContain('Question 0 about');
+}, 40_000);
+
+test('after a reply a summary that never comes is left, and the next message is answered in the same session', async () => {
+  world.claude.windowTokens = 200_000;
+  await start({ CONTEXT_WINDOW_TOKENS: '40000', COMPACT_AT: '0.3' }, TIMES);
+  const session = await give(conversation(28, 1_000));
+  summarises({ do: 'silent', text: '', pingEveryMs: 50 });
+  expect((await asked()).session).toBe(session);
+  const next = await asked(2);
+  expect(next.session).toBe(session);
+  expect(summaries().length).toBeGreaterThan(0);
+  expect(next.tookMs).toBeLessThan(2 * STAGE_MS + BESIDES_MS);
+}, 40_000);
+
+test('where there is no summary, old results of tools give way before the conversation does', async () => {
+  world.claude.windowTokens = 30_000;
+  await start({ CONTEXT_WINDOW_TOKENS: '30000' }, TIMES);
+  const at = new Date().toISOString();
+  const looks = Array.from({ length: 6 }, (_, n) => [
+    JSON.stringify({ role: 'user', content: `Look at file ${n}.`, at }),
+    JSON.stringify({ role: 'assistant', content: [{ type: 'tool_use', id: `t${n}`, name: 'look', input: {} }], at }),
+    JSON.stringify({
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: `t${n}`, content: 'row of data '.repeat(700) }],
+      at,
+    }),
+    JSON.stringify({ role: 'assistant', content: `I have seen file ${n}.`, at }),
+  ]).flat();
+  const session = await give([...looks, ...conversation(17, 1_100)]);
+  summarises({ do: 'hang' });
+  expect((await asked()).session).toBe(session);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Look at file 0.');
+}, 40_000);

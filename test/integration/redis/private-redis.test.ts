@@ -1,0 +1,296 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { afterEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { isRunning } from '../../../shared/base/machine.ts';
+import {
+  type PrivateRedis,
+  type PrivateRedisOptions,
+  startPrivateRedis,
+} from '../../../shared/private-redis/server.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { freePort } from '../../fixture/free-port.ts';
+import { freshRedis, redisServer, temporaryFolder } from '../../fixture/redis.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const cleanUps: (() => Promise<unknown> | unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function folder(): Promise<string> {
+  const dir = await temporaryFolder();
+  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+/** A server that outlives its stop when a test fails half-way is killed by the pid that it had. */
+async function start(dir: string, options: Partial<PrivateRedisOptions> = {}): Promise<PrivateRedis> {
+  const redis = await startPrivateRedis({ server: redisServer(), dir, fsync: 'no', keep: true, ...options });
+  killAtEnd(redis.pid);
+  return redis;
+}
+
+function killAtEnd(pid: number): void {
+  cleanUps.push(async () => {
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+    await gone(pid);
+  });
+}
+
+async function gone(pid: number): Promise<void> {
+  while (isRunning(pid)) await pause(5);
+}
+
+async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = connectRedis(url, 'patient');
+  try {
+    return await work(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+/** A process of its own that starts the server for `dir`, prints its pid and URL, and waits to be killed. */
+async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number; url: string; kill9: () => void }> {
+  const module = join(root, 'shared', 'private-redis', 'server.ts');
+  const script = `
+    import { startPrivateRedis } from ${JSON.stringify(module)};
+    const options = JSON.parse(process.argv[1]);
+    const redis = await startPrivateRedis(options);
+    console.log(JSON.stringify({ pid: redis.pid, url: redis.url }));
+    setInterval(() => undefined, 1000);
+  `;
+  const options = JSON.stringify({ server: redisServer(), dir, fsync: 'no', keep });
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', script, options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  cleanUps.push(() => child.kill('SIGKILL'));
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const started = JSON.parse(line.toString()) as { pid: number; url: string };
+  killAtEnd(started.pid);
+  return { ...started, kill9: () => child.kill('SIGKILL') };
+}
+
+test('acknowledged data survives a kill -9 of the server and a second start in the same folder', async () => {
+  const dir = await folder();
+  const first = await start(dir, { fsync: 'everysec' });
+  await withClient(first.url, (client) => client.set('chat', 'remembered'));
+  first.kill9();
+  await gone(first.pid);
+
+  const second = await start(dir, { fsync: 'everysec' });
+  expect(second.attached).toBe(false);
+  expect(second.pid).not.toBe(first.pid);
+  expect(second.url).toBe(first.url);
+  expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
+  await second.stop();
+});
+
+test('data survives a clean stop, and the stop leaves no process and no state file', async () => {
+  const dir = await folder();
+  const first = await start(dir);
+  await withClient(first.url, (client) => client.set('chat', 'remembered'));
+  await first.stop();
+  expect(isRunning(first.pid)).toBe(false);
+  expect(existsSync(join(dir, 'redis.json'))).toBe(false);
+  await first.stop();
+
+  const second = await start(dir);
+  expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
+});
+
+test('the server runs with the settings that keep data safe and private', async () => {
+  const redis = await start(await folder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
+  const expected = {
+    appendonly: 'yes',
+    appendfsync: 'always',
+    save: '',
+    'maxmemory-policy': 'noeviction',
+    port: '0',
+    unixsocketperm: '600',
+    'enable-debug-command': 'local',
+  };
+  await withClient(redis.url, async (client) => {
+    for (const [name, value] of Object.entries(expected)) {
+      expect(await client.config('GET', name)).toEqual([name, value]);
+    }
+  });
+});
+
+test('a second start in a folder attaches to the server that runs there, and its stop leaves it running', async () => {
+  const dir = await folder();
+  const owner = await start(dir);
+  const guest = await start(dir);
+  expect(guest).toMatchObject({ attached: true, url: owner.url, pid: owner.pid });
+  expect(() => guest.kill9()).toThrow('belongs to another process');
+  await expect(guest.restart()).rejects.toThrow('belongs to another process');
+  await guest.stop();
+  expect(isRunning(owner.pid)).toBe(true);
+  await owner.stop();
+  expect(isRunning(owner.pid)).toBe(false);
+});
+
+test('the owner leaves the server running while a guest uses it', async () => {
+  const dir = await folder();
+  const owner = await start(dir);
+  const guest = await start(dir);
+  await owner.stop();
+  expect(await withClient(guest.url, (client) => client.ping())).toBe('PONG');
+
+  const next = await start(dir);
+  expect(next).toMatchObject({ attached: true, pid: owner.pid });
+  await guest.stop();
+  await next.stop();
+  await owner.stop();
+  expect(isRunning(owner.pid)).toBe(false);
+});
+
+test('of many starts at once in one folder, one starts the server and the others attach', async () => {
+  const dir = await folder();
+  const started = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
+  expect(new Set(started.map((redis) => redis.pid)).size).toBe(1);
+  expect(started.filter((redis) => !redis.attached)).toHaveLength(1);
+  await Promise.all(started.filter((redis) => redis.attached).map((redis) => redis.stop()));
+});
+
+test('two processes that start at once in one folder share one server', async () => {
+  const dir = await folder();
+  const [one, other] = await Promise.all([startElsewhere(dir, true), startElsewhere(dir, true)]);
+  expect(one.pid).toBe(other.pid);
+});
+
+test('a start after a kill -9 of the owning process attaches to the server that it left behind', async () => {
+  const dir = await folder();
+  const elsewhere = await startElsewhere(dir, true);
+  await withClient(elsewhere.url, (client) => client.set('chat', 'remembered'));
+  elsewhere.kill9();
+  const next = await start(dir);
+  expect(next).toMatchObject({ attached: true, pid: elsewhere.pid });
+  expect(await withClient(next.url, (client) => client.get('chat'))).toBe('remembered');
+  await next.stop();
+});
+
+test('a throw-away server dies with the process that started it', async () => {
+  if (redisServer().setpriv === undefined) return;
+  const elsewhere = await startElsewhere(await folder(), false);
+  elsewhere.kill9();
+  await gone(elsewhere.pid);
+});
+
+/** What another user of this machine gets who asks the server to take a value; only root can become another user. */
+async function asNobody(socket: string): Promise<string> {
+  const script = `
+    const socket = require('node:net').connect(process.argv[1]);
+    socket.on('error', (error) => console.log(error.code)).on('data', (reply) => { console.log(String(reply)); socket.end(); });
+    socket.write('SET forged message\\r\\n');
+  `;
+  const how = { uid: 65_534, gid: 65_534, cwd: '/' };
+  return (await promisify(execFile)(process.execPath, ['--eval', script, socket], how)).stdout.trim();
+}
+
+(process.getuid?.() === 0 ? test : test.skip)('another user of the machine cannot connect to the server', async () => {
+  const dir = await folder();
+  const redis = await start(dir);
+  const socket = join(dir, 'redis.sock');
+  expect(await asNobody(socket)).toBe('EACCES');
+  // Not even where the folder lets everybody in.
+  await chmod(dir, 0o755);
+  expect(await asNobody(socket)).toBe('EACCES');
+  expect(await withClient(redis.url, (client) => client.get('forged'))).toBeNull();
+});
+
+test('the server listens at no port', async () => {
+  const { url } = await start(await folder());
+  const listeners = await withClient(url, (client) => client.info('server'));
+  expect(listeners).toMatch(/^tcp_port:0\r$/m);
+});
+
+test('a folder that lets others in is closed at the start', async () => {
+  const dir = await folder();
+  await chmod(dir, 0o777);
+  await start(dir);
+  expect((await stat(dir)).mode & 0o777).toBe(0o700);
+});
+
+test('a folder of an earlier version starts with its data, whoever has the port that it remembers', async () => {
+  const stranger = await freshRedis();
+  cleanUps.push(() => stranger.stop());
+  const dir = await folder();
+  const first = await start(dir);
+  await withClient(first.url, (client) => client.set('chat', 'remembered'));
+  await first.stop();
+  await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: stranger.pid, port: stranger.port }));
+  const redis = await start(dir);
+  expect(redis).toMatchObject({ attached: false, url: first.url });
+  expect(await withClient(redis.url, (client) => client.get('chat'))).toBe('remembered');
+});
+
+test('no second server starts in a folder where one of an earlier version still runs, at its port', async () => {
+  const dir = await folder();
+  const { command, env } = redisServer();
+  const port = await freePort();
+  const older = spawn(command, ['--port', String(port), '--save', ''], { cwd: dir, env, stdio: 'ignore' });
+  cleanUps.push(() => older.kill('SIGKILL'));
+  await once(older, 'spawn');
+  await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: older.pid, port }));
+  await expect(start(dir)).rejects.toThrow(`process ${older.pid}) holds ${dir} but does not answer: end it`);
+}, 60_000);
+
+test('a socket whose path is longer than the system takes is reached from the folder that one works in', async () => {
+  const top = await folder();
+  const dir = join(top, 'a folder with spaces and 100%'.repeat(4), 'redis');
+  await expect(start(dir)).rejects.toThrow(/is too long for a socket: work in a folder that is nearer to it/);
+  const own = process.cwd();
+  cleanUps.push(() => process.chdir(own));
+  process.chdir(join(dir, '..'));
+  const redis = await start(dir);
+  expect(Buffer.byteLength(redis.url)).toBeGreaterThan(107);
+  expect(await withClient(redis.url, (client) => client.set('chat', 'remembered'))).toBe('OK');
+  await redis.stop();
+});
+
+test('a process that dies while it starts a server holds up nobody', async () => {
+  const dir = await folder();
+  const lock = join(dir, 'start.lock');
+  const hold = `
+    const lock = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(lock)});
+    lock.exec('BEGIN EXCLUSIVE');
+    console.log('held');
+    setInterval(() => {}, 1e6);`;
+  const holder = spawn(process.execPath, ['-e', hold], { stdio: ['ignore', 'pipe', 'ignore'] });
+  await once(holder.stdout, 'data');
+  const starting = start(dir);
+  expect(await Promise.race([starting.then(() => 'started'), pause(200).then(() => 'waits')])).toBe('waits');
+  holder.kill('SIGKILL');
+  await starting;
+});
+
+test('a server that cannot start is reported with the end of its log', async () => {
+  await expect(start(await folder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
+    /did not start: .*exit code 1[\s\S]*argument must be a memory value/,
+  );
+});
+
+test('clients of a throw-away server reconnect after kill -9 and restart; its stop removes its folder', async () => {
+  const redis = await freshRedis();
+  const dir = await withClient(redis.url, async (client) => {
+    await client.set('chat', 'remembered');
+    redis.kill9();
+    await redis.restart();
+    expect(await client.get('chat')).toBe('remembered');
+    return String((await client.config('GET', 'dir'))[1]);
+  });
+  const { pid } = redis;
+  expect((await stat(dir)).mode & 0o077).toBe(0);
+  await redis.stop();
+  expect(existsSync(dir)).toBe(false);
+  expect(isRunning(pid)).toBe(false);
+  await redis.stop();
+});

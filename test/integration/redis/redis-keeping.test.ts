@@ -1,0 +1,64 @@
+import { expect, test } from '@jest/globals';
+import { runCli } from '../../fixture/cli.ts';
+import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
+import { portOf } from '../../fixture/process.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+const EVICTING =
+  /Redis evicts data when it is full \(maxmemory-policy allkeys-lru\).*CONFIG SET maxmemory-policy noeviction/;
+const VOLATILE = /Redis shows neither an append-only file nor snapshots.*accept it with REDIS_ACCEPT=volatile/;
+const UNLIMITED = /Redis has no memory limit.*CONFIG SET maxmemory .*accept it with REDIS_ACCEPT=unlimited/;
+
+/** What the server runs with from now on. */
+async function given(settings: Record<string, string>): Promise<void> {
+  for (const [name, value] of Object.entries(settings)) await world.peek.config('SET', name, value);
+}
+
+const check = async (env: Record<string, string> = {}) => (await runCli(['check'], { ...world.env, ...env })).stdout;
+const status = async () => (await runCli(['status'], world.env)).stdout;
+/** A user of a managed server, which keeps its settings to itself. */
+async function withoutConfig(): Promise<{ REDIS_URL: string }> {
+  await world.peek.acl('SETUSER', 'managed', 'on', '>word', '~*', '&*', '+@all', '-config');
+  return { REDIS_URL: world.redis.url.replace('redis://', 'redis://managed:word@') };
+}
+
+test.each([
+  ['', async () => ({})],
+  [', by a user who may not read its settings', withoutConfig],
+])('a Redis that evicts is refused at the start with exit code 2, and by check%s', async (_, access) => {
+  await given({ maxmemory: '100mb', 'maxmemory-policy': 'allkeys-lru' });
+  const env = await access();
+  await expect(spawn(env)).rejects.toThrow(new RegExp(`ended \\(2\\)[^]*${EVICTING.source}`));
+  expect(await check(env)).toMatch(new RegExp(`^FAILED redis: ${EVICTING.source}`, 'm'));
+  // One that may never be full evicts nothing.
+  await given({ maxmemory: '0' });
+  const gateway = await spawn(env);
+  expect((await fetch(`http://127.0.0.1:${portOf(gateway)}/healthz`)).status).toBe(200);
+});
+
+test.each([
+  ['volatile', { appendonly: 'no', save: '' }, VOLATILE],
+  ['unlimited', { maxmemory: '0' }, UNLIMITED],
+])('a Redis that is %s is named at the start and by check, unless that is accepted', async (name, settings, words) => {
+  const told = (log: readonly string[]) => log.filter((line) => words.test(line)).map((line) => JSON.parse(line).level);
+  expect(told((await spawn()).log)).toEqual([]);
+  await given(settings);
+  const gateway = await spawn();
+  await until('the warning', () => (told(gateway.log).length > 0 ? true : undefined));
+  expect(told(gateway.log)).toEqual([40]);
+  expect(await check()).toMatch(new RegExp(`^advice redis: ${words.source}`, 'm'));
+  const accepted = { REDIS_ACCEPT: name };
+  expect(told((await spawn(accepted)).log)).toEqual([]);
+  expect(await check(accepted)).not.toMatch(words);
+});
+
+test('status says that Redis writes nothing to disk, and that it has no limit', async () => {
+  expect(await status()).toMatch(/^Redis {8}\d+ MB of \d+ MB, \d+ %; takes writes$/m);
+  await given({ appendonly: 'no', save: '', maxmemory: '0' });
+  expect(await status()).toMatch(/^Redis {8}\d+ MB without a limit; takes writes; writes nothing to disk$/m);
+  // Snapshots lose what came after the last one, and keep the rest.
+  await given({ save: '60 1' });
+  expect(await status()).not.toMatch(/writes nothing to disk/);
+});

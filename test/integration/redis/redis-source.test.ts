@@ -1,0 +1,107 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { provideRedis, type RedisSourceOptions } from '../../../shared/app/find-redis.ts';
+import { isRunning } from '../../../shared/base/machine.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { searchPath } from '../../fixture/environment.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+
+const root = join(import.meta.dirname, '..', '..', '..');
+const cleanUps: (() => Promise<unknown> | unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function folder(): Promise<string> {
+  const dir = await temporaryFolder();
+  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
+  return dir;
+}
+
+function killAtEnd(pid: number): void {
+  cleanUps.push(async () => {
+    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+    await gone(pid);
+  });
+}
+
+async function gone(pid: number): Promise<void> {
+  while (isRunning(pid)) await pause(5);
+}
+
+async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
+  const client = connectRedis(url, 'patient');
+  try {
+    return await work(client);
+  } finally {
+    client.disconnect();
+  }
+}
+
+test('a provided server that dies is restarted on its socket with its data, until it is stopped', async () => {
+  const dir = await folder();
+  const told: string[] = [];
+  const source = await provideRedis({ ...provision(dir), onProgress: (line) => told.push(line) });
+  if (!source.ok) throw new Error(source.problem);
+  cleanUps.push(() => source.stop());
+  const killed = await pidAt(source.url);
+  killAtEnd(killed);
+  const value = await withClient(source.url, async (client) => {
+    await client.set('chat', 'remembered');
+    process.kill(killed, 'SIGKILL');
+    await gone(killed);
+    return client.get('chat');
+  });
+  expect(value).toBe('remembered');
+  const revived = await pidAt(source.url);
+  killAtEnd(revived);
+  // The server answers before its supervisor has heard that it is up.
+  while (told.length < 2) await pause(5);
+  expect(told).toEqual([expect.stringContaining('SIGKILL'), expect.stringContaining(`up again at ${source.url}`)]);
+  await source.stop();
+  expect(isRunning(revived)).toBe(false);
+});
+
+test('two sources that share a server have one address, at which the killed server comes back', async () => {
+  const dir = await folder();
+  const sources = [await provideRedis(provision(dir)), await provideRedis(provision(dir))];
+  const urls = sources.map((source) => (source.ok ? source.url : source.problem));
+  cleanUps.push(async () => {
+    for (const source of sources) if (source.ok) await source.stop();
+  });
+  const [url = ''] = urls;
+  expect(urls).toEqual([url, url]);
+  const killed = await pidAt(url);
+  process.kill(killed, 'SIGKILL');
+  await gone(killed);
+  const revived = await pidAt(url);
+  killAtEnd(revived);
+  // Each has its own connection again: the first stop leaves the server to the other, whichever of them owns it.
+  await withClient(url, async (client) => {
+    while (
+      String(await client.client('LIST'))
+        .trim()
+        .split('\n').length < 2
+    )
+      await pause(5);
+  });
+  for (const source of sources) if (source.ok) await source.stop();
+});
+
+function provision(dir: string): RedisSourceOptions {
+  return { root, path: searchPath(), dir, fsync: 'everysec', keep: true };
+}
+
+async function pidAt(url: string): Promise<number> {
+  return withClient(url, async (client) => Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1]));
+}
+
+test('a given url is used as it is and nothing is started', async () => {
+  const url = 'redis://example.invalid:6379';
+  const source = await provideRedis({ url, root: '/nowhere', path: '', dir: '/nowhere', fsync: 'always', keep: true });
+  expect(source).toMatchObject({ ok: true, url });
+});

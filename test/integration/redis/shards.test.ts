@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import { keysOf } from '../../../shared/redis/keys.ts';
+import { noteShards, shardsProblem } from '../../../shared/redis/shards.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { runFile } from '../../fixture/command.ts';
+import { eachInWorld, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { chatsOfShard } from '../../fixture/gateway.ts';
+
+eachInWorld();
+
+/** Longer than it takes a busy machine to end two turns. */
+const DRAIN_MS = 1_500;
+
+test('the first start fixes the number of shards, and a later start with another number gets a problem', async () => {
+  expect(await Promise.all([noteShards(world.peek, 4), noteShards(world.peek, 4)])).toEqual([undefined, undefined]);
+  expect(await noteShards(world.peek, 2)).toMatch(/^SHARDS is 2, .* begun with SHARDS=4/);
+  expect(await shardsProblem(world.peek, 1)).toMatch(/Set SHARDS=4\./);
+  expect(await noteShards(world.peek, 4)).toBeUndefined();
+});
+
+test('data without a number of shards fits any number, and shardsProblem stores no number', async () => {
+  expect(await shardsProblem(world.peek, 3)).toBeUndefined();
+  expect(await world.peek.exists(world.keys.shards)).toBe(0);
+});
+
+test.each(['spillway.ts', 'worker/main.ts', 'producer/main.ts'])(
+  '%s exits 2 and changes nothing when SHARDS differs from the data',
+  async (root) => {
+    await noteShards(world.peek, 4);
+    const ended = await runFile(root, [], { ...world.env, SHARDS: '2' });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(/^SHARDS is 2, .*SHARDS=4/m) });
+    expect(await world.peek.keys('*')).toEqual([keysOf(0).shards]);
+    expect(world.telegram.calls).toEqual([]);
+  },
+);
+
+test('audit exits 2 and check exits 1 when SHARDS differs from the data', async () => {
+  await noteShards(world.peek, 4);
+  const [audit, check] = await Promise.all([['audit'], ['check']].map((args) => runCli(args, world.env)));
+  expect(audit).toMatchObject({ code: 2, stderr: expect.stringMatching(/SHARDS is 1/) });
+  expect(check).toMatchObject({ code: 1, stdout: expect.stringMatching(/FAILED redis: SHARDS is 1/) });
+});
+
+test('a worker that is asked to end gives the turns of all shards the same time', async () => {
+  world.claude.react(() => ({ do: 'hang' }));
+  await start({ SHARDS: '2' }, { drainMs: DRAIN_MS });
+  for (const shard of [0, 1]) world.telegram.say(chatsOfShard(shard, 2)[0] ?? 0, 'hello');
+  const calls = await Promise.all([0, 1].map((at) => world.claude.waitForCall(({ index }) => index === at)));
+  await stopGateways();
+  const [first = 0, second = 0] = calls.map(({ endedAt }) => endedAt);
+  expect(Math.abs(first - second)).toBeLessThan(DRAIN_MS);
+});

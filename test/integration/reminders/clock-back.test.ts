@@ -1,0 +1,63 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+/** What expires does so at a time of Redis' clock: after a step back by an hour, an hour later. */
+const HOUR_MS = 3_600_000;
+
+test('after a step back of the clock the reconciler goes on, and who waited for it is answered', async () => {
+  await start({}, { reconcileEveryMs: 300 });
+  await world.peek.hset(world.keys.paused, String(CHAT), '{}');
+  world.telegram.say(CHAT, 'hello');
+  const lane = world.keys.lane(chatKey(CHAT));
+  await until('a message that waits', async () => (await world.peek.llen(lane)) > 0 || undefined);
+  await until('a step', async () => (await world.peek.pexpire(world.keys.pass, HOUR_MS)) === 1 || undefined);
+  await world.peek.hdel(world.keys.paused, String(CHAT));
+  expect(await nextOutcome(world, CHAT, 1, 10_000)).toMatchObject({ outcome: 'answered' });
+});
+
+test('killed before the clock stepped back: the lock of the dead does not last for as long as the step', async () => {
+  let isFirst = true;
+  world.claude.react(() => {
+    const reaction = isFirst ? ({ do: 'hang' } as const) : undefined;
+    isFirst = false;
+    return reaction;
+  });
+  const victim = await spawn();
+  world.telegram.say(CHAT, 'hello');
+  await world.claude.waitForCall(({ kind }) => kind === 'main', 20_000);
+  victim.kill('SIGKILL');
+  await victim.ended;
+  const mark = `${world.keys.queuePrefix}:turns:stalled-check`;
+  const lasting = [mark, ...(await world.peek.keys('*:lock'))];
+  expect(lasting).toHaveLength(2);
+  await world.peek.set(mark, '1');
+  for (const key of lasting) await world.peek.pexpire(key, HOUR_MS);
+  await takeOver();
+  const lastsMs = async () => Math.max(...(await Promise.all(lasting.map((key) => world.peek.pttl(key)))));
+  await until('an end in sight', async () => (await lastsMs()) <= 30_000 || undefined);
+  for (const key of lasting) await world.peek.pexpire(key, 1);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+}, 60_000);
+
+test('a Telegram that was away when the clock stepped back is asked whether it is there, whoever was to ask', async () => {
+  const aheadMs = Date.now() + HOUR_MS;
+  const away = { awaySinceMs: aheadMs, untilMs: aheadMs, why: 'timeout' };
+  await world.peek.hset(world.keys.telegram, { ...away, prober: 'another', proberUntilMs: aheadMs });
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  expect(await nextOutcome(world, CHAT, 1, 10_000)).toMatchObject({ outcome: 'answered' });
+}, 30_000);
+
+test('alerts go out although who was to send them was killed before the clock stepped back', async () => {
+  await world.peek.set(world.keys.alertingLock, 'another', 'PX', HOUR_MS);
+  await start({}, { alertEveryMs: 50, alertTakeOverMs: 500 });
+  const alert = { cause: 'failed', text: 'A message failed.' };
+  await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
+  await world.telegram.waitForText(ALERT_CHAT, /A message failed/, 8_000);
+}, 30_000);

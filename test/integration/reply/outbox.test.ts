@@ -1,0 +1,260 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import type { Conclusion } from '../../../worker/lane/attempt.ts';
+import { until } from '../../chaos/scenario.ts';
+import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+
+const GROUP = -2001;
+const PATIENCE_MS = 30_000;
+
+eachWithGateway({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},1,${GROUP}` } });
+
+function calls(method: string): number {
+  return world.telegram.calls.filter((call) => call.method.toLowerCase() === method.toLowerCase()).length;
+}
+
+const REPEATED = `${EN.repeat}\n\nYou said: Hello`;
+
+const messages = () =>
+  world.telegram
+    .shown(CHAT)
+    .map(({ text, notified, edits }) => ({ text, ...(notified !== undefined && { notified }), edits }));
+
+/** What an earlier version sent before the text. */
+async function placeholder(): Promise<{ messageId: number }> {
+  const { url, token } = world.telegram;
+  const body = JSON.stringify({ chat_id: CHAT, text: '…' });
+  const headers = { 'content-type': 'application/json' };
+  const sent = await fetch(`${url}/bot${token}/sendMessage`, { method: 'POST', headers, body });
+  const { result } = (await sent.json()) as { result: { message_id: number } };
+  return { messageId: result.message_id };
+}
+
+/** A message whose conclusion is stored, and whose delivery a gateway left with these marks to the next one. */
+async function leftOver(conclusion: Conclusion, marks: Record<string, string | number>): Promise<string> {
+  world.claude.react(({ pendingText }) => (pendingText === 'Hello' ? { do: 'hang' } : undefined));
+  world.telegram.say(CHAT, 'Hello');
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  await stopGateways();
+  const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), '0', '0');
+  await world.peek.hset(world.keys.turn(entry as EntryId), { conclusion: JSON.stringify(conclusion), ...marks });
+  await start();
+  return entry;
+}
+
+/** The marks of a first part that was sent, repeated by two lines, and repeated as it is: nobody knows what came of any. */
+const ALL_REPEATED = { 'part:0': 'sending', 'part:placeholder': 'resent', 'part:text': 'sending' };
+
+const longAnswer = () => `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
+
+test('an answer is one message, and its notification shows the text', async () => {
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(messages()).toEqual([{ text: 'You said: Hello', notified: 'You said: Hello', edits: 0 }]);
+  expect([calls('sendMessage'), calls('editMessageText')]).toEqual([1, 0]);
+});
+
+test('only the first part of a long answer rings', async () => {
+  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  world.telegram.say(CHAT, 'Long');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(messages().map(({ text, notified }) => [text[0], notified?.[0]])).toEqual([
+    ['a', 'a'],
+    ['b', undefined],
+  ]);
+});
+
+test('an answer whose response is lost is repeated once, edited into a line that says so', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(messages()).toEqual([
+    { text: 'You said: Hello', notified: 'You said: Hello', edits: 0 },
+    { text: REPEATED, notified: EN.repeat, edits: 1 },
+  ]);
+});
+
+test('an answer that never left is repeated until it stands in the chat', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 2);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual([REPEATED]);
+});
+
+test('a send that is surely refused is no repeat: the next one says nothing', async () => {
+  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 2);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['You said: Hello']);
+});
+
+test('when repeating lines are lost as well, and nothing else was confirmed, the line is sent until it is', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 3);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['You said: Hello', EN.repeat, EN.repeat, REPEATED]);
+});
+
+test('a repeated text that is lost while nothing is confirmed is not counted as sent: it comes', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
+  await leftOver({ outcome: 'answered', parts: ['Hello'] }, { ...ALL_REPEATED, 'tried:text': Date.now() + 60_000 });
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 1, confirmed: 1, unsure: 0 },
+  });
+  expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+});
+
+test('a repeated text that is lost while other messages are confirmed: unsure, and the operator gets one alert', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
+  const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
+  await world.telegram.waitForCall(({ method, params }) => method === 'sendMessage' && Number(params.chat_id) === CHAT);
+  world.telegram.say(1, 'Somebody else');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 1, confirmed: 0, unsure: 1 },
+  });
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
+  expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
+  expect(shown()).toEqual([]);
+});
+
+test('where every send is lost in silence, lines come ever more rarely, and sooner once another message is confirmed', async () => {
+  const left = (agoMs: number) => ({
+    'part:0': 'sending',
+    'part:placeholder': 'sending',
+    'tried:placeholder': Date.now() - agoMs,
+    'lost:placeholder': 5,
+  });
+  const entry = (await leftOver({ outcome: 'answered', parts: ['Hello'] }, left(100_000))) as EntryId;
+  await until('the attempt is over', async () => (await world.peek.hget(world.keys.turn(entry), 'ended')) !== null);
+  await pause(1_000);
+  expect([await settledOutcomes(world), shown()]).toEqual([[], []]);
+  world.telegram.say(1, 'Somebody else');
+  await nextOutcome(world, 1);
+  await stopGateways();
+  await start();
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { confirmed: 1 },
+  });
+  expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+});
+
+test('waits that Telegram asks for are no repeats, however many: the answer comes', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
+  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 5, ({ chat_id }) => Number(chat_id) === CHAT);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 1, confirmed: 1, unsure: 0 },
+  });
+  expect(shown()).toEqual([REPEATED]);
+});
+
+test.each([
+  ['pages of a proxy, while nothing else is sent', { do: 'html502' }, false],
+  ["Telegram's own 500, while others are answered", { status: 500, description: 'Internal Server Error' }, true],
+] as const)(
+  'repeats that end in %s were not made: the answer waits, and comes',
+  async (_how, failure, withOthers) => {
+    world.telegram.fail('sendMessage', failure, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
+    await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
+    const sends = () => world.telegram.calls.filter(({ params }) => Number(params.chat_id) === CHAT && params.text);
+    for (let nth = 1; nth <= 3; nth++) {
+      await until('the next repeat', () => sends().length >= nth, PATIENCE_MS);
+      if (withOthers) world.telegram.say(1, `Somebody else ${nth}`);
+    }
+    await pause(1_000);
+    expect((await settledOutcomes(world)).filter(({ chat }) => chat === chatKey(CHAT))).toEqual([]);
+    world.telegram.heal();
+    expect(await nextOutcome(world, CHAT, 1, 60_000)).toMatchObject({
+      outcome: 'answered',
+      delivery: { parts: 1, confirmed: 1, unsure: 0 },
+    });
+    expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+  },
+  90_000,
+);
+
+test('an edit whose response is lost is repeated and changes nothing', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' });
+  world.telegram.fail('editMessageText', { do: 'loseReply' });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['You said: Hello', REPEATED]);
+  expect(calls('editMessageText')).toBe(2);
+});
+
+test('a repeating line that was deleted: the text is sent as a new message', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' });
+  world.telegram.fail('editMessageText', { status: 400, description: 'Bad Request: message to edit not found' });
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual([EN.repeat, REPEATED]);
+});
+
+test('a further part that has to wait is resumed: nothing before it is sent again', async () => {
+  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', busy, 2, ({ text }) => String(text).startsWith('b'));
+  world.telegram.say(CHAT, 'Long');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown().map((text) => text[0])).toEqual(['a', 'b']);
+});
+
+test('a further part whose response is lost is repeated once, in order', async () => {
+  world.claude.react(() => ({ do: 'answer', text: longAnswer() }));
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).startsWith('b'));
+  world.telegram.say(CHAT, 'Long');
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown().map((text) => text[0])).toEqual(['a', 'b', '↻']);
+});
+
+test('a turn that an earlier version left with a placeholder is ended by an edit, without a notice', async () => {
+  world.telegram.openChat(CHAT);
+  const { messageId } = await placeholder();
+  const marks = { 'part:placeholder': 'sending', reply: messageId };
+  await leftOver({ outcome: 'answered', parts: ['From before'] }, marks);
+  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['From before']);
+});
+
+test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {
+  world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 1);
+  world.telegram.say(CHAT, 'Hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
+  await world.telegram.waitForText(ALERT_CHAT, /could not be delivered/);
+  world.telegram.say(CHAT, 'Again');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a group that became a supergroup: the answer and the session go to the new chat', async () => {
+  const to = -1_002_001;
+  world.telegram.openChat(to);
+  const upgraded = {
+    status: 400,
+    description: 'Bad Request: group chat was upgraded to a supergroup chat',
+    parameters: { migrate_to_chat_id: to },
+  };
+  world.telegram.fail('sendMessage', upgraded, 1, (params) => String(params.chat_id) === String(GROUP));
+  world.telegram.say(GROUP, 'Hello', { chatType: 'group' });
+  const { outcome, session } = await nextOutcome(world, GROUP);
+  expect(outcome).toBe('answered');
+  expect(shown(to)).toEqual([expect.stringContaining('Hello')]);
+  expect(await world.peek.hget(world.keys.chat(chatKey(to)), 'session')).toBe(session);
+});
+
+test('a topic that was deleted: the answer goes to the chat itself', async () => {
+  world.telegram.fail('sendMessage', { status: 400, description: 'Bad Request: message thread not found' }, 1);
+  world.telegram.say(GROUP, 'Hello', { chatType: 'supergroup', topicId: 7 });
+  await world.telegram.waitForText(GROUP, /Hello/);
+  const sent = world.telegram.calls.filter(({ method }) => method.toLowerCase() === 'sendmessage');
+  expect(sent.map(({ params }) => params.message_thread_id === undefined)).toEqual([false, true]);
+});

@@ -1,0 +1,278 @@
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import type { Blobs } from '../../../worker/blob/blobs.ts';
+import { createFileBlobs } from '../../../worker/blob/files.ts';
+import { buildSeed } from '../../../worker/recovery/seed.ts';
+import { type Archive, createArchive, readArchive, type SessionSource } from '../../../worker/session/archive.ts';
+import { archiveSession } from '../../../worker/session/archivist.ts';
+import { decodeRecord, encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
+import { SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX } from '../../../worker/session/segment.ts';
+import { append, createSessions, SEED_READ_BYTES_MAX } from '../../../worker/session/store.ts';
+import { readSession } from '../../../worker/session/transfer.ts';
+import {
+  collected,
+  filler,
+  givenAttempt,
+  givenLog,
+  linesOf,
+  said,
+  segmentsOf,
+} from '../../fixture/archived-session.ts';
+import { lentRedis } from '../../fixture/lent-redis.ts';
+import { records as anyRecords, userSays } from '../../fixture/records.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { rawTexts, SEEDED } from '../../fixture/texts.ts';
+
+const SESSION = 's-1' as SessionId;
+const RETENTION_SECONDS = 90 * 24 * 3600;
+const ENDLESS = new AbortController().signal;
+
+let server: PrivateRedis;
+let redis: ReturnType<typeof connectRedis>;
+let keys: Keys;
+let archive: Archive;
+let folder: string;
+let source: SessionSource & { redis: typeof redis; blobs: Blobs };
+
+beforeEach(async () => {
+  server = await lentRedis();
+  redis = connectRedis(server.url, 'patient');
+  keys = keysOf(0);
+  folder = await temporaryFolder();
+  source = { redis, keys, blobs: createFileBlobs(folder) };
+  archive = createArchive(source, RETENTION_SECONDS);
+});
+
+afterEach(async () => {
+  redis.disconnect();
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const manyLines = (count: number, chars = 20) => Array.from({ length: count }, (_, n) => said(n, 'y'.repeat(chars)));
+const textsOf = (lines: readonly Buffer[]) => lines.map(String);
+
+async function archivedRecords(session = SESSION): Promise<number> {
+  return Number((await redis.hget(keys.session(session), 'archived')) ?? 0);
+}
+
+test('archive plus log equal the original log byte for byte, wherever the window starts', async () => {
+  const damaged = fc.uint8Array({ maxLength: 20 }).map((bytes) => Buffer.from(bytes.filter((byte) => byte !== 0x0a)));
+  const line = fc.oneof(
+    { weight: 3, arbitrary: anyRecords.map(encodeRecord) },
+    { weight: 3, arbitrary: rawTexts(200).map((text) => encodeRecord(userSays(`世界 👩‍👩‍👧‍👦 ${text}`))) },
+    { weight: 1, arbitrary: damaged },
+  );
+  let run = 0;
+  const property = fc.asyncProperty(
+    fc.array(line, { maxLength: 12 }),
+    fc.nat(12),
+    fc.boolean(),
+    async (log, at, closed) => {
+      const session = `s-${run++}` as SessionId;
+      const windowStart = Math.min(at, log.length);
+      const whole = [...log, filler()].map((each) => Buffer.from(each));
+      await givenLog(redis, keys, session, {
+        lines: whole,
+        about: { windowStart, ...(closed && { closedBy: 's-x' }) },
+      });
+      expect(await archiveSession(archive, session, ENDLESS)).toBe(closed ? log.length : windowStart);
+      expect((await linesOf(source, session)).map((each, n) => whole[n]?.equals(each))).toEqual(whole.map(() => true));
+      const left = await redis.lrange(keys.log(session), 0, -1);
+      const records = [...(await collected(readArchive(source, session))), ...left.map(decodeRecord)];
+      expect(records).toEqual(whole.map((each) => decodeRecord(each.toString())));
+      await redis.del(keys.log(session), keys.archive(session), keys.session(session));
+    },
+  );
+  await fc.assert(property, { ...SEEDED, numRuns: 50 });
+});
+
+test('a segment is moved once, however often it is read and appended', async () => {
+  const lines = [...manyLines(1_700), filler()];
+  await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 1_700 } });
+  const { until } = await archive.plan(SESSION);
+  const [first, again] = [await archive.nextSegment(SESSION, until), await archive.nextSegment(SESSION, until)];
+  if (!first || !again) throw new Error('nothing to move');
+  // Read one after the other, they may differ in the second.
+  expect(again).toEqual({ ...first, readAtS: again.readAtS });
+  expect([await archive.append(first), await archive.append(first), await archive.append(again)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect(await archivedRecords()).toBe(first.records);
+  expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
+});
+
+test('a segment of a session that was deleted meanwhile is not appended', async () => {
+  await givenLog(redis, keys, SESSION, { lines: [...manyLines(3), filler()], about: { windowStart: 3 } });
+  const segment = await archive.nextSegment(SESSION, 3);
+  await redis.del(keys.log(SESSION), keys.session(SESSION));
+  expect(segment && (await archive.append(segment))).toBe(false);
+  expect(await redis.exists(keys.archive(SESSION), keys.session(SESSION))).toBe(0);
+});
+
+test('two archivists at once move 20,000 records in full segments, in order and without loss', async () => {
+  const lines = [...manyLines(20_000), filler()];
+  await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 19_800 } });
+  const other = connectRedis(server.url, 'patient');
+  const archives = [archive, createArchive({ ...source, redis: other }, RETENTION_SECONDS)];
+  const moved = await Promise.all(archives.map((each) => archiveSession(each, SESSION, ENDLESS)));
+  other.disconnect();
+  expect(moved.reduce((sum, records) => sum + records, 0)).toBe(19_800);
+  expect(await archivedRecords()).toBe(19_800);
+  const segments = await segmentsOf(source, SESSION);
+  expect(segments.slice(0, -1).every((segment) => segment.length === SEGMENT_RECORDS_MAX)).toBe(true);
+  expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
+});
+
+test('a segment holds at most 1 MB; a larger record gets a segment of its own', async () => {
+  const sizes = [300_000, 300_000, 600_000, 3_000_000, 10, 2_000_000];
+  const lines = [...sizes.map((chars, n) => said(n, 'z'.repeat(chars))), filler()];
+  await givenLog(redis, keys, SESSION, { lines, about: { windowStart: sizes.length } });
+  await archiveSession(archive, SESSION, ENDLESS);
+  const segments = await segmentsOf(source, SESSION);
+  expect(segments.map((segment) => segment.length)).toEqual([2, 1, 1, 1, 1]);
+  for (const segment of segments.filter(({ length }) => length > 1))
+    expect(Buffer.concat(segment).length).toBeLessThanOrEqual(SEGMENT_BYTES_MAX);
+  expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
+});
+
+test('a raw line break inside a damaged line shifts no other record', async () => {
+  const broken = '{"v":1,"t":"user",\n"id":"r","at":"","content":"on two lines"}';
+  await givenLog(redis, keys, SESSION, {
+    lines: [said(1), broken, 'a\nb', said(2), filler()],
+    about: { windowStart: 4 },
+  });
+  await archiveSession(archive, SESSION, ENDLESS);
+  const records = await collected(readArchive(source, SESSION));
+  expect(records).toEqual([said(1), broken, 'a\nb', said(2)].map(decodeRecord));
+});
+
+test('a move after a compaction leaves the window unchanged, and the next compaction finds its records', async () => {
+  const compaction = (n: number): LogRecord => ({
+    v: 1,
+    t: 'compaction',
+    id: `c-${n}`,
+    at: '',
+    summary: `sum ${n}`,
+    records: n,
+  });
+  const lines = [...manyLines(1_000), encodeRecord(compaction(900)), ...manyLines(200), filler()];
+  await givenLog(redis, keys, SESSION, { lines, about: { head: 1_000, windowStart: 900 } });
+  const attempt = await givenAttempt(redis, keys, 1001, SESSION);
+  const sessions = createSessions(redis, keys);
+  const open = () => sessions.open(attempt, userSays('And now?', { id: 'pending' }), 10_000_000);
+  const opened = await open();
+  const segment = await archive.nextSegment(SESSION, (await archive.plan(SESSION)).until);
+  await attempt.write('compact', [
+    ...append(keys, SESSION, [compaction(1_100)]),
+    ['HSET', keys.session(SESSION), 'head', opened.logRecords, 'windowStart', 1_100],
+  ]);
+  const before = await open();
+  expect(before.window).toMatchObject({ head: { id: 'c-1100' }, omitted: 0 });
+  expect(segment && (await archive.append(segment))).toBe(true);
+  expect(await open()).toEqual(before);
+  expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(600);
+  expect(await archivedRecords()).toBe(1_100);
+  expect(await open()).toEqual(before);
+  await attempt.write('compact again', [
+    ...append(keys, SESSION, [compaction(1_150)]),
+    ['HSET', keys.session(SESSION), 'head', before.logRecords, 'windowStart', 1_150],
+  ]);
+  expect((await open()).window).toMatchObject({
+    head: { id: 'c-1150' },
+    records: { length: before.window.records.length - 49 },
+  });
+});
+
+test('a partly loaded window counts its omitted records from the first of the session, archived or not', async () => {
+  await givenLog(redis, keys, SESSION, { lines: manyLines(5_000, 400), about: { windowStart: 0, closedBy: 's-x' } });
+  const attempt = await givenAttempt(redis, keys, 1001, SESSION);
+  const open = () => createSessions(redis, keys).open(attempt, userSays('And now?'), 100_000);
+  const before = await open();
+  expect(await archiveSession(archive, SESSION, ENDLESS)).toBeGreaterThan(1_000);
+  expect(await open()).toEqual(before);
+  expect(before.window.omitted + before.window.records.length).toBe(5_001);
+});
+
+test('the head of a window is not archived, and a head index before the log means no head', async () => {
+  await givenLog(redis, keys, SESSION, { lines: [...manyLines(50), filler()], about: { head: 0, windowStart: 1 } });
+  expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(0);
+  await redis.hset(keys.session(SESSION), { head: 20, windowStart: 30 });
+  expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(20);
+  await redis.hset(keys.session(SESSION), { head: 19 });
+  const attempt = await givenAttempt(redis, keys, 1001, SESSION);
+  const { window, firstIndex } = await createSessions(redis, keys).open(attempt, userSays('?'), 10_000_000);
+  expect([window.head, window.omitted, firstIndex]).toEqual([undefined, 30, 30]);
+});
+
+test('the newest 512 KB stay in the log, and archiving changes no seed, across parents too', async () => {
+  const child = 's-2' as SessionId;
+  await givenLog(redis, keys, SESSION, { lines: manyLines(4_000, 300), about: { closedBy: child, entries: 4_000 } });
+  const own = { parent: SESSION, windowStart: 700, entries: 800 };
+  await givenLog(redis, keys, child, { lines: manyLines(800, 300), about: own });
+  const sessions = createSessions(redis, keys);
+  const tails = () => Promise.all([SESSION, child].map((session) => sessions.tail(session, SEED_READ_BYTES_MAX)));
+  const source = { pending: '', channel: 'Telegram', boundary: 'b', tokensMax: 8_000 };
+  const kind = { because: 'outgrown', isBare: false } as const;
+  const seeds = async () =>
+    (await tails()).map(({ records, entries }) => buildSeed({ records, total: entries, ...source, ...kind }));
+  const before = [await tails(), await seeds()];
+  expect(await archiveSession(archive, SESSION, ENDLESS)).toBeGreaterThan(2_000);
+  expect(await archiveSession(archive, child, ENDLESS)).toBe(0);
+  expect([await tails(), await seeds()]).toEqual(before);
+  const kept = Buffer.concat(await redis.lrangeBuffer(keys.log(SESSION), 0, -1)).length;
+  expect(kept).toBeGreaterThan(SEED_READ_BYTES_MAX - 1_000);
+  expect(kept).toBeLessThanOrEqual(SEED_READ_BYTES_MAX);
+});
+
+test('a damaged segment is reported and skipped, in the archive and in an export', async () => {
+  const lines = [...manyLines(1_600), filler()];
+  await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 1_600 } });
+  await archiveSession(archive, SESSION, ENDLESS);
+  const packed = await redis.lindexBuffer(keys.archive(SESSION), 2);
+  packed?.writeUInt8(packed.readUInt8(packed.length - 1) ^ 1, packed.length - 1);
+  await redis.lset(keys.archive(SESSION), 0, 'no segment');
+  await redis.lset(keys.archive(SESSION), 2, packed ?? '');
+  const reported: number[] = [];
+  const note = (segment: number) => reported.push(segment);
+  expect(await collected(readArchive(source, SESSION, note))).toEqual(
+    [...lines.slice(500, 1_000), ...lines.slice(1_500, 1_600)].map(decodeRecord),
+  );
+  expect(await collected(readSession(source, SESSION, note))).toHaveLength(601);
+  expect(reported).toEqual([0, 2, 0, 2]);
+});
+
+test.each([
+  [0, 'whole'],
+  [1, 'whole'],
+  [499, 'whole'],
+  [500, 'whole'],
+  [501, 'whole'],
+  [1_300, 'whole'],
+  [2_300, 'whole'],
+  [2_999, 'whole'],
+  [1_300, 'damaged'],
+])(
+  'an export yields each record once when the archivist runs after %i records, from a %s archive',
+  async (consumed, state) => {
+    const lines = [...manyLines(3_000), filler()];
+    await givenLog(redis, keys, SESSION, { lines, about: { windowStart: 700 } });
+    await archiveSession(archive, SESSION, ENDLESS);
+    if (state === 'damaged') await redis.lset(keys.archive(SESSION), 0, 'no segment');
+    const read: string[] = [];
+    for await (const record of readSession(source, SESSION)) {
+      if (read.length === consumed) {
+        await redis.hset(keys.session(SESSION), 'windowStart', 2_800);
+        await archiveSession(archive, SESSION, ENDLESS);
+      }
+      read.push(record.id);
+    }
+    expect(read).toEqual(lines.slice(state === 'damaged' ? 500 : 0).map((line) => decodeRecord(line).id));
+  },
+);

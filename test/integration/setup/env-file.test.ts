@@ -1,0 +1,86 @@
+import { execFile } from 'node:child_process';
+import { chmod, cp, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { runFile } from '../../fixture/command.ts';
+import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
+import { BARE_ENV } from '../../fixture/environment.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { spawnRunning } from '../../fixture/process.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+
+eachInWorld();
+
+async function envFile(env: Record<string, string>, mode = 0o600, more = ''): Promise<string> {
+  const file = join(await temporaryFolder(), '.env');
+  await writeFile(
+    file,
+    `${Object.entries(env)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join('')}${more}`,
+  );
+  await chmod(file, mode);
+  return file;
+}
+
+const check = (env: Record<string, string>) => runFile('worker/cli/main.ts', ['check'], env);
+
+test('a gateway whose settings are all in a file answers', async () => {
+  const file = await envFile({ ...world.env, LOG_LEVEL: 'info' });
+  const gateway = await spawnRunning('spillway.ts', { SPILLWAY_ENV_FILE: file });
+  try {
+    world.telegram.say(CHAT, 'hello');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test('the command line reads the file too, and what the environment says wins over it', async () => {
+  const file = await envFile({ ...world.env, MODEL: 'claude-sonnet-4-5' });
+  expect((await check({ SPILLWAY_ENV_FILE: file })).stdout).toMatch(/ok {4} model: claude-sonnet-4-5/);
+  const other = await check({ SPILLWAY_ENV_FILE: file, MODEL: 'claude-haiku-4-5' });
+  expect(other.stdout).toMatch(/ok {4} model: claude-haiku-4-5/);
+});
+
+test('without a name it is .env in the folder of the project, wherever the program is started', async () => {
+  const folder = await temporaryFolder();
+  for (const part of ['shared', 'worker', 'package.json']) {
+    await cp(join(PROJECT_ROOT, part), join(folder, part), { recursive: true });
+  }
+  await symlink(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
+  await cp(await envFile(world.env), join(folder, '.env'));
+  const { PATH = '' } = BARE_ENV;
+  const main = join(folder, 'worker', 'cli', 'main.ts');
+  const ended = await promisify(execFile)(process.execPath, [main, 'check'], { cwd: '/', env: { PATH } });
+  expect(ended.stdout).toMatch(/^ok {4} telegram: /m);
+});
+
+test('a malformed file, an unreadable one and one that was named but is not there exit 2 before anything connects', async () => {
+  const malformed = await envFile({ ...world.env, SHARDS: '0' }, 0o600, 'ANTHROPIC_API_KEY sk-ant-secret\n');
+  const cases: [string, RegExp][] = [
+    [malformed, /\.env line \d+: expected NAME=value.*\n.*SHARDS is malformed/],
+    [await temporaryFolder(), /cannot be read \(EISDIR\)\s*$/],
+    [join(await temporaryFolder(), '.env'), /SPILLWAY_ENV_FILE names .*, which does not exist/],
+  ];
+  for (const [file, words] of cases) {
+    for (const root of ['spillway.ts', 'producer/main.ts', 'worker/main.ts']) {
+      const ended = await runFile(root, [], { SPILLWAY_ENV_FILE: file });
+      expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+      expect(ended.stderr).not.toContain('sk-ant-secret');
+    }
+    expect(await check({ SPILLWAY_ENV_FILE: file })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+  }
+  expect(world.telegram.calls).toEqual([]);
+});
+
+test('a file with secrets that everybody can read is named in a warning', async () => {
+  const ended = await check({ SPILLWAY_ENV_FILE: await envFile(world.env, 0o644) });
+  expect(ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/warning: .*holds secrets.*chmod 600/) });
+});
+
+test('what a test starts reads no settings file', () => {
+  expect(BARE_ENV.SPILLWAY_ENV_FILE).toBe('none');
+});

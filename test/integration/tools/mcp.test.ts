@@ -1,0 +1,214 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, test } from '@jest/globals';
+import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { isRunning } from '../../../shared/base/machine.ts';
+import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
+import { httpServer, lateServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
+import { PNG } from '../../fixture/mcp-tools.ts';
+
+const SECRET = 'zq-very-secret-value';
+const MAYBE = /it may or may not have taken effect/;
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+async function http(options: Parameters<typeof startMcpHttp>[0] = {}): Promise<McpHttp> {
+  const server = await startMcpHttp(options);
+  cleanUps.push(() => server.close());
+  return server;
+}
+
+test('a child gets only the default environment variables and the configured ones', async () => {
+  const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
+  const { say } = await startToolbox([server], cleanUps);
+  const names = Object.keys(JSON.parse(await say('a__env')));
+  const allowed = [...Object.keys(getDefaultEnvironment()), ...Object.keys(server.env)];
+  expect(Object.keys(process.env).length).toBeGreaterThan(allowed.length);
+  expect(names).toContain('OWN_KEY');
+  expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
+});
+
+test('a crash ends the calls in flight at once, and the server is started again with the same tools', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { box, call, say, log } = await startToolbox([server], cleanUps, { retryMs: 300 });
+  const before = box.specs();
+  const hanging = call('a__hang');
+  const crashed = await call('a__crash');
+  for (const output of [crashed, await hanging]) {
+    expect(output.isError).toBe(true);
+    expect(textOf(output)).toMatch(/server stopped during the call; it may or may not have taken effect/);
+  }
+  // While it is away its tools are still told of, and a call says so.
+  expect(box.specs()).toBe(before);
+  expect(await call('a__echo', { text: 'x' })).toMatchObject({ isError: true });
+  expect(await say('a__echo', { text: 'x' })).toMatch(/not available right now/);
+  await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
+  expect(box.specs()).toBe(before);
+  expect(await server.pids()).toHaveLength(2);
+  expect(log.filter(({ level }) => level === 40)).toHaveLength(1);
+});
+
+test('a crash is detected even when an orphan of the server holds its pipes, and the orphan ends too', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { call, say } = await startToolbox([server], cleanUps, { graceMs: 100 });
+  const orphan = Number(await say('a__orphan'));
+  cleanUps.push(() => isRunning(orphan) && process.kill(orphan, 'SIGKILL'));
+  expect(isRunning(orphan)).toBe(true);
+  expect(textOf(await call('a__crash'))).toMatch(/server stopped during the call/);
+  await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
+  expect(isRunning(orphan)).toBe(false);
+});
+
+test('an aborted call returns at once, and its server gets a cancellation', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { call, say } = await startToolbox([server], cleanUps);
+  const aborting = new AbortController();
+  const slow = call('a__slow', {}, aborting.signal);
+  const hanging = call('a__hang', {}, aborting.signal);
+  await until('the call began', async () => (await server.notes()).includes('slow began'));
+  const began = performance.now();
+  aborting.abort();
+  for (const output of [await slow, await hanging, await call('a__slow', {}, aborting.signal)]) {
+    expect(output.isError).toBe(true);
+    expect(textOf(output)).toMatch(/called off/);
+  }
+  expect(performance.now() - began).toBeLessThan(1_000);
+  await until('the server was told', async () => (await server.notes()).includes('slow cancelled'));
+  expect((await server.notes()).filter((note) => note === 'slow began')).toHaveLength(1);
+  expect(await say('a__echo', { text: 'still there' })).toBe('still there');
+});
+
+test('a tool that times out returns an error; its server gets a cancellation and is kept', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { call, say, log } = await startToolbox([server], cleanUps, { timeoutMs: 300 });
+  const outputs = await Promise.all([call('a__slow'), call('a__hang')]);
+  for (const output of outputs) {
+    expect(output.isError).toBe(true);
+    expect(textOf(output)).toMatch(/did not answer within 0.3 seconds; it may or may not have taken effect/);
+  }
+  await until('the server was told', async () => (await server.notes()).includes('slow cancelled'));
+  expect(await say('a__echo', { text: 'still there' })).toBe('still there');
+  expect(await server.pids()).toHaveLength(1);
+  expect(log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
+});
+
+test('a frozen server is killed after a call that timed out, and restarted', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { call, say } = await startToolbox([server], cleanUps, { timeoutMs: 200, probeMs: 100, graceMs: 50 });
+  const [pid = 0] = await server.pids();
+  process.kill(pid, 'SIGSTOP');
+  expect(textOf(await call('a__echo', { text: 'x' }))).toMatch(/did not answer within/);
+  await until('another child serves', async () => (await say('a__echo', { text: 'new' })) === 'new');
+  await until('the frozen one is gone', () => !isRunning(pid));
+});
+
+test('the error of a tool is passed on in the words of the server, cut and without secrets', async () => {
+  const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
+  const { call } = await startToolbox([server], cleanUps);
+  const text = `cannot log in with ${SECRET} and sk-ant-abcdefghijklmnop ${'x '.repeat(9_000)}`;
+  for (const name of ['a__fail', 'a__throw']) {
+    const output = await call(name, { text });
+    expect(output.isError).toBe(true);
+    expect(output.parts).toHaveLength(1);
+    expect(textOf(output)).toContain('cannot log in with [secret] and [secret]');
+    expect(textOf(output).length).toBeLessThan(4_100);
+  }
+  expect(textOf(await call('a__fail', { text: '' }))).toMatch(/failed and did not say why/);
+  expect(await call('a__structured')).toEqual({ parts: [{ type: 'text', text: '{"degrees":21}' }], isError: false });
+});
+
+test('a call of an unknown tool returns an error and does not throw', async () => {
+  const { call, names } = await startToolbox([], cleanUps);
+  expect(names()).toEqual([]);
+  expect(await call('toString')).toMatchObject({ isError: true });
+});
+
+test('calls run concurrently, pictures come through, and a large text is cut with its full length', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { call, say } = await startToolbox([server], cleanUps);
+  expect(await Promise.all([say('a__meet', { text: '1' }), say('a__meet', { text: '2' })])).toEqual(['1', '2']);
+  expect((await call('a__picture')).parts).toEqual([{ type: 'image', bytes: Buffer.from(PNG, 'base64') }]);
+  const big = await say('a__big', { chars: 6_000_000 });
+  const marker = '\n[… cut: the whole text had 6000000 characters …]';
+  expect(big.slice(4_194_303)).toBe(`x${marker}`);
+});
+
+test('an answer of 34 MB ends the connection but not the gateway, and the server is restarted', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const { say } = await startToolbox([server], cleanUps);
+  expect(await say('a__big', { chars: 34_000_000 })).toMatch(/server stopped during the call/);
+  await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
+});
+
+test('the standard error of a child never blocks it and is logged in lines without secrets', async () => {
+  const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
+  const { say, log } = await startToolbox([server], cleanUps);
+  await say('a__mutter', { text: `key is ${SECRET}\ntoken=abcdefgh12345` });
+  await until('both lines are logged', () => log.filter(({ line }) => line !== undefined).length >= 2);
+  expect(await say('a__noise')).toBe('all written');
+  expect(await say('a__echo', { text: 'still there' })).toBe('still there');
+  const lines = log.flatMap(({ line, level }) => (line === undefined ? [] : [{ line: String(line), level }]));
+  expect(lines.slice(0, 2)).toEqual([
+    { line: 'key is [secret]', level: 20 },
+    { line: 'token=[secret]', level: 20 },
+  ]);
+  expect(lines.length).toBeLessThan(700);
+  expect(await server.pids()).toHaveLength(1);
+});
+
+test('stop ends every child and the calls in flight, and can be called twice', async () => {
+  const server = await stdioServer('a', cleanUps);
+  const stubborn = await stdioServer('b', cleanUps, { MCP_TEST_MANNERS: 'stubborn' });
+  const { box, call, say } = await startToolbox([server, stubborn], cleanUps, { graceMs: 200 });
+  const pids = [...(await server.pids()), ...(await stubborn.pids())];
+  expect(pids.map(isRunning)).toEqual([true, true]);
+  const hanging = call('a__hang');
+  await Promise.all([box.stop(), box.stop()]);
+  expect(pids.map(isRunning)).toEqual([false, false]);
+  expect(await stubborn.notes()).toContain('ignored SIGTERM');
+  expect(textOf(await hanging)).toMatch(MAYBE);
+  expect(await say('a__echo', { text: 'x' })).toMatch(/not available right now/);
+});
+
+test('an unavailable server delays no other and is retried with backoff; its tools appear once it starts', async () => {
+  const late = await lateServer('late', cleanUps);
+  const missing = { ...late, name: 'missing', command: 'no-such-program-anywhere', env: { KEY: SECRET } };
+  const there = await http();
+  const began = performance.now();
+  const { names, say, log } = await startToolbox([late, missing, httpServer('web', there.url)], cleanUps, {
+    retryMs: 40,
+    retryMaxMs: 300,
+    startMs: 8_000,
+  });
+  expect(performance.now() - began).toBeLessThan(6_000);
+  expect(new Set(names().map((name) => name.split('__')[0]))).toEqual(new Set(['web']));
+  await until('four tries', async () => (await late.notes()).length >= 4);
+  // The waits grow, so that a child that exits at once does not spin.
+  const times = (await late.notes()).map((note) => Number(note.split(' ')[2]));
+  for (const [at, atLeastMs] of [30, 60, 120].entries()) {
+    expect((times[at + 1] ?? 0) - (times[at] ?? 0)).toBeGreaterThanOrEqual(atLeastMs - 5);
+  }
+  await writeFile(join(late.folder, 'may-start'), '');
+  await until('its tools appear', () => names().includes('late__echo'));
+  // It stands before the others, as in the configuration.
+  expect(names()[0]).toBe('late__echo');
+  expect(await say('late__echo', { text: 'here' })).toBe('here');
+  const warnings = log.filter(({ level, server }) => level === 40 && server === 'late');
+  expect(warnings.length).toBeLessThanOrEqual((await late.pids()).length);
+  expect(JSON.stringify(log)).toMatch(/ENOENT/);
+  expect(JSON.stringify(log)).not.toContain(SECRET);
+});
+
+test('a silent server is waited for startMs, and the stop still ends it', async () => {
+  const mute = await stdioServer('mute', cleanUps, { MCP_TEST_MANNERS: 'mute' });
+  const there = await http();
+  const { box, log, say } = await startToolbox([mute, httpServer('web', there.url)], cleanUps, { startMs: 300 });
+  expect(log).toContainEqual(expect.objectContaining({ level: 40, server: 'mute', startMs: 300 }));
+  expect(await say('web__echo', { text: 'here' })).toBe('here');
+  const pid = await until('the child runs', async () => (await mute.pids())[0]);
+  await box.stop();
+  expect(isRunning(pid)).toBe(false);
+});

@@ -1,0 +1,255 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { runCli } from '../../fixture/cli.ts';
+import {
+  CHAT,
+  eachInWorld,
+  mainCalls,
+  moveToWorld,
+  shown,
+  start,
+  stopGateways,
+  world,
+} from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { startMcpHttp } from '../../fixture/mcp-http.ts';
+import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { until } from '../../fixture/root.ts';
+import { text } from '../../stand-in/claude/specimens.ts';
+
+let notebook: Notebook;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+});
+
+eachInWorld(() => ({ env: notebook.env }));
+
+afterEach(() => notebook.remove());
+
+test('the model gets the results of two calls in one round in its own order, and the user gets one answer', async () => {
+  await start();
+  world.claude.react(callsTools([text('Let me look.'), use('t1', 'look'), use('t2', 'write')], [use('t3', 'look')]));
+  world.telegram.say(CHAT, 'Find it');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(shown()).toEqual(['Done after 2 rounds.']);
+  expect((await notebook.notes()).sort()).toEqual(['look t1', 'look t3', 'write t2']);
+  const [first, second, third] = mainCalls();
+  expect(first?.body.tools?.map(({ name }) => name)).toEqual(expect.arrayContaining(['notebook__look', 'recall']));
+  expect(second && resultsIn(second)).toEqual([
+    expect.objectContaining({ tool_use_id: 't1', content: [text('look: t1')] }),
+    expect.objectContaining({ tool_use_id: 't2', content: [text('write: t2')] }),
+  ]);
+  expect(third && resultsIn(third)).toHaveLength(1);
+  expect(world.claude.violations()).toEqual([]);
+  expect(mainCalls()).toHaveLength(3);
+});
+
+test('a tool that fails, hangs or does not exist yields an error result, and the turn goes on', async () => {
+  await start();
+  world.claude.react(callsTools([use('t1', 'fail'), use('t2', 'hang'), use('t3', 'absent'), use('t4', 'look')]));
+  world.telegram.say(CHAT, 'Try');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const results = mainCalls().at(-1);
+  const [failed, hung, absent, fine] = results ? resultsIn(results) : [];
+  expect(failed).toMatchObject({ is_error: true, content: [text('the disk is on fire')] });
+  expect(hung).toMatchObject({ is_error: true });
+  expect(JSON.stringify(hung)).toMatch(/did not answer within 1 second/);
+  expect(absent).toMatchObject({ is_error: true });
+  expect(fine?.is_error).toBeUndefined();
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a picture of a tool that failed is named in words, and shown by its reference', async () => {
+  await start();
+  world.claude.react(callsTools([use('t1', 'fail_with_picture'), use('t3', 'picture')]));
+  world.telegram.say(CHAT, 'Try');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const last = mainCalls().at(-1);
+  const [failed, fine] = last ? resultsIn(last) : [];
+  const named = text(
+    expect.stringMatching(/^\[image\/png, 1 KB; the tool "recall" shows it with {"ref":"[0-9a-f]{64}"}\]$/) as never,
+  );
+  expect(failed).toMatchObject({ is_error: true, content: [text('the page is blank'), named] });
+  expect(fine).toMatchObject({ content: [{ type: 'image' }, { type: 'text' }] });
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a long result is cut before it is first sent, and states its full length and how to read on', async () => {
+  await start({ TOOL_RESULT_MAX_CHARS: '500' });
+  world.claude.react(callsTools([use('t1', 'long', { words: 1_000 })]));
+  world.telegram.say(CHAT, 'Read it');
+  await nextOutcome(world, CHAT);
+  const last = mainCalls().at(-1);
+  const shownText = JSON.stringify(last && resultsIn(last));
+  expect(shownText).toMatch(/begin lorem/);
+  expect(shownText).toMatch(/\[result cut: 12009 characters in all; the tool \\"recall\\" reads on with/);
+  expect(shownText.length).toBeLessThan(1_000);
+  const events = await world.peek.xrange(world.keys.events, '-', '+');
+  expect(JSON.stringify(events)).toMatch(/message\.capped/);
+});
+
+test('recall reads a cut result on from where it was cut', async () => {
+  await start({ TOOL_RESULT_MAX_CHARS: '500' });
+  let asked: unknown;
+  world.claude.react((call) => {
+    const [first] = call.kind === 'main' ? resultsIn(call) : [];
+    const found = /\{\\"ref\\":\\"(\w+)\\",\\"from\\":(\d+)\}/.exec(JSON.stringify(first ?? ''));
+    if (!found) return first ? { do: 'answer', text: 'Read.' } : callsTools([use('t1', 'long', { words: 100 })])(call);
+    asked = { ref: found[1], from: Number(found[2]) };
+    return { do: 'answer', content: [{ type: 'tool_use', id: `r${call.index}`, name: 'recall', input: asked }] };
+  });
+  world.telegram.say(CHAT, 'Read it all');
+  await nextOutcome(world, CHAT);
+  expect(asked).toBeDefined();
+  const last = mainCalls().at(-1);
+  expect(JSON.stringify(last && resultsIn(last))).toMatch(/lorem ipsum end/);
+});
+
+test('after TOOL_ROUNDS_MAX rounds the model must answer without tools', async () => {
+  await start({ TOOL_ROUNDS_MAX: '2' });
+  world.claude.react((call) => {
+    if (call.kind !== 'main') return undefined;
+    if (call.body.tool_choice) return { do: 'answer', text: 'Enough.' };
+    return { do: 'answer', content: [use(`t${call.index}`, 'look')] };
+  });
+  world.telegram.say(CHAT, 'Go on for ever');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ body }) => body.tool_choice)).toEqual([undefined, undefined, { type: 'none' }]);
+  expect(shown()).toEqual(['Enough.']);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('when the model adds nothing after its tools, its text before them is the answer', async () => {
+  await start();
+  world.claude.react((call) =>
+    resultsIn(call).length > 0
+      ? { do: 'answer', content: [] }
+      : callsTools([text('I write it down.'), use('t1', 'write')])(call),
+  );
+  world.telegram.say(CHAT, 'Note this');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['I write it down.']);
+});
+
+test('a call whose input was cut is not made, and the next message is answered without a violation', async () => {
+  await start();
+  const cut = { type: 'tool_use', id: 't1', name: 'notebook__write', input: '{"text": "half' };
+  let isCut = false;
+  world.claude.react((call) => {
+    if (call.kind !== 'main' || isCut) return undefined;
+    isCut = true;
+    return { do: 'answer', content: [text('I begin'), cut], stopReason: 'max_tokens' };
+  });
+  world.telegram.say(CHAT, 'Write a lot');
+  await nextOutcome(world, CHAT);
+  expect(shown()[0]).toMatch(/^I begin[\s\S]*cut at its length limit/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await notebook.notes()).toEqual([]);
+  expect(JSON.stringify(mainCalls()[1]?.body.messages)).not.toContain('tool_use');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test.each(['claude-sonnet-4-6', 'claude-opus-5-5'])(
+  'results that outgrow the window between two rounds are masked, without a refusal or a compaction (%s)',
+  async (model) => {
+    const bindThinking = model === 'claude-opus-5-5';
+    await moveToWorld({ claude: { windowTokens: 30_000, bindThinking }, env: notebook.env });
+    await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '40000' });
+    const long = (id: string) => use(id, 'long', { words: 2_500 });
+    world.claude.react(callsTools([long('t1')], [long('t2')], [long('t3')], [use('t4', 'look')]));
+    world.telegram.say(CHAT, 'Read all of it');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(shown()).toEqual(['Done after 4 rounds.']);
+    expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
+    expect(JSON.stringify(mainCalls().at(-1)?.body)).toMatch(
+      /notebook__long .*returned 30009 characters, left out here/,
+    );
+    expect(mainCalls().every(({ status }) => status === 200)).toBe(true);
+    expect(world.claude.violations()).toEqual([]);
+    expect(await settledOutcomes(world)).toHaveLength(1);
+  },
+);
+
+test.each(['claude-opus-5-5', 'claude-sonnet-4-6'])(
+  'a turn with a result larger than the window is answered within 8 calls, and the chat goes on (%s)',
+  async (model) => {
+    await moveToWorld({ claude: { windowTokens: 20_000 }, env: notebook.env });
+    await start({ MODEL: model, TOOL_RESULT_MAX_CHARS: '400000' });
+    world.claude.react(callsTools([use('t1', 'long', { words: 12_000 })]));
+    world.telegram.say(CHAT, 'Read all of it');
+    expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+    expect(mainCalls().length).toBeLessThanOrEqual(8);
+    world.claude.react(() => undefined);
+    world.telegram.say(CHAT, 'And now?');
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+    expect(world.claude.violations()).toEqual([]);
+  },
+);
+
+test('a tool that the API would refuse is omitted, the chat is answered, and the operator gets one alert', async () => {
+  const broken = await startMcpHttp({
+    list: () => ({
+      tools: [
+        { name: 'odd', inputSchema: { type: 'object', properties: { a: { type: 'any' } } } },
+        { name: 'bound', inputSchema: { type: 'object', properties: { a: { type: 'string', pattern: '^(a|a)*$' } } } },
+        { name: 'choice', inputSchema: { type: 'object', oneOf: [{ required: ['a'] }, { required: ['b'] }] } },
+      ],
+    }),
+  });
+  const folder = await temporaryFolder();
+  const config = join(folder, 'mcp.json');
+  await writeFile(config, JSON.stringify({ mcpServers: { web: { url: broken.url } } }));
+  try {
+    await start({ MCP_CONFIG: config });
+    world.telegram.say(CHAT, 'Are you there?');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual([
+      'recall',
+      'send_file',
+      'reminders',
+      'web__bound',
+    ]);
+    expect(world.claude.violations()).toEqual([]);
+    const alerts = () => world.telegram.shown(ALERT_CHAT).map((message) => message.text);
+    await until('the alert', () => alerts()[0]);
+    // Another start finds the same, which the operator knows already.
+    await stopGateways();
+    await start();
+    await until('the second alert is taken', async () => {
+      const { book } = await createBookStore(world.peek).read();
+      const known = [...book.values()].find(({ cause }) => cause === 'tools-omitted');
+      return known?.messages === 2 ? true : undefined;
+    });
+    expect(alerts()).toEqual([
+      '2 tools of the MCP server "web" are left out, and chats go on without them: odd, choice. "cli check" says why.',
+    ]);
+    const checked = await runCli(['check'], world.env);
+    expect(checked).toMatchObject({ code: 0 });
+    expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tools; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
+  } finally {
+    await broken.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test('check names an MCP server that does not start, and what is wrong in MCP_CONFIG', async () => {
+  const folder = await temporaryFolder();
+  const check = async (json: string) => {
+    await writeFile(join(folder, 'mcp.json'), json);
+    return runCli(['check'], { ...world.env, MCP_CONFIG: join(folder, 'mcp.json') });
+  };
+  const missing = await check('{"mcpServers":{"gone":{"command":"no-such-program-anywhere"}}}');
+  expect(missing.code).toBe(1);
+  expect(missing.stdout).toMatch(/^FAILED tools of gone: .*(?:ENOENT|No such file)/m);
+  const malformed = await check('{"mcpServers":{"gone":{}}}');
+  expect(malformed.code).toBe(2);
+  expect(malformed.stderr).toMatch(/MCP_CONFIG is malformed:\nMCP server "gone": expected a command or a url/);
+  expect(await check('')).toMatchObject({ code: 2, stderr: expect.stringMatching(/empty or cannot be read/) });
+  await rm(folder, { recursive: true, force: true });
+});

@@ -1,0 +1,144 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { guiltyConversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { temporaryFile } from '../../fixture/temporary-file.ts';
+import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
+
+const GUILTY = /GUILTY/;
+const EVERY_GUARDRAIL = Object.keys(GUARDRAILS) as Guardrail[];
+const PROBE = /test of the connection/;
+/** Each refusal is asked once more, twice if a whole history may be to blame, with a probe of the fixed parts between. */
+const CALLS_MAX = 7;
+
+eachWithGateway();
+
+const givenHistory = async (chat: number, exchangesAgo: number) =>
+  importSession(world.peek, world.keys, chatKey(chat), await parseLines(guiltyConversation(exchangesAgo)));
+
+const asked = () => mainCalls().filter(({ pendingText }) => !PROBE.test(pendingText));
+const probes = () => mainCalls().filter(({ pendingText }) => PROBE.test(pendingText));
+const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
+const isGuiltySeen = () => GUILTY.test(JSON.stringify(mainCalls().at(-1)?.body));
+
+test.each(EVERY_GUARDRAIL)(
+  'refused by %s for its history: the chat goes on without it, with a notice and an alert',
+  async (respond) => {
+    const old = await givenHistory(CHAT, 20);
+    world.claude.guard.rejectsText = { pattern: GUILTY, respond };
+    world.telegram.say(CHAT, 'Hello?');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+    expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
+    expect(shown()).toEqual([
+      expect.stringMatching(/no longer accepts our conversation/),
+      expect.stringContaining('Hello?'),
+    ]);
+    const alert = await world.telegram.waitForText(ALERT_CHAT, /refused the conversation/);
+    expect(alert.text).toContain(old);
+    world.telegram.say(CHAT, 'And now?');
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+    expect(await world.peek.llen(world.keys.log(old))).toBeGreaterThan(60);
+    expect(world.claude.violations()).toEqual([]);
+  },
+);
+
+test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat keeps its session', async (respond) => {
+  const old = await givenHistory(CHAT, 20);
+  world.claude.guard.rejectsText = { pattern: /EVIL/, respond };
+  world.telegram.say(CHAT, 'Something EVIL');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
+  expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
+  expect(shown()).toEqual([expect.stringMatching(/could not answer this message.*keep writing/)]);
+  await world.telegram.waitForText(ALERT_CHAT, /does not take it, even in a fresh session/);
+  expect(await sessionOf(CHAT)).toBe(old);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session: old });
+  expect(isGuiltySeen()).toBe(true);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('when the seed quotes the refused text, the chat goes on in a session without quotes', async () => {
+  const old = await givenHistory(CHAT, 1);
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'bodyless' };
+  world.telegram.say(CHAT, 'Hello?');
+  const { outcome, session } = await nextOutcome(world, CHAT);
+  expect(outcome).toBe('answered');
+  expect(asked().map(({ status }) => status)).toEqual([400, 400, 400, 400, 200]);
+  expect(shown()[0]).toMatch(/without it/);
+  expect(isGuiltySeen()).toBe(false);
+  expect(session && (await world.peek.hget(world.keys.session(session), 'parent'))).toBe(old);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('an endpoint that refuses every request changes none of 5 sessions and causes one alert', async () => {
+  const chats = Array.from({ length: 5 }, (_, at) => CHAT + at);
+  const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));
+  world.claude.guard.rejectsText = { pattern: /./, respond: 'page403' };
+  for (const chat of chats) world.telegram.say(chat, 'Hello?');
+  for (const [at, chat] of chats.entries()) {
+    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed' });
+    expect(shown(chat)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
+    expect(await sessionOf(chat)).toBe(sessions[at]);
+  }
+  expect(asked()).toHaveLength(2 * chats.length);
+  expect(probes()).toHaveLength(1);
+  await world.telegram.waitForText(ALERT_CHAT, /refuses every request/);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+  delete world.claude.guard.rejectsText;
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('when only one conversation gets a 500, its history is blamed and the chat goes on without it', async () => {
+  await stopGateways();
+  await start({ OUTAGE_PATIENCE_MS: '300' });
+  await givenHistory(CHAT, 20);
+  const error = { do: 'error', status: 500, type: 'api_error', message: 'Internal server error' } as const;
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: error };
+  world.telegram.say(CHAT, 'Hello?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()[0]).toMatch(/no longer accepts our conversation/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('a system prompt larger than the window changes no session and causes one alert', async () => {
+  await stopGateways();
+  const prompt = await temporaryFile('You are a helpful assistant. '.repeat(900));
+  world.claude.windowTokens = 4_000;
+  await start({ CONTEXT_WINDOW_TOKENS: '4000', SYSTEM_PROMPT_FILE: prompt });
+  const chats = [CHAT, CHAT + 1];
+  const sessions = await Promise.all(chats.map((chat) => givenHistory(chat, 20)));
+  for (const chat of chats) world.telegram.say(chat, 'Hello?');
+  for (const [at, chat] of chats.entries()) {
+    expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed', reason: 'counted_too_long' });
+    expect(await sessionOf(chat)).toBe(sessions[at]);
+  }
+  await world.telegram.waitForText(ALERT_CHAT, /system prompt/);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
+});
+
+test('/stop during the trial of a fresh session gives the chat its old session back', async () => {
+  const old = await givenHistory(CHAT, 20);
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'page400' };
+  world.claude.react(({ kind, pendingText }) =>
+    kind === 'main' && pendingText === 'Hello?' ? { do: 'hang' } : undefined,
+  );
+  world.claude.react(({ body, pendingText }) =>
+    pendingText === 'Hello?' && GUILTY.test(JSON.stringify(body))
+      ? { do: 'error', status: 400, type: 'x', message: 'No.' }
+      : undefined,
+  );
+  world.telegram.say(CHAT, 'Hello?');
+  await world.claude.waitForCall(({ reaction }) => reaction === 'hang');
+  expect(await sessionOf(CHAT)).not.toBe(old);
+  world.telegram.say(CHAT, '/stop');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
+  expect(await sessionOf(CHAT)).toBe(old);
+});

@@ -1,0 +1,218 @@
+import { expect, test } from '@jest/globals';
+import { noteStart } from '../../../shared/state/process/process.ts';
+import { readinessOf } from '../../../worker/watch/readiness.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { CHAT, eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { portOf } from '../../fixture/process.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+const LIMITS = { alertEveryMs: 50, watchEveryMs: 100, probeEveryMs: 200 };
+
+async function firstLine(): Promise<string> {
+  return (await runCli(['status'], world.env)).stdout.split('\n')[0] ?? '';
+}
+
+/** Waits for a first line of `status`; says what the last one was instead. */
+async function untilStatus(pattern: RegExp, withinMs = 30_000): Promise<void> {
+  let last = '';
+  const look = async () => {
+    last = await firstLine();
+    return pattern.test(last) || undefined;
+  };
+  await until('status', look, withinMs).catch(() => expect(last).toMatch(pattern));
+}
+
+async function readyz(port: number): Promise<{ code: number; status: string; installation: string }> {
+  const response = await fetch(`http://127.0.0.1:${port}/readyz`);
+  const { status, parts } = (await response.json()) as {
+    status: string;
+    parts: Record<string, { detail?: string }>;
+  };
+  return { code: response.status, status, installation: parts.installation?.detail ?? '' };
+}
+
+/** The calls that nobody's message made. */
+function probes() {
+  return world.claude.calls.filter(({ pendingText }) => /test of the connection|Say ok/.test(pendingText));
+}
+
+test('a window of 1,000 tokens fails every message: red and not ready, and green by itself once it is repaired', async () => {
+  const gateway = await spawn();
+  const port = portOf(gateway);
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  await untilStatus(/^GREEN {2}All is well/);
+  expect((await readyz(port)).code).toBe(200);
+  world.claude.windowTokens = 1_000;
+  for (const [nth, words] of ['one', 'two', 'three'].entries()) {
+    world.telegram.say(CHAT, words);
+    expect(await nextOutcome(world, CHAT, nth + 2, 60_000)).toMatchObject({ outcome: 'failed' });
+  }
+  await untilStatus(/^RED {2}/);
+  expect(await runCli(['status'], world.env)).toMatchObject({ code: 1 });
+  await until('not ready', async () => (await readyz(port)).code === 503 || undefined, 20_000);
+  expect(await readyz(port)).toMatchObject({ status: 'not ready', installation: expect.stringMatching(/^red: /) });
+  world.claude.windowTokens = 200_000;
+  await untilStatus(/^GREEN {2}All is well/, 45_000);
+  await until('ready', async () => (await readyz(port)).code === 200 || undefined, 20_000);
+  await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint takes requests again/, 20_000);
+}, 180_000);
+
+test('a revoked key is red after one message, is probed at a pace, and is green again without anybody writing', async () => {
+  let isRevoked = true;
+  world.claude.react(() =>
+    isRevoked ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
+  );
+  await start({}, LIMITS);
+  world.telegram.say(CHAT, 'hello');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'authentication' });
+  await untilStatus(/^RED {2}The model endpoint does not accept our key/);
+  await until('probes', () => probes().length >= 3 || undefined);
+  const [first, second, third] = probes();
+  expect(Number(second?.at) - Number(first?.at)).toBeGreaterThanOrEqual(190);
+  expect(Number(third?.at) - Number(second?.at)).toBeGreaterThanOrEqual(190);
+  expect(first?.body).toMatchObject({ max_tokens: 16 });
+  expect(first?.body.system ?? []).toHaveLength(0);
+  expect(first?.body.tools ?? []).toHaveLength(0);
+  isRevoked = false;
+  await untilStatus(/^GREEN {2}All is well/);
+  const asked = probes().length;
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved/, 20_000);
+  expect(probes()).toHaveLength(asked);
+}, 90_000);
+
+test('what the gateway asks to see whether the endpoint is mended is booked, and is not asked once the limit is used up', async () => {
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  world.claude.react(() => ({ do: 'answer', stopReason: 'refusal' }));
+  await start({ TOTAL_DAILY_USD: '25' }, LIMITS);
+  const alert = { cause: 'fixed-parts', text: 'The endpoint refuses every request.' };
+  await world.peek.xadd(world.keys.alerts, '*', 'alert', JSON.stringify(alert));
+  await until('a probe', () => probes().length > 0 || undefined);
+  await until('what it cost', async () => Number(await world.peek.hget(book, 'all:usd')) > 0 || undefined);
+  await world.peek.hset(book, 'all:usd', 25e9);
+  await until('a refusal', async () => (await world.peek.hexists(book, 'all:usd:refused')) || undefined);
+  const asked = probes().length;
+  await world.peek.del(world.keys.endpointProbe);
+  await until('the next try', async () => (await world.peek.exists(world.keys.endpointProbe)) || undefined);
+  expect(probes()).toHaveLength(asked);
+}, 60_000);
+
+test('of two processes one probes at a time', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no' }));
+  const pace = { ...LIMITS, probeEveryMs: 1_000 };
+  await start({}, pace);
+  await start({}, pace);
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  await until('probes', () => probes().length >= 3 || undefined);
+  const times = probes().map(({ at }) => Number(at));
+  const gaps = times.slice(1).map((at, before) => at - (times[before] ?? 0));
+  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(950);
+}, 60_000);
+
+test('most of the newest messages failed, for reasons that open no page: red', async () => {
+  world.claude.react(({ kind }) => (kind === 'main' ? { do: 'answer', stopReason: 'refusal' } : undefined));
+  await start({}, LIMITS);
+  for (const nth of [1, 2, 3]) {
+    world.telegram.say(CHAT, `decline ${nth}`);
+    await nextOutcome(world, CHAT, nth);
+  }
+  await untilStatus(/^RED {2}3 of the last 3 messages failed \(refused\)\./);
+}, 60_000);
+
+test('what failed while the clock of Redis was ahead does not stand before what was answered since', async () => {
+  const ended = (outcome: string, settledAtMs: number) =>
+    world.peek.xadd(world.keys.outcomes, '*', 'outcome', outcome, 'record', JSON.stringify({ outcome, settledAtMs }));
+  await world.peek.zadd(world.keys.workers, Date.now(), 'a worker');
+  for (let nth = 0; nth < 10; nth++) await ended('failed', Date.now() + 3_600_000);
+  expect(await firstLine()).toMatch(/^RED {2}10 of the last 10 messages failed/);
+  for (let nth = 0; nth < 10; nth++) await ended('answered', Date.now());
+  expect(await firstLine()).toMatch(/^GREEN/);
+});
+
+test('one message that failed is yellow, which exits 0, and an incident that only notes is green', async () => {
+  await start({}, LIMITS);
+  await world.peek.xadd(
+    world.keys.alerts,
+    '*',
+    'alert',
+    JSON.stringify({ cause: 'unsure', text: 'A part may be missing.' }),
+  );
+  await until(
+    'an incident',
+    async () => (await world.peek.hexists(world.keys.incidents, 'incident:unsure')) || undefined,
+  );
+  await untilStatus(/^GREEN/);
+  await world.peek.xadd(
+    world.keys.alerts,
+    '*',
+    'alert',
+    JSON.stringify({ cause: 'failed', text: 'A message failed.' }),
+  );
+  await untilStatus(/^YELLOW {2}A message failed\./);
+  expect(await runCli(['status'], world.env)).toMatchObject({ code: 0 });
+});
+
+test('an incident of a cause that this version does not know is yellow', async () => {
+  const incident = {
+    cause: 'meteor',
+    key: '',
+    isOpen: true,
+    lastMs: Date.now(),
+    latest: 'A meteor fell.',
+    chatNames: [],
+  };
+  await world.peek.zadd(world.keys.workers, Date.now(), 'a worker');
+  await world.peek.hset(world.keys.incidents, 'incident:meteor', JSON.stringify(incident));
+  expect(await firstLine()).toMatch(/^YELLOW {2}A meteor fell\./);
+});
+
+test('a start is starting and not red; a stop takes its worker away at once', async () => {
+  await world.peek.hset(world.keys.poll, 'firstMs', 1, 'lastAnswerMs', Date.now() - 3_600_000);
+  expect(await firstLine()).toMatch(/^RED/);
+  // Telegram is silent, so that the first poll succeeds only when it is let.
+  world.telegram.fail('getUpdates', { do: 'hang' }, 1);
+  const gateway = await spawn();
+  await until('a start', async () => (await world.peek.exists('{sw:0}:starting')) || undefined);
+  const early = await runCli(['status'], world.env);
+  expect(early).toMatchObject({ code: 0, stdout: expect.stringMatching(/^STARTING/) });
+  // The worker connects first.
+  await until('a start', async () => (await readyz(portOf(gateway))).status === 'starting' || undefined);
+  expect(await readyz(portOf(gateway))).toMatchObject({ code: 503 });
+  world.telegram.heal();
+  await world.peek.del('{sw:0}:starting');
+  await until('a worker', async () => (await world.peek.zcard(world.keys.workers)) || undefined);
+  await gateway.stop();
+  expect(await world.peek.zcard(world.keys.workers)).toBe(0);
+  expect(await firstLine()).toMatch(/^RED {2}No worker process is alive\./);
+}, 60_000);
+
+test('a gateway that dies at each start is starting once, and then red', async () => {
+  await world.peek.set('{sw:0}:starting', '', 'PX', 560_000);
+  await noteStart(world.peek);
+  expect(await firstLine()).toMatch(/^RED {2}No worker process is alive\./);
+  await world.peek.del('{sw:0}:starting');
+  await noteStart(world.peek);
+  expect(await firstLine()).toMatch(/^STARTING/);
+});
+
+test('where Telegram delivers to a webhook, red is degraded: a balancer would keep away what heals it', async () => {
+  const nowMs = Date.now();
+  const incident = { cause: 'no-delivery', key: '', isOpen: true, lastMs: nowMs, latest: 'Silence.' };
+  const watching = {
+    snapshot: () => ({ nowMs, newest: [] }) as never,
+    book: () => new Map([['no-delivery', incident as never]]),
+    redisTroubleSinceMs: () => undefined,
+    watchTroubleSinceMs: () => undefined,
+  };
+  const of = async (staysReady: boolean) =>
+    readinessOf(watching, { staysReady })
+      .find(({ name }) => name === 'installation')
+      ?.check();
+  expect(await of(false)).toMatchObject({ ready: false });
+  expect(await of(true)).toEqual({ ready: true, isDegraded: true, detail: 'red: Silence. Runbook: no-delivery' });
+});

@@ -1,0 +1,215 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { beforeEach, expect, test } from '@jest/globals';
+import type { Failpoint } from '../../../shared/base/failpoint.ts';
+import type { EntryId } from '../../../shared/redis/keys.ts';
+import { saidIn } from '../../fixture/asked.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { CHAT, eachInWorld, mainCalls, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
+import { jpegPhoto } from '../../fixture/files.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { spawnGateway } from '../../fixture/process.ts';
+import { until } from '../../fixture/root.ts';
+import type { Block } from '../../stand-in/claude/request.ts';
+
+const PATIENCE_MS = 25_000;
+/** Two pieces as an app cuts them, and the end. */
+const PASTED = [`A${'a'.repeat(4_000)}`, `B${'b'.repeat(4_000)}`, 'the end'];
+
+let photo: Buffer;
+
+eachInWorld();
+
+beforeEach(async () => {
+  photo = await jpegPhoto(300, 200);
+});
+
+function sendAlbum(captions: readonly string[]): void {
+  for (const [at, caption] of captions.entries()) {
+    const id = world.telegram.addFile(photo, `photos/${at}.jpg`);
+    const sizes = [{ file_id: id, file_unique_id: id, width: 300, height: 200, file_size: photo.length }];
+    const extra = { photo: sizes, media_group_id: 'album-1', ...(caption !== '' && { caption }) };
+    world.telegram.say(CHAT, '', { extra });
+  }
+}
+
+function sendPasted(): void {
+  for (const text of PASTED) world.telegram.say(CHAT, text);
+}
+
+async function outcomes(): Promise<string[]> {
+  const settled = await settledOutcomes(world);
+  const first = settled[0]?.entry;
+  return settled.map(({ outcome, into }) => (into === undefined ? outcome : `${outcome} ${into === first}`));
+}
+
+const asked = (): Block[] => saidIn(mainCalls().at(-1));
+
+test('an album is one message: the model sees all of it with the caption last, and the user has one answer', async () => {
+  await start();
+  sendAlbum(['Which one is sharper?', '', '']);
+  world.telegram.say(CHAT, 'and this is another question');
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true', 'answered']);
+  const [first] = mainCalls();
+  const sent = saidIn(first);
+  expect(sent.map(({ type }) => type)).toEqual(['image', 'image', 'image', 'text']);
+  expect(first?.pendingText).toBe('Which one is sharper?');
+  expect(world.telegram.shown(CHAT)).toHaveLength(2);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a text that an app cut into pieces is merged into one message', async () => {
+  await start();
+  sendPasted();
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
+  expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true']);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
+});
+
+test('waits for pieces that come one by one and merges them', async () => {
+  await start();
+  for (const text of PASTED) {
+    world.telegram.say(CHAT, text);
+    // The first is taken up, sees what is there, and waits.
+    while ((await world.peek.zcard('{sw:0}:turns:delayed')) === 0) await pause(5);
+  }
+  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'merged' });
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n')]);
+});
+
+test('a piece that comes after the model was called is a separate message', async () => {
+  await start();
+  world.telegram.say(CHAT, PASTED[0] ?? '');
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  world.telegram.say(CHAT, 'the end');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED[0], 'the end']);
+});
+
+test.each<[Failpoint, number]>([
+  ['model called', 1],
+  ['answer stored', 1],
+  ['settled', 1],
+  ['settled', 2],
+])('killed at "%s" (%i): an album has one answer, and each piece its outcome', async (step, nth) => {
+  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: `${step}:${nth}` });
+  sendAlbum(['What is this?', '']);
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+  expect(await outcomes()).toEqual(['answered', 'merged true']);
+  expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);
+  expect(world.telegram.shown(CHAT).filter(({ text }) => text !== '…')).toHaveLength(1);
+});
+
+test('after an overflow all pieces are sent again', async () => {
+  world.claude.react(({ kind }) => (kind === 'main' && mainCalls().length === 1 ? { do: 'overflow' } : undefined));
+  await start();
+  sendPasted();
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['answered', 'merged true', 'merged true']);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED.join('\n'), PASTED.join('\n')]);
+});
+
+test('a piece whose file is temporarily unavailable keeps its place, and no other file is downloaded again', async () => {
+  await start();
+  let asks = 0;
+  world.telegram.fail('getFile', { status: 500, description: 'Internal Server Error' }, 1, () => ++asks === 2);
+  sendAlbum(['What is this?', '']);
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['answered', 'merged true']);
+  expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);
+  expect(world.telegram.calls.filter(({ method }) => method === 'getFile')).toHaveLength(3);
+});
+
+test('/stop cancels an album as one message', async () => {
+  world.claude.react(() => ({ do: 'hang' }));
+  await start();
+  sendAlbum(['What is this?', '']);
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 3);
+  expect(await outcomes()).toEqual(['cancelled', 'merged true', 'command']);
+});
+
+test('a failed album gets one notice and a dead letter per piece, and is merged again when it is replayed', async () => {
+  let isRefused = true;
+  world.claude.react(() =>
+    isRefused ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
+  );
+  await start();
+  sendAlbum(['What is this?', '']);
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(['failed', 'failed true']);
+  expect(world.telegram.shown(CHAT)).toHaveLength(1);
+  isRefused = false;
+  const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
+  expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 2 });
+  await nextOutcome(world, CHAT, 4);
+  expect((await settledOutcomes(world)).slice(2).map(({ outcome }) => outcome)).toEqual(['answered', 'merged']);
+  // What failed stands before it in the conversation.
+  expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text', 'image', 'image', 'text']);
+});
+
+/** A pasted text whose every piece has failed. */
+async function givenFailedPaste(): Promise<string[]> {
+  let isRefused = true;
+  world.claude.react(() =>
+    isRefused ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
+  );
+  await start();
+  sendPasted();
+  await nextOutcome(world, CHAT, 3);
+  isRefused = false;
+  return (await settledOutcomes(world)).map(({ entry }) => entry);
+}
+
+test.each<[string, (entries: readonly string[]) => unknown]>([
+  ['/retry', () => world.telegram.say(CHAT, '/retry')],
+  ['the button', ([first]) => world.telegram.press(CHAT, newestId(), `/retry ${first}`)],
+  ['cli retry of the first piece', ([first = '']) => runCli(['retry', first], world.env)],
+  ['cli retry of the last piece', (entries) => runCli(['retry', entries.at(-1) ?? ''], world.env)],
+  ['cli dead replay of one letter', ([first = '']) => runCli(['dead', 'replay', first], world.env)],
+  [
+    'cli dead replay of the reason of the first',
+    () => runCli(['dead', 'replay', '--all', '--reason', 'authentication'], world.env),
+  ],
+])('%s brings all pieces of a text that failed, as one message, and no letter is left', async (_, retry) => {
+  const entries = await givenFailedPaste();
+  await retry(entries);
+  const ends = async () => (await settledOutcomes(world)).slice(3).map(({ outcome }) => outcome);
+  await until(
+    'the end of all pieces',
+    async () => (await ends()).filter((end) => end !== 'command').length === 3 || undefined,
+  );
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+  expect((await ends()).filter((end) => end !== 'command')).toEqual(['answered', 'merged', 'merged']);
+  expect(mainCalls().at(-1)?.pendingText).toBe(PASTED.join('\n'));
+});
+
+const newestId = () => world.telegram.shown(CHAT).at(-1)?.messageId ?? 0;
+
+test('pieces that failed each on its own, before they were one message, come back together too', async () => {
+  await givenFailedPaste();
+  for (const [id, fields] of await world.peek.xrange(world.keys.dead, '-', '+')) {
+    const alone = fields.map((field) => field.replace(/"into":"[^"]*",/, '').replace('"merged"', '"crashes"'));
+    await world.peek.xadd(world.keys.dead, '*', ...alone);
+    await world.peek.xdel(world.keys.dead, id);
+  }
+  world.telegram.say(CHAT, 'and something else');
+  await nextOutcome(world, CHAT, 4);
+  world.telegram.say(CHAT, '/retry');
+  await nextOutcome(world, CHAT, 8);
+  expect(mainCalls().at(-1)?.pendingText).toBe(PASTED.join('\n'));
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+});
+
+test('a piece that still waits to be put aside holds the others back, and nothing is torn apart', async () => {
+  const [first = ''] = await givenFailedPaste();
+  await stopGateways();
+  const piece = await world.peek.xadd(world.keys.inbound, '*', 'chat', '1');
+  await world.peek.hset(world.keys.turn(first as EntryId), 'pieces', JSON.stringify([piece]));
+  const done = await runCli(['retry', first, '--json'], world.env);
+  expect(JSON.parse(done.stdout)).toMatchObject({ kind: 'under way' });
+  expect(await world.peek.xlen(world.keys.dead)).toBe(3);
+});

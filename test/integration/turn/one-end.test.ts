@@ -1,0 +1,66 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { conversation, guiltyConversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
+
+eachInWorld();
+
+const given = async (lines: string[]) => importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
+
+test('a message that fits nowhere ends with one message, which says what is so now', async () => {
+  await given(conversation(40, 300));
+  world.claude.react(({ kind, pendingText }) =>
+    kind === 'compaction' || pendingText.includes('lorem') ? { do: 'overflow' } : undefined,
+  );
+  await start();
+  world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(shown()).toEqual([
+    expect.stringMatching(/^I could not answer this message: it is too large for the model\.[\s\S]*started a new one/),
+  ]);
+  expect(shown().join()).not.toMatch(/I read|beginning and/);
+}, 60_000);
+
+test('a message that is too large for a new chat is not told that a conversation had grown', async () => {
+  world.claude.react(({ pendingText }) => (pendingText.includes('lorem') ? { do: 'overflow' } : undefined));
+  await start();
+  world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: it is too large for the model/)]);
+  expect(shown().join()).not.toMatch(/conversation|session/);
+}, 60_000);
+
+test('a message that is refused wherever it is asked ends with one message, and the chat has its conversation', async () => {
+  const old = await given(guiltyConversation(5));
+  world.claude.guard.rejectsText = { pattern: /EVIL/, respond: 'invalidData' };
+  await start();
+  world.telegram.say(CHAT, 'Something EVIL');
+  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: the model does not accept it\./)]);
+  expect(shown().join()).not.toMatch(/session|omitted/);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session: old });
+});
+
+test.each(Object.keys(LIES) as Lie[])(
+  'whatever "%s" comes to when it lasts, the message ends with one message',
+  async (lie) => {
+    await moveToWorld({ claude: { bindThinking: false }, env: { OUTAGE_PATIENCE_MS: '300', MAX_ATTEMPTS: '2' } });
+    await given(conversation(10, 300));
+    world.claude.react(({ kind, pendingText }) =>
+      kind === 'compaction' || pendingText === 'Hello?' ? LIES[lie] : undefined,
+    );
+    await start();
+    world.telegram.say(CHAT, 'Hello?');
+    const { outcome } = await nextOutcome(world, CHAT, 1, 30_000);
+    if (outcome !== 'answered') expect(shown()).toHaveLength(1);
+    expect(shown().join()).not.toMatch(/beginning and the end/);
+    world.claude.react(() => ({ do: 'answer', text: 'Here.' }));
+    world.telegram.say(CHAT, 'And now?');
+    expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
+  },
+  60_000,
+);

@@ -1,0 +1,157 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
+import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { text, thinking } from '../../stand-in/claude/specimens.ts';
+
+const OVERLOADED: Reaction = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
+
+let notebook: Notebook;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+});
+
+eachWithGateway(() => ({ claude: { refusesText: /EVIL/ }, env: notebook.env }));
+
+afterEach(() => notebook.remove());
+
+const sessionNow = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+
+/** Says something and waits for its outcome, the nth of the chat. */
+async function outcomeOf(text: string, nth: number) {
+  world.telegram.say(CHAT, text);
+  return nextOutcome(world, CHAT, nth);
+}
+
+test('a message that the model refuses fails with a notice and an alert, and no later request contains it', async () => {
+  await outcomeOf('Hello', 1);
+  expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown().at(-1)).toMatch(/declined to answer/);
+  await world.telegram.waitForText(ALERT_CHAT, /declined/);
+  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const last = JSON.stringify(mainCalls().at(-1)?.body);
+  expect(last).toContain('Hello');
+  expect(last).not.toContain('EVIL');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a refusal after a tool returned removes the whole turn from later requests, with calls and results', async () => {
+  world.claude.react(({ kind, pendingText, body }) =>
+    pendingText === 'Read it'
+      ? callsTools([use('t1', 'look', { text: 'EVIL page' })])({ kind, pendingText, body } as never)
+      : undefined,
+  );
+  expect(await outcomeOf('Read it', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await notebook.notes()).toEqual(['look EVIL page']);
+  expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  const last = JSON.stringify(mainCalls().at(-1)?.body.messages);
+  expect(last).not.toMatch(/EVIL|tool_use|tool_result/);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a second refusal in a row is blamed on the history: a fresh session answers it', async () => {
+  await outcomeOf('Hello', 1);
+  const old = await sessionNow();
+  await world.peek.hset(world.keys.session(old as never), 'refusalsInRow', 1);
+  world.claude.guard.refusesText = /You said: Hello/;
+  expect(await outcomeOf('What about it?', 2)).toMatchObject({ outcome: 'answered' });
+  expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(5);
+  expect(await sessionNow()).not.toBe(old);
+  expect(shown().at(-2)).toMatch(/no longer accepts our conversation/);
+  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
+
+test('two refused messages in a row do not cost the chat its session', async () => {
+  await outcomeOf('Hello', 1);
+  const old = await sessionNow();
+  expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(await outcomeOf('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown().slice(-2)).toEqual([expect.stringMatching(/declined/), expect.stringMatching(/declined/)]);
+  expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('a refusal with text is not an answer', async () => {
+  world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
+  expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(shown()).toEqual([expect.stringMatching(/declined to answer/)]);
+});
+
+const USUAL = 'claude-opus-5-5';
+const FALLBACK = 'claude-haiku-4-5-20251001';
+const models = () => mainCalls().map(({ body }) => body.model);
+const isBilled = (model: string) =>
+  world.claude.calls.some(({ body, usage }) => body.model === model && usage !== undefined);
+
+/** A gateway with a fallback, whose usual model refuses what is EVIL; with thinking that is bound to its model. */
+async function startWithFallback(models = /opus/, fallback = FALLBACK): Promise<void> {
+  await stopGateways();
+  world.claude.guard.refusesText = { pattern: /EVIL/, models, said: 'I wi' };
+  await start({ FALLBACK_MODEL: fallback });
+}
+
+test('what the model refuses is asked of the fallback once, whose answer is the answer', async () => {
+  await startWithFallback();
+  world.claude.react(({ index }) => ({ do: 'answer', content: [thinking(`t${index}`), text('Here it is.')] }));
+  await outcomeOf('Hello', 1);
+  expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(models()).toEqual([USUAL, USUAL, FALLBACK]);
+  expect(shown().slice(1)).toEqual(['Here it is.']);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).not.toContain('signature');
+  expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('EVIL');
+  expect(shown(ALERT_CHAT)).toEqual([]);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('both calls are on the bill when the fallback answers what the model refused', async () => {
+  await startWithFallback();
+  await outcomeOf('Something EVIL', 1);
+  expect(isBilled(USUAL) && isBilled(FALLBACK)).toBe(true);
+  const day = new Date().toISOString().slice(0, 10);
+  expect(await world.peek.hget(world.keys.usage(day, chatKey(CHAT)), 'calls')).toBe('2');
+});
+
+test('a refusal after a tool returned is asked of the fallback, and the tool is not called again', async () => {
+  await startWithFallback();
+  world.claude.react((call) =>
+    call.pendingText === 'Read it' ? callsTools([use('t1', 'look', { text: 'EVIL page' })])(call) : undefined,
+  );
+  expect(await outcomeOf('Read it', 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(models()).toEqual([USUAL, USUAL, FALLBACK]);
+  expect(await notebook.notes()).toEqual(['look EVIL page']);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test.each<[string, () => Promise<void>, string[]]>([
+  ['refuses as well', () => startWithFallback(/claude/), [USUAL, FALLBACK]],
+  ['is the model itself', () => startWithFallback(/claude/, USUAL), [USUAL, USUAL]],
+  [
+    'is retired',
+    async () => {
+      world.claude.lives.set(FALLBACK, { lifecycle: 'retired' });
+      await startWithFallback();
+    },
+    [USUAL, FALLBACK, USUAL, FALLBACK],
+  ],
+  [
+    'is overloaded',
+    async () => {
+      await startWithFallback();
+      world.claude.react(({ body }) => (body.model === FALLBACK ? OVERLOADED : undefined));
+    },
+    [USUAL, FALLBACK, USUAL, FALLBACK],
+  ],
+])('a refused message whose fallback %s is removed, and the chat goes on', async (_, begin, asked) => {
+  await begin();
+  expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
+  expect(models()).toEqual(asked);
+  expect(shown()).toEqual([expect.stringMatching(/declined to answer/)]);
+  expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
+});

@@ -1,0 +1,167 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
+import { CHAT, eachInWorld, shown, start, takeOver, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { spawnGateway } from '../../fixture/process.ts';
+import { until } from '../../fixture/root.ts';
+
+const OTHER = 1002;
+const HANG = 'think for ever';
+
+eachInWorld();
+
+beforeEach(() => {
+  world.claude.react(({ pendingText }) => (pendingText === HANG ? { do: 'hang' } : undefined));
+});
+
+const outcomesOf = async (chat: number) =>
+  (await settledOutcomes(world))
+    .filter((record) => record.chat === String(chat))
+    .map(({ outcome, reason }) => (reason === undefined ? outcome : `${outcome} ${reason}`));
+
+/** The key of the first message's turn. */
+const firstTurn = async () => (await world.peek.keys(`${world.keys.turnPrefix}*`)).sort()[0] ?? '';
+
+const untilAsked = (text: string) => world.claude.waitForCall(({ pendingText }) => pendingText === text);
+
+test('/stop cancels the running turn and the messages behind it, in order, and nothing in other chats', async () => {
+  await start();
+  world.telegram.say(CHAT, HANG);
+  world.telegram.say(OTHER, HANG);
+  const [asked] = await Promise.all([untilAsked(HANG), world.claude.waitForCall(({ index }) => index === 1)]);
+  for (const text of ['second', 'third', '/stop', 'after it']) world.telegram.say(CHAT, text);
+  expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomesOf(CHAT)).toEqual([
+    'cancelled stop',
+    'cancelled stop',
+    'cancelled stop',
+    'command stop',
+    'answered',
+  ]);
+  expect(shown(CHAT)).toEqual([EN.stopped, expect.stringContaining('after it')]);
+  expect(asked.aborted).toBe(true);
+  expect(await outcomesOf(OTHER)).toEqual([]);
+  world.telegram.say(OTHER, '/stop');
+  expect(await nextOutcome(world, OTHER, 2)).toMatchObject({ outcome: 'command' });
+  expect(world.claude.violations()).toEqual([]);
+  expect(shown(ALERT_CHAT)).toEqual([]);
+});
+
+test('/stop says so when nothing runs, and answered messages stay answered', async () => {
+  await start();
+  world.telegram.say(CHAT, 'first');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
+  expect(shown(CHAT).at(-1)).toBe(EN.nothingToStop);
+});
+
+test('/stop cancels a message that waits for its next attempt at once, not when the attempt is due', async () => {
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'overloaded'
+      ? {
+          do: 'error',
+          status: 429,
+          type: 'rate_limit_error',
+          message: 'slow down',
+          headers: { 'retry-after': '120' },
+        }
+      : undefined,
+  );
+  await start();
+  world.telegram.say(CHAT, 'overloaded');
+  await world.claude.waitForCall(({ status }) => status === 429);
+  while ((await world.peek.zcard('{sw:0}:turns:delayed')) === 0) await new Promise((resolve) => setImmediate(resolve));
+  world.telegram.say(CHAT, '/stop');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
+});
+
+test('/new cancels the messages before it and starts a new conversation', async () => {
+  await start();
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['second', '/new', 'after it']) world.telegram.say(CHAT, text);
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered' });
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled new', 'cancelled new', 'command new', 'answered']);
+  expect(world.claude.calls.at(-1)?.body.messages).toHaveLength(1);
+});
+
+test('/stop works in a full lane', async () => {
+  world.env.LANE_MAX_MESSAGES = '2';
+  await start();
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['second', 'third', '/stop']) world.telegram.say(CHAT, text);
+  await nextOutcome(world, CHAT, 4);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'cancelled stop', 'cancelled stop', 'command stop']);
+});
+
+test('a second /stop does not cancel the first', async () => {
+  await start();
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  for (const text of ['/stop', 'second', '/stop']) world.telegram.say(CHAT, text);
+  await nextOutcome(world, CHAT, 4);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop', 'cancelled stop', 'command stop']);
+});
+
+test('an answer that is concluded when /stop comes is delivered', async () => {
+  world.telegram.fail('sendMessage', { do: 'slow', ms: 1_500 }, 1);
+  await start();
+  world.telegram.say(CHAT, 'first');
+  await world.telegram.waitForCall(({ method }) => method === 'sendMessage');
+  world.telegram.say(CHAT, '/stop');
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomesOf(CHAT)).toEqual(['answered', 'command stop']);
+  expect(shown(CHAT)).toEqual([expect.stringContaining('first'), EN.nothingToStop]);
+});
+
+test('an answer that comes after /stop, and before its turn has noticed, keeps what was said and is no answer', async () => {
+  const admitted = Promise.withResolvers<void>();
+  world.claude.react(() => ({ do: 'answer', text: 'The whole answer.', after: admitted.promise }));
+  await start();
+  world.telegram.say(CHAT, 'first');
+  await untilAsked('first');
+  world.telegram.say(CHAT, '/stop');
+  const isMarked = async () => (await world.peek.hexists(await firstTurn(), 'cancelled')) === 1 || undefined;
+  await until('message that is marked', isMarked);
+  admitted.resolve();
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
+  expect(shown(CHAT)).toEqual([`The whole answer.\n\n${EN.stoppedHere}`, EN.stopped]);
+  expect(world.claude.calls).toHaveLength(1);
+  // What it cost is booked all the same.
+  const [book = ''] = await world.peek.keys(`*:usage:*:${CHAT}`);
+  expect(await world.peek.hget(book, 'calls')).toBe('1');
+});
+
+test('killed after /stop was admitted: the next gateway cancels without another model call', async () => {
+  const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'admitted:2' });
+  world.telegram.say(CHAT, HANG);
+  await untilAsked(HANG);
+  world.telegram.say(CHAT, '/stop');
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  await nextOutcome(world, CHAT, 2, 25_000);
+  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
+  expect(world.claude.calls).toHaveLength(1);
+});
+
+test('/stop for another bot in a group stops nothing, and /stop for this bot does', async () => {
+  const group = -1_002_000_000_001;
+  world.env.TELEGRAM_ALLOWED_IDS = String(group);
+  world.claude.react(({ pendingText }) => (pendingText.includes(HANG) ? { do: 'hang' } : undefined));
+  await start();
+  // The bot has introduced itself: it knows its name, and Telegram its commands.
+  await world.telegram.waitForCall(({ method, ok }) => method === 'setMyCommands' && ok);
+  world.telegram.say(group, HANG);
+  await world.claude.waitForCall(({ pendingText }) => pendingText.includes(HANG));
+  world.telegram.say(group, '/stop@other_bot');
+  world.telegram.say(group, '/stop@spillway_stand_in_bot');
+  await nextOutcome(world, group, 2);
+  expect(await outcomesOf(group)).toEqual(['cancelled stop', 'command stop']);
+  expect(shown(group)).toEqual([EN.stopped]);
+});

@@ -1,0 +1,158 @@
+import { expect, test } from '@jest/globals';
+import { Queue, Worker } from 'bullmq';
+import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
+import { alertCommand } from '../../../shared/flow/alert.ts';
+import {
+  chatKey,
+  type EntryId,
+  INBOUND_GROUP,
+  jobIdOf,
+  type SessionId,
+  TURNS_QUEUE,
+} from '../../../shared/redis/keys.ts';
+import { createLaneStore } from '../../../shared/state/lane/lanes.ts';
+import { createClock } from '../../../worker/lane/clock.ts';
+import { openQueue } from '../../../worker/lane/queue.ts';
+import { tellingOfLeft } from '../../../worker/lane/readmission.ts';
+import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { inboundText } from '../../fixture/inbound.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+/** More digits than a number can hold. */
+const LONG_CHAT = '12345678901234567';
+
+eachInWorld({ env: { MAX_ATTEMPTS: '2' } });
+
+const LIMITS = { reconcileEveryMs: 200 };
+const firstDead = async () => (await world.peek.xrange(world.keys.dead, '-', '+', 'COUNT', 1))[0]?.[1];
+
+test('an unusable value in Redis fails the message after its attempts, with a notice and an alert', async () => {
+  await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'session', 's-broken');
+  await world.peek.set(world.keys.log('s-broken' as SessionId), 'not a list');
+  await start({}, LIMITS);
+  world.telegram.say(CHAT, 'Do not turn in circles');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error', attempts: 2 });
+  expect(shown()).toEqual([expect.stringContaining('The operator has been notified')]);
+  await world.telegram.waitForText(ALERT_CHAT, /internal_error/);
+  expect(await firstDead()).toContain('message');
+  await world.peek.del(world.keys.log('s-broken' as SessionId));
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a message whose turn cannot start fails after its attempts, and the chat goes on', async () => {
+  const fields = ['chat', String(CHAT), 'message', JSON.stringify(inboundText(1, CHAT)), 'traceparent', ''];
+  const entry = String(await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
+  await world.peek.hset(world.keys.turn(entry), 'trial', '{"torn');
+  world.telegram.openChat(CHAT);
+  await start({}, LIMITS);
+  await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
+  expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ entry, outcome: 'failed' })]);
+  expect(shown()).toEqual([expect.stringContaining('could not read this message')]);
+  expect(await world.peek.ttl(world.keys.turn(entry))).toBeGreaterThan(0);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a Redis that is out of memory for a while does not use up the attempts of a message', async () => {
+  await start({}, LIMITS);
+  world.telegram.say(CHAT, 'First');
+  await nextOutcome(world, CHAT);
+  const arrived = world.claude.waitForCall((call) => call.pendingText === 'Second');
+  world.claude.react((call) =>
+    call.pendingText === 'Second' ? { do: 'answer', text: 'done', afterMs: 300 } : undefined,
+  );
+  world.telegram.say(CHAT, 'Second');
+  await arrived;
+  await world.peek.config('SET', 'maxmemory', '1');
+  // More often than a message is tried: begun again and again, while Redis refuses that.
+  await until('refused beginnings', async () => {
+    const jobs = await world.peek.keys(`${world.keys.queuePrefix}:${TURNS_QUEUE}:m-*`);
+    const failures = await Promise.all(
+      jobs.filter((key) => !key.endsWith(':lock')).map((key) => world.peek.hget(key, 'atm')),
+    );
+    return failures.some((count) => Number(count) >= 3) ? true : undefined;
+  });
+  await world.peek.config('SET', 'maxmemory', '0');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(shown().filter((text) => /could not/.test(text))).toEqual([]);
+});
+
+async function entryOf(chat: string): Promise<EntryId> {
+  const fields = ['chat', chat, 'message', JSON.stringify(inboundText(1)), 'traceparent', ''];
+  return String(await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
+}
+
+/** What stands on the stream for a later version: nothing of it is changed. */
+async function expectLeft(entries: readonly EntryId[]): Promise<void> {
+  expect((await world.peek.xrange(world.keys.inbound, '-', '+')).map(([id]) => id)).toEqual(entries);
+  expect((await settledOutcomes(world)).map(({ chat }) => chat)).toEqual([String(CHAT)]);
+  expect(await world.peek.xlen(world.keys.dead)).toBe(0);
+}
+
+test.each([LONG_CHAT, '9007199254740993', `-100.${LONG_CHAT}`, `${CHAT}#1`, 'anything'])(
+  'an entry of a lane that this version does not know (%s) is left alone, and the next message is answered',
+  async (chat) => {
+    const entry = await entryOf(chat);
+    await start({}, LIMITS);
+    world.telegram.say(CHAT, 'hello');
+    await nextOutcome(world, CHAT);
+    await expectLeft([entry]);
+    expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+  },
+);
+
+test('entries that no later version takes are told to the operator, once', async () => {
+  const { keys, peek } = world;
+  await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
+  const entries = [await entryOf(LONG_CHAT), await entryOf(`${CHAT}#1`)];
+  await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
+  const store = createLaneStore(peek, keys, createClock(), 50);
+  const readmit = tellingOfLeft(store.readmit, (alert) => peek.call(...alertCommand(keys, alert)), 50);
+  expect((await readmit()).foreign).toEqual(entries);
+  expect(await peek.xlen(keys.alerts)).toBe(0);
+  await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));
+  await readmit();
+  const [alert, ...more] = await peek.xrange(keys.alerts, '-', '+');
+  expect(JSON.stringify(alert)).toMatch(/other-version.*2 messages are in lanes that this version does not know/);
+  expect(more).toEqual([]);
+});
+
+test('a lane that this version does not know is left alone, and so are its job and its entries', async () => {
+  const { keys, peek, redis } = world;
+  await peek.xgroup('CREATE', keys.inbound, INBOUND_GROUP, '0', 'MKSTREAM');
+  const entries = [await entryOf(LONG_CHAT), await entryOf(LONG_CHAT)];
+  await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
+  await peek.rpush(`${keys.lanePrefix}${LONG_CHAT}`, ...entries);
+  await peek.sadd(keys.lanes, LONG_CHAT);
+  const queue = new Queue(TURNS_QUEUE, { connection: { url: redis.url }, prefix: keys.queuePrefix });
+  const data = { entry: entries[0], chat: LONG_CHAT };
+  const job = await queue.add('turn', data, { jobId: jobIdOf(entries[0] as EntryId), attempts: 1_000_000 });
+  await start({}, LIMITS);
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  await until('a job that is put off', async () => (await job.isDelayed()) || undefined);
+  await queue.close();
+  await expectLeft(entries);
+  expect(await peek.lrange(`${keys.lanePrefix}${LONG_CHAT}`, 0, -1)).toEqual(entries);
+  expect(await peek.exists(keys.turn(entries[0] as EntryId))).toBe(0);
+});
+
+test('a job that keeps failing keeps one stack trace', async () => {
+  const { keys, peek } = world;
+  const queue = openQueue(peek, keys, traceIdsOnly());
+  const entry = '1-0' as EntryId;
+  await queue.add([{ entry, chat: chatKey(CHAT), traceparent: '' }]);
+  const worker = new Worker(TURNS_QUEUE, undefined, { connection: peek, prefix: keys.queuePrefix });
+  for (let failure = 0; failure < 4; failure++) {
+    const job = await worker.getNextJob('token', { block: false });
+    await job?.moveToFailed(new Error('again'), 'token', false);
+    await queue.promote([entry]);
+  }
+  const stored = await peek.hget(`${keys.queuePrefix}:${TURNS_QUEUE}:${jobIdOf(entry)}`, 'stacktrace');
+  expect(JSON.parse(stored ?? '[]')).toHaveLength(1);
+  await worker.close();
+  await queue.close();
+});

@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from '@jest/globals';
+import { nameProcess } from '../../../shared/state/process/process.ts';
+import { openWorkerList } from '../../../worker/watch/processes.ts';
+import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+const FROZEN_MS = 2_000;
+const TOLD = /A process ended without a goodbye/;
+
+eachInWorld();
+
+function told(): string[] {
+  return world.telegram.shown(ALERT_CHAT).flatMap(({ text }) => (TOLD.test(text) ? [text] : []));
+}
+
+test('a process whose event loop stands still is ended from outside the loop, says where it stood, and the next one tells', async () => {
+  const frozen = await spawn({ TEST_FROZEN_MS: String(FROZEN_MS) });
+  let isHung = true;
+  world.claude.react(() => (isHung ? { do: 'hang' } : undefined));
+  world.telegram.say(CHAT, 'Are you there?');
+  await until('call of the model', () => world.claude.calls[0]);
+  await until(
+    'sign of what runs',
+    async () => ((await world.peek.hvals(world.keys.running))[0] ?? '[]') !== '[]' || undefined,
+  );
+  frozen.kill('SIGUSR2');
+  expect(await frozen.ended).toBe('SIGKILL');
+  expect(frozen.log.find((line) => line.includes('stands still'))).toMatch(
+    /"where":"standStill \(file:.*gateway-process\.ts:\d+/,
+  );
+  isHung = false;
+  await Promise.all([spawn(), spawn()]);
+  expect(await nextOutcome(world, CHAT, 1, 25_000)).toMatchObject({ outcome: 'answered' });
+  await world.telegram.waitForText(ALERT_CHAT, TOLD, 20_000);
+  // As many looks of both as it took to find it.
+  await pause(6_000);
+  expect(told()).toHaveLength(1);
+  expect(told()[0]).toMatch(/its event loop stood still: standStill \(/);
+  expect(told()[0]).toContain(`chat ${CHAT}, entry `);
+  expect(told()[0]).toContain(`process ${frozen.pid} on `);
+}, 90_000);
+
+test('a process that is stopped for longer than that and goes on is not ended, nor one that is only slow', async () => {
+  const gateway = await spawn({ TEST_FROZEN_MS: String(FROZEN_MS) });
+  gateway.kill('SIGSTOP');
+  await pause(2 * FROZEN_MS);
+  gateway.kill('SIGCONT');
+  world.telegram.say(CHAT, 'Good morning');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  await pause(FROZEN_MS);
+  await gateway.stop();
+  expect(await gateway.ended).toBe('0');
+});
+
+test('a process that is killed is told with what it was answering, and one that ends cleanly is not', async () => {
+  const clean = await spawn();
+  const killed = await spawn();
+  let isHung = true;
+  world.claude.react(() => (isHung ? { do: 'hang' } : undefined));
+  await clean.stop();
+  world.telegram.say(CHAT, 'Who answers?');
+  await until('sign of what runs', async () =>
+    (await world.peek.hvals(world.keys.running)).find((runs) => runs !== '[]'),
+  );
+  killed.kill('SIGKILL');
+  await killed.ended;
+  isHung = false;
+  await spawn();
+  await world.telegram.waitForText(ALERT_CHAT, TOLD, 20_000);
+  expect(told()).toHaveLength(1);
+  expect(told()[0]).toContain('killed, out of memory');
+  expect(told()[0]).toContain(`process ${killed.pid} on `);
+  expect(told()[0]).toContain(`Being answered: chat ${CHAT}, entry `);
+});
+
+test('of other hosts, who was silent once after a suspended machine woke up is not struck off; who stays silent is, once', async () => {
+  const own = openWorkerList(world.peek, nameProcess(), new Map());
+  const second = openWorkerList(world.peek, nameProcess(), new Map());
+  const sleeper = 'elsewhere 7 sleeper';
+  const lost = 'elsewhere 8 lost';
+  for (const name of [sleeper, lost]) {
+    await world.peek.zadd(world.keys.workers, 1_000_000, name);
+    await world.peek.hset(world.keys.running, name, '[]');
+  }
+  const nowMs = await own.show();
+  await own.strikeEnded(nowMs);
+  expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
+  await openWorkerList(world.peek, sleeper, new Map()).show();
+  await second.strikeEnded(nowMs);
+  await Promise.all([own.strikeEnded(nowMs), second.strikeEnded(nowMs)]);
+  expect(await world.peek.xlen(world.keys.alerts)).toBe(1);
+  expect(JSON.stringify(await world.peek.xrange(world.keys.alerts, '-', '+'))).toContain('process 8 on elsewhere');
+  expect(await world.peek.zscore(world.keys.workers, sleeper)).not.toBeNull();
+  expect(await world.peek.hkeys(world.keys.running)).not.toContain(lost);
+});
