@@ -1,7 +1,7 @@
+import type { Duplex } from 'node:stream';
 import { Cluster, Command, Redis } from 'ioredis';
 import { pause } from '../base/lifecycle.ts';
 import { type RedisAddress, type SentinelAddress, socketPath } from '../base/redis-address.ts';
-import { writeOncePerTick } from './cork.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
 /** A connection to a server, or to all servers of a cluster. A command, script or transaction addresses one shard. */
@@ -215,4 +215,49 @@ function serverOf(redis: RedisClient, key: string): Redis | undefined {
 /** Whether there is a connection to the server that holds a key. Sends no request. */
 export function isReadyFor(redis: RedisClient, key: string): boolean {
   return redis.status === 'ready' && serverOf(redis, key)?.status === 'ready';
+}
+
+/**
+ * Writes what a connection sends in one tick of the event loop to its socket at once, on each of its sockets. A write of
+ * its own for each command costs more than the command itself.
+ */
+export function writeOncePerTick(redis: Redis | Cluster): void {
+  if (redis instanceof Cluster) redis.on('+node', corkEachSocket);
+  else corkEachSocket(redis);
+}
+
+function corkEachSocket(redis: Redis): void {
+  redis.on('connect', () => cork((redis as unknown as { stream: Duplex }).stream));
+}
+
+/** Holds each tick's first write back until the tick's commands are all there. */
+function cork(socket: Duplex): void {
+  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
+  const release = (): void => {
+    isHeld = false;
+    socket.uncork();
+  };
+  let isHeld = false;
+  socket.write = (...given: unknown[]): boolean => {
+    if (!isHeld) {
+      isHeld = true;
+      socket.cork();
+      setImmediate(release);
+    }
+    return write(...given);
+  };
+}
+
+const SCANNED = 1_000;
+
+/** What follows a prefix in the keys of all servers, in pieces that keep none of them busy. Rejects as Redis does. */
+export async function* keysBehind(redis: RedisClient, prefix: string): AsyncGenerator<string> {
+  for (const server of serversOf(redis)) {
+    let cursor = '0';
+    do {
+      const [next, found] = await server.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', SCANNED);
+      for (const key of found) yield key.slice(prefix.length);
+      cursor = next;
+    } while (cursor !== '0');
+  }
 }

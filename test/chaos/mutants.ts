@@ -154,7 +154,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'data that Redis lost is not noticed',
-    mutations: [{ file: 'shared/flow/data-loss.ts', from: 'if (!isLower)', to: 'if (true)' }],
+    mutations: [{ file: 'shared/state/message/inbox.ts', from: 'if (!isLower)', to: 'if (true)' }],
     scenario: 'redis-flushed',
     violates: 'I8',
   },

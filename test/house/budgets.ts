@@ -4,13 +4,13 @@
  */
 export const BUDGETS = {
   productLines: 46_900,
-  productFiles: 556,
+  productFiles: 537,
   testLines: 73_900,
   rawCommands: 67,
   filesWithRawCommands: 28,
   importsMax: 36,
-  oneNeighbourFiles: 51,
+  oneNeighbourFiles: 49,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
-export const WAY_BUDGETS = { messageFiles: 182, messageFunctions: 835 } as const;
+export const WAY_BUDGETS = { messageFiles: 172, messageFunctions: 835 } as const;

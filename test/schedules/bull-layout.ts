@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import type { Head } from '../../shared/state/lane/head.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
 import type { JobQueue, QueuedJob } from './job-queue.ts';
 

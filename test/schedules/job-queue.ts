@@ -1,5 +1,5 @@
 import { type EntryId, jobIdOf, type LaneKey } from '../../shared/redis/keys.ts';
-import type { Head } from '../../shared/state/lane/head.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 
 /** A job, as BullMQ would keep it. */
 export interface QueuedJob {

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { idAfter, isStreamId } from '../../shared/redis/stream-id.ts';
+import { fieldsOf, idAfter, isStreamId } from '../../shared/redis/stream.ts';
 import type { Book, Notice } from './book.ts';
 import type { Incident } from './incident.ts';
 import { alertOf, INCIDENT_VERSION, readIncident } from './other-version.ts';

@@ -2,7 +2,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { createBinding } from '../../shared/state/blob/binding.ts';
-import { createPasses } from '../../shared/state/process/passes.ts';
+import { createPasses } from '../../shared/state/process/process.ts';
 import { BlobStoreError } from './blobs.ts';
 import { type SweepPorts, sweep } from './sweep.ts';
 

@@ -1,6 +1,5 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import type { Cancelled, ChatCancelled } from '../../shared/state/lane/cancellation.ts';
-import { EVERY_CHAT } from '../../shared/state/lane/pause.ts';
+import { type Cancelled, type ChatCancelled, EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { cancelChat, cancelMessage } from '../operator/cancel.ts';
 import { pause as pauseAt, resume as resumeAt } from '../operator/pause.ts';
 import { type Retried, retryMessage } from '../operator/retry.ts';

@@ -1,5 +1,5 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { compareStreamIds, msOf } from '../../shared/redis/stream-id.ts';
+import { compareStreamIds, msOf } from '../../shared/redis/stream.ts';
 import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import {
   allLetters,

@@ -1,7 +1,7 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
 import { readActions } from '../../shared/state/process/actions.ts';
-import { serverTimeMs } from '../../shared/state/process/server.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readChat } from '../report/chat.ts';
 import { chatReport } from '../report/chat-report.ts';
 import { incidentsReport, readIncidents } from '../report/incidents.ts';

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
-import { turnReads } from '../../shared/state/turn/scripts.ts';
+import { msOf } from '../../shared/redis/stream.ts';
+import { turnReads } from '../../shared/state/turn/summary.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { conversationSize } from '../model/usage.ts';
 import { decodeRecord, type LogRecord } from '../session/record.ts';

@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { compareStreamIds } from '../../shared/redis/stream-id.ts';
+import { compareStreamIds } from '../../shared/redis/stream.ts';
 import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { allLetters, countDropped, findLetter, LETTER_NAME } from '../../shared/state/lane/letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';

@@ -1,7 +1,6 @@
-import type { Decoded, InboundMessage } from '../../shared/flow/message.ts';
-import type { Outcome } from '../../shared/flow/outcome.ts';
+import type { Decoded, InboundMessage, Outcome } from '../../shared/flow/message.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Choice } from '../../shared/state/chat/chat.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';

@@ -1,13 +1,17 @@
 import { alertCommand } from '../../shared/flow/alert.ts';
-import { BURST_MAX, type Waiting } from '../../shared/flow/fragments.ts';
-import type { Outcome } from '../../shared/flow/outcome.ts';
+import { BURST_MAX, type Outcome, type Waiting } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
-import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/behind.ts';
-import type { Head } from '../../shared/state/lane/head.ts';
-import { type Admission, createLaneStore, type Readmission, type Settled } from '../../shared/state/lane/lanes.ts';
-import { createPasses } from '../../shared/state/process/passes.ts';
-import { bindTurnScripts, turnReads } from '../../shared/state/turn/scripts.ts';
+import {
+  type Admission,
+  createLaneStore,
+  type Head,
+  type Readmission,
+  type Settled,
+} from '../../shared/state/lane/lanes.ts';
+import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/waiting.ts';
+import { createPasses } from '../../shared/state/process/process.ts';
+import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import { createClock } from './clock.ts';

@@ -1,8 +1,8 @@
 import type { Alert } from '../../shared/flow/alert.ts';
-import { createLossTeller } from '../../shared/flow/data-loss.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { createCounts, type LedgerReading } from '../../shared/state/lane/counts.ts';
+import { createLossTeller } from '../../shared/state/message/inbox.ts';
 import { balancedAlert, unbalancedAlert } from '../alerts/messages.ts';
 
 /**

@@ -3,8 +3,8 @@ import { type Job, Queue, type QueueBase, Worker } from 'bullmq';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import { inSlices } from '../../shared/redis/slices.ts';
-import type { Head } from '../../shared/state/lane/head.ts';
+import { inSlices } from '../../shared/redis/stream.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { Share } from './slots.ts';
 
 /** A job: which message of which chat. The message itself stays on the stream. */

@@ -1,5 +1,4 @@
 import { decodeMessage } from '../../shared/flow/message.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
 import {
   type ChatKey,
   chatOf,
@@ -9,6 +8,7 @@ import {
   type SessionId,
 } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
+import { fieldsOf } from '../../shared/redis/stream.ts';
 import { chatFieldsOf } from '../../shared/state/chat/chat.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { textsFor } from '../../shared/texts/language.ts';

@@ -2,7 +2,7 @@ import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import type { Head } from '../../shared/state/lane/head.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 

@@ -1,8 +1,7 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
+import { keysBehind, type RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
-import { keysBehind } from '../../shared/redis/scan.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { acceptStop, type Cancelled, type ChatCancelled, markCancelled } from '../../shared/state/lane/cancellation.ts';
-import { readHead } from '../../shared/state/lane/depth.ts';
+import { acceptStop, type Cancelled, type ChatCancelled, markCancelled } from '../../shared/state/lane/stops.ts';
+import { readHead } from '../../shared/state/lane/waiting.ts';
 import { storedMessage } from '../../shared/state/message/inbound.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { BY_OPERATOR } from '../lane/attempt.ts';

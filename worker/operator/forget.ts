@@ -1,6 +1,6 @@
 import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
-import { forgetUnlessUnderWay } from '../../shared/state/message/forget.ts';
+import { forgetUnlessUnderWay } from '../../shared/state/message/inbound.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import type { Blobs } from '../blob/blobs.ts';
 import { createErasure } from '../command/erasure.ts';

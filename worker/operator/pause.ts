@@ -1,7 +1,7 @@
 import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { addPause, EVERY_CHAT, removePause } from '../../shared/state/lane/pause.ts';
+import { addPause, EVERY_CHAT, removePause } from '../../shared/state/lane/stops.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
-import { serverTimeMs } from '../../shared/state/process/server.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
 import type { ReportSource } from '../report/source.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { type ChatKey, type EntryId, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
-import { readHead, readWaiting } from '../../shared/state/lane/depth.ts';
-import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pause.ts';
 import { letterRecordsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
+import { readHead, readWaiting } from '../../shared/state/lane/waiting.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
-import { serverTimeMs } from '../../shared/state/process/server.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { readHeader } from '../../shared/state/session/header.ts';
 import { createUsageBook, type Used } from '../../shared/state/spending/usage-book.ts';

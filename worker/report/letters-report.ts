@@ -1,4 +1,4 @@
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import type { DeadLetter } from '../../shared/state/lane/letters.ts';
 import { chatName, listSection, messageName, type Report, type Text } from './report.ts';
 import { counted } from './words.ts';

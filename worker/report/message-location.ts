@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
-import { readHead, readPosition } from '../../shared/state/lane/depth.ts';
+import { readHead, readPosition } from '../../shared/state/lane/waiting.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
 import { viewJobs } from '../lane/job-view.ts';
 

@@ -1,5 +1,5 @@
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import { entryOfLetter } from '../../shared/state/lane/letters.ts';
 import { outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { isPending, pendingOfTrace } from '../../shared/state/message/inbound.ts';

@@ -1,9 +1,9 @@
 import { decodeMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import { letterOfMessage, messageOfLetter } from '../../shared/state/lane/letters.ts';
-import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/pause.ts';
 import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';

@@ -1,5 +1,5 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { EVERY_CHAT } from '../../shared/state/lane/pause.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import { incidentItems } from './incidents.ts';
 import {

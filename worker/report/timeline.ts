@@ -1,6 +1,6 @@
 import type { KeptEvent } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
-import type { EndedAttempt } from '../../shared/state/turn/ends.ts';
+import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 

@@ -2,7 +2,7 @@ import type { Attributes, Span } from '@opentelemetry/api';
 import type { Job } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../../shared/flow/fragments.ts';
-import type { InboundMessage } from '../../shared/flow/message.ts';
+import { type InboundMessage, mayBeComment, mayHavePieces, piecesOf, type Waiting } from '../../shared/flow/message.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { type Attempt, ageMs, type Conclusion } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';

@@ -1,5 +1,4 @@
-import { isForward } from '../../shared/flow/fragments.ts';
-import type { InboundFile, InboundMessage } from '../../shared/flow/message.ts';
+import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
 import { messageCode, plainName } from '../ask/header.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';

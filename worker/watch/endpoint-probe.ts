@@ -4,7 +4,7 @@ import { runLoop } from '../../shared/base/loop.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
-import { createPasses } from '../../shared/state/process/passes.ts';
+import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/messages.ts';
 import type { Model } from '../model/port.ts';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { fieldsOf } from '../../shared/redis/stream.ts';
 import type { Book } from '../alerts/book.ts';
 import { LETTERS_FULL } from '../alerts/conditions.ts';
 import { incidentOf } from '../alerts/incident.ts';

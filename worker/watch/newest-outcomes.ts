@@ -1,7 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { fieldsOf, msOf } from '../../shared/redis/stream.ts';
 import type { Ended } from './verdict.ts';
 
 /** Enough to find ten messages that asked the model behind commands and merged ones. */

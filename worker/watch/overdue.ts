@@ -3,7 +3,7 @@ import { traceIdOf } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import { msOf } from '../../shared/redis/stream-id.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import type { Look } from './sightings.ts';
 
 /** Messages that have waited for too long, and their chats. */

@@ -2,10 +2,9 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { isRunning } from '../../shared/base/machine.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { fieldsOf } from '../../shared/redis/fields.ts';
-import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
-import { keysOf } from '../../shared/redis/keys.ts';
+import { type ChatKey, type EntryId, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { fieldsOf } from '../../shared/redis/stream.ts';
 import { frozenField, hostAndPid } from '../../shared/state/process/process.ts';
 import { uncleanEndAlert } from '../alerts/messages.ts';
 

@@ -1,4 +1,4 @@
-import { EVERY_CHAT, type Pause } from '../../shared/state/lane/pause.ts';
+import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
 import { ruleOf, severityOf } from '../alerts/cause.ts';
 import type { Severity } from '../alerts/cause-rule.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';

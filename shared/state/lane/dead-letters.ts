@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { piecesOf, type Waiting } from '../../flow/fragments.ts';
-import { decodeMessage } from '../../flow/message.ts';
+import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';

@@ -3,11 +3,26 @@ import { join } from 'node:path';
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import type { RedisClock } from '../../../worker/lane/clock.ts';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
-import { BURST_MAX } from '../../flow/fragments.ts';
+import { BURST_MAX } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
-import { type Head, type HeadReply, headOf } from './head.ts';
+
+/** The oldest unanswered message of a lane: the only one of it that may be a job. */
+export interface Head {
+  entry: EntryId;
+  /** Its lane: that of its chat, or the command lane. */
+  chat: LaneKey;
+  traceparent: string;
+}
+
+/** A head as a script names it. */
+export type HeadReply = [EntryId, LaneKey, traceparent: string];
+
+/** Reads a head from a script's reply. Pure. */
+export function headOf([entry, chat, traceparent]: HeadReply): Head {
+  return { entry, chat, traceparent };
+}
 
 /** The result of reading new entries. */
 export interface Admission {

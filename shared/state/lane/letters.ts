@@ -1,7 +1,7 @@
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../../redis/keys.ts';
-import { msOf } from '../../redis/stream-id.ts';
+import { msOf } from '../../redis/stream.ts';
 
 /** A failed message as it is kept, without its text: there may be many. */
 export interface DeadLetter {

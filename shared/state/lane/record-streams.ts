@@ -1,8 +1,8 @@
 import type { AuditEvent } from '../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { fieldsOf } from '../../redis/fields.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { fieldsOf } from '../../redis/stream.ts';
 
 /** An event of the audit trail, as it is kept. */
 export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };

@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { traceIdOf } from '../../base/telemetry.ts';
 import { decodeMessage } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { fieldsOf } from '../../redis/fields.ts';
-import type { EntryId, Keys, LaneKey } from '../../redis/keys.ts';
-import { msOf } from '../../redis/stream-id.ts';
+import { type ChatKey, commandLaneOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+import { fieldsOf, msOf } from '../../redis/stream.ts';
+import type { Change } from '../change.ts';
 
 /** A message that has no outcome yet, without its words. */
 export interface InboundEntry {
@@ -71,4 +73,19 @@ function inboundOf([id, list]: [id: string, fields: string[]]): InboundEntry {
     ...(decoded.ok && { kind: decoded.value.content.kind, sentAtMs: decoded.value.sentAtMs }),
     ...(replayOf !== undefined && { replayOf: replayOf as EntryId }),
   };
+}
+
+/**
+ * Makes changes that forget a chat in one step, unless messages of it wait or are being answered. Returns how many there
+ * are: then nothing changed. Rejects when Redis cannot be reached.
+ */
+export function forgetUnlessUnderWay(
+  redis: RedisClient,
+  keys: Keys,
+  chat: ChatKey,
+  changes: readonly Change[],
+): Promise<number> {
+  const run = bindScript<number>(redis, join(import.meta.dirname, 'forget.lua'));
+  const words = changes.flatMap((change) => [change.length, ...change]);
+  return run([keys.lane(chat), keys.lane(commandLaneOf(chat)), keys.absent], words);
 }

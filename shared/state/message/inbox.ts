@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { alertCommand } from '../../flow/alert.ts';
-import { createLossTeller, type TellLoss } from '../../flow/data-loss.ts';
+import { type Alert, alertCommand, lostDataAlert } from '../../flow/alert.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type EntryId, fieldOfUpdate, keysOf, shardOf } from '../../redis/keys.ts';
+import { type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups } from '../chat/chat.ts';
@@ -143,4 +142,39 @@ export function isExpected({ messageId, album, forwardedFrom, sentAtMs }: Inboun
   const isAtOnce = (afterMs: number) => expected.said === String(sentAtMs - afterMs);
   if (forwardedFrom !== undefined && AT_ONCE_MS.some(isAtOnce)) return true;
   return album === undefined ? expected.text === String(messageId) : expected.album === album;
+}
+
+/** A reading of a shard's count of accepted messages. */
+export interface Counted {
+  accepted: number;
+  /** Whether the count grew by one in the same step. */
+  hasGrown: boolean;
+}
+
+/**
+ * Compares the count of accepted messages, which only ever grows, with the highest one seen before, and queues an alert
+ * when it went back: then Redis lost data. The highest count is kept in memory on purpose: Redis could have lost
+ * anything that it held.
+ *
+ * Contract: rejects when the alert cannot be queued; the next call tries again. Returns the alert that it queued.
+ */
+export type TellLoss = (counted: Counted) => Promise<Alert | undefined>;
+
+/** A detector for one shard. Call it in the order in which the counts were read. */
+export function createLossTeller(redis: RedisClient, keys: Keys): TellLoss {
+  let highest = 0;
+  return async ({ accepted, hasGrown }) => {
+    const before = highest;
+    const isLower = accepted < before || (hasGrown && accepted === before);
+    highest = accepted;
+    if (!isLower) return undefined;
+    const alert = lostDataAlert(keys.counts, before, accepted);
+    try {
+      await redis.call(...alertCommand(keys, alert));
+    } catch (error) {
+      highest = Math.max(highest, before);
+      throw error;
+    }
+    return alert;
+  };
 }

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
-import { fieldsOf } from '../../redis/fields.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
-import { msOf } from '../../redis/stream-id.ts';
+import { fieldsOf, msOf } from '../../redis/stream.ts';
 
 /** Who acts, and why in the operator's own words, which may be empty. */
 export interface Attribution {

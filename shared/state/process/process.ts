@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { RedisClient } from '../../redis/connection.ts';
-import { keysOf } from '../../redis/keys.ts';
+import { type Keys, keysOf } from '../../redis/keys.ts';
 
 /** Longer than a start takes in which tool servers are slow. */
 const GRACE_MS = 30_000;
@@ -45,4 +45,51 @@ export async function endStart(redis: RedisClient): Promise<void> {
 /** Whether a start is under way. Rejects when Redis cannot be reached. */
 export async function isStarting(redis: RedisClient): Promise<boolean> {
   return (await redis.pttl(keysOf(0).starting)) > KEPT_MS - GRACE_MS;
+}
+
+/** The time, in ms since the epoch, of the server that holds the key: what is recorded there uses the same clock. */
+export async function serverTimeMs(redis: RedisClient, key = keysOf(0).workers): Promise<number> {
+  const [seconds, micros] = (await redis.eval("return redis.call('TIME')", 1, key)) as [string, string];
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
+
+/** Why Redis refuses writes, in its own words; `undefined` when it takes them. A server can answer and still refuse. */
+export function writeRefusal(redis: RedisClient): Promise<string | undefined> {
+  return redis.set(keysOf(0).checked, '', 'PX', 1_000).then(
+    () => undefined,
+    (error: Error) => error.message.split(' ').slice(0, 8).join(' '),
+  );
+}
+
+/** Whether a worker process of a host is on record. Rejects when Redis cannot be reached. */
+export async function hasWorkerOf(redis: RedisClient, host: string): Promise<boolean> {
+  const workers = await redis.zrange(keysOf(0).workers, '0', '-1');
+  return workers.some((worker) => worker.startsWith(`${host} `));
+}
+
+/**
+ * Passes that one process at a time makes for all. Contract: each method returns 0 when the pass is taken for that long, or
+ * for how long another process still has it; it rejects when Redis cannot be reached.
+ */
+export interface Passes {
+  takeReconciler(forMs: number): Promise<number>;
+  takeBlobKeeper(forMs: number): Promise<number>;
+  /** The pause between two probes of an endpoint in trouble, of which the longest is `mostMs`. */
+  takeEndpointProbe(forMs: number, mostMs: number): Promise<number>;
+}
+
+/** The passes of a shard, or of the installation. */
+export function createPasses(redis: RedisClient, keys: Keys): Passes {
+  /** After a step back of Redis' clock a key would last for as long as the step: it lasts for `mostMs` at most. */
+  const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
+    if ((await redis.set(key, '', 'PX', forMs, 'NX')) === 'OK') return 0;
+    const leftMs = await redis.pttl(key);
+    if (leftMs > mostMs) await redis.pexpire(key, mostMs);
+    return Math.max(1, Math.min(leftMs, mostMs));
+  };
+  return {
+    takeReconciler: (forMs) => take(keys.pass, forMs),
+    takeBlobKeeper: (forMs) => take(keys.blobPass, forMs),
+    takeEndpointProbe: (forMs, mostMs) => take(keys.endpointProbe, forMs, mostMs),
+  };
 }

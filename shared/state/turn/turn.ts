@@ -1,11 +1,7 @@
 import type { Conclusion, Expected, RecoveryStage, Trial } from '../../../worker/lane/attempt.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
-import { Company } from './company.ts';
-import { type EndedAttempt, endsIn, withEnd } from './ends.ts';
-import { Fields } from './fields.ts';
-import { Reply } from './reply.ts';
-import { OUTAGE, Waits } from './waits.ts';
+import { Company, type EndedAttempt, endsIn, Fields, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
 
 /** What the model has said so far, as people may have seen it, and how many characters of that the session has already. */
 export interface Said {

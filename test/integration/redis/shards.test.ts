@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { noteShards, shardsProblem } from '../../../shared/redis/keeping.ts';
 import { keysOf } from '../../../shared/redis/keys.ts';
-import { noteShards, shardsProblem } from '../../../shared/redis/shards.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
 import { eachInWorld, start, stopGateways, world } from '../../fixture/each-test.ts';

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { mayHavePieces, piecesOf, type Waiting } from '../../../../shared/flow/fragments.ts';
-import type { InboundMessage } from '../../../../shared/flow/message.ts';
+import { type InboundMessage, mayHavePieces, piecesOf, type Waiting } from '../../../../shared/flow/message.ts';
 import type { EntryId } from '../../../../shared/redis/keys.ts';
 
 const LONG = 'x'.repeat(4_096);

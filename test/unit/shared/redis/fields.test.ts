@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { fieldsOf } from '../../../../shared/redis/fields.ts';
+import { fieldsOf } from '../../../../shared/redis/stream.ts';
 
 test('finds a field whose name is also the value of another field', () => {
   const fields = fieldsOf(['kind', 'message', 'message', 'hello']);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { compareStreamIds, idAfter, msOf } from '../../../../shared/redis/stream-id.ts';
+import { compareStreamIds, idAfter, msOf } from '../../../../shared/redis/stream.ts';
 
 test('compareStreamIds orders ids by time, then by sequence number, and never as text', () => {
   const ids = ['1700000000000-0', '1700000000000-9', '1700000000000-10', '1700000000001-0', '10000000000000-0'];

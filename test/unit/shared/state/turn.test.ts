@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type EndedAttempt, endsIn } from '../../../../shared/state/turn/ends.ts';
+import { type EndedAttempt, endsIn } from '../../../../shared/state/turn/aspects.ts';
 import { Turn } from '../../../../shared/state/turn/turn.ts';
 
 const END: EndedAttempt = { atMs: 1, attempt: 1, reason: 'overloaded', delayMs: 5 };

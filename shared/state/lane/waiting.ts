@@ -1,8 +1,45 @@
-import type { Waiting } from '../../flow/fragments.ts';
-import { decodeMessage } from '../../flow/message.ts';
+import { decodeMessage, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { fieldsOf } from '../../redis/fields.ts';
-import type { EntryId, Keys, LaneKey } from '../../redis/keys.ts';
+import { type ChatKey, chatOf, commandLaneOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { fieldsOf } from '../../redis/stream.ts';
+
+/** A lane in which messages wait, the one that is being answered included. */
+export interface LaneDepth {
+  chat: ChatKey;
+  lane: LaneKey;
+  messages: number;
+}
+
+/** How deep the lanes of a shard are; empty ones are left out. */
+export async function readDepths(redis: RedisClient, keys: Keys): Promise<LaneDepth[]> {
+  const lanes = (await redis.smembers(keys.lanes)) as LaneKey[];
+  const pipeline = redis.pipeline();
+  for (const lane of lanes) pipeline.llen(keys.lane(lane));
+  const lengths = (await pipeline.exec()) ?? [];
+  return lanes
+    .map((lane, at) => ({ chat: chatOf(lane), lane, messages: Number(lengths[at]?.[1] ?? 0) }))
+    .filter(({ messages }) => messages > 0);
+}
+
+/** How many messages of a chat wait or are being answered, commands included. */
+export async function readWaiting(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<number> {
+  const depths = await Promise.all([redis.llen(keys.lane(chat)), redis.llen(keys.lane(commandLaneOf(chat)))]);
+  return depths[0] + depths[1];
+}
+
+/** The first message of a lane. */
+export async function readHead(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<EntryId | undefined> {
+  return ((await redis.lindex(keys.lane(lane), 0)) as EntryId | null) ?? undefined;
+}
+
+/** How many messages of its lane are before one; `undefined` when it is not in its lane. */
+export async function readPosition(
+  redis: RedisClient,
+  keys: Keys,
+  { entry, lane }: { entry: EntryId; lane: LaneKey },
+): Promise<number | undefined> {
+  return (await redis.lpos(keys.lane(lane), entry)) ?? undefined;
+}
 
 /** What the ledger records of an entry besides its outcome. */
 export interface Glance {
@@ -33,7 +70,7 @@ export async function readBehind(
   messagesMax: number,
 ): Promise<Waiting[]> {
   const entries = (await redis.lrange(keys.lane(lane), 1, messagesMax)) as EntryId[];
-  const waiting = await Promise.all(entries.map((entry) => readWaiting(redis, keys, entry)));
+  const waiting = await Promise.all(entries.map((entry) => waitingAt(redis, keys, entry)));
   return waiting.filter((each) => each !== undefined);
 }
 
@@ -66,7 +103,7 @@ async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promi
 }
 
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */
-async function readWaiting(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
+async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
   const [[found], [edited, into, ...marks]] = await Promise.all([
     redis.xrange(keys.inbound, entry, entry),
     redis.hmget(keys.turn(entry), 'edited', 'mergedInto', 'cancelled', 'refused'),

@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { ChatKey, Keys } from '../../redis/keys.ts';
+import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
 import type { Attribution } from '../process/actions.ts';
 
 /** A chat, or with `*` every chat of a shard, whose messages wait because an operator said so. */
@@ -41,4 +44,31 @@ function pauseOf(chat: string, text: string): Pause {
   } catch {
     return unknown;
   }
+}
+
+/** The result of cancelling a message; `merged`: it went into another one, and ends as that one does. */
+export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
+/** The result of cancelling a chat; `idle`: nothing waits. */
+export type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
+
+/** Longer than anybody sends a request again. */
+const ASKED_SECONDS = 3600;
+
+/** Marks one message as cancelled: its own turn then ends it. `by` is who cancels it. Idempotent. */
+export function markCancelled(redis: RedisClient, keys: Keys, entry: EntryId, by: string): Promise<Cancelled> {
+  const run = bindScript<Cancelled>(redis, join(import.meta.dirname, 'cancel-message.lua'));
+  return run([keys.inbound, keys.turn(entry)], [entry, by]);
+}
+
+/** Accepts a message that stops all that a chat waits for, unless the last one does so already. */
+export async function acceptStop(
+  redis: RedisClient,
+  keys: Keys,
+  chat: ChatKey,
+  stop: { message: string; traceparent: string },
+): Promise<ChatCancelled> {
+  const run = bindScript<[ChatCancelled, string]>(redis, join(import.meta.dirname, 'cancel-chat.lua'));
+  const keysAt = [keys.inbound, keys.counts, keys.lane(chat), keys.absent, keys.admitted(randomUUID())];
+  const [result] = await run(keysAt, [chat, stop.message, stop.traceparent, ASKED_SECONDS]);
+  return result;
 }

@@ -1,3 +1,10 @@
+/** The fields of a hash or of a stream entry, which Redis replies as a flat list of names and values. Pure. */
+export function fieldsOf(flat: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (let at = 0; at + 1 < flat.length; at += 2) fields.set(flat[at] ?? '', flat[at + 1] ?? '');
+  return fields;
+}
+
 /** When a stream entry was made, in ms since the epoch by the clock of Redis: its id is `<ms>-<n>`. Pure. */
 export function msOf(id: string): number {
   return Number(id.split('-')[0]);
@@ -21,4 +28,9 @@ function sequenceOf(id: string): bigint {
 /** Whether a text is the id of an entry. Pure. */
 export function isStreamId(text: string): boolean {
   return /^\d+-\d+$/.test(text);
+}
+
+/** A list in slices of at most so many, in order. Pure. */
+export function* inSlices<T>(list: readonly T[], length: number): Generator<readonly T[]> {
+  for (let from = 0; from < list.length; from += length) yield list.slice(from, from + length);
 }

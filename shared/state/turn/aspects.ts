@@ -1,0 +1,257 @@
+import type { PartMark, PartPlace } from '../../../worker/lane/attempt.ts';
+import type { EntryId } from '../../redis/keys.ts';
+import type { Change } from '../change.ts';
+
+/** A hash of the state: read as of one moment, changed by the verbs of whoever extends it. */
+export class Fields {
+  protected readonly key: string;
+  protected readonly fields: ReadonlyMap<string, string>;
+
+  constructor(key: string, fields: ReadonlyMap<string, string>) {
+    this.key = key;
+    this.fields = fields;
+  }
+
+  protected set(...fields: (string | number)[]): Change {
+    return ['HSET', this.key, ...fields];
+  }
+
+  protected unset(...names: string[]): Change {
+    return ['HDEL', this.key, ...names];
+  }
+
+  protected add(name: string, by: number): Change {
+    return ['HINCRBY', this.key, name, by];
+  }
+
+  protected text(name: string): string | undefined {
+    return this.fields.get(name);
+  }
+
+  protected number(name: string): number | undefined {
+    const text = this.fields.get(name);
+    return text === undefined ? undefined : Number(text);
+  }
+
+  protected json<T>(name: string): T | undefined {
+    const text = this.fields.get(name);
+    return text === undefined ? undefined : (JSON.parse(text) as T);
+  }
+}
+
+/** What binds a message to others of its lane: pieces that it took, a message that took it, a reply that reports on it. */
+export class Company extends Fields {
+  /** The message into which it was merged. */
+  get mergedInto(): EntryId | undefined {
+    return this.text('mergedInto') as EntryId | undefined;
+  }
+
+  mergeInto(entry: EntryId): Change {
+    return this.set('mergedInto', entry);
+  }
+
+  /** The message into which it was merged failed. */
+  get isFailedMerge(): boolean {
+    return this.fields.has('mergedFailed');
+  }
+
+  failMerge(): Change {
+    return this.set('mergedFailed', 1);
+  }
+
+  /** How many further pieces it had when it last looked. */
+  get piecesSeen(): number | undefined {
+    return this.number('piecesSeen');
+  }
+
+  seePieces(count: number): Change {
+    return this.set('piecesSeen', count);
+  }
+
+  /** The further pieces that it took. */
+  get pieces(): EntryId[] | undefined {
+    return this.json('pieces');
+  }
+
+  takePieces(entries: readonly EntryId[]): Change {
+    return this.set('pieces', JSON.stringify(entries));
+  }
+
+  /** The message whose reply reports on this one. */
+  get reportedBy(): EntryId | undefined {
+    return this.text('reportedBy') as EntryId | undefined;
+  }
+
+  reportBy(entry: EntryId): Change {
+    return this.set('reportedBy', entry);
+  }
+
+  /** Its reply could not be delivered, so nobody was told. */
+  clearReported(): Change {
+    return this.unset('reportedBy');
+  }
+
+  /** How many refused messages it saw in its lane when it last looked, and how often it looked. */
+  get refusedSeen(): { count: number; looks: number } {
+    const [count = -1, looks = 0] = this.text('refusedSeen')?.split(' ').map(Number) ?? [];
+    return { count, looks };
+  }
+
+  seeRefused(count: number, looks: number): Change {
+    return this.set('refusedSeen', `${count} ${looks}`);
+  }
+
+  /** A command that cancelled others, when it was admitted. */
+  get hasCancelled(): boolean {
+    return this.fields.has('cancelledOthers');
+  }
+
+  /** The dead letter that a command puts back. */
+  get retries(): string | undefined {
+    return this.text('retries');
+  }
+
+  retry(letter: string): Change {
+    return this.set('retries', letter);
+  }
+
+  /** The messages before it that it is answered together with, after they had called tools. */
+  get answersWith(): EntryId[] {
+    return (this.text('setBefore')?.split(' ') ?? []) as EntryId[];
+  }
+
+  answerWith(entries: readonly EntryId[]): Change {
+    return this.set('setBefore', entries.join(' '));
+  }
+}
+
+/** Time is kept as sums of durations, never as differences of clock times: a clock that is wrong would end a wait at once. */
+export interface Waited {
+  waitedMs: number;
+  tries: number;
+}
+
+/** The fields that end when a call goes through. */
+export const OUTAGE = ['outageWaitedMs', 'outageTries'] as const;
+const TELEGRAM = ['telegramWaitedMs', 'telegramTries'] as const;
+
+/** What a message waits for: the endpoint of the model, Telegram, the end of a storm. */
+export class Waits extends Fields {
+  /** How it waits for the endpoint of the model. */
+  get outage(): Waited {
+    return this.#waited(OUTAGE);
+  }
+
+  waitForModel({ waitedMs, tries }: Waited): Change {
+    return this.set(OUTAGE[0], Math.round(waitedMs), OUTAGE[1], tries);
+  }
+
+  /** How its finished answer waits for Telegram; `tries` are the sends that ended without Telegram's word. */
+  get telegram(): Waited {
+    return this.#waited(TELEGRAM);
+  }
+
+  waitForTelegram({ waitedMs, tries }: Waited): Change {
+    return this.set(TELEGRAM[0], Math.round(waitedMs), TELEGRAM[1], tries);
+  }
+
+  /** It waits for a storm of overflows to pass, or is its probe. */
+  get isInStorm(): boolean {
+    return this.fields.has('storm');
+  }
+
+  enterStorm(): Change {
+    return this.set('storm', 1);
+  }
+
+  #waited([waited, tries]: readonly [string, string]): Waited {
+    return { waitedMs: this.number(waited) ?? 0, tries: this.number(tries) ?? 0 };
+  }
+}
+
+/** What is known of the parts of a reply at Telegram, and of the line that shows its progress. */
+export class Reply extends Fields {
+  markOf(at: PartPlace): PartMark | undefined {
+    return this.text(`part:${at}`) as PartMark | undefined;
+  }
+
+  /** `undefined` when certainly nothing was sent. */
+  mark(at: PartPlace, mark: PartMark | undefined): Change {
+    return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
+  }
+
+  /** When a place was last sent, in ms since the epoch; 0 for never, or where it is known that it did not arrive. */
+  sentMs(at: PartPlace): number {
+    return this.number(`tried:${at}`) ?? 0;
+  }
+
+  send(at: PartPlace, nowMs: number): Change {
+    return this.set(`tried:${at}`, nowMs);
+  }
+
+  /** A server or a proxy answered instead of Telegram: nothing was sent. */
+  unsend(at: PartPlace): Change {
+    return this.unset(`tried:${at}`);
+  }
+
+  /** How often a place was sent without anybody's word. */
+  losses(at: PartPlace): number {
+    return this.number(`lost:${at}`) ?? 0;
+  }
+
+  lose(at: PartPlace): Change {
+    return this.add(`lost:${at}`, 1);
+  }
+
+  /** The id of the message that a repeated text is edited into, by the name of its place. */
+  placeholder(name: string): number | undefined {
+    return this.number(name);
+  }
+
+  place(name: string, messageId: number): Change {
+    return this.set(name, messageId);
+  }
+
+  /** The message that shows the progress: `sending` while its id is not known. */
+  get statusLine(): number | 'sending' | undefined {
+    const stored = this.text('statusLine');
+    return stored === undefined || stored === 'sending' ? stored : Number(stored);
+  }
+
+  showStatus(line: number | 'sending'): Change {
+    return this.set('statusLine', line);
+  }
+
+  hideStatus(): Change {
+    return this.unset('statusLine');
+  }
+}
+
+/** How an attempt ended that did not end its message. */
+export interface EndedAttempt {
+  atMs: number;
+  /** Its number, as the attempt counted. */
+  attempt: number;
+  /** A short code, such as `overloaded`. */
+  reason: string;
+  /** How long the message was put off; absent when it went on at once. */
+  delayMs?: number;
+}
+
+/** A turn may wait for hours, and each of its attempts adds one. */
+const ENDS_KEPT = 20;
+
+/** The ends that a turn's record holds, oldest first; none when it cannot be read. */
+export function endsIn(json: string | undefined): EndedAttempt[] {
+  try {
+    const ends: unknown = JSON.parse(json ?? '[]');
+    return Array.isArray(ends) ? ends : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The ends with one more, of which the newest stay. */
+export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): EndedAttempt[] {
+  return [...ends, end].slice(-ENDS_KEPT);
+}
