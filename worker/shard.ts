@@ -8,10 +8,9 @@ import { type ChatKey, type EntryId, keysOf, parseChatKey } from '../shared/redi
 import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { undecodableAlert } from './alerts/messages.ts';
 import { startJobs } from './jobs.ts';
-import { startDispatcher } from './lane/dispatcher.ts';
+import { RECONCILE_EVERY_MS, startDispatcher, startReconciler } from './lane/dispatcher.ts';
 import { createLane, type Lane } from './lane/lane.ts';
 import { openQueue } from './lane/queue.ts';
-import { RECONCILE_EVERY_MS, startReconciler } from './lane/reconciler.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
 import { openBlobs } from './shard-blobs.ts';

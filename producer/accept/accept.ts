@@ -1,14 +1,25 @@
+import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Observability } from '../../shared/base/observability.ts';
-import { METRIC } from '../../shared/base/telemetry.ts';
-import { type InboundMessage, UnreadableMessageError } from '../../shared/flow/message.ts';
-import { type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
+import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
+import { graphemePrefix } from '../../shared/base/text.ts';
+import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
+import { chatKey, type LaneKey } from '../../shared/redis/keys.ts';
+import { type EditResult, type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
 import type { Gate } from './gate.ts';
-import { Overheard } from './overheard.ts';
-import { isStop, pressIdOf, readPress, readStop } from './read-press.ts';
-import { groupIn, isEdit, moveOf, readEdit, readUpdate, type UpdateReading } from './read-update.ts';
-import { store, storeEdit } from './store.ts';
+import {
+  groupIn,
+  isEdit,
+  isStop,
+  moveOf,
+  pressIdOf,
+  readEdit,
+  readPress,
+  readStop,
+  readUpdate,
+  type UpdateReading,
+} from './read-update.ts';
 
 /** How much is taken in. */
 export interface AcceptLimits {
@@ -127,4 +138,112 @@ function followedGroups({ allowed, answersAll, inbox }: AcceptPorts) {
       if (from !== undefined) follow({ from, to });
     },
   };
+}
+
+type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'observability'>;
+
+/** Why an edit changed nothing, as it is counted. */
+const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
+  unchanged: 'edit_unchanged',
+  'too late': 'edit_too_late',
+  command: 'edit_of_a_command',
+  unknown: 'edit_unknown',
+};
+
+/** Puts a message on the stream, once. Contract: as `Inbox.accept`. */
+export async function store(ports: Ports, message: InboundMessage): Promise<'accepted'> {
+  await traced(ports, message, (inbox) => inbox.accept(ports.botId, message, traceparent()));
+  return 'accepted';
+}
+
+/**
+ * Applies an edit. Returns `accepted` where it became a message of its own, `replaced` where it changed one that waits,
+ * or else why it is ignored. Contract: as `Inbox.edit`.
+ */
+export async function storeEdit(ports: Ports, message: InboundMessage, mayBeNew: boolean): Promise<string> {
+  const { result } = await traced(ports, message, async (inbox) => {
+    const edited = await inbox.edit(ports.botId, message, traceparent(), mayBeNew);
+    return { ...edited, duplicate: edited.result !== 'new' };
+  });
+  if (result === 'new' || result === 'repeated') return 'accepted';
+  return result === 'replaced' ? result : IGNORED[result];
+}
+
+async function traced<Stored extends { entry: string; duplicate: boolean }>(
+  { inbox, observability: { telemetry } }: Ports,
+  message: InboundMessage,
+  put: (inbox: Inbox) => Promise<Stored>,
+): Promise<Stored> {
+  const attributes = {
+    'messaging.system': 'telegram',
+    'spillway.update.id': message.updateId,
+    ...telemetry.chat(chatKey(message.chatId, message.topicId)),
+  };
+  return telemetry.span(
+    SPAN.receive,
+    attributes,
+    () =>
+      telemetry.span(
+        SPAN.accept,
+        { 'messaging.system': 'redis', 'messaging.destination.name': 'inbound' },
+        async (span) => {
+          const stored = await put(inbox);
+          span.setAttributes({ 'messaging.message.id': stored.entry, 'spillway.duplicate': stored.duplicate });
+          if (!stored.duplicate) telemetry.count(METRIC.accepted, {});
+          return stored;
+        },
+        { kind: SpanKind.PRODUCER },
+      ),
+    { kind: SpanKind.CONSUMER, root: true },
+  );
+}
+
+/** What was said in a group, and not to the bot. */
+type Remark = NonNullable<InboundMessage['overheard']>[number];
+
+const REMARK_CHARS = 500;
+const LANES_MAX = 1_000;
+/** What is older than this has little to do with a question. */
+const AGE_MS_MAX = 3_600_000;
+
+/**
+ * The newest messages of each group that were not for the bot, as context for the next one that is. They are in the
+ * memory of this process alone, for an hour: what nobody asks about is never stored, and a restart forgets it.
+ */
+export class Overheard {
+  readonly #remarks = new Map<LaneKey, { remark: Remark; atMs: number }[]>();
+  readonly #messagesMax: number;
+
+  /** Keeps at most so many messages of a group, or of a topic in it; none for 0. */
+  constructor(messagesMax: number) {
+    this.#messagesMax = messagesMax;
+  }
+
+  /** Notes a message that is not for the bot. */
+  note(message: InboundMessage, nowMs: number): void {
+    const { content, from } = message;
+    const text = 'text' in content ? graphemePrefix(content.text ?? '', REMARK_CHARS).trim() : '';
+    if (this.#messagesMax === 0 || text === '') return;
+    const lane = laneOf(message);
+    const kept = [
+      ...(this.#remarks.get(lane) ?? []),
+      { remark: { by: from.name ?? String(from.id), text }, atMs: nowMs },
+    ];
+    this.#remarks.delete(lane);
+    this.#remarks.set(lane, kept.slice(-this.#messagesMax));
+    const [oldest] = this.#remarks.keys();
+    if (this.#remarks.size > LANES_MAX && oldest !== undefined) this.#remarks.delete(oldest);
+  }
+
+  /** The message with what was said before it. */
+  before(message: InboundMessage, nowMs: number): InboundMessage {
+    const kept = this.#remarks.get(laneOf(message)) ?? [];
+    const overheard = kept.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);
+    return overheard.length === 0 ? message : { ...message, overheard };
+  }
+
+  /** Forgets what was said before a message that is stored now. */
+  clear(message: InboundMessage): void {
+    this.#remarks.delete(laneOf(message));
+  }
 }

@@ -1,4 +1,6 @@
+import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
+import type { InboundFile, Sound } from '../../shared/flow/message.ts';
 
 /** A message as Telegram delivers it, as far as we read it. Nothing of it is checked yet. */
 export interface RawMessage {
@@ -44,4 +46,179 @@ export function lineOf(value: unknown): string {
       .trim(),
     LINE_CHARS,
   );
+}
+
+type Fields = Record<string, unknown>;
+type RawFile = { file_id: string } & Partial<Fields>;
+
+const NAME_CHARS = 128;
+const FILE_ID_CHARS = 512;
+/** Control characters, and those that reverse the text direction: `gpj.exe` must not read as `exe.jpg`. */
+const INVISIBLE = /[\p{Cc}\u2028-\u202e\u2066-\u2069]/gu;
+/** Moving pictures, of which the model can see the thumbnail alone. */
+export const MOVING = ['animation', 'video', 'video_note'] as const;
+
+/**
+ * The photo or the file of a message; of a video its thumbnail. Only its bytes show what kind of file it is, so a
+ * document is accepted whatever type its sender states. Pure, never throws.
+ */
+export function fileOf(message: RawMessage): InboundFile | undefined {
+  // Telegram also sends an animation as a document, for old bots.
+  const moving = MOVING.find((kind) => kind in message);
+  if (moving !== undefined) return thumbnailOf(moving, (message as Fields)[moving]);
+  const photo = largestPhoto(message.photo);
+  if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
+  const { document } = message;
+  if (!hasFileId(document)) return undefined;
+  const { file_id: fileId, file_size: bytes, mime_type: mediaType } = document;
+  return {
+    what: 'document',
+    fileId,
+    ...nameOf(document),
+    ...(typeof mediaType === 'string' && { mediaType: graphemePrefix(wellFormed(mediaType), NAME_CHARS) }),
+    ...statedSize(bytes),
+  };
+}
+
+/** The name that a sender's app gave to a file, on one line and without any folder. */
+export function nameOf({ file_name: fileName }: Fields): { name?: string } {
+  if (typeof fileName !== 'string') return {};
+  const plain = wellFormed(fileName).replaceAll(INVISIBLE, '').replaceAll(/[/\\]/g, '').trim();
+  const name = graphemePrefix(plain, NAME_CHARS);
+  return name === '' ? {} : { name };
+}
+
+/** How long something lasts, where its sender's app says so. */
+export function lengthOf({ duration }: Fields): { seconds?: number } {
+  return isInteger(duration) && duration > 0 ? { seconds: duration } : {};
+}
+
+/** Whether Telegram stores something for us under an id that can be kept. */
+function hasFileId(file: unknown): file is RawFile {
+  const { file_id: id } = (file ?? {}) as Partial<RawFile>;
+  return typeof id === 'string' && id !== '' && id.length <= FILE_ID_CHARS && id === wellFormed(id);
+}
+
+/** A size that is stated and possible. */
+function statedSize(bytes: unknown): { bytes?: number } {
+  return isInteger(bytes) && bytes > 0 ? { bytes } : {};
+}
+
+function thumbnailOf(what: string, moving: unknown): InboundFile | undefined {
+  if (!isFields(moving) || !hasFileId(moving.thumbnail)) return undefined;
+  const { file_id: fileId, file_size: bytes } = moving.thumbnail;
+  return {
+    what: 'photo',
+    fileId,
+    ...statedSize(bytes),
+    thumbnailOf: { what, ...lengthOf(moving), ...nameOf(moving) },
+  };
+}
+
+/** Telegram offers a photo in several sizes. */
+function largestPhoto(sizes: unknown): { fileId: string; bytes: unknown } | undefined {
+  if (!Array.isArray(sizes)) return undefined;
+  const [largest] = sizes
+    .filter(hasFileId)
+    .map(({ file_id: fileId, width, height, file_size: bytes }) => ({
+      fileId,
+      area: count(width) * count(height),
+      bytes,
+    }))
+    .sort((a, b) => b.area - a.area || count(b.bytes) - count(a.bytes));
+  return largest;
+}
+
+function count(value: unknown): number {
+  return isInteger(value) && value > 0 ? value : 0;
+}
+
+const SPOKEN = ['voice', 'audio', 'video_note'] as const;
+const TYPE_CHARS = 128;
+
+/** What may be heard in a message: a voice message, an audio file, a video note. Pure, never throws. */
+export function soundOf(message: RawMessage): { what: string; sound: Sound } | undefined {
+  const fields = message as Record<string, unknown>;
+  const what = SPOKEN.find((kind) => kind in message);
+  if (what === undefined) return undefined;
+  const spoken = fields[what];
+  if (!hasFileId(spoken)) return undefined;
+  const { file_id: fileId, file_size: bytes, mime_type: mediaType } = spoken;
+  const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
+  const stated = { ...nameOf(spoken), ...(type !== '' && { mediaType: type }), ...statedSize(bytes) };
+  return { what, sound: { fileId, ...stated, ...lengthOf(spoken) } };
+}
+
+type Describe = (of: Fields) => string;
+
+const coordinates = ({ latitude, longitude }: Fields): string => `${number(latitude)}, ${number(longitude)}`;
+const number = (value: unknown): string => (typeof value === 'number' ? String(value) : '?');
+const texts = (list: unknown): Fields[] => (Array.isArray(list) ? list.filter(isFields) : []);
+
+/** Small things that people send, in words for the model. */
+const DESCRIBED: Readonly<Record<string, Describe>> = {
+  sticker: ({ emoji, set_name: set }) =>
+    `(a sticker: ${lineOf(emoji)}${set === undefined ? '' : `, of the set ${lineOf(set)}`})`,
+  venue: ({ title, address, location }) =>
+    `(a place: ${lineOf(title)}, ${lineOf(address)}, at ${isFields(location) ? coordinates(location) : '?'})`,
+  location: (location) => `(a location: ${coordinates(location)})`,
+  contact: ({ first_name: first, last_name: last, phone_number: phone }) =>
+    `(a contact: ${[first, last, phone]
+      .map(lineOf)
+      .filter((word) => word !== '')
+      .join(' ')})`,
+  poll: ({ question, options }) =>
+    `(a poll: ${lineOf(question)} ${texts(options)
+      .map(({ text }) => `[ ] ${lineOf(text)}`)
+      .join(' ')})`,
+  dice: ({ emoji, value }) => `(a throw of ${lineOf(emoji)}: ${number(value)})`,
+  checklist: ({ title, tasks }) =>
+    [
+      `(a checklist: ${lineOf(title)})`,
+      ...texts(tasks).map((task) => `- [${task.completion_date ? 'x' : ' '}] ${lineOf(task.text)}`),
+    ].join('\n'),
+};
+
+/** Pictures, files and recordings, as far as their names and lengths tell of them. */
+const MEDIA: Readonly<Record<string, Describe>> = {
+  animation: (of) => `(an animation${length(of)})`,
+  video: (of) => `(a video${length(of)}${named(of)})`,
+  video_note: (of) => `(a video note${length(of)})`,
+  voice: (of) => `(a voice message${length(of)})`,
+  audio: (of) => `(an audio file${length(of)}${titled(of)})`,
+  live_photo: () => '(a photo)',
+  photo: () => '(a photo)',
+  document: (of) => `(a file${named(of)})`,
+  paid_media: () => '(something to be paid for)',
+  story: () => '(a story)',
+  game: () => '(a game)',
+};
+
+const length = (of: Fields): string => (typeof of.duration === 'number' ? ` of ${of.duration} s` : '');
+const named = ({ file_name: name }: Fields): string => (lineOf(name) === '' ? '' : `: ${lineOf(name)}`);
+function titled(of: Fields): string {
+  const tags = [of.performer, of.title].map(lineOf).filter((tag) => tag !== '');
+  return tags.length === 0 ? named(of) : `: ${tags.join(' – ')}`;
+}
+
+/** A sticker, a place, a contact, a poll, a throw or a checklist in words; nothing for other messages. Pure, total. */
+export function inWords(message: RawMessage | Fields): string | undefined {
+  return described(message, DESCRIBED);
+}
+
+/**
+ * What a message brings besides words, as far as can be told without looking at it; nothing for other messages. Pure.
+ */
+export function mediaInWords(message: RawMessage | Fields): string | undefined {
+  return described(message, MEDIA);
+}
+
+function described(message: RawMessage | Fields, kinds: Readonly<Record<string, Describe>>): string | undefined {
+  const fields: Fields = { ...message };
+  for (const [kind, describe] of Object.entries(kinds)) {
+    // A photo is a list of sizes.
+    const of = kind === 'photo' && Array.isArray(fields[kind]) ? {} : fields[kind];
+    if (isFields(of)) return describe(of);
+  }
+  return undefined;
 }

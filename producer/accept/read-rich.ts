@@ -1,7 +1,6 @@
 import { isFields } from '../../shared/base/fields.ts';
 import type { InboundFile, Sound } from '../../shared/flow/message.ts';
-import { fileOf, soundOf } from './read-file.ts';
-import { inWords, mediaInWords } from './read-kinds.ts';
+import { fileOf, inWords, mediaInWords, soundOf } from './raw-message.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -2,7 +2,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { MENUS } from '../../shared/telegram/commands.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
-import { waitOut } from './backoff.ts';
+import { waitOut } from './lease.ts';
 
 /** The bot's own name, as people write it behind a command in a group: `/stop@its_name`. */
 export interface OwnName {

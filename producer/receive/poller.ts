@@ -4,8 +4,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { Heartbeat } from '../../shared/state/process/receiver.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
-import { backoffMs, waitOut } from './backoff.ts';
-import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
+import { backoffMs, duringTerms, type Lease, type Term, UNCONFIRMED_MS, waitOut } from './lease.ts';
 
 export interface PollerPorts {
   accept: AcceptUpdate;

@@ -3,8 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { Heartbeat } from '../../shared/state/process/receiver.ts';
 import type { Telegram, WebhookInfo } from '../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
-import { waitOut } from './backoff.ts';
-import { duringTerms, type Lease, type Term, UNCONFIRMED_MS } from './lease.ts';
+import { duringTerms, type Lease, type Term, UNCONFIRMED_MS, waitOut } from './lease.ts';
 
 export interface KeeperPorts {
   /** Only its holder sets the webhook: it must not cut off a poller while a deploy is still in progress. */

@@ -69,7 +69,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a turn ends by its length',
     mutations: [
       {
-        file: 'worker/turn/deadline.ts',
+        file: 'worker/turn/processor.ts',
         from: 'progress: () => void (isRunning && silence.refresh()),',
         to: 'progress: () => undefined,',
       },

@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_900,
-  productFiles: 537,
+  productLines: 46_800,
+  productFiles: 513,
   testLines: 73_900,
   rawCommands: 67,
   filesWithRawCommands: 28,
-  importsMax: 36,
-  oneNeighbourFiles: 49,
+  importsMax: 29,
+  oneNeighbourFiles: 46,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
-export const WAY_BUDGETS = { messageFiles: 172, messageFunctions: 835 } as const;
+export const WAY_BUDGETS = { messageFiles: 152, messageFunctions: 815 } as const;

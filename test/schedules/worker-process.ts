@@ -1,8 +1,7 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
-import { startDispatcher } from '../../worker/lane/dispatcher.ts';
+import { reconcile, startDispatcher } from '../../worker/lane/dispatcher.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../../worker/lane/queue.ts';
-import { reconcile } from '../../worker/lane/reconciler.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
 import { createProcessor, type Processor } from '../../worker/turn/processor.ts';
 import { gatedRedis } from './gated-redis.ts';

@@ -1,7 +1,6 @@
 import type { Attempt } from '../lane/attempt.ts';
-import { backoffMs } from '../lane/backoff.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
-import { conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { backoffMs, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import { type Failure, type FailureKind, type FailureReason, isOverBudget } from '../model/errors/failure.ts';
 import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';

@@ -1,7 +1,7 @@
 import { clip } from '../../shared/base/text.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { timeZoneOf } from '../lane/time-zone.ts';
+import { timeZoneOf } from '../lane/settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 

@@ -1,6 +1,5 @@
 import type { Texts } from '../../shared/texts/texts.ts';
-import { learntWindow } from '../lane/settings.ts';
-import { timeZoneOf } from '../lane/time-zone.ts';
+import { learntWindow, timeZoneOf } from '../lane/settings.ts';
 import { chatRoom, type Room } from '../model/room.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { decodeMessage } from '../../shared/flow/message.ts';
 import {
   type ChatKey,
   chatOf,
@@ -8,9 +9,20 @@ import {
   type SessionId,
 } from '../../shared/redis/keys.ts';
 import type { RunScript } from '../../shared/redis/script.ts';
-import type { RedisClock } from './clock.ts';
-import type { Begun } from './lane.ts';
-import { readAttempt } from './read-attempt.ts';
+import { fieldsOf } from '../../shared/redis/stream.ts';
+import { chatFieldsOf } from '../../shared/state/chat/chat.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import { textsFor } from '../../shared/texts/language.ts';
+import {
+  type Attempt,
+  type Conclusion,
+  FencedError,
+  RECOVERY_STAGES,
+  type RecoveryStage,
+  type Trial,
+  type Written,
+} from './attempt.ts';
+import type { Begun, RedisClock } from './lane.ts';
 
 /** The reply of `begin.lua`. */
 export type BeginReply =
@@ -63,4 +75,142 @@ function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
   if (reply[0] === 'poison candidate' || reply[0] === 'fenced' || reply[0] === 'paused') return { kind: reply[0] };
   const [kind, head, traceparent, lane] = reply;
   return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat: lane, traceparent } };
+}
+
+/** What `begin.lua` returned. Flat lists are field, value, field, value… */
+export interface BegunReply {
+  keys: Keys;
+  write: RunScript<string>;
+  nowMs: () => number;
+  entry: EntryId;
+  lane: LaneKey;
+  home: ChatKey;
+  fields: string[];
+  turn: string[];
+  session: SessionId;
+  sessionFields: string[];
+  chatFields: string[];
+  behind: number;
+}
+
+/** Builds an attempt from what `begin.lua` returned. */
+export function readAttempt(reply: BegunReply): Attempt {
+  const fields = fieldsOf(reply.fields);
+  const turn = fieldsOf(reply.turn);
+  const session = fieldsOf(reply.sessionFields);
+  const chatFields = chatFieldsOf(fieldsOf(reply.chatFields));
+  const stage = turn.get('stage') ?? 'none';
+  const message = isStage(stage) ? decodeMessage(turn.get('edited') ?? fields.get('message')) : ofLaterVersion(stage);
+  const own = chatOf(reply.lane);
+  const fencingToken = turn.get('fence') ?? '';
+  const state = turnOf(reply.keys, reply.entry, turn);
+  const begunAtMs = performance.now();
+  const trial = parsed<Trial>(turn.get('trial'));
+  // The chat has been bound to another session meanwhile: the trial no longer applies.
+  const isForeign = trial !== undefined && trial.in !== reply.session;
+  return {
+    entry: reply.entry,
+    lane: reply.lane,
+    chat: own,
+    home: reply.home,
+    keys: { ...reply.keys, chat: (chat) => reply.keys.chat(chat === own ? reply.home : chat) },
+    fencingToken,
+    attempts: Number(turn.get('attempts')),
+    recoveries: Number(turn.get('recoveries') ?? 0),
+    recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),
+    stage: isForeign || !isStage(stage) ? 'none' : stage,
+    tried: turn.get('tried')?.split(',') ?? [],
+    rounds: Number(turn.get('rounds') ?? 0),
+    message,
+    isAloneAtBegin: reply.behind === 0,
+    traceparent: fields.get('traceparent') ?? '',
+    session: reply.session,
+    limit: limitOf(session),
+    calibration: chatFields.calibration,
+    texts: textsFor(chatFields.choice('language'), message.ok ? message.value.from.language : undefined),
+    choice: chatFields.choice,
+    quietUntilMs: chatFields.quietUntilMs,
+    unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
+    compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
+    vainCompactions: Number(session.get('vainCompactions') ?? 0),
+    refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
+    silences: Number(turn.get('silences') ?? 0),
+    isBlamed: turn.has('blamed'),
+    trial: isForeign ? undefined : trial,
+    maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),
+    conclusion: parsed<Conclusion>(turn.get('conclusion')),
+    notices: parsed<string[]>(turn.get('notices')) ?? [],
+    readingNotices: parsed<string[]>(turn.get('readingNotices')) ?? [],
+    part: (at) => state.reply.markOf(at),
+    elapsedMs: () => performance.now() - begunAtMs,
+    nowMs: reply.nowMs,
+    turn: state,
+    ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
+  };
+}
+
+function isStage(stage: string): stage is RecoveryStage {
+  return RECOVERY_STAGES.some((known) => known === stage);
+}
+
+/** Whoever went on with a stage that it does not know would repeat what was done. */
+function ofLaterVersion(stage: string): Attempt['message'] {
+  return { ok: false, problem: `stage: ${stage} is none of ${RECOVERY_STAGES.join(', ')}`, isNewer: true };
+}
+
+function limitOf(session: ReadonlyMap<string, string>): Attempt['limit'] {
+  const tokens = optionalNumber(session.get('limitTokens'));
+  const untilMs = Number(session.get('limitUntilMs') ?? 0);
+  if (tokens === undefined || untilMs <= Date.now()) return undefined;
+  return { tokens, untilMs, of: session.get('limitOf') ?? '' };
+}
+
+function optionalNumber(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}
+
+function parsed<T>(json: string | undefined): T | undefined {
+  return json === undefined ? undefined : (JSON.parse(json) as T);
+}
+
+/**
+ * The writes of one attempt: each goes under its fencing token and its number. `run` is `write.lua`, `at` its keys.
+ * Contract: as at `Attempt`.
+ */
+export function fencedWrites(
+  run: RunScript<string>,
+  at: string[],
+  fencingToken: string,
+): Pick<Attempt, 'write' | 'asWrite' | 'afterWrites' | 'assertOwned'> {
+  let writes = 0;
+  let before: Promise<unknown> = Promise.resolve();
+  // One after the other: on a cluster, another write could overtake a re-sent one, which would then seem to be lost.
+  const afterWrites: Attempt['afterWrites'] = (send) => {
+    const sent = before.then(() => send(writes));
+    before = sent.catch(() => {});
+    return sent;
+  };
+  const asWrite: Attempt['asWrite'] = (send) =>
+    afterWrites((last) => {
+      writes = last + 1;
+      return send(writes);
+    });
+  const write: Attempt['write'] = (step, commands, expected = []) => {
+    const words = commands.flatMap((command) => [command.length, ...command]);
+    const onlyChecks = step === '' && commands.length === 0;
+    return (onlyChecks ? afterWrites : asWrite)(async (number) => {
+      const args = [fencingToken, number, step, expected.length, ...expected.flat(), ...words];
+      const written = (await run(at, args)) as Written;
+      if (written === 'fenced') throw new FencedError();
+      return written;
+    });
+  };
+  return {
+    write,
+    asWrite,
+    afterWrites,
+    assertOwned: async () => {
+      await write('', []);
+    },
+  };
 }

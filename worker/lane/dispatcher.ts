@@ -1,13 +1,13 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
-import { reconcile } from './reconciler.ts';
 
 export interface DispatcherPorts {
   /** Its own connection, because it blocks. */
@@ -75,4 +75,97 @@ async function heal(ports: DispatcherPorts): Promise<void> {
   } catch (error) {
     ports.log.debug({ err: error }, 'not healed yet');
   }
+}
+
+export interface ReconcilerPorts {
+  lane: Lane;
+  queue: TurnQueue;
+  discard: (entries: readonly EntryId[]) => Promise<void>;
+  log: Logger;
+  everyMs: number;
+  /** How long a head may be no job before nobody is about to make it one. */
+  graceMs?: number;
+}
+
+/** A worker killed between admitting a message and making it a job delays it by no more than this. */
+export const RECONCILE_EVERY_MS = 5_000;
+/** Another process may be about to take a pass that is due. */
+const ASK_AGAIN_MS = 20;
+/** Longer than it takes to make a job of what was just admitted, or of what follows a settled message. */
+const GRACE_MS = 250;
+/** The log names no more entries in a line. */
+const NAMED_MAX = 20;
+
+/**
+ * Closes every gap between two steps of the flow, at the start and then regularly: pending entries are in their lane,
+ * each lane's head is a job, and none waits because of a wrong clock. Each pass also proves the ledger. Idempotent;
+ * several may run side by side, and all processes together make one regular pass every `everyMs`.
+ */
+export function startReconciler(ports: ReconcilerPorts): Service {
+  const { lane, everyMs, log } = ports;
+  let isFirst = true;
+  return runLoop({
+    name: 'reconciler',
+    async round() {
+      const takenForMs = await lane.takePass(everyMs);
+      if (!isFirst && takenForMs > 0) return takenForMs + ASK_AGAIN_MS;
+      await reconcile(ports);
+      isFirst = false;
+      return everyMs;
+    },
+    retryMs: everyMs,
+    onError: (error) => log.warn({ err: error }, 'reconciling failed; it is tried again'),
+  });
+}
+
+/** One pass. */
+export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promise<void> {
+  const { heads, broken, restored, foreign } = await ports.lane.readmit();
+  if (restored > 0) ports.log.warn({ restored }, 'pending entries were in no lane and were put back');
+  const missing = await abandonedOf(heads, ports);
+  if (missing.broken > 0) ports.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
+  await ports.queue.add(missing.heads);
+  const delays = await ports.queue.correctDelays(ports.lane.nowMs());
+  if (delays.begunAnew > 0) ports.log.warn(delays, 'delays of a clock that was ahead began anew');
+  await ports.discard(broken);
+  tellForeign(ports, foreign);
+  await proveLedger(ports);
+}
+
+/**
+ * The heads that nobody makes a job. A head that is none yet is looked at again, by processes that started together at
+ * different times: else they, or a dispatcher, would all announce it, and its trace would show it several times.
+ */
+async function abandonedOf(
+  heads: readonly Head[],
+  { queue, graceMs = GRACE_MS }: Pick<ReconcilerPorts, 'queue' | 'graceMs'>,
+) {
+  const missing = await queue.missing(heads);
+  if (missing.heads.length === 0) return missing;
+  await pause(graceMs * (1 + Math.random()));
+  const abandoned = await queue.missing(missing.heads);
+  return { heads: abandoned.heads, broken: missing.broken + abandoned.broken };
+}
+
+/** What the log has said of each lane: entries of which a later version knows more. */
+const told = new WeakMap<Lane, Set<EntryId>>();
+
+/** Says once of each entry that it is left to a later version. */
+function tellForeign({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>, foreign: readonly EntryId[]): void {
+  const before = told.get(lane) ?? new Set();
+  const news = foreign.filter((entry) => !before.has(entry));
+  told.set(lane, new Set(foreign));
+  if (news.length > 0)
+    log.warn(
+      { entries: news.slice(0, NAMED_MAX), of: news.length },
+      'messages of lanes that this version does not know are left to a later one',
+    );
+}
+
+/** Runs last, so that an unreadable ledger prevents no repair. */
+async function proveLedger({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>): Promise<void> {
+  const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
+  if (!isCounted) log.info(numbers, 'the ledger begins to count');
+  if (lostData) log.error(numbers, lostData.text);
+  if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
 }

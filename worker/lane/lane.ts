@@ -1,4 +1,4 @@
-import { alertCommand } from '../../shared/flow/alert.ts';
+import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
 import { BURST_MAX, type Outcome, type Waiting } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
@@ -12,11 +12,42 @@ import {
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/waiting.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
+import { leftLanesAlert } from '../alerts/messages.ts';
 import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
-import { createClock } from './clock.ts';
 import { createLedger, type Ledger } from './ledger.ts';
-import { tellingOfLeft } from './readmission.ts';
+
+/**
+ * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
+ * is learnt from replies to ordinary requests, and carried forward by the monotonic clock.
+ */
+export interface RedisClock {
+  /** Ms since the epoch; this process's own time until a reply has set it. */
+  nowMs(): number;
+  /** Sends a request to Redis whose reply states the time. */
+  learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
+}
+
+/** A reply that took longer was delayed or re-sent, and says too little about the present. */
+const ROUND_TRIP_MS_MAX = 1_000;
+
+/** A clock that has learnt nothing yet. */
+export function createClock(): RedisClock {
+  /** The time of Redis at which our monotonic clock began. */
+  let startMs: number | undefined;
+  return {
+    nowMs: () => Math.round(startMs === undefined ? Date.now() : startMs + performance.now()),
+    async learn(ask, timeOf) {
+      const askedMs = performance.now();
+      const reply = await ask();
+      const answeredMs = performance.now();
+      const timeMs = timeOf(reply);
+      const isQuick = answeredMs - askedMs <= ROUND_TRIP_MS_MAX;
+      if (timeMs !== undefined && (isQuick || startMs === undefined)) startMs = timeMs - (askedMs + answeredMs) / 2;
+      return reply;
+    },
+  };
+}
 
 /** What Telegram said of the parts of a reply: the ledger's proof that `answered` was seen. */
 export interface DeliveryRecord {
@@ -141,5 +172,28 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
       settle(attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
     glance: (entries) => readGlances(redis, keys, entries),
+  };
+}
+
+/** Longer than a rolling upgrade takes from one process to the next. */
+const LEFT_MS = 60_000;
+
+/** Alerts the operator of foreign entries that no later version takes for `leftMs`: nothing else would tell of them. */
+export function tellingOfLeft(
+  readmit: () => Promise<Readmission>,
+  queueAlert: (alert: Alert) => Promise<unknown>,
+  leftMs = LEFT_MS,
+): () => Promise<Readmission> {
+  /** Since when this process has seen each foreign entry, by a clock that never steps, and of how many it has told. */
+  let seenMs: ReadonlyMap<EntryId, number> = new Map();
+  let told = 0;
+  return async () => {
+    const found = await readmit();
+    const nowMs = performance.now();
+    seenMs = new Map(found.foreign.map((entry) => [entry, seenMs.get(entry) ?? nowMs]));
+    const left = [...seenMs.values()].filter((sinceMs) => nowMs - sinceMs >= leftMs).length;
+    if (left > told) await queueAlert(leftLanesAlert(left));
+    told = left;
+    return found;
   };
 }

@@ -2,6 +2,7 @@ import type { Effort } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
 import type { RoomSettings } from '../model/room.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
+import type { Attempt } from './attempt.ts';
 
 /** The operator's settings, as turns use them. One value for the process, which never changes while it runs. */
 export interface Settings extends RoomSettings {
@@ -89,4 +90,22 @@ export function modelWindow(
 /** Whose window an error shows: another endpoint or model has another one. */
 export function limitOwner({ modelName, endpoint }: Pick<Settings, 'modelName' | 'endpoint'>): string {
   return `${modelName} ${endpoint}`;
+}
+
+/** The zone of a chat's dates and times: the one that its people chose, or else the operator's. */
+export function timeZoneOf({ choice }: Pick<Attempt, 'choice'>, { timeZone }: Pick<Settings, 'timeZone'>): string {
+  return readTimeZone(choice('timezone') ?? '') ?? timeZone;
+}
+
+/**
+ * A zone as it is spelled, by its name in any case; undefined where this Node knows none of that name. An offset such
+ * as +08:00 follows no changes of the clocks, and is none. Pure.
+ */
+export function readTimeZone(name: string): string | undefined {
+  if (!/^[a-z][\w+/-]{0,63}$/i.test(name)) return undefined;
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone;
+  } catch {
+    return undefined;
+  }
 }

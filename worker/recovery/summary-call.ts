@@ -1,5 +1,5 @@
 import { pause } from '../../shared/base/lifecycle.ts';
-import { backoffMs } from '../lane/backoff.ts';
+import { backoffMs } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest, ModelResult, Payer } from '../model/port.ts';
 

@@ -1,7 +1,6 @@
 import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from '../../shared/state/reminder/book.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
-import type { Settings } from '../lane/settings.ts';
-import { timeZoneOf } from '../lane/time-zone.ts';
+import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
 import { setIn } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';

@@ -7,7 +7,7 @@ import { Speech } from '../ask/words.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
-import { insteadOfNothing } from './cut-answer.ts';
+import { insteadOfNothing } from './conclude.ts';
 import type { TurnPorts } from './turn.ts';
 
 /** Asks the model while the user sees what it writes. Contract: throws `FencedError`, or what Redis throws. */

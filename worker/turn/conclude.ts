@@ -1,13 +1,20 @@
+import type { DueReminder } from '../../shared/flow/message.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
+import { lineOf } from '../command/reminders.ts';
 import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
-import { commit } from '../lane/events.ts';
-import type { Ending, Verdict } from '../lane/verdict.ts';
+import { commit, type ToldEvent, type TurnEvent } from '../lane/events.ts';
+import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
+import { isOverBudget } from '../model/errors/failure.ts';
 import { removeTurn, trialLost } from '../recovery/stage-2.ts';
+import { wallOf, wallText } from '../reminders/wall-time.ts';
+import { healed } from '../reply/format/heal.ts';
+import { planned } from '../reply/plan.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
-import { isCutAnswer } from './cut-answer.ts';
-import { inItsOwnWords } from './due-reminder.ts';
-import { withSetForLater } from './set-for-later.ts';
 import type { TurnPorts } from './turn.ts';
 
 /**
@@ -99,4 +106,137 @@ function inOneMessage(before: readonly string[], conclusion: Conclusion, after: 
     parts: [...before, ...parts, ...after],
     ...(layout && { layout: [...nulls(before), ...layout, ...nulls(after)] }),
   };
+}
+
+/** They say that a message failed; of an endpoint in trouble the watchdog tells besides. */
+const SAY_FAILED: ReadonlySet<TurnEvent['event']> = new Set<ToldEvent['event']>(['message.failed', 'message.gave-up']);
+
+/**
+ * What the model has said is never thrown away: where a message would end without an answer, the words so far are its
+ * answer. They say that they break off, and are recorded, so that "go on" goes on. Any other decision stays as it is.
+ */
+export async function insteadOfNothing(
+  { settings, files }: Pick<TurnPorts['ask'], 'settings' | 'files'>,
+  attempt: Attempt,
+  decided: Verdict,
+  words: Words = keptWords(attempt),
+): Promise<Verdict> {
+  const said = spoken(words);
+  if (said === '' || decided.kind !== 'conclude' || !isWithoutAnswer(decided.conclusion)) return decided;
+  const { texts } = attempt;
+  const { reason = 'unknown' } = decided.conclusion;
+  const noted = await files.of(attempt);
+  // The words may break off before what the reminder is about.
+  const own = inItsOwnWords(attempt, decided.conclusion);
+  const notices = [...attempt.notices, ...own, ...attempt.readingNotices];
+  // Whoever asks to go on is to know when that can be.
+  const why = isOverBudget(reason) ? decided.conclusion.parts : [];
+  const text = [healed(said), texts.brokenOff, ...why].join('\n\n');
+  return conclude(
+    { outcome: 'answered', reason: `cut_${reason}`, ...planned(notices, text, { rich: settings.rich }, noted) },
+    {
+      changes: [...recordCommands(attempt, words), ...decided.changes],
+      // That it failed is not so any more; what is wrong with the fixed parts or a budget, and what was removed, is.
+      events: [
+        ...decided.events.filter(({ event }) => !SAY_FAILED.has(event)),
+        { event: 'answer.cut', reason, chars: said.length },
+      ],
+    },
+  );
+}
+
+function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {
+  return outcome === 'failed' || (outcome === 'refused' && isOverBudget(reason));
+}
+
+/** Whether an answer is the words so far. */
+export function isCutAnswer({ outcome, reason }: Conclusion): boolean {
+  return outcome === 'answered' && reason !== undefined;
+}
+
+/** More are only counted; `/reminders` lists all. */
+const NAMED_MAX = 10;
+
+/**
+ * A conclusion that also names what the model has set for later while it worked on the message, each with a button that
+ * undoes it: a page or a tool's result may have talked the model into it. Contract: rejects when Redis cannot be reached.
+ */
+export async function withSetForLater(
+  { ask: { settings }, commands: { reminders } }: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  { calledNothing }: Pick<Ending, 'calledNothing'>,
+): Promise<Conclusion> {
+  const isIdle = calledNothing && attempt.turn.company.answersWith.length === 0;
+  if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
+  // Then all of it is erased.
+  if (conclusion.reason === 'forget') return conclusion;
+  const set = (await reminders.of(attempt.home)).filter(
+    ({ reminder: { setIn } }) => setIn !== undefined && entriesOf(attempt).includes(setIn),
+  );
+  if (set.length === 0) return conclusion;
+  const { reminders: text } = attempt.texts;
+  const named = set.slice(0, NAMED_MAX);
+  const zone = timeZoneOf(attempt, settings);
+  const lines = named.map((each, at) => `${at + 1}. ${lineOf(attempt.texts, each, zone)}`);
+  const said = text.setForLater(lines.join('\n'), zone, set.length - named.length);
+  const undo = named.map(({ reminder: { id } }, at) => [
+    { text: text.undoButton(at + 1), command: `/reminders cancel ${id}` },
+  ]);
+  return { ...withPart(conclusion, said), buttons: [...(conclusion.buttons ?? []), ...undo] };
+}
+
+/** The commands by which the message that this one is answered together with names what was set for this one as well. */
+export function handingOn(attempt: Attempt, into: EntryId): Change[] {
+  if (attempt.rounds === 0 && attempt.turn.company.answersWith.length === 0) return [];
+  return [turnOf(attempt.keys, into).company.answerWith(entriesOf(attempt))];
+}
+
+/** The message, and those that are answered together with it. */
+function entriesOf(attempt: Attempt): EntryId[] {
+  return [attempt.entry, ...attempt.turn.company.answersWith];
+}
+
+/** A plain text more, behind all that is no file: buttons stand under it. */
+function withPart({ parts, layout, ...conclusion }: Conclusion, text: string): Conclusion {
+  const at = 1 + parts.findLastIndex((_, index) => layout?.[index]?.path !== 'file');
+  const laid = layout && { layout: layout.toSpliced(at, 0, null) };
+  return { ...conclusion, parts: parts.toSpliced(at, 0, text), ...laid };
+}
+
+/** An attempt at a reminder that comes late, with the notice that says so; any other attempt as it is. */
+export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZone'>): Attempt {
+  const reminder = reminderIn(attempt);
+  if (reminder?.isLate === undefined) return attempt;
+  const late = attempt.texts.reminders.late(wallText(wallOf(reminder.dueAtMs, timeZoneOf(attempt, settings))));
+  // A recovery may have stored it with notices of its own.
+  return attempt.notices.includes(late) ? attempt : { ...attempt, notices: [late, ...attempt.notices] };
+}
+
+/**
+ * What a reminder says by itself where no answer says it: nobody may miss it because the model is away, or because
+ * something else was stopped. Whoever had all of the chat erased wants none of it.
+ */
+export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion): string[] {
+  const reminder = reminderIn(attempt);
+  if (reminder === undefined || (outcome === 'cancelled' && reason === 'forget')) return [];
+  return [attempt.texts.reminders.plain(reminder.text)];
+}
+
+/** What a user is told whose message waits for long: a reminder does not wait for the model. */
+export function waitingNotice(attempt: Attempt): string {
+  const reminder = reminderIn(attempt);
+  return reminder === undefined ? attempt.texts.waiting : attempt.texts.reminders.waiting(reminder.text);
+}
+
+/** A reminder whose chat is gone does not come again: each time would be a call of the model, and an alert. */
+export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, attempt: Attempt): Promise<Change[]> {
+  const own = reminderIn(attempt);
+  if (own === undefined) return [];
+  const coming = await reminders.of(attempt.home);
+  return reminders.cancelling(coming.filter(({ reminder }) => reminder.id === own.id));
+}
+
+function reminderIn({ message }: Attempt): DueReminder | undefined {
+  return message.ok && message.value.content.kind === 'reminder' ? message.value.content : undefined;
 }

@@ -1,15 +1,29 @@
 import { type Span, SpanKind } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
+import { clip } from '../../shared/base/text.ts';
+import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
+import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import type { Coming } from '../../shared/state/reminder/book.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { undeliverableAlert } from '../alerts/messages.ts';
+import { telegramAwayAlert, undeliverableAlert } from '../alerts/messages.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import type { Delivered } from '../lane/verdict.ts';
+import type { Lane } from '../lane/lane.ts';
+import {
+  backoffMs,
+  conclude,
+  type Delivered,
+  type Later,
+  refused,
+  TELEGRAM_AWAY,
+  type Verdict,
+} from '../lane/verdict.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
-import { endingOwnRepeat } from './due-reminder.ts';
-import { moveChat } from './moved-chat.ts';
-import { undelivered } from './not-taken.ts';
-import { waitWithAnswer } from './telegram-wait.ts';
+import { endingOwnRepeat } from './conclude.ts';
 import type { TurnPorts } from './turn.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
@@ -62,4 +76,197 @@ export async function deliverConclusion(
     alert: undeliverableAlert(attempt, `${failure.kind}: ${failure.description}`),
     commands: failure.kind === 'gone' ? await endingOwnRepeat(ports, attempt) : [],
   });
+}
+
+/** Those that wait for the same probe do not all return in the same moment. */
+const SPREAD_MS = 500;
+const THROTTLED_MS_MIN = 1_000;
+/** A shorter wait is over before another message of the chat comes to be sent. */
+const NOTED_MS_MIN = 2_000;
+
+/**
+ * Why an attempt is not to begin: Telegram is away, or asked us to leave this chat alone. Whatever it would do, the user
+ * could not be told; so the model is not asked either. A finished answer waits as long as the operator's patience lasts,
+ * any other message without a limit. It uses up no attempt.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function heldBack(
+  ports: Pick<TurnPorts, 'breaker' | 'ask'>,
+  attempt: Attempt,
+): Promise<Delivered | undefined> {
+  const quietMs = attempt.quietUntilMs - attempt.nowMs();
+  if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
+  const retryAfterMs = await ports.breaker.awayMs();
+  if (retryAfterMs === 0) return undefined;
+  const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
+  return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);
+}
+
+/** The wait of a message for a Telegram that is away: until the next probe has looked for it. */
+export function waitForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 'retryAfterMs'>): Later {
+  const delayMs = Math.round(retryAfterMs + SPREAD_MS * Math.random());
+  return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
+}
+
+/**
+ * The wait of a finished answer that could not be sent now, or its end, when its time is over. It is bounded by time and
+ * never by a count, over restarts. A wait that Telegram itself asks for is obeyed, however long it is, and is not counted.
+ */
+export async function waitWithAnswer(
+  { ask: { settings } }: Pick<TurnPorts, 'ask'>,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  failure: TelegramFailure,
+): Promise<Delivered> {
+  if (failure.kind === 'throttled') return waitThrottled(attempt, failure);
+  const isTry = failure.kind !== 'away';
+  const before = attempt.turn.waits.telegram;
+  const tries = before.tries + (isTry ? 1 : 0);
+  const waitedMs = before.waitedMs + attempt.elapsedMs();
+  const leftMs = settings.telegramPatienceMs - waitedMs;
+  if (leftMs <= 0)
+    return undelivered(attempt, conclusion, {
+      outcome: 'failed',
+      reason: TELEGRAM_AWAY,
+      alert: telegramAwayAlert(attempt, waitedMs, failure),
+    });
+  const wait = isTry ? later(failure, backoffMs(tries)) : waitForTelegram(failure);
+  const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
+  await attempt.write('', [attempt.turn.waits.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
+  return { ...wait, delayMs };
+}
+
+/** The chat is left alone for so long, by whatever message and after whatever restart. */
+async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Delivered> {
+  const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
+  const noted = chatState(attempt.keys, attempt.chat).keepQuietUntil(attempt.nowMs() + wait.delayMs);
+  if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', [noted]);
+  return wait;
+}
+
+function later({ kind }: TelegramFailure, delayMs: number): Later {
+  return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
+}
+
+const REASON = 'lane_full';
+const WAIT_MS = 1_000;
+/** What was taken meanwhile waits behind, so a flood without an end is told from time to time. */
+const LOOKS_MAX = 10;
+
+/**
+ * The end of a message that a full lane did not take. The first of them waits until a second was quiet; then its notice
+ * counts all that wait in the lane. The others are marked as told in the same step, and end in their turn without a
+ * word. Those directly behind end at once with it.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Verdict> {
+  const teller = attempt.turn.company.reportedBy;
+  const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
+  const also = adjacent.length > 0 && { also: adjacent };
+  if (teller !== undefined) return conclude({ outcome: 'refused', reason: REASON, into: teller, parts: [], ...also });
+  const count = 1 + adjacent.length + others.length;
+  if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
+  const told = others.length > 0 && { told: others };
+  const marks = others.map((entry) => turnOf(attempt.keys, entry).company.reportBy(attempt.entry));
+  return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, { changes: marks });
+}
+
+/** Where the notice could not be delivered, nobody was told: each of the others has to do that itself. */
+export function clearReported({ keys }: Attempt, { told = [] }: Conclusion): Change[] {
+  return told.map((entry) => turnOf(keys, entry).company.clearReported());
+}
+
+async function isGrowing({ turn, write }: Attempt, count: number): Promise<boolean> {
+  const seen = turn.company.refusedSeen;
+  if (seen.count === count || seen.looks >= LOOKS_MAX) return false;
+  await write('', [turn.company.seeRefused(count, seen.looks + 1)]);
+  return true;
+}
+
+/** Why a conclusion is not delivered. */
+export interface Undeliverable {
+  /** `undeliverable`: Telegram itself says never. `failed`: nobody says so, but it cannot wait any longer. */
+  outcome: 'undeliverable' | 'failed';
+  reason: string;
+  alert: Alert;
+  commands?: readonly Change[];
+}
+
+/**
+ * The end of a message whose conclusion is not delivered: only the operator can be notified. An answer is kept with its
+ * dead letter, so that it can be delivered later without asking the model again.
+ */
+export async function undelivered(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  { outcome, reason, alert, commands = [] }: Undeliverable,
+): Promise<Delivered> {
+  const { also } = conclusion;
+  await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...clearReported(attempt, conclusion), ...commands]);
+  return {
+    kind: 'settle',
+    conclusion: { outcome, reason, parts: [], ...(also && { also }) },
+    ...(isKept(conclusion, outcome) && { keepsAnswer: true }),
+  };
+}
+
+/**
+ * The notice of a message that failed, or was refused, is of no use later: put back, the message itself is asked again.
+ * Of what Telegram refuses for good only an answer is worth keeping; a reply to a command that could only wait no longer
+ * is kept too, since putting the command back must not carry it out twice.
+ */
+function isKept({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
+  if (end === 'undeliverable') return outcome === 'answered';
+  return outcome !== 'failed' && outcome !== 'refused';
+}
+
+/** Fifty of them fit into one message. */
+const LEFT_CHARS = 70;
+
+/**
+ * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another
+ * shard nothing can come with it: its reminders end, and the conclusion says which. Returns the conclusion to deliver.
+ */
+export async function moveChat(
+  { ask: { settings }, commands: { reminders } }: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: number,
+): Promise<Conclusion> {
+  const { keys, chat, home, session, trial, texts, turn, write } = attempt;
+  const moved = chatKey(to);
+  const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
+  const current = conclusion.outcome === 'answered' ? session : (trial?.of ?? session);
+  const left = isSameShard ? [] : await reminders.of(home);
+  const told = left.length === 0 ? conclusion : withLast(conclusion, texts.reminders.left(left.map(textOf)));
+  await write('migrated', [
+    turn.migrateTo(to),
+    // From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`.
+    ...(isSameShard && home !== moved
+      ? [chatState(keys, moved).beginIn(current), ...chatState(keys, chat).becomes(moved)]
+      : []),
+    ...(left.length === 0 ? [] : [turn.reviseConclusion(told)]),
+    ...reminders.cancelling(left),
+  ]);
+  return told;
+}
+
+function textOf({ reminder: { text } }: Coming): string {
+  return clip(text.replace(/\s+/gu, ' '), LEFT_CHARS);
+}
+
+/** A conclusion with one more plain part at its end. */
+function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
+  return { ...conclusion, parts: [...conclusion.parts, text], ...(layout && { layout: [...layout, null] }) };
+}
+
+/** Where the replies of a message go: its chat, or the one that it became. */
+export function destinationOf(attempt: Attempt): Destination {
+  const parsed = parseChatKey(attempt.home);
+  if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
+  const { migratedTo } = attempt.turn;
+  if (migratedTo !== undefined) return { chatId: migratedTo };
+  return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

@@ -4,14 +4,13 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { backoffMs } from '../lane/backoff.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
-import { failed, type Verdict } from '../lane/verdict.ts';
+import { backoffMs, failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
 import type { ConversationStore } from '../session/store.ts';
-import { waitForTelegram } from './telegram-wait.ts';
+import { waitForTelegram } from './deliver.ts';
 
 /** What reading the files of a message works with. */
 export interface FilePorts {

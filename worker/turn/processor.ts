@@ -4,20 +4,26 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
+import type { TurnTime } from '../ask/time.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
 import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
-import { backoffMs } from '../lane/backoff.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
-import type { Delivered } from '../lane/verdict.ts';
+import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
-import { attemptAttributes, showRunning, showVerdict, showWait } from './attempt-span.ts';
-import { isInterruptible, supersededBy } from './busy.ts';
-import { startDeadline } from './deadline.ts';
-import { isInfrastructureError } from './infrastructure-error.ts';
-import { handBack, obey, postpone, TURN_TIMEOUT } from './requeue.ts';
-import { settle } from './settle.ts';
+import { isInterruptible, supersededBy } from './gather.ts';
+import {
+  attemptAttributes,
+  handBack,
+  obey,
+  postpone,
+  settle,
+  showRunning,
+  showVerdict,
+  showWait,
+  TURN_TIMEOUT,
+} from './settle.ts';
 import { failTurn, runTurn, type TurnPorts } from './turn.ts';
 
 /** What running jobs works with. */
@@ -205,4 +211,83 @@ async function attemptTurn(
     clearInterval(watching);
     for (const source of sources) source.removeEventListener('abort', cutShort);
   }
+}
+
+/** The time limits of one attempt. */
+export interface Deadline extends TurnTime {
+  /** Aborts the attempt and any recovery in it. */
+  cutShort(): void;
+  /** Whether the attempt's own time ran out: it was silent, or the turn has lasted for too long. */
+  isTimedOut(): boolean;
+  end(): void;
+}
+
+/** What an attempt may take. */
+export interface TurnLimits {
+  /** Without any progress. */
+  silenceMs: number;
+  /** In all. */
+  leftMs: number;
+}
+
+const CUT_SHORT = 'cut short';
+const SILENT = 'silent';
+const OVER = 'over';
+const RECOVERY_OVER = 'recovery over';
+/** A timer may be early by a part of a millisecond; what is then counted must not be less than the limit. */
+const TIMER_SLACK_MS = 2;
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/**
+ * Starts the clock of an attempt: it may be silent for a while, and last for a longer one. A recovery may take longer
+ * than either: it gets its own `leftMs`, and its second signal aborts when that time is over. Any limit aborts the
+ * first signal.
+ */
+export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
+  const cut = new AbortController();
+  const silence = setTimeout(() => cut.abort(SILENT), silenceMs);
+  const over = setTimeout(() => cut.abort(OVER), Math.min(TIMER_MS_MAX, Math.max(0, leftMs) + TIMER_SLACK_MS));
+  let isRunning = true;
+  const stop = (): void => {
+    isRunning = false;
+    clearTimeout(silence);
+    clearTimeout(over);
+  };
+  return {
+    signal: cut.signal,
+    async recovering(ownMs, work) {
+      stop();
+      const own = new AbortController();
+      const timer = setTimeout(() => own.abort(RECOVERY_OVER), Math.max(0, ownMs));
+      try {
+        return await work(AbortSignal.any([cut.signal, own.signal]), own.signal);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+    progress: () => void (isRunning && silence.refresh()),
+    isSilent: () => cut.signal.reason === SILENT,
+    cutShort: () => cut.abort(CUT_SHORT),
+    isTimedOut: () => cut.signal.reason === SILENT || cut.signal.reason === OVER,
+    end: stop,
+  };
+}
+
+/** What ioredis throws when it could not send the command: its own errors, and socket errors. */
+const UNASKED = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
+const CLOSED = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
+/** Replies that fault the command or its value: repeating the command gives the same reply. */
+const LASTING = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
+/** A script's own failure may hide a state of the server. */
+const PASSING = /\b(?:OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MASTERDOWN)\b/;
+
+/**
+ * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
+ * another attempt took over. Any other error is a bug of ours or an unusable value, and returns with the message.
+ */
+export function isInfrastructureError(error: unknown): boolean {
+  if (error instanceof FencedError) return true;
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'ReplyError') return !LASTING.test(error.message) || PASSING.test(error.message);
+  return UNASKED.test(error.name) || CLOSED.test(error.message) || 'syscall' in error;
 }

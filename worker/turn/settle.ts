@@ -1,8 +1,13 @@
-import { SpanKind } from '@opentelemetry/api';
-import { METRIC, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
+import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
+import { DelayedError, type Job, WaitingError } from 'bullmq';
+import { failSpan } from '../../shared/base/spans.ts';
+import { METRIC, SPAN, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream.ts';
+import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
 import { type Attempt, type Conclusion, FencedError } from '../lane/attempt.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
+import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
@@ -85,4 +90,156 @@ function tellSettled(
       ? { content: { asked: attempt.message.value.content, answered } }
       : {};
   log.info({ entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(traceparent), ...content }, 'settled');
+}
+
+const NO_SLOT_WAIT_MS = 20;
+/** How long a process without a slot leaves the job to others; without that it may win it back each time. */
+const STAND_BACK_MS = 500;
+
+/** Why an attempt ended without an outcome, as a short code. */
+export function reasonOf(verdict: Exclude<Delivered, { kind: 'settle' }>): string {
+  if (verdict.kind === 'later') return verdict.reason;
+  return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
+}
+
+/** The reason of a retry after the attempt's time ran out. */
+export const TURN_TIMEOUT = 'turn_timeout';
+
+/**
+ * Carries out a verdict: moves the job to where it says. The only place that translates verdicts into BullMQ's terms,
+ * which expects the error that matches where the job was moved; `settle` leaves it where it is, since it is done.
+ */
+export async function obey(
+  ports: ProcessorPorts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  attempt: Attempt,
+  verdict: Delivered,
+): Promise<void> {
+  if (verdict.kind === 'settle') return;
+  const { log } = ports.turn.ask.observability;
+  const ended = { reason: reasonOf(verdict), tookMs: Math.round(attempt.elapsedMs()) };
+  if (verdict.kind === 'later') {
+    log[verdict.isFree ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
+    await endAttempt(attempt, verdict);
+    return postpone(ports, job, token, verdict.delayMs);
+  }
+  log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
+  await endAttempt(attempt, verdict);
+  await job.moveToWait(token);
+  ports.turn.ask.observability.reach('moved to wait');
+  throw new WaitingError();
+}
+
+/**
+ * An attempt that ends with a verdict did not crash. Once per attempt, even if the command is repeated after a lost
+ * reply.
+ */
+async function endAttempt(
+  { keys, entry, fencingToken, write, attempts, nowMs, turn }: Attempt,
+  verdict: Exclude<Delivered, { kind: 'settle' }>,
+): Promise<void> {
+  const end = { atMs: nowMs(), attempt: attempts, reason: reasonOf(verdict) };
+  const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
+  const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
+  await write(`ended:${fencingToken}`, [
+    ...turn.endAttempt(put),
+    clearPoisonCandidate(keys, entry),
+    ...(isFree ? [turn.freeAttempt()] : []),
+  ]);
+}
+
+/** Moves a job to the delayed ones; throws what tells BullMQ so. */
+export async function postpone(
+  { queue, turn: { lane } }: ProcessorPorts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+  delayMs: number,
+): Promise<never> {
+  await queue.postpone(job, token, lane.nowMs(), delayMs);
+  throw new DelayedError();
+}
+
+/**
+ * Returns a job for which this process has no slot: another process may have one. As long as the job is not over here,
+ * BullMQ gives us no other, so we stand back for a moment, or until a slot is free.
+ */
+export async function handBack(
+  { queue, share, turn: { lane } }: ProcessorPorts,
+  job: Job<TurnJob>,
+  token: string | undefined,
+): Promise<never> {
+  await queue.postpone(job, token, lane.nowMs(), NO_SLOT_WAIT_MS);
+  await share.whenFree(STAND_BACK_MS);
+  throw new DelayedError();
+}
+
+/** A shorter wait is how the flow works, and no gap in a trace. */
+const WAIT_MS_MIN = 50;
+/** Most attempts end within this time, and need no other span. */
+const RUNNING_MS = 1_000;
+
+/** What the span of an attempt says at its start. */
+export function attemptAttributes({ isExporting, chat }: Telemetry, attempt: Attempt): Attributes {
+  if (!isExporting) return {};
+  return {
+    'spillway.attempt': attempt.attempts,
+    'spillway.recovery.stage': attempt.stage,
+    'spillway.entry': attempt.entry,
+    'spillway.session': attempt.session,
+    'gen_ai.conversation.id': attempt.session,
+    ...chat(attempt.chat),
+  };
+}
+
+/** Shows what the message waited for until this attempt: the attempt before says why, else its lane and the queue. */
+export function showWait(
+  { isExporting, mark }: Telemetry,
+  attempt: Attempt,
+  job: Pick<Job<TurnJob>, 'timestamp'>,
+): void {
+  if (!isExporting) return;
+  const { traceparent: parent } = attempt;
+  const untilMs = Date.now();
+  // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
+  const aheadMs = untilMs - attempt.nowMs();
+  const before = attempt.turn.ends.at(-1);
+  if (before) {
+    const sinceMs = Math.min(untilMs, before.atMs + aheadMs);
+    mark(SPAN.retryWait, { 'spillway.reason': before.reason }, { sinceMs, untilMs, parent });
+    return;
+  }
+  const acceptedMs = Math.min(untilMs, msOf(attempt.entry) + aheadMs);
+  if (untilMs - acceptedMs < WAIT_MS_MIN) return;
+  const laneMs = Math.min(untilMs, Math.max(acceptedMs, job.timestamp)) - acceptedMs;
+  const queueMs = untilMs - acceptedMs - laneMs;
+  const longer = laneMs > queueMs ? 'lane' : 'queue';
+  const attributes = { 'spillway.wait.reason': longer, 'spillway.wait.lane_ms': laneMs };
+  mark(SPAN.laneWait, attributes, { sinceMs: acceptedMs, untilMs, parent });
+}
+
+/**
+ * The span of an attempt is exported when it ends. One that still runs after a second shows itself by a span of its own.
+ * Returns what ends that.
+ */
+export function showRunning({ isExporting, mark }: Telemetry, attributes: Attributes): () => void {
+  if (!isExporting) return () => {};
+  const timer = setTimeout(() => mark(SPAN.started, attributes), RUNNING_MS);
+  return () => clearTimeout(timer);
+}
+
+/** Notes why an attempt ended; a message that failed makes its span one that failed. */
+export function showVerdict({ count }: Telemetry, span: Span, verdict: Delivered): void {
+  span.setAttribute('spillway.verdict', verdict.kind);
+  if (verdict.kind !== 'settle') {
+    const reason = reasonOf(verdict);
+    span.setAttribute('spillway.reason', reason);
+    if (verdict.kind === 'later') span.setAttribute('spillway.retry.delay_ms', verdict.delayMs);
+    count(METRIC.retries, { reason });
+    return;
+  }
+  const { outcome, reason } = verdict.conclusion;
+  span.setAttribute('spillway.outcome', outcome);
+  if (reason !== undefined) span.setAttribute('spillway.reason', reason);
+  if (outcome === 'failed' || outcome === 'undeliverable') failSpan(span, reason ?? outcome);
 }

@@ -22,18 +22,11 @@ import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
 import { onlyReading } from '../tools/toolboxes.ts';
 import { ask } from './ask.ts';
-import { supersededBy } from './busy.ts';
-import { concludeTurn } from './conclude.ts';
-import { insteadOfNothing } from './cut-answer.ts';
-import { deliverConclusion } from './deliver.ts';
-import { waitingNotice, withLateness } from './due-reminder.ts';
-import { failTogether, gather, mergedConclusion } from './gather.ts';
+import { concludeTurn, handingOn, insteadOfNothing, waitingNotice, withLateness } from './conclude.ts';
+import { deliverConclusion, destinationOf, heldBack, notTaken, undelivered } from './deliver.ts';
+import { failTogether, gather, mergedConclusion, supersededBy } from './gather.ts';
 import { hear, soundIn } from './hear.ts';
-import { destinationOf } from './moved-chat.ts';
-import { notTaken, undelivered } from './not-taken.ts';
 import { isBurst, readContents } from './read.ts';
-import { handingOn } from './set-for-later.ts';
-import { heldBack } from './telegram-wait.ts';
 
 /** What a turn works with. */
 export interface TurnPorts {

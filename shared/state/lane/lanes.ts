@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Attempt } from '../../../worker/lane/attempt.ts';
-import type { RedisClock } from '../../../worker/lane/clock.ts';
-import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import type { OutcomeRecord, RedisClock } from '../../../worker/lane/lane.ts';
 import { BURST_MAX } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';

@@ -3,9 +3,9 @@ import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { type EntryId, INBOUND_GROUP, jobIdOf, keysOf, type LaneKey, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
+import { reconcile } from '../../../worker/lane/dispatcher.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
-import { reconcile } from '../../../worker/lane/reconciler.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { freshRedis } from '../../fixture/redis.ts';
 

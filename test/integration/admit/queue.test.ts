@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { Worker } from 'bullmq';
 import { createLogger } from '../../../shared/base/log.ts';
 import { chatKey, type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
+import { reconcile } from '../../../worker/lane/dispatcher.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
-import { reconcile } from '../../../worker/lane/reconciler.ts';
 import { eachWithQueue, keys, queue, redis, seen } from '../../fixture/each-queue.ts';
 
 const HOUR_MS = 3_600_000;

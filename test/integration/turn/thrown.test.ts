@@ -11,9 +11,8 @@ import {
   TURNS_QUEUE,
 } from '../../../shared/redis/keys.ts';
 import { createLaneStore } from '../../../shared/state/lane/lanes.ts';
-import { createClock } from '../../../worker/lane/clock.ts';
+import { createClock, tellingOfLeft } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
-import { tellingOfLeft } from '../../../worker/lane/readmission.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { inboundText } from '../../fixture/inbound.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { contextOf } from '../../../../producer/accept/read-context.ts';
+import { contextOf } from '../../../../producer/accept/read-content.ts';
 import {
   audio,
   externalReply,

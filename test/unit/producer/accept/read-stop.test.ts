@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Gate } from '../../../../producer/accept/gate.ts';
-import { isStop, readStop } from '../../../../producer/accept/read-press.ts';
+import { isStop, readStop } from '../../../../producer/accept/read-update.ts';
 import { decodeMessage, encodeMessage } from '../../../../shared/flow/message.ts';
 
 const USER = 1001;

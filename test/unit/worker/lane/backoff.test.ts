@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { backoffMs, RETRY_AFTER_MS_MAX } from '../../../../worker/lane/backoff.ts';
+import { backoffMs, RETRY_AFTER_MS_MAX } from '../../../../worker/lane/verdict.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
 const LOWEST = () => 0;
