@@ -18,7 +18,8 @@ const INCLUDE = /^-- include: (.+)$/gm;
  */
 export function bindScript<Reply>(redis: RedisClient, file: string): RunScript<Reply> {
   const name = `spillway:${basename(file, '.lua')}`;
-  redis.defineCommand(name, { lua: readScript(file) });
+  // A connection learns a script once, however often it is bound.
+  if (!(name in redis)) redis.defineCommand(name, { lua: readScript(file) });
   const run = (redis as unknown as Record<string, (...args: unknown[]) => Promise<Reply>>)[name];
   if (!run) throw new Error(`ioredis did not bind ${name}`);
   return (keys, args) => {

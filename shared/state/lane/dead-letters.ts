@@ -3,6 +3,7 @@ import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
+import { entriesFrom, fieldIn, type StreamEntry } from '../../redis/stream.ts';
 
 /**
  * What became of a dead letter that was to be put back: `chatless` ones name no chat, and stay. `unfinished`: a piece of
@@ -35,8 +36,6 @@ const PAGE = 100;
 /** Only so many letters are looked through for a person's `/retry`, and for pieces before and behind one. */
 const LOOKED_AT_MAX = 2_000;
 
-type Page = [id: string, fields: string[]][];
-
 /** Binds the putting back of dead letters to a connection. */
 export function bindReplay(redis: RedisClient): Replay {
   const run = bindScript<Replayed>(redis, join(import.meta.dirname, 'replay.lua'));
@@ -60,11 +59,11 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   const chat = chosen && fieldIn(chosen[1], 'chat');
   if (!chat) return [id];
   const letters: Letter[] = [];
-  const note = (page: Page) => letters.push(...page.flatMap((each) => letterOf(each, chat)));
-  const before = await lettersBehind((from) => redis.xrevrange(keys.dead, from, '-', 'COUNT', PAGE), id);
+  const note = (page: readonly StreamEntry[]) => letters.push(...page.flatMap((each) => letterOf(each, chat)));
+  const before = await lettersBehind(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE, isBackwards: true }));
   note(before.toReversed());
   note([chosen]);
-  note(await lettersBehind((from) => redis.xrange(keys.dead, from, '+', 'COUNT', PAGE), id));
+  note(await lettersBehind(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE })));
   const isChosen = (letter: Letter) => letter.id === id;
   const groupOf = (first: Letter, at: number): Letter[] => {
     const pieces = piecesOf(first.message, letters.slice(at + 1)).map(({ entry }) => entry);
@@ -74,28 +73,17 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   return group.length === 0 ? [id] : group.map((letter) => letter.id);
 }
 
-/** The letters of a range page by page, as far as somebody reads on. */
-async function* pagesOf(read: (from: string) => Promise<Page>, begin: string): AsyncGenerator<Page> {
-  for (let from = begin; ; ) {
-    const page = await read(from);
-    yield page;
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return;
-    from = `(${last}`;
-  }
-}
-
 /** The letters next to one, up to a bound. */
-async function lettersBehind(read: (from: string) => Promise<Page>, id: string): Promise<Page> {
-  const found: Page = [];
-  for await (const page of pagesOf(read, `(${id}`)) {
-    found.push(...page);
+async function lettersBehind(letters: AsyncGenerator<StreamEntry>): Promise<StreamEntry[]> {
+  const found: StreamEntry[] = [];
+  for await (const letter of letters) {
+    found.push(letter);
     if (found.length >= LOOKED_AT_MAX / 2) break;
   }
   return found;
 }
 
-function letterOf([id, fields]: Page[number], chat: string): Letter[] {
+function letterOf([id, fields]: StreamEntry, chat: string): Letter[] {
   const message = decodeMessage(fieldIn(fields, 'message'));
   if (fieldIn(fields, 'chat') !== chat || !message.ok) return [];
   const into = /"into":"(\d+-\d+)"/.exec(fieldIn(fields, 'record') ?? '')?.[1];
@@ -108,10 +96,10 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
   return {
     async newest(chat, entry) {
       let looked = 0;
-      for await (const page of pagesOf((from) => redis.xrevrange(keys.dead, from, '-', 'COUNT', PAGE), '+')) {
-        const found = page.find(([, fields]) => isOf(fields, chat, entry));
-        looked += page.length;
-        if (found || looked >= LOOKED_AT_MAX) return found?.[0];
+      for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', { page: PAGE, isBackwards: true })) {
+        if (isOf(fields, chat, entry)) return id;
+        looked += 1;
+        if (looked >= LOOKED_AT_MAX) break;
       }
       return undefined;
     },
@@ -119,10 +107,8 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
       await replay.withPieces(keys, id);
     },
     async erase(chat) {
-      for await (const page of pagesOf((from) => redis.xrange(keys.dead, from, '+', 'COUNT', PAGE), '-')) {
-        const own = page.filter(([, fields]) => isOf(fields, chat, undefined)).map(([id]) => id);
-        if (own.length > 0) await redis.xdel(keys.dead, ...own);
-      }
+      for await (const [id, fields] of entriesFrom(redis, keys.dead, '-', { page: PAGE }))
+        if (isOf(fields, chat, undefined)) await redis.xdel(keys.dead, id);
     },
   };
 }
@@ -130,9 +116,4 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
 function isOf(fields: readonly string[], chat: ChatKey, entry: string | undefined): boolean {
   if (entry !== undefined && fieldIn(fields, 'entry') !== entry) return false;
   return chatOf((fieldIn(fields, 'chat') ?? '') as LaneKey) === chat;
-}
-
-/** Our own fields stand first in a letter; the entry's own may have any name. */
-function fieldIn(fields: readonly string[], name: string): string | undefined {
-  return fields.find((_, at) => at % 2 === 1 && fields[at - 1] === name);
 }

@@ -1,7 +1,7 @@
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../../redis/keys.ts';
-import { msOf } from '../../redis/stream.ts';
+import { entriesFrom, fieldIn, msOf, type StreamEntry } from '../../redis/stream.ts';
 
 /** A failed message as it is kept, without its text: there may be many. */
 export interface DeadLetter {
@@ -14,8 +14,6 @@ export interface DeadLetter {
   /** How it ended; empty when that cannot be read. */
   record: Partial<OutcomeRecord>;
 }
-
-type StreamEntry = [id: string, fields: string[]];
 
 /** The name of a dead letter: the id of its stream or of its message, after its shard where there are several. */
 export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
@@ -67,20 +65,20 @@ async function lettersOfEntry(
 /** The id of the dead letter of a message; `undefined` when there is none, or it was put back or removed. */
 export async function letterOfMessage(redis: RedisClient, keys: Keys, entry: EntryId): Promise<string | undefined> {
   for await (const each of streamOf(redis, keys.dead, msOf(entry)))
-    if (fieldOf(each, 'entry') === entry) return each[0];
+    if (fieldIn(each[1], 'entry') === entry) return each[0];
   return undefined;
 }
 
 /** The entry of the message of a dead letter, by the letter's id. */
 export async function entryOfLetter(redis: RedisClient, keys: Keys, id: string): Promise<EntryId | undefined> {
   const [letter] = await redis.xrange(keys.dead, id, id);
-  return letter && (fieldOf(letter, 'entry') as EntryId | undefined);
+  return letter && (fieldIn(letter[1], 'entry') as EntryId | undefined);
 }
 
 /** The message of a dead letter as it was stored, which holds what its user wrote. */
 export async function messageOfLetter(redis: RedisClient, keys: Keys, id: string): Promise<string | undefined> {
   const [letter] = await redis.xrange(keys.dead, id, id);
-  return letter && fieldOf(letter, 'message');
+  return letter && fieldIn(letter[1], 'message');
 }
 
 /** Removes a dead letter for good. Returns false when it was gone. */
@@ -120,27 +118,14 @@ async function* lettersOf(
   for await (const entry of streamOf(redis, keysOf(shard).dead, sinceMs)) yield letterOf(shards, shard, entry);
 }
 
-async function* streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGenerator<StreamEntry> {
-  for (let from = `${Math.max(0, sinceMs)}-0`; ; ) {
-    const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
-    yield* page;
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return;
-    from = `(${last}`;
-  }
+function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGenerator<StreamEntry> {
+  return entriesFrom(redis, stream, `${Math.max(0, sinceMs)}-0`, { page: PAGE });
 }
 
-function letterOf(shards: readonly Keys[], shard: number, entry: StreamEntry): DeadLetter {
-  const [id] = entry;
+function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
   const name = shards.length === 1 ? id : `${shard}/${id}`;
-  const message = fieldOf(entry, 'entry') ?? '';
-  return { name, id, entry: message, keys: keysOf(shard), record: objectOf(fieldOf(entry, 'record')) ?? {} };
-}
-
-/** Our own fields stand first; the entry's own fields follow and may have any name. */
-function fieldOf([, fields]: StreamEntry, name: string): string | undefined {
-  const at = fields.findIndex((each, index) => index % 2 === 0 && each === name);
-  return at < 0 ? undefined : fields[at + 1];
+  const message = fieldIn(fields, 'entry') ?? '';
+  return { name, id, entry: message, keys: keysOf(shard), record: objectOf(fieldIn(fields, 'record')) ?? {} };
 }
 
 /** The object in a text; a damaged letter must not hide the others. */

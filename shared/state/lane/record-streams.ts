@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { fieldsOf } from '../../redis/stream.ts';
+import { entriesFrom, fieldIn } from '../../redis/stream.ts';
 
 /** An event of the audit trail, as it is kept. */
 export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
@@ -36,13 +36,8 @@ function recordsOf<T extends object>(redis: RedisClient, stream: string): ShardR
 
 /** The `record` texts of a stream since a time, oldest first, read in pages. */
 async function* recordTexts(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<string> {
-  for (let from = `${Math.max(0, fromMs)}-0`; ; ) {
-    const page = await redis.xrange(stream, from, '+', 'COUNT', PAGE);
-    for (const [, fields] of page) yield recordIn(fields);
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return;
-    from = `(${last}`;
-  }
+  for await (const [, fields] of entriesFrom(redis, stream, `${Math.max(0, fromMs)}-0`, { page: PAGE }))
+    yield fieldIn(fields, 'record') ?? '';
 }
 
 /** The records of a stream since a time, without those that cannot be read. */
@@ -55,21 +50,13 @@ async function* recordsSince<T extends object>(redis: RedisClient, stream: strin
 
 /** The newest records of a stream first, without those that cannot be read, at most `max` looked at. */
 async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
-  for (let [to, looked] = ['+', 0]; looked < max; looked += PAGE) {
-    const page = await redis.xrevrange(stream, to, '-', 'COUNT', PAGE);
-    for (const [, fields] of page) {
-      const record = readable<T>(recordIn(fields));
-      if (record) yield record;
-    }
-    const last = page.at(-1)?.[0];
-    if (last === undefined || page.length < PAGE) return;
-    to = `(${last}`;
+  let looked = 0;
+  for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true })) {
+    const record = readable<T>(fieldIn(fields, 'record') ?? '');
+    if (record) yield record;
+    looked += 1;
+    if (looked >= max) return;
   }
-}
-
-/** Our own fields stand first; those of a dead letter's message follow, and may have any name. */
-function recordIn(fields: readonly string[]): string {
-  return fieldsOf(fields.slice(0, 4)).get('record') ?? '';
 }
 
 function readable<T extends object>(text: string): T | undefined {

@@ -96,10 +96,10 @@ export async function readGlances(redis: RedisClient, keys: Keys, entries: reado
 async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Glance[]> {
   const [found] = await redis.xrange(keys.inbound, entry, entry);
   if (!found) return [];
-  const fieldOf = (name: string) => found[1][found[1].indexOf(name) + 1];
-  const decoded = decodeMessage(fieldOf('message'));
+  const fields = fieldsOf(found[1]);
+  const decoded = decodeMessage(fields.get('message'));
   const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
-  return [{ entry, traceparent: fieldOf('traceparent') ?? '', ...sentAtMs }];
+  return [{ entry, traceparent: fields.get('traceparent') ?? '', ...sentAtMs }];
 }
 
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */

@@ -4,7 +4,7 @@ import { decodeMessage } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, commandLaneOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
-import { fieldsOf, msOf } from '../../redis/stream.ts';
+import { entriesFrom, fieldsOf, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
 
 /** A message that has no outcome yet, without its words. */
@@ -50,13 +50,11 @@ export async function storedMessage(redis: RedisClient, keys: Keys, entry: Entry
 
 /** The message without an outcome that has a trace id. */
 export async function pendingOfTrace(redis: RedisClient, keys: Keys, traceId: string): Promise<EntryId | undefined> {
-  for (let from = '-'; ; ) {
-    const page = await redis.xrange(keys.inbound, from, '+', 'COUNT', PAGE);
-    const found = page.map(inboundOf).find((each) => each.traceId === traceId);
-    const last = page.at(-1)?.[0];
-    if (found || last === undefined || page.length < PAGE) return found?.entry;
-    from = `(${last}`;
+  for await (const each of entriesFrom(redis, keys.inbound, '-', { page: PAGE })) {
+    const found = inboundOf(each);
+    if (found.traceId === traceId) return found.entry;
   }
+  return undefined;
 }
 
 const PAGE = 500;

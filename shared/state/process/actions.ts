@@ -53,7 +53,8 @@ export async function recordAction(
 export async function readActions(redis: RedisClient, count: number): Promise<KeptAction[]> {
   const entries = await redis.xrevrange(keysOf(0).actions, '+', '-', 'COUNT', count);
   return entries.map(([id, list]) => {
-    const field = (name: string) => fieldsOf(list).get(name) ?? '';
+    const fields = fieldsOf(list);
+    const field = (name: string) => fields.get(name) ?? '';
     const [deed, target] = [field('deed') as OperatorAction, field('target')];
     return { id, atMs: msOf(id), deed, target, by: field('by'), why: field('why') };
   });

@@ -29,19 +29,17 @@ export interface TurnSummary {
 /** Reads the turn of a message; `undefined` when none was begun or it is no longer kept. */
 export async function readTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<TurnSummary | undefined> {
   const fields = await turnReads(redis, keys).fieldsOf(entry);
-  return Object.keys(fields).length === 0 ? undefined : turnOf(fields);
+  return Object.keys(fields).length === 0 ? undefined : summaryOf(fields);
 }
 
 /** A turn from the fields of its hash. Pure. */
-export function turnOf(fields: Readonly<Record<string, string>>): TurnSummary {
+export function summaryOf(fields: Readonly<Record<string, string>>): TurnSummary {
   const number = (name: string): number => Number(fields[name] ?? 0);
   const parts = partsOf(fields);
-  // A version before this one wrote no time.
-  const runningSince = number('running') > 1 ? { runningSinceMs: number('running') } : {};
   return {
     attempt: number('attempts'),
     ...(fields.firstBegunAt !== undefined && { firstBegunMs: number('firstBegunAt') }),
-    ...(fields.running !== undefined && runningSince),
+    ...(fields.running !== undefined && { runningSinceMs: number('running') }),
     step: stepOf(fields, parts),
     ended: endsIn(fields.ended),
     crashes: number('crashes'),
