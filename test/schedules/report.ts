@@ -73,11 +73,7 @@ function report(explored: Exploration, surveys: readonly Surveyed[], took: Took,
     row(['---', '---']),
     ...byCount(explored.faults).map(([fault, times]) => row([fault, times])),
     '',
-    '## Where they struck',
-    '',
-    row(['what happened', 'times']),
-    row(['---', '---']),
-    ...byCount(explored.places).map(([place, times]) => row([place, times])),
+    `They struck at ${explored.places.size} places (a step, and the moment before, in or after it). Steps: ${struckSteps(explored.places)}.`,
     '',
     '## Mutants',
     '',
@@ -96,6 +92,18 @@ function report(explored: Exploration, surveys: readonly Surveyed[], took: Took,
     ...OUTSIDE.map(({ name, why }) => row([name, why])),
     '',
   ].join('\n');
+}
+
+/** The steps at which faults struck, with how often: a place is a step, a comma, and what happened there. */
+function struckSteps(places: ReadonlyMap<string, number>): string {
+  const steps = new Map<string, number>();
+  for (const [place, times] of places) {
+    const step = place.split(', ')[0] ?? place;
+    steps.set(step, (steps.get(step) ?? 0) + times);
+  }
+  return byCount(steps)
+    .map(([step, times]) => `${step} (${times})`)
+    .join(', ');
 }
 
 function byCount<Key>(counts: ReadonlyMap<Key, number>): [Key, number][] {

@@ -82,7 +82,7 @@ export function telemetryReport(run: Verified, images: { day: string }): string 
     ...section('The day', dayTable(run)),
     ...(run.hours.length > 0 ? [`![Six panels over the day](${images.day})`, ''] : []),
     ...section('The rules', rulesTable(run)),
-    ...section('The panels', panelsTable(run)),
+    ...section('Panels with an expression without data', panelsTable(run)),
     ...section('Files, traces, labels', checksTable([...run.files, ...run.checks])),
     ...section('Five incidents at night', foundTable(run.found)),
   ];
@@ -116,16 +116,15 @@ function rulesTable({ rules }: Verified): string[] {
   return ['| rule | fired after | fired for | health |', '|---|---|---|---|', ...rows];
 }
 
+/** The panels of which an expression returned no data; the others are counted in the summary. */
 function panelsTable({ panels }: Verified): string[] {
-  if (panels.length === 0) return [];
   const rows = panels
-    .filter(({ asked }) => asked.length > 0)
+    .filter(({ asked }) => asked.some(({ verdict }) => verdict !== 'data'))
     .map(({ panel, asked }) => {
-      const series = asked.reduce((sum, each) => sum + each.series.length, 0);
       const verdicts = [...new Set(asked.map(({ verdict, why }) => (why ? `${verdict}: ${why}` : verdict)))];
-      return row(panel.board, panel.title, asked.length, series, verdicts.join('; '));
+      return row(panel.board, panel.title, asked.length, verdicts.join('; '));
     });
-  return ['| dashboard | panel | expressions | series | |', '|---|---|---|---|---|', ...rows];
+  return rows.length === 0 ? [] : ['| dashboard | panel | expressions | |', '|---|---|---|---|', ...rows];
 }
 
 function checksTable(checks: readonly Checked[]): string[] {
