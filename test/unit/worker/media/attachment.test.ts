@@ -171,7 +171,9 @@ test('files are decoded one at a time, and one that ends its decoder does not ho
   const all = await Promise.all([photo, pdfBomb(400_000_000), photo.subarray(0, 150), photo].map((each) => read(each)));
   unsubscribe('child_process', note);
   expect(all.map(({ ok }) => ok)).toEqual([true, false, false, true]);
-  expect([running.length, most]).toEqual([4, 1]);
+  // One that is ended from outside, as by a busy machine, is tried again.
+  expect(running.length).toBeGreaterThanOrEqual(4);
+  expect(most).toBe(1);
 });
 
 test('readPdfPages reports a locked PDF as locked_pdf', async () => {
