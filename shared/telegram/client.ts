@@ -1,21 +1,18 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import type { WebhookInfo as ApiWebhookInfo, BotCommandScope, File, Update, UserFromGetMe } from '@grammyjs/types';
 import { Telegram as TelegrafClient } from 'telegraf';
 import { redact } from '../base/text.ts';
 import type { Menu } from './commands.ts';
 import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type TelegramResult } from './failure.ts';
 import { type Messages, messagesOver } from './messages.ts';
-import { CALL_TIMEOUT_MS, ofOptional, unlessMissing, withoutValue } from './method.ts';
+import { CALL_TIMEOUT_MS, type CallMethod, ofOptional, type Unchecked, unlessMissing, withoutValue } from './method.ts';
 import { type ObserveCall, UNOBSERVED } from './observe.ts';
 import { brokenBy, upload } from './upload.ts';
 
-/** The bot itself, in Telegram's own names. */
-export interface BotProfile {
-  id: number;
-  username: string;
-  /** False in privacy mode: in groups it gets commands and replies to it, and no mentions. */
-  can_read_all_group_messages?: boolean;
-}
+/** The bot itself. Some servers do not say whether it is in privacy mode, in which it gets no mentions in groups. */
+export type BotProfile = Pick<UserFromGetMe, 'id' | 'username'> &
+  Partial<Pick<UserFromGetMe, 'can_read_all_group_messages'>>;
 
 /** What Telegram knows about the webhook of a bot. */
 export interface WebhookInfo {
@@ -65,7 +62,8 @@ const POLL_GRACE_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers these from one call to the next, so every call that can state them does. */
-const WANTED = { allowed_updates: ['message', 'edited_message', 'callback_query', 'stopped_message_generation'] };
+const UPDATES = ['message', 'edited_message', 'callback_query', 'stopped_message_generation'] as const;
+const WANTED = { allowed_updates: UPDATES satisfies readonly (keyof Update)[] };
 const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 
 const TOO_BIG = /file is too big/i;
@@ -96,7 +94,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
   const agent = new Agent({ keepAlive: true });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
   const longestMs = options.callTimeoutMs ?? Number.POSITIVE_INFINITY;
-  const call = (method: string, payload: object, timeoutMs: number, signal?: AbortSignal) => {
+  const call: CallMethod = (method, payload, timeoutMs, signal) => {
     const waitMs = method === 'getUpdates' ? timeoutMs : Math.min(timeoutMs, longestMs);
     return observe(method, () => callApi(client, method, payload, waitMs, signal));
   };
@@ -118,20 +116,21 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     },
     ...messagesOver(
       call,
-      (method, fields, file, timeoutMs) =>
-        observe(method, () =>
-          upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
+      (fields, file, timeoutMs) =>
+        observe('sendDocument', () =>
+          upload(new URL(`./bot${options.token}/sendDocument`, options.apiRoot), fields, file, timeoutMs),
         ),
       options.linkPreviews ?? false,
     ),
     async setCommands({ commands, scope, language }) {
+      const to: BotCommandScope = { type: scope };
       const named = language === undefined ? {} : { language_code: language };
-      return ofOptional(await call('setMyCommands', { commands, scope: { type: scope }, ...named }, CALL_TIMEOUT_MS));
+      return ofOptional(await call('setMyCommands', { commands, scope: to, ...named }, CALL_TIMEOUT_MS));
     },
     async downloadFile(fileId, bytesMax, signal) {
       const described = await call('getFile', { file_id: fileId }, CALL_TIMEOUT_MS, signal);
       if (!described.ok) return TOO_BIG.test(described.failure.description) ? tooLarge(bytesMax) : described;
-      const file = (described.value ?? {}) as { file_path?: unknown; file_size?: unknown };
+      const file = (described.value ?? {}) as Unchecked<File>;
       const { file_path: path, file_size: statedBytes } = file;
       if (typeof statedBytes === 'number' && statedBytes > bytesMax) return tooLarge(bytesMax);
       if (typeof path !== 'string' || path === '') return failed('rejected', 'the Bot API server names no path');
@@ -147,9 +146,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
 }
 
 function webhookInfoOf(raw: unknown): WebhookInfo {
-  const info = (raw ?? {}) as Partial<
-    Record<'url' | 'pending_update_count' | 'last_error_date' | 'last_error_message', unknown>
-  >;
+  const info = (raw ?? {}) as Unchecked<ApiWebhookInfo>;
   const { url, pending_update_count: pending, last_error_date: atS, last_error_message: words } = info;
   const description = typeof words === 'string' ? redact(words).slice(0, DESCRIPTION_CHARS) : 'no description';
   return {

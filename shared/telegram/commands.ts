@@ -1,3 +1,4 @@
+import type { LanguageCode } from '@grammyjs/types';
 import { DEFAULT_LANGUAGE, LANGUAGES, TEXTS } from '../texts/language.ts';
 
 /** How a bot command is treated wherever it is met; what it does is in the file of its name in `worker/command/`. */
@@ -99,7 +100,7 @@ export function addresseeOf(text: string): string | undefined {
 export interface Menu {
   scope: 'all_private_chats' | 'all_group_chats';
   /** An ISO 639-1 code, of two letters. */
-  language: string | undefined;
+  language: LanguageCode | undefined;
   commands: readonly { command: MenuName; description: string }[];
 }
 
@@ -108,7 +109,7 @@ export const MENU_NAMES = namesIn('everywhere', 'private');
 
 /** Every menu of the bot. An app takes the one of the narrowest scope, and there the one of its language. */
 export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => {
-  const language = code === DEFAULT_LANGUAGE ? undefined : code.slice(0, 2);
+  const language = code === DEFAULT_LANGUAGE ? undefined : (code.slice(0, 2) as LanguageCode);
   const described = (command: MenuName) => ({ command, description: TEXTS[code].menu[command] });
   return [
     { scope: 'all_private_chats', language, commands: MENU_NAMES.map(described) },

@@ -1,10 +1,20 @@
+import type {
+  InlineKeyboardMarkup,
+  InputRichBlock,
+  LinkPreviewOptions,
+  Message,
+  MessageEntity,
+  ReplyParameters,
+} from '@grammyjs/types';
 import { failed, type TelegramResult } from './failure.ts';
 import {
+  type Arguments,
   CALL_TIMEOUT_MS,
   type CallMethod,
   METHOD_MISSING,
   MISSING_MS,
   ofOptional,
+  type Unchecked,
   unlessMissing,
   withoutValue,
 } from './method.ts';
@@ -35,7 +45,7 @@ export interface SendOptions {
   /** The message arrives without a sound. */
   isSilent?: boolean;
   /** What formats the text, by offsets in UTF-16 units. */
-  entities?: readonly object[];
+  entities?: MessageEntity[];
   /** The message that this one answers; if it was deleted, this one is sent all the same. */
   replyTo?: number | undefined;
   /** Rows of buttons under the message. */
@@ -49,7 +59,7 @@ export interface Messages {
   /** Sends a rich message. Fails as `not_offered` on servers before Bot API 10.2, and then without a call for a day. */
   sendRichMessage(
     to: Destination,
-    blocks: readonly object[],
+    blocks: InputRichBlock<never>[],
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
   /** Sends a file, of 1 byte to 50 MB. */
@@ -75,12 +85,7 @@ export interface Messages {
    * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0); it
    * vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
    */
-  sendDraft(
-    to: Destination,
-    draftId: number,
-    text: string,
-    entities?: readonly object[],
-  ): Promise<TelegramResult<void>>;
+  sendDraft(to: Destination, draftId: number, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
   /** Shows a typing indicator for 5 seconds. Fails like a message would, and leaves nothing in the chat. */
   sendTyping(to: Destination): Promise<TelegramResult<void>>;
 }
@@ -96,10 +101,9 @@ const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
 const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
-/** Calls a method of the Bot API with a file. Contract: never throws. */
-export type Upload = (
-  method: string,
-  fields: Readonly<Record<string, unknown>>,
+/** Sends a file as a document. Contract: never throws. */
+export type UploadDocument = (
+  fields: Omit<Arguments<'sendDocument'>, 'document'>,
   file: FormFile,
   timeoutMs: number,
 ) => Promise<TelegramResult<unknown>>;
@@ -108,38 +112,32 @@ export type Upload = (
  * The messages of a bot, over its calls. Without `linkPreviews` Telegram is told with each text to make none: its servers
  * fetch a previewed page at once, so that an address made up by a model would carry words out before anybody reads it.
  */
-export function messagesOver(call: CallMethod, upload: Upload, linkPreviews: boolean): Messages {
-  const previews = linkPreviews ? {} : { link_preview_options: { is_disabled: true } };
+export function messagesOver(call: CallMethod, upload: UploadDocument, linkPreviews: boolean): Messages {
+  const disabled: LinkPreviewOptions = { is_disabled: true };
+  const previews = linkPreviews ? {} : { link_preview_options: disabled };
   let richMissingUntilMs = 0;
-  const send = async (method: string, to: Destination, payload: object) => {
-    const sent = await call(method, { ...address(to), ...payload }, CALL_TIMEOUT_MS);
-    // Nothing was sent; the chat itself is still there.
-    if (!isTopicGone(sent, to)) return sent;
-    return call(method, { ...address({ chatId: to.chatId }), ...payload }, CALL_TIMEOUT_MS);
-  };
   return {
-    sendMessage: async (to, text, options = {}) =>
-      sentMessage(await send('sendMessage', to, { text, ...previews, ...sendParameters(options) })),
+    async sendMessage(to, text, options = {}) {
+      const payload = { text, ...previews, ...formatted(options), ...arrival(options) };
+      return sentMessage(await inTopic(to, (place) => call('sendMessage', { ...place, ...payload }, CALL_TIMEOUT_MS)));
+    },
     async sendRichMessage(to, blocks, options = {}) {
       if (Date.now() < richMissingUntilMs) return failed('not_offered', 'the server has no rich messages');
       // Else Telegram makes links of amounts, paths and numbers.
-      const rich = { blocks, skip_entity_detection: true };
-      // No preview of one is known of; a server that makes some is told as well.
-      const sent = await send('sendRichMessage', to, { rich_message: rich, ...previews, ...sendParameters(options) });
+      const rich: Arguments<'sendRichMessage'>['rich_message'] = { blocks, skip_entity_detection: true };
+      const payload = { rich_message: rich, ...previews, ...arrival(options) };
+      const sent = await inTopic(to, (place) => call('sendRichMessage', { ...place, ...payload }, CALL_TIMEOUT_MS));
       const isMissing = !sent.ok && METHOD_MISSING.test(sent.failure.description);
       if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
       return sentMessage(unlessMissing(sent));
     },
     async sendFile(to, { name, bytes, caption }, options = {}) {
+      const fields = { ...(caption !== '' && { caption }), ...arrival(options) };
       const file = { field: 'document', name, bytes };
-      const fields = { ...(caption !== '' && { caption }), ...sendParameters(options) };
-      const sendTo = (place: Destination) =>
-        upload('sendDocument', { ...address(place), ...fields }, file, UPLOAD_TIMEOUT_MS);
-      const sent = await sendTo(to);
-      return sentMessage(isTopicGone(sent, to) ? await sendTo({ chatId: to.chatId }) : sent);
+      return sentMessage(await inTopic(to, (place) => upload({ ...place, ...fields }, file, UPLOAD_TIMEOUT_MS)));
     },
     async editMessage(to, messageId, text, options = {}) {
-      const payload = { ...own(to, messageId), text, ...previews, ...sendParameters(options) };
+      const payload = { ...own(to, messageId), text, ...previews, ...formatted(options), ...keyboard(options) };
       return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
     },
     async removeButtons(to, messageId) {
@@ -156,7 +154,7 @@ export function messagesOver(call: CallMethod, upload: Upload, linkPreviews: boo
     async sendDraft(to, draftId, text, entities = []) {
       // A draft locks the composer of some apps, so its button is the only way to stop. The words come as a message.
       const stopping = { can_stop: true, keep_on_stop: true };
-      const shown = { text, ...previews, ...sendParameters({ entities }) };
+      const shown = { text, ...previews, ...formatted({ entities }) };
       const payload = { ...address(to), draft_id: draftId, ...shown, ...stopping };
       return ofOptional(await call('sendMessageDraft', payload, DRAFT_TIMEOUT_MS));
     },
@@ -166,30 +164,41 @@ export function messagesOver(call: CallMethod, upload: Upload, linkPreviews: boo
   };
 }
 
-function isTopicGone(sent: TelegramResult<unknown>, { topicId }: Destination): boolean {
-  return !sent.ok && topicId !== undefined && NO_TOPIC.test(sent.failure.description);
+/** Sends to a topic, and to its chat where the topic is gone: then nothing was sent, and the chat is still there. */
+async function inTopic(
+  to: Destination,
+  send: (place: ReturnType<typeof address>) => Promise<TelegramResult<unknown>>,
+): Promise<TelegramResult<unknown>> {
+  const sent = await send(address(to));
+  const isGone = !sent.ok && to.topicId !== undefined && NO_TOPIC.test(sent.failure.description);
+  return isGone ? send(address({ chatId: to.chatId })) : sent;
 }
 
 function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {
   if (!sent.ok) return sent;
-  const { message_id: messageId } = (sent.value ?? {}) as { message_id?: unknown };
+  const { message_id: messageId } = (sent.value ?? {}) as Unchecked<Message>;
   if (typeof messageId !== 'number') return failed('unknown', 'an answer to a send that names no message');
   return { ok: true, value: { messageId } };
 }
 
-function sendParameters({ isSilent, replyTo, entities = [], buttons = [] }: SendOptions) {
-  return {
-    ...(buttons.length > 0 && { reply_markup: keyboardOf(buttons) }),
-    ...(entities.length > 0 && { entities }),
-    ...(isSilent && { disable_notification: true }),
-    ...(replyTo !== undefined && {
-      reply_parameters: { message_id: replyTo, allow_sending_without_reply: true },
-    }),
-  };
+function formatted({ entities = [] }: SendOptions) {
+  return entities.length > 0 ? { entities } : {};
 }
 
-function keyboardOf(buttons: readonly (readonly Button[])[]) {
-  return { inline_keyboard: buttons.map((row) => row.map(({ text, command }) => ({ text, callback_data: command }))) };
+function keyboard({ buttons = [] }: SendOptions) {
+  const rows = buttons.map((row) => row.map(({ text, command }) => ({ text, callback_data: command })));
+  const markup: InlineKeyboardMarkup = { inline_keyboard: rows };
+  return rows.length > 0 ? { reply_markup: markup } : {};
+}
+
+/** What belongs to a new message, and not to an edit. */
+function arrival({ isSilent, replyTo, buttons }: SendOptions) {
+  const answers = (id: number): ReplyParameters => ({ message_id: id, allow_sending_without_reply: true });
+  return {
+    ...keyboard({ buttons }),
+    ...(isSilent && { disable_notification: true }),
+    ...(replyTo !== undefined && { reply_parameters: answers(replyTo) }),
+  };
 }
 
 /** The result of changing a message of ours. */

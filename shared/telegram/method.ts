@@ -1,9 +1,31 @@
+import type { LinkPreviewOptions, Opts } from '@grammyjs/types';
 import { failed, type TelegramResult } from './failure.ts';
 
+/** A method of the Bot API. */
+export type Method = keyof Opts<never>;
+
+/** Not documented for rich messages and drafts: a server that makes previews of those is told as well. */
+interface Undocumented {
+  link_preview_options?: LinkPreviewOptions;
+}
+
+/** The arguments of a method, as Telegram documents them. */
+export type Arguments<Name extends Method> = Opts<never>[Name] & Undocumented;
+
+/** Arguments among which none is unknown to Telegram; a spread would hide that from the compiler. */
+export type Exact<Name extends Method, Given extends Arguments<Name>> = Given & {
+  [Field in Exclude<FieldsOf<Given>, keyof Arguments<Name>>]: never;
+};
+
+type FieldsOf<Shape> = Shape extends unknown ? keyof Shape : never;
+
+/** An object that is documented so and comes from outside: it may have these fields, and none of them is checked. */
+export type Unchecked<Shape> = { readonly [Field in FieldsOf<Shape>]?: unknown };
+
 /** Calls a method of the Bot API. Contract: never throws. */
-export type CallMethod = (
-  method: string,
-  payload: object,
+export type CallMethod = <Name extends Method, Given extends Arguments<Name>>(
+  method: Name,
+  given: Exact<Name, Given>,
   timeoutMs: number,
   signal?: AbortSignal,
 ) => Promise<TelegramResult<unknown>>;

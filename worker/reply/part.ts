@@ -1,10 +1,10 @@
+import type { MessageEntity } from '@grammyjs/types';
 import type { Observability } from '../../shared/base/observability.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Attempt, PartMark, PartPlace } from '../lane/attempt.ts';
-import type { Entity } from './format/canvas.ts';
 import type { RichBlock } from './format/rich.ts';
 
 export interface OutboxPorts {
@@ -46,8 +46,8 @@ export type Content = {
   /** Rows of buttons under it. */
   buttons?: readonly (readonly Button[])[] | undefined;
 } & (
-  | { kind: 'text'; text: string; entities: readonly Entity[] }
-  | { kind: 'rich'; blocks: readonly RichBlock[] }
+  | { kind: 'text'; text: string; entities: MessageEntity[] }
+  | { kind: 'rich'; blocks: RichBlock[] }
   /** Either holds the text of the file, or names its bytes. */
   | { kind: 'file'; name: string; caption: string; text?: string; sha256?: string }
 );

@@ -1,36 +1,20 @@
-/** What Telegram calls the marks of a text. */
-export type EntityType =
-  | 'bold'
-  | 'italic'
-  | 'strikethrough'
-  | 'spoiler'
-  | 'code'
-  | 'pre'
-  | 'text_link'
-  | 'blockquote'
-  | 'expandable_blockquote';
+import type { MessageEntity } from '@grammyjs/types';
 
-/** A mark on a part of a text, in UTF-16 units, as `sendMessage` takes it. */
-export interface Entity {
-  readonly type: EntityType;
-  readonly offset: number;
-  readonly length: number;
-  readonly url?: string;
-  readonly language?: string;
-}
+type Unplaced<Entity> = Entity extends unknown ? Omit<Entity, 'offset' | 'length'> : never;
 
 /** An entity before it is known what it marks. */
-export type Mark = Omit<Entity, 'offset' | 'length'>;
+export type Mark = Unplaced<MessageEntity>;
+export type EntityType = MessageEntity['type'];
 
 export interface Formatted {
   readonly text: string;
-  readonly entities: readonly Entity[];
+  readonly entities: MessageEntity[];
 }
 
 /** A text while it is being drawn. */
 export interface Canvas {
   text: string;
-  entities: Entity[];
+  entities: MessageEntity[];
   /** What the next line begins with instead of its indentation: the marker of a list item. */
   lead: string | undefined;
 }
@@ -85,14 +69,19 @@ export function finished({ text, entities }: Canvas): Formatted {
 }
 
 /** White space before the text goes; but the indentation of code at the beginning stays, as Telegram keeps it too. */
-function startOf(text: string, entities: readonly Entity[]): number {
+function startOf(text: string, entities: readonly MessageEntity[]): number {
   const start = text.length - text.trimStart().length;
   const code = entities.find(({ type, offset, length }) => type === 'pre' && offset < start && offset + length > start);
   return code === undefined ? start : code.offset + (/^(?:[^\S\n]*\n)+/.exec(text.slice(code.offset))?.[0].length ?? 0);
 }
 
 /** Without white space at its ends; but code may begin with some, and a quote with code. */
-function markedRange(text: string, { type, offset, length }: Entity, start: number, end: number): [number, number] {
+function markedRange(
+  text: string,
+  { type, offset, length }: MessageEntity,
+  start: number,
+  end: number,
+): [number, number] {
   let from = Math.max(offset, start);
   let to = Math.min(offset + length, end);
   if (type === 'pre' || type.endsWith('blockquote')) return [from, to];
@@ -105,12 +94,12 @@ function isSpace(text: string, at: number): boolean {
   return /\s/.test(text[at] ?? '');
 }
 
-function mostImportant(entities: readonly Entity[]): Entity[] {
+function mostImportant(entities: readonly MessageEntity[]): MessageEntity[] {
   let room = ENTITY_BYTES_MAX;
   const ranked = [...entities].sort(
     (a, b) => IMPORTANCE.indexOf(a.type) - IMPORTANCE.indexOf(b.type) || a.offset - b.offset,
   );
-  const kept: Entity[] = [];
+  const kept: MessageEntity[] = [];
   for (const entity of ranked) {
     const bytes = Buffer.byteLength(JSON.stringify(entity)) + 1;
     if (kept.length >= ENTITIES_MAX || bytes > room) continue;
@@ -120,11 +109,11 @@ function mostImportant(entities: readonly Entity[]): Entity[] {
   return kept;
 }
 
-function inOrder(a: Entity, b: Entity): number {
+function inOrder(a: MessageEntity, b: MessageEntity): number {
   return a.offset - b.offset || b.length - a.length || outerRank(a) - outerRank(b);
 }
 
-function outerRank({ type }: Entity): number {
+function outerRank({ type }: MessageEntity): number {
   const rank = OUTER_FIRST.indexOf(type);
   return rank === -1 ? OUTER_FIRST.length : rank;
 }

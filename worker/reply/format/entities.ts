@@ -6,12 +6,12 @@ import type { Block, Emphasis, Inline, Item, List, Quote, Table } from './tree.t
 const FOLDED_LINES = 8;
 const RULE = '———';
 const BULLET = '• ';
-const TYPES: Readonly<Record<Emphasis, EntityType>> = {
+const TYPES = {
   bold: 'bold',
   italic: 'italic',
   strike: 'strikethrough',
   spoiler: 'spoiler',
-};
+} as const satisfies Record<Emphasis, EntityType>;
 
 /** Where something is drawn. */
 export interface Indent {

@@ -1,4 +1,5 @@
-import { type RichBlock, type RichText, richBlocks } from './rich.ts';
+import type { RichText } from '@grammyjs/types';
+import { type RichBlock, richBlocks } from './rich.ts';
 import type { Block } from './tree.ts';
 
 /** What a rich message takes up. */
@@ -41,8 +42,6 @@ export function richSize(blocks: readonly RichBlock[]): RichSize {
 function blockSize(block: RichBlock): RichSize {
   const own = size({ blocks: 1, depth: 1 });
   switch (block.type) {
-    case 'divider':
-      return own;
     case 'mathematical_expression':
       return joined(own, size({ chars: pointsOf(block.expression), runs: 1 }));
     case 'blockquote':
@@ -60,19 +59,15 @@ function blockSize(block: RichBlock): RichSize {
         )
         .reduce(joined, own);
     default:
-      return joined(own, textSize(block.text));
+      return 'text' in block ? joined(own, textSize(block.text)) : own;
   }
 }
 
 function textSize(text: RichText): RichSize {
   if (typeof text === 'string') return size({ chars: pointsOf(text), runs: 1 });
-  if (isTexts(text)) return text.map(textSize).reduce(joined, size({}));
-  if (text.type === 'mathematical_expression') return size({ chars: pointsOf(text.expression), runs: 1 });
-  return joined(size({ runs: 1 }), textSize(text.text));
-}
-
-function isTexts(text: RichText): text is readonly RichText[] {
-  return Array.isArray(text);
+  if (Array.isArray(text)) return text.map(textSize).reduce(joined, size({}));
+  if ('expression' in text) return size({ chars: pointsOf(text.expression), runs: 1 });
+  return joined(size({ runs: 1 }), 'text' in text ? textSize(text.text) : size({}));
 }
 
 function size(some: Partial<RichSize>): RichSize {

@@ -1,53 +1,15 @@
-import type { Align, Block, Cell, Details, Emphasis, Inline, Item, List, Table } from './tree.ts';
+import type { InputRichBlock, InputRichBlockListItem, RichBlockTableCell, RichText } from '@grammyjs/types';
+import type { Block, Cell, Details, Emphasis, Inline, Item, List, Table } from './tree.ts';
 
-/** Text of a rich message (Bot API 10.2): a string has no markup in it. */
-export type RichText =
-  | string
-  | readonly RichText[]
-  | { readonly type: 'bold' | 'italic' | 'strikethrough' | 'spoiler' | 'code'; readonly text: RichText }
-  | { readonly type: 'url'; readonly text: RichText; readonly url: string }
-  | { readonly type: 'mathematical_expression'; readonly expression: string };
+/** A block of a rich message; ours bring no files. */
+export type RichBlock = InputRichBlock<never>;
 
-export interface RichCell {
-  /** Left out of an empty cell: Telegram refuses an empty text. */
-  readonly text?: RichText;
-  readonly is_header?: true;
-  readonly align: Align;
-  readonly valign: 'top';
-}
-
-export interface RichItem {
-  readonly blocks: readonly RichBlock[];
-  readonly has_checkbox?: true;
-  readonly is_checked?: true;
-  /** Both together make the list an ordered one. */
-  readonly value?: number;
-  readonly type?: '1';
-}
-
-/** A block of `InputRichMessage.blocks`. */
-export type RichBlock =
-  | { readonly type: 'paragraph'; readonly text: RichText }
-  | { readonly type: 'heading'; readonly text: RichText; readonly size: number }
-  | { readonly type: 'pre'; readonly text: RichText; readonly language?: string }
-  | { readonly type: 'blockquote'; readonly blocks: readonly RichBlock[] }
-  | { readonly type: 'list'; readonly items: readonly RichItem[] }
-  | {
-      readonly type: 'table';
-      readonly cells: readonly (readonly RichCell[])[];
-      readonly is_bordered: true;
-      readonly is_compact: true;
-    }
-  | { readonly type: 'details'; readonly summary: RichText; readonly blocks: readonly RichBlock[] }
-  | { readonly type: 'divider' }
-  | { readonly type: 'mathematical_expression'; readonly expression: string };
-
-const TYPES: Readonly<Record<Emphasis, 'bold' | 'italic' | 'strikethrough' | 'spoiler'>> = {
+const TYPES = {
   bold: 'bold',
   italic: 'italic',
   strike: 'strikethrough',
   spoiler: 'spoiler',
-};
+} as const satisfies Record<Emphasis, string>;
 
 /**
  * Draws blocks as those of a rich message. Nothing empty is among them, since Telegram refuses it; a formula within
@@ -97,7 +59,11 @@ function richList({ items, start }: List, isInDetails: boolean): RichBlock[] {
   return shown.length === 0 ? [] : [{ type: 'list', items: shown }];
 }
 
-function richItem({ blocks, checked }: Item, number: number | undefined, isInDetails: boolean): RichItem[] {
+function richItem(
+  { blocks, checked }: Item,
+  number: number | undefined,
+  isInDetails: boolean,
+): InputRichBlockListItem<never>[] {
   const shown = richBlocks(blocks, isInDetails);
   if (shown.length === 0) return [];
   return [
@@ -112,7 +78,7 @@ function richItem({ blocks, checked }: Item, number: number | undefined, isInDet
 
 function richTable({ header, rows, align }: Table, isInDetails: boolean): RichBlock[] {
   const cellsOf = (row: readonly Cell[], isHeader: boolean) =>
-    row.map((cell, column): RichCell => {
+    row.map((cell, column): RichBlockTableCell => {
       const text = richText(cell, isInDetails);
       const side = { align: align[column] ?? 'left', valign: 'top' } as const;
       return { ...(text !== '' && { text }), ...(isHeader && { is_header: true }), ...side };

@@ -57,7 +57,7 @@ export interface Quote {
 
 export type Prose =
   | { readonly type: 'paragraph'; readonly inlines: readonly Inline[] }
-  | { readonly type: 'heading'; readonly level: number; readonly inlines: readonly Inline[] };
+  | { readonly type: 'heading'; readonly level: 1 | 2 | 3 | 4 | 5 | 6; readonly inlines: readonly Inline[] };
 
 /** A block of a reply: what a renderer draws, and what a reply is split at. */
 export type Block =

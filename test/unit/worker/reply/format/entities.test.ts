@@ -16,11 +16,9 @@ function shown(markdown: string): [string, ...string[]] {
   return [formatted.text, ...formatted.entities.map((entity) => described(formatted, entity))];
 }
 
-function described(
-  { text }: Formatted,
-  { type, offset, length, url, language }: Formatted['entities'][number],
-): string {
-  const about = url ?? language;
+function described({ text }: Formatted, entity: Formatted['entities'][number]): string {
+  const { type, offset, length } = entity;
+  const about = entity.type === 'text_link' ? entity.url : entity.type === 'pre' ? entity.language : undefined;
   return `${type}${about === undefined ? '' : ` ${about}`}: ${text.slice(offset, offset + length)}`;
 }
 

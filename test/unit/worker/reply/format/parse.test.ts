@@ -33,7 +33,7 @@ test.each<[string, Block[]]>([
   ],
   [
     '# One\n\nTwo\n===\n\nThree\n---',
-    [1, 1, 2].map((level, at) => ({
+    ([1, 1, 2] as const).map((level, at) => ({
       type: 'heading',
       level,
       inlines: [plain(['One', 'Two', 'Three'][at] ?? '')],
