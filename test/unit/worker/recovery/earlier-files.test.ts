@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { earlierFiles } from '../../../../worker/recovery/earlier-files.ts';
+import { earlierFiles } from '../../../../worker/recovery/kept.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { result, text } from '../../../stand-in/claude/specimens.ts';
