@@ -35,6 +35,7 @@ const ROOMS = [
   'shared/state/blob',
   'shared/state/spending',
   'shared/state/process',
+  'shared/state/provider',
   'shared/app',
   'producer/accept',
   'producer/receive',

@@ -3,13 +3,13 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_800,
+  productLines: 46_750,
   productFiles: 513,
   testLines: 73_900,
-  rawCommands: 67,
-  filesWithRawCommands: 28,
+  rawCommands: 66,
+  filesWithRawCommands: 27,
   importsMax: 29,
-  oneNeighbourFiles: 46,
+  oneNeighbourFiles: 45,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
