@@ -109,6 +109,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   ],
   'worker/cli/check.ts': ['../tools/mcp/client.ts'],
   'test/integration/setup/build.test.ts': ['part'],
+  'test/mutation/runner.ts': ['address'],
 };
 
 const FILE_LINES_MAX = 300;

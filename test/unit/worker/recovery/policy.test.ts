@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { RecoveryStage } from '../../../../worker/lane/attempt.ts';
 import {
+  asksForBlame,
+  isOfSize,
   nextStep,
   OTHERWISE,
   POLICY,
@@ -169,4 +171,9 @@ test('after RECOVERIES_MAX or more recoveries every stage gives up, so that a cr
     for (const trigger of TRIGGERS)
       for (const recoveries of [RECOVERIES_MAX, RECOVERIES_MAX + 1, Number.POSITIVE_INFINITY])
         expect(nextStep({ stage, trigger, recoveries, tried: [] })).toBe('give up');
+});
+
+test('a fresh session is on trial for failures that the history or the message may cause, and size is told by tokens', () => {
+  expect(TRIGGERS.filter((kind) => asksForBlame({ kind }))).toEqual(['media', 'poison', 'refusal', 'unknown']);
+  expect(TRIGGERS.filter((kind) => isOfSize(kind))).toEqual(['token', 'fit']);
 });

@@ -1,0 +1,72 @@
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { MutantResult } from '@stryker-mutator/api/core';
+import { Stryker } from '@stryker-mutator/core';
+import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { PURE_ROOMS, type PureRoom } from './rooms.ts';
+
+const HELP = `Usage: npm run mutation [-- options]
+
+Changes the pure rooms a thousand times, one small thing at a time, and sees for each change whether a unit test goes
+red. Prints what survived, and the score of each room; exits with 1 when one is below the threshold.
+
+  --room NAME       only this one of: ${PURE_ROOMS.map(({ name }) => name).join(', ')}
+  --concurrency N   how many processes; default 1
+  --threshold N     the least score of a room, in percent; default 80`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    room: { type: 'string' },
+    concurrency: { type: 'string', default: '1' },
+    threshold: { type: 'string', default: '80' },
+  },
+});
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const rooms = PURE_ROOMS.filter(({ name }) => values.room === undefined || values.room === name);
+
+if (values.help) say(HELP);
+else if (rooms.length === 0) refuse([`there is no room ${values.room}; see --help`]);
+else await begin();
+
+async function begin(): Promise<void> {
+  const scores: string[] = [];
+  for (const room of rooms) {
+    const mutants = await mutantsOf(room);
+    const killed = mutants.filter(({ status }) => status === 'Killed' || status === 'Timeout');
+    const living = mutants.filter(({ status }) => status === 'Survived' || status === 'NoCoverage');
+    const score = (100 * killed.length) / Math.max(1, killed.length + living.length);
+    for (const mutant of living) say(lineOf(mutant));
+    if (score < Number(values.threshold)) process.exitCode = 1;
+    scores.push(`${room.name}: ${score.toFixed(1)} % (${killed.length} of ${killed.length + living.length})`);
+    say(scores.at(-1) ?? '');
+  }
+  say(`\nKilled, with a threshold of ${values.threshold} %:\n${scores.join('\n')}`);
+}
+
+function mutantsOf({ sources, suites }: PureRoom): Promise<MutantResult[]> {
+  const options = {
+    mutate: [...sources],
+    suites,
+    plugins: [join(import.meta.dirname, 'runner.ts')],
+    testRunner: 'pure-suites',
+    coverageAnalysis: 'perTest' as const,
+    concurrency: Number(values.concurrency),
+    tempDirName: join('.cache', 'mutation'),
+    ignorePatterns: ['.cache', 'docs', 'dist', 'data'],
+    // Node strips the types, and TypeScript 7 has no interface by which Stryker could rewrite its settings.
+    disableTypeChecks: false,
+    tsconfigFile: 'none',
+    checkers: [],
+    reporters: [],
+    warnings: false,
+  };
+  return new Stryker(options).runMutationTest();
+}
+
+/** A survivor, as an editor finds it. */
+function lineOf({ fileName, location, mutatorName, replacement, status }: MutantResult): string {
+  const place = `${relative(PROJECT_ROOT, fileName)}:${location.start.line + 1}:${location.start.column + 1}`;
+  return `${place} ${status} ${mutatorName}: ${(replacement ?? '').replaceAll(/\s+/g, ' ').slice(0, 120)}`;
+}
