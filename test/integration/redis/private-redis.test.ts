@@ -1,35 +1,22 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, expect, test } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
 import {
   type PrivateRedis,
   type PrivateRedisOptions,
   startPrivateRedis,
 } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
 import { freePort } from '../../fixture/free-port.ts';
-import { freshRedis, redisServer, temporaryFolder } from '../../fixture/redis.ts';
+import { cleanUps, dataFolder, withClient } from '../../fixture/private-redis.ts';
+import { freshRedis, redisServer } from '../../fixture/redis.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-const cleanUps: (() => Promise<unknown> | unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function folder(): Promise<string> {
-  const dir = await temporaryFolder();
-  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
-  return dir;
-}
-
 /** A server that outlives its stop when a test fails half-way is killed by the pid that it had. */
 async function start(dir: string, options: Partial<PrivateRedisOptions> = {}): Promise<PrivateRedis> {
   const redis = await startPrivateRedis({ server: redisServer(), dir, fsync: 'no', keep: true, ...options });
@@ -46,15 +33,6 @@ function killAtEnd(pid: number): void {
 
 async function gone(pid: number): Promise<void> {
   while (isRunning(pid)) await pause(5);
-}
-
-async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
-  const client = connectRedis(url, 'patient');
-  try {
-    return await work(client);
-  } finally {
-    client.disconnect();
-  }
 }
 
 /** A process of its own that starts the server for `dir`, prints its pid and URL, and waits to be killed. */
@@ -79,7 +57,7 @@ async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number
 }
 
 test('acknowledged data survives a kill -9 of the server and a second start in the same folder', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const first = await start(dir, { fsync: 'everysec' });
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   first.kill9();
@@ -94,7 +72,7 @@ test('acknowledged data survives a kill -9 of the server and a second start in t
 });
 
 test('data survives a clean stop, and the stop leaves no process and no state file', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const first = await start(dir);
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   await first.stop();
@@ -107,7 +85,7 @@ test('data survives a clean stop, and the stop leaves no process and no state fi
 });
 
 test('the server runs with the settings that keep data safe and private', async () => {
-  const redis = await start(await folder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
+  const redis = await start(await dataFolder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
   const expected = {
     appendonly: 'yes',
     appendfsync: 'always',
@@ -125,7 +103,7 @@ test('the server runs with the settings that keep data safe and private', async 
 });
 
 test('a second start in a folder attaches to the server that runs there, and its stop leaves it running', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const owner = await start(dir);
   const guest = await start(dir);
   expect(guest).toMatchObject({ attached: true, url: owner.url, pid: owner.pid });
@@ -138,7 +116,7 @@ test('a second start in a folder attaches to the server that runs there, and its
 });
 
 test('the owner leaves the server running while a guest uses it', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const owner = await start(dir);
   const guest = await start(dir);
   await owner.stop();
@@ -153,7 +131,7 @@ test('the owner leaves the server running while a guest uses it', async () => {
 });
 
 test('of many starts at once in one folder, one starts the server and the others attach', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const started = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
   expect(new Set(started.map((redis) => redis.pid)).size).toBe(1);
   expect(started.filter((redis) => !redis.attached)).toHaveLength(1);
@@ -161,13 +139,13 @@ test('of many starts at once in one folder, one starts the server and the others
 });
 
 test('two processes that start at once in one folder share one server', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const [one, other] = await Promise.all([startElsewhere(dir, true), startElsewhere(dir, true)]);
   expect(one.pid).toBe(other.pid);
 });
 
 test('a start after a kill -9 of the owning process attaches to the server that it left behind', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const elsewhere = await startElsewhere(dir, true);
   await withClient(elsewhere.url, (client) => client.set('chat', 'remembered'));
   elsewhere.kill9();
@@ -179,7 +157,7 @@ test('a start after a kill -9 of the owning process attaches to the server that 
 
 test('a throw-away server dies with the process that started it', async () => {
   if (redisServer().setpriv === undefined) return;
-  const elsewhere = await startElsewhere(await folder(), false);
+  const elsewhere = await startElsewhere(await dataFolder(), false);
   elsewhere.kill9();
   await gone(elsewhere.pid);
 });
@@ -196,7 +174,7 @@ async function asNobody(socket: string): Promise<string> {
 }
 
 (process.getuid?.() === 0 ? test : test.skip)('another user of the machine cannot connect to the server', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const redis = await start(dir);
   const socket = join(dir, 'redis.sock');
   expect(await asNobody(socket)).toBe('EACCES');
@@ -207,13 +185,13 @@ async function asNobody(socket: string): Promise<string> {
 });
 
 test('the server listens at no port', async () => {
-  const { url } = await start(await folder());
+  const { url } = await start(await dataFolder());
   const listeners = await withClient(url, (client) => client.info('server'));
   expect(listeners).toMatch(/^tcp_port:0\r$/m);
 });
 
 test('a folder that lets others in is closed at the start', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   await chmod(dir, 0o777);
   await start(dir);
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
@@ -222,7 +200,7 @@ test('a folder that lets others in is closed at the start', async () => {
 test('a folder of an earlier version starts with its data, whoever has the port that it remembers', async () => {
   const stranger = await freshRedis();
   cleanUps.push(() => stranger.stop());
-  const dir = await folder();
+  const dir = await dataFolder();
   const first = await start(dir);
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   await first.stop();
@@ -233,7 +211,7 @@ test('a folder of an earlier version starts with its data, whoever has the port 
 });
 
 test('no second server starts in a folder where one of an earlier version still runs, at its port', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const { command, env } = redisServer();
   const port = await freePort();
   const older = spawn(command, ['--port', String(port), '--save', ''], { cwd: dir, env, stdio: 'ignore' });
@@ -244,7 +222,7 @@ test('no second server starts in a folder where one of an earlier version still 
 }, 60_000);
 
 test('a socket whose path is longer than the system takes is reached from the folder that one works in', async () => {
-  const top = await folder();
+  const top = await dataFolder();
   const dir = join(top, 'a folder with spaces and 100%'.repeat(4), 'redis');
   await expect(start(dir)).rejects.toThrow(/is too long for a socket: work in a folder that is nearer to it/);
   const own = process.cwd();
@@ -257,7 +235,7 @@ test('a socket whose path is longer than the system takes is reached from the fo
 });
 
 test('a process that dies while it starts a server holds up nobody', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const lock = join(dir, 'start.lock');
   const hold = `
     const lock = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(lock)});
@@ -273,7 +251,7 @@ test('a process that dies while it starts a server holds up nobody', async () =>
 });
 
 test('a server that cannot start is reported with the end of its log', async () => {
-  await expect(start(await folder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
+  await expect(start(await dataFolder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
     /did not start: .*exit code 1[\s\S]*argument must be a memory value/,
   );
 });

@@ -1,27 +1,12 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect, test } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { expect, test } from '@jest/globals';
 import { provideRedis, type RedisSourceOptions } from '../../../shared/app/find-redis.ts';
 import { isRunning } from '../../../shared/base/machine.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
 import { searchPath } from '../../fixture/environment.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
+import { cleanUps, dataFolder, withClient } from '../../fixture/private-redis.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-const cleanUps: (() => Promise<unknown> | unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function folder(): Promise<string> {
-  const dir = await temporaryFolder();
-  cleanUps.push(() => rm(dir, { recursive: true, force: true }));
-  return dir;
-}
-
 function killAtEnd(pid: number): void {
   cleanUps.push(async () => {
     if (isRunning(pid)) process.kill(pid, 'SIGKILL');
@@ -33,17 +18,8 @@ async function gone(pid: number): Promise<void> {
   while (isRunning(pid)) await pause(5);
 }
 
-async function withClient<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
-  const client = connectRedis(url, 'patient');
-  try {
-    return await work(client);
-  } finally {
-    client.disconnect();
-  }
-}
-
 test('a provided server that dies is restarted on its socket with its data, until it is stopped', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const told: string[] = [];
   const source = await provideRedis({ ...provision(dir), onProgress: (line) => told.push(line) });
   if (!source.ok) throw new Error(source.problem);
@@ -67,7 +43,7 @@ test('a provided server that dies is restarted on its socket with its data, unti
 });
 
 test('two sources that share a server have one address, at which the killed server comes back', async () => {
-  const dir = await folder();
+  const dir = await dataFolder();
   const sources = [await provideRedis(provision(dir)), await provideRedis(provision(dir))];
   const urls = sources.map((source) => (source.ok ? source.url : source.problem));
   cleanUps.push(async () => {
