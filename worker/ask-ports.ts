@@ -2,17 +2,18 @@ import type { Config } from '../shared/base/config.ts';
 import type { Budget } from '../shared/state/spending/budget.ts';
 import { withBudget, withBudgetToHear } from './budget/guarded.ts';
 import { chatTools } from './chat-tools.ts';
-import type { ShardPorts } from './jobs.ts';
 import { createMediaStore } from './media/store.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import { costOfMinute, type Prices } from './model/prices.ts';
+import type { WorkerPorts } from './ports.ts';
 import type { Endpoint } from './recovery/effects.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createNotedFiles } from './reply/noted-files.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
+import type { ShardPorts } from './shard.ts';
 import type { ChatMemory } from './tools/recall/chat-index.ts';
-import type { ProcessPorts, WorkerPorts } from './worker.ts';
+import type { ProcessPorts } from './worker.ts';
 
 const TRANSCRIPTION_MS_MAX = 120_000;
 

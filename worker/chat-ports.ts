@@ -4,14 +4,14 @@ import { createUsageBook } from '../shared/state/spending/usage-book.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { createErasure } from './command/erasure.ts';
-import type { ShardPorts } from './jobs.ts';
 import type { MediaStore } from './media/store.ts';
+import type { WorkerPorts } from './ports.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createProgressViews, type ProgressViews } from './reply/progress.ts';
 import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
+import type { ShardPorts } from './shard.ts';
 import type { ChatMemory } from './tools/recall/chat-index.ts';
 import type { TurnPorts } from './turn/turn.ts';
-import type { WorkerPorts } from './worker.ts';
 
 /** The views by which chats see that a turn runs. */
 export function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews {

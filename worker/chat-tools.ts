@@ -1,15 +1,15 @@
 import type { ChatKey } from '../shared/redis/keys.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
-import type { ShardPorts } from './jobs.ts';
 import type { Settings } from './lane/settings.ts';
 import type { MediaStore } from './media/store.ts';
+import type { WorkerPorts } from './ports.ts';
 import { createReminders } from './reminders/tool.ts';
 import type { NotedFiles } from './reply/noted-files.ts';
+import type { ShardPorts } from './shard.ts';
 import type { ChatMemory } from './tools/recall/chat-index.ts';
 import { createRecall } from './tools/recall/recall.ts';
 import { createSendFile } from './tools/send-file.ts';
 import { joinToolboxes } from './tools/toolboxes.ts';
-import type { WorkerPorts } from './worker.ts';
 
 /** The tools of the chats of one shard: our own, and those of other servers. */
 export function chatTools(

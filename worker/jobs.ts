@@ -1,29 +1,15 @@
-import type { RedisClient } from '../shared/redis/connection.ts';
-import type { EntryId, Keys } from '../shared/redis/keys.ts';
 import { createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { askPorts, transcriberOf } from './ask-ports.ts';
-import type { Blobs } from './blob/blobs.ts';
 import { commandPorts, progressViews } from './chat-ports.ts';
-import type { Lane } from './lane/lane.ts';
-import { openWorker, QUEUE_LIMITS, type TurnQueue } from './lane/queue.ts';
+import { openWorker, QUEUE_LIMITS } from './lane/queue.ts';
 import { chatRoom } from './model/room.ts';
+import type { WorkerPorts } from './ports.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
+import type { ShardPorts } from './shard.ts';
 import { createChatMemory } from './tools/recall/chat-index.ts';
 import { createProcessor } from './turn/processor.ts';
-import type { ProcessPorts, WorkerPorts } from './worker.ts';
-
-/** The ports of the jobs of one shard. */
-export interface ShardPorts {
-  redis: RedisClient;
-  queueRedis: RedisClient;
-  keys: Keys;
-  /** Absent where the bytes of files and archives are kept in Redis. */
-  blobs: Blobs | undefined;
-  lane: Lane;
-  queue: TurnQueue;
-  discard: (entries: readonly EntryId[]) => Promise<void>;
-}
+import type { ProcessPorts } from './worker.ts';
 
 /** How long running turns get when the process is asked to end; then they are handed back intact. */
 const DRAIN_MS = 25_000;

@@ -1,31 +1,22 @@
-import type { ReadinessPart } from '../shared/app/health.ts';
-import type { Config } from '../shared/base/config.ts';
-import { type Service, stopAll } from '../shared/base/lifecycle.ts';
-import type { Logger } from '../shared/base/log.ts';
-import type { RedisAddress } from '../shared/base/redis-address.ts';
-import type { Telemetry } from '../shared/base/telemetry.ts';
+import type { Root } from '../shared/app/process.ts';
+import { stopAll } from '../shared/base/lifecycle.ts';
+import type { Observability } from '../shared/base/observability.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
-import type { Telegram } from '../shared/telegram/client.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
-import { telegramChannel, webhookChannel } from './alerts/channel.ts';
-import { type Channels, RETRY_MS, SECOND_AFTER_MS } from './alerts/deliver.ts';
+import { type Channels, createChannels } from './alerts/deliver.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
 import { modelsInUse } from './model/lifecycle.ts';
-import { DEAD_MAN_EVERY_MS } from './watch/dead-man.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, type Self, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
-export interface OversightPorts extends Probed {
-  config: Config;
-  redisAddress: RedisAddress;
-  telegram: Telegram;
-  telemetry: Telemetry;
-  log: Logger;
+/** What is watched, and with what. */
+export interface OversightPorts extends Probed, Pick<Root, 'config' | 'redisAddress' | 'telegram'> {
+  observability: Observability;
   self: Self;
   limits?: Partial<OversightLimits>;
 }
@@ -46,9 +37,10 @@ export interface OversightLimits {
 }
 
 /** Watches all shards and notifies the operator: one watchdog, one alerter and one probe of the endpoint per process. */
-export function startOversight(ports: OversightPorts): Service & { readiness: readonly ReadinessPart[] } {
-  const channels = channelsOf(ports);
-  const { redisAddress, log, limits } = ports;
+export function startOversight(ports: OversightPorts) {
+  const { redisAddress, limits } = ports;
+  const { log, telemetry } = ports.observability;
+  const channels = createChannels(ports);
   const alerter = startAlerter({
     redis: connectRedis(redisAddress, 'impatient'),
     keys: keysOf(0),
@@ -65,7 +57,7 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
     lookEveryMs: watching.everyMs.news,
     probeEveryMs: limits?.probeEveryMs ?? PROBE_EVERY_MS,
   });
-  const gauges = startStateGauges({ ...watching, telemetry: ports.telemetry });
+  const gauges = startStateGauges({ ...watching, telemetry });
   return {
     name: 'oversight',
     readiness: readinessOf(watchdog, { staysReady: ports.config.TELEGRAM_WEBHOOK_URL !== undefined }),
@@ -73,24 +65,13 @@ export function startOversight(ports: OversightPorts): Service & { readiness: re
   };
 }
 
-function channelsOf({ config, telegram, limits }: OversightPorts): Channels {
-  const { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: url } = config;
-  return {
-    chatId,
-    telegram: (to) => telegramChannel(telegram, to),
-    webhook: url === undefined ? undefined : webhookChannel(url),
-    secondAfterMs: limits?.secondChannelAfterMs ?? SECOND_AFTER_MS,
-    retryMs: limits?.alertRetryMs ?? RETRY_MS,
-  };
-}
-
 function watchdogPorts(
-  { config, redisAddress, log, limits }: OversightPorts,
+  { config, redisAddress, observability: { log }, limits }: OversightPorts,
   { chatId, telegram, webhook }: Channels,
 ): Parameters<typeof startWatchdog>[0] {
   const channels = [...(chatId === undefined ? [] : [telegram(chatId)]), ...(webhook ? [webhook] : [])];
   const told = { channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
-  const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs ?? DEAD_MAN_EVERY_MS };
+  const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs };
   return {
     redis: connectRedis(redisAddress, 'impatient'),
     shards: config.SHARDS,

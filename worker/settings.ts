@@ -1,7 +1,116 @@
-import type { Config } from '../shared/base/config.ts';
+import { readFile } from 'node:fs/promises';
+import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
+import { HEADER_NOTE } from './ask/header.ts';
 import type { Settings } from './lane/settings.ts';
-import type { SettingFiles } from './setting-files.ts';
+import { tokenizerFactor } from './model/catalog.ts';
+import { estimateFixed, usableTokens } from './model/count.ts';
+import { loadPrices } from './model/price-file.ts';
+import type { Prices } from './model/prices.ts';
+import { type McpServer, readMcpConfig } from './tools/mcp/config.ts';
 import { serverTools } from './tools/server-tools.ts';
+import type { ToolSpec } from './tools/toolbox.ts';
+
+/** The settings that name a file. */
+export type NamedFiles = Partial<
+  Pick<Config, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG'>
+>;
+
+/** The contents of the files, as far as they can be read, and every problem with them. */
+export interface SettingFiles {
+  systemPrompt: string;
+  /** Things a summary must keep besides the usual, in the operator's own words; may be empty. */
+  preserve: string;
+  /** The operator's own prices. */
+  prices: Prices;
+  servers: readonly McpServer[];
+  problems: readonly string[];
+}
+
+const SYSTEM_PROMPT =
+  "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Markdown is shown as formatted text: use it where it helps, tables and code blocks included.";
+
+/** Reads all files that settings name. Never rejects: a typo in each of them is one list of problems. */
+export async function readSettingFiles(named: NamedFiles): Promise<SettingFiles> {
+  const problems: string[] = [];
+  const orNote = async <T>(reading: Promise<T>, instead: T): Promise<T> =>
+    reading.catch((error: Error) => {
+      problems.push(error.message);
+      return instead;
+    });
+  const [prompt, preserve, prices, servers] = await Promise.all([
+    orNote(readText('SYSTEM_PROMPT_FILE', named.SYSTEM_PROMPT_FILE), undefined),
+    orNote(readText('COMPACTION_PRESERVE_FILE', named.COMPACTION_PRESERVE_FILE), undefined),
+    orNote(loadPrices(named.MODEL_PRICES_FILE), new Map()),
+    orNote(readServers(named.MCP_CONFIG), []),
+  ]);
+  const systemPrompt = `${prompt ?? SYSTEM_PROMPT}\n\n${HEADER_NOTE}`;
+  return { systemPrompt, preserve: preserve ?? '', prices, servers, problems };
+}
+
+/**
+ * Reads the files, and says what a start would be refused for besides what is wrong with single settings: files, and a
+ * budget that not even the system prompt fits into. Where the settings are wrong, the files are those that the environment
+ * names. Never rejects.
+ */
+export async function judgeSettingFiles(reading: ConfigReading): Promise<SettingFiles> {
+  const files = await readSettingFiles(reading.ok ? reading.config : processEnvironment());
+  const room = reading.ok ? roomProblem(reading.config, { system: files.systemPrompt, tools: [] }) : undefined;
+  return room === undefined ? files : { ...files, problems: [...files.problems, room] };
+}
+
+/** The problems alone. Never rejects. */
+export async function settingProblems(reading: ConfigReading): Promise<readonly string[]> {
+  return (await judgeSettingFiles(reading)).problems;
+}
+
+/** The servers of MCP_CONFIG. Rejects with every problem in that file at once. */
+async function readServers(file: string | undefined): Promise<readonly McpServer[]> {
+  const reading = readMcpConfig((await readText('MCP_CONFIG', file)) ?? '{"mcpServers":{}}');
+  if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
+  return reading.servers;
+}
+
+/** The text of a file that a setting names. Rejects when it is empty or cannot be read. */
+async function readText(setting: string, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined || file.trim() === '') return undefined;
+  const text = (await readFile(file, 'utf8').catch(() => '')).trim();
+  if (text === '') throw new Error(`${setting} names a file that is empty or cannot be read.`);
+  return text;
+}
+
+/** What every request holds besides the tools that the gateway has itself. */
+export interface Fixed {
+  system: string;
+  /** The tools of MCP servers, as far as they are known. */
+  tools: readonly ToolSpec[];
+}
+
+/** What our own tools take, by our estimate; a test holds it to them. */
+export const OWN_TOOLS_TOKENS = 900;
+/** A short message with its header, and a few more after it. */
+const FIRST_MESSAGES_TOKENS = 1_000;
+
+/** What every request holds, in tokens of the model, by our estimate. Pure. */
+export function fixedTokens({ MODEL, WEB_SEARCH, WEB_FETCH }: Config, { system, tools }: Fixed): number {
+  const web = serverTools({ webSearch: WEB_SEARCH, webFetch: WEB_FETCH });
+  return Math.ceil((estimateFixed({ system, tools, serverTools: web }) + OWN_TOOLS_TOKENS) * tokenizerFactor(MODEL));
+}
+
+/**
+ * Why what every request holds leaves no room for a first message, in a sentence; `undefined` when it leaves some. The
+ * window is the one that is known of the model, else the setting. Pure.
+ */
+export function roomProblem(config: Config, fixed: Fixed, windowTokens?: number): string | undefined {
+  const { CONTEXT_BUDGET_TOKENS: budget, CONTEXT_WINDOW_TOKENS: stated, MAX_OUTPUT_TOKENS: output } = config;
+  const window = stated ?? windowTokens ?? Number.POSITIVE_INFINITY;
+  const taken = fixedTokens(config, fixed);
+  const needed = taken + FIRST_MESSAGES_TOKENS;
+  if (usableTokens(Math.min(window, budget), output) >= needed) return undefined;
+  const limit =
+    window < budget ? `The window of ${config.MODEL} is ${window} tokens` : `CONTEXT_BUDGET_TOKENS is ${budget}`;
+  const remedy = window < budget ? 'choose a model with a larger one' : `set it to at least ${2 * needed}`;
+  return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten SYSTEM_PROMPT_FILE or the tools of MCP_CONFIG, or ${remedy}.`;
+}
 
 const WAITING_NOTICE_MS = 60_000;
 /** Long enough for a proxy to have chosen another server, short enough for a person who waits. */

@@ -8,7 +8,7 @@ import type { Blobs } from './blob/blobs.ts';
 import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
 import { reportedBlobs } from './blob/reported.ts';
 import { openBlobStore } from './blob/store.ts';
-import type { WorkerPorts } from './worker.ts';
+import type { WorkerPorts } from './ports.ts';
 
 /** The blobs of a shard with the service that looks after them; neither where the bytes are kept in Redis. */
 export interface ShardBlobs {

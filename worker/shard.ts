@@ -1,21 +1,34 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
-import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
-import type { Observability } from '../shared/base/observability.ts';
-import { METRIC } from '../shared/base/telemetry.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
-import { type ChatKey, type EntryId, keysOf, parseChatKey } from '../shared/redis/keys.ts';
+import { type ChatKey, keysOf, parseChatKey } from '../shared/redis/keys.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
-import { undecodableAlert } from './alerts/messages.ts';
 import { startJobs } from './jobs.ts';
-import { RECONCILE_EVERY_MS, startDispatcher, startReconciler } from './lane/dispatcher.ts';
-import { createLane, type Lane } from './lane/lane.ts';
+import { discardBroken, RECONCILE_EVERY_MS, startDispatcher, startReconciler } from './lane/dispatcher.ts';
+import { createLane } from './lane/lane.ts';
 import { openQueue } from './lane/queue.ts';
+import type { WorkerPorts } from './ports.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
 import { openBlobs } from './shard-blobs.ts';
 import type { Probed } from './watch/endpoint-probe.ts';
-import type { ProcessPorts, WorkerPorts } from './worker.ts';
+import type { ProcessPorts } from './worker.ts';
+
+/** Opens what the services of a shard work with. Connects, and touches nothing yet. */
+function openShard(ports: WorkerPorts, shard: number) {
+  const { config, observability, redisAddress } = ports;
+  const keys = keysOf(shard);
+  const redis = connectRedis(redisAddress, 'patient');
+  const queueRedis = connectRedis(redisAddress, 'patient');
+  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS);
+  const queue = openQueue(queueRedis, keys, observability.telemetry);
+  /** `blobs` is absent where the bytes of files and archives are kept in Redis. */
+  const { blobs, keeper } = openBlobs(ports, redis, shard);
+  return { redis, queueRedis, keys, blobs, keeper, lane, queue, discard: discardBroken(lane, observability) };
+}
+
+/** See `openShard`. */
+export type ShardPorts = ReturnType<typeof openShard>;
 
 /** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist and blob keeper. */
 export async function startShard(
@@ -24,18 +37,12 @@ export async function startShard(
   shard: number,
 ): Promise<{ services: Service[]; readiness: ReadinessPart; probed: Probed }> {
   const { config, observability } = ports;
-  const { telemetry, log, reach } = observability;
-  const keys = keysOf(shard);
-  const connect = () => connectRedis(ports.redisAddress, 'patient');
-  const redis = connect();
-  const queueRedis = connect();
-  const { blobs, keeper } = openBlobs(ports, redis, shard);
-  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS);
-  const queue = openQueue(queueRedis, keys, telemetry);
+  const { log, reach } = observability;
+  const opened = openShard(ports, shard);
+  const { redis, queueRedis, keys, blobs, keeper, lane, queue, discard } = opened;
   await lane.prepare();
-  const discard = discardBroken(lane, observability);
   const service = { lane, queue, discard, log, reach };
-  const jobs = startJobs(ports, shared, { redis, queueRedis, keys, blobs, lane, queue, discard });
+  const jobs = startJobs(ports, shared, opened);
   return {
     probed: jobs,
     services: [
@@ -59,7 +66,7 @@ export async function startShard(
         minutesMin: config.REMINDER_MINUTES_MIN,
         everyMs: ports.limits?.remindersEveryMs ?? REMINDERS_EVERY_MS,
       }),
-      startDispatcher({ ...service, keys, blocking: connect() }),
+      startDispatcher({ ...service, keys, blocking: connectRedis(ports.redisAddress, 'patient') }),
     ],
     readiness: {
       name: `worker ${shard}`,
@@ -68,31 +75,10 @@ export async function startShard(
   };
 }
 
-/** An entry that names no chat has no user to answer: it is kept as a dead letter, and the operator is notified. */
-function discardBroken(lane: Lane, { telemetry, log }: Observability): (entries: readonly EntryId[]) => Promise<void> {
-  return async (entries) => {
-    for (const entry of entries) {
-      const record = {
-        entry,
-        outcome: 'failed',
-        reason: 'undecodable',
-        traceId: '',
-        settledAtMs: lane.nowMs(),
-        attempts: 0,
-        recoveries: 0,
-      } as const;
-      const alert = JSON.stringify(undecodableAlert(entry));
-      if (!(await lane.discard(entry, record, alert))) continue;
-      telemetry.count(METRIC.outcomes, { outcome: record.outcome });
-      log.error({ entry }, 'undecodable entry put aside');
-    }
-  };
-}
-
 /**
  * The chats that the bot still answers. A worker alone need not know the allow list: then it trusts what was accepted.
  */
-function openChats({ TELEGRAM_ALLOWED_IDS: allowed }: Config): (chat: ChatKey) => boolean {
+function openChats({ TELEGRAM_ALLOWED_IDS: allowed }: WorkerPorts['config']): (chat: ChatKey) => boolean {
   if (allowed === 'everyone' || allowed.size === 0) return () => true;
   return (chat) => allowed.has(parseChatKey(chat)?.chatId ?? 0);
 }

@@ -1,74 +1,18 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
-import type { Config } from '../shared/base/config.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Logger } from '../shared/base/log.ts';
-import type { Observability } from '../shared/base/observability.ts';
-import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, keysOf } from '../shared/redis/keys.ts';
-import type { StormLimits } from '../shared/state/provider/storm.ts';
-import { type BreakerView, startTelegramBreaker } from '../shared/telegram/breaker.ts';
-import type { BreakerLimits } from '../shared/telegram/breaker-state.ts';
-import type { Telegram } from '../shared/telegram/client.ts';
-import { holdBack } from '../shared/telegram/held-back.ts';
-import { paceTelegram } from '../shared/telegram/pacing.ts';
-import type { BlobLimits } from './blob/keeper.ts';
-import type { QueueLimits } from './lane/queue.ts';
-import { createSlots, type Slots } from './lane/slots.ts';
-import type { Model } from './model/port.ts';
-import { type OversightLimits, startOversight } from './oversight.ts';
-import { createFixedPartsCheck, type FixedPartsCheck } from './recovery/fixed-parts.ts';
-import { createStormGuard, STORM_LIMITS, type StormGuard } from './recovery/storm.ts';
+import type { BreakerView } from '../shared/telegram/breaker.ts';
+import { createSlots } from './lane/slots.ts';
+import { startOversight } from './oversight.ts';
+import type { WorkerPorts } from './ports.ts';
+import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
+import { createStormGuard, STORM_LIMITS } from './recovery/storm.ts';
 import { WindowCache } from './session/window-cache.ts';
-import type { SettingFiles } from './setting-files.ts';
 import { connections, startShard } from './shard.ts';
-import type { Toolbox } from './tools/toolbox.ts';
-import type { Exclusions } from './tools/toolboxes.ts';
-import { startWorkerCount } from './worker-count.ts';
-
-export interface WorkerPorts {
-  config: Config;
-  redisAddress: RedisAddress;
-  model: Model;
-  telegram: Telegram;
-  observability: Observability;
-  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
-  /** The tools of other servers; they stop with the worker. */
-  tools: Toolbox & Service & Exclusions;
-  /** Shorter than the defaults in tests of crashes. */
-  limits?: Partial<
-    QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number; remindersEveryMs: number } & {
-      draftsEveryMs: number;
-      statusAfterMs: number;
-      statusEveryMs: number;
-      waitingNoticeMs: number;
-      summaryPatienceMs: number;
-      doubtWaitMs: number;
-      summaryTimeMs: number;
-      summaryIdleMs: number;
-      toolServerDownMs: number;
-      modelLivesEveryMs: number;
-    } & BlobLimits &
-      BreakerLimits &
-      OversightLimits &
-      StormLimits
-  >;
-}
-
-/** Shared by all shards of a process: what one chat shows about the endpoint holds for the others. */
-export interface ProcessPorts {
-  slots: Slots;
-  fixedParts: FixedPartsCheck;
-  boundModels: Set<string>;
-  /** The messages that this process is answering. */
-  running: Map<EntryId, ChatKey>;
-  storm: StormGuard;
-  /** Whether Telegram answers. */
-  breaker: BreakerView;
-  /** What is decoded of the sessions of all shards. */
-  windows: WindowCache;
-}
+import { openTelegram } from './telegram.ts';
 
 /** Longer than the longest wait between two tries to connect. */
 const AWAY_MS = 5_000;
@@ -83,35 +27,18 @@ export async function startWorker(
   processName: string,
 ): Promise<Service & { readiness: ReadinessPart[] }> {
   const { log } = given.observability;
-  const services: Service[] = [given.tools];
   const redis = connectRedis(given.redisAddress, 'patient');
-  services.push(connections([redis]));
-  const breaker = startTelegramBreaker({
-    telegram: given.telegram,
-    redis: connectRedis(given.redisAddress, 'impatient'),
-    keys: keysOf(0),
-    log,
-    limits: given.limits,
-  });
-  services.push(breaker);
-  const held = { ...given, telegram: holdBack(given.telegram, breaker) };
-  const ports = given.config.TELEGRAM_PACING ? paced(held, redis, services) : held;
-  const shared: ProcessPorts = {
-    slots: createSlots(ports.config.WORKER_CONCURRENCY),
-    fixedParts: createFixedPartsCheck(),
-    boundModels: new Set(),
-    running: new Map(),
-    storm: createStormGuard(redis, { ...STORM_LIMITS, ...ports.limits }),
-    breaker,
-    windows: new WindowCache(),
-  };
+  const { telegram, breaker, services: ofTelegram } = openTelegram(given, redis);
+  const services = [...ofTelegram, given.tools, connections([redis])];
+  const ports = { ...given, telegram };
+  const shared = createProcessPorts(ports, redis, breaker);
   const shards = await Promise.all(
     Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
   );
   const [first] = shards;
   if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
   const self = { name: processName, running: shared.running };
-  const oversight = startOversight({ ...ports, ...first.probed, telemetry: given.observability.telemetry, log, self });
+  const oversight = startOversight({ ...ports, ...first.probed, self });
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],
@@ -144,9 +71,21 @@ async function stopUnlessAway(
   return end;
 }
 
-/** What shows something in a chat is sent as fast as Telegram allows, and no faster. */
-function paced(ports: WorkerPorts, redis: RedisClient, services: Service[]): WorkerPorts {
-  const workers = startWorkerCount(redis);
-  services.unshift(workers);
-  return { ...ports, telegram: paceTelegram(ports.telegram, () => workers.current()) };
+/** What all shards of a process share: what one chat shows about the endpoint holds for the others. */
+function createProcessPorts({ config, limits }: WorkerPorts, redis: RedisClient, breaker: BreakerView) {
+  return {
+    slots: createSlots(config.WORKER_CONCURRENCY),
+    fixedParts: createFixedPartsCheck(),
+    boundModels: new Set<string>(),
+    /** The messages that this process is answering. */
+    running: new Map<EntryId, ChatKey>(),
+    storm: createStormGuard(redis, { ...STORM_LIMITS, ...limits }),
+    /** Whether Telegram answers. */
+    breaker,
+    /** What is decoded of the sessions of all shards. */
+    windows: new WindowCache(),
+  };
 }
+
+/** See `createProcessPorts`. */
+export type ProcessPorts = ReturnType<typeof createProcessPorts>;

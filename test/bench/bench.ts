@@ -12,9 +12,10 @@ import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
 import { nameProcess } from '../../shared/state/process/process.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Model } from '../../worker/model/port.ts';
+import type { WorkerPorts } from '../../worker/ports.ts';
 import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../worker/tools/toolboxes.ts';
-import { startWorker, type WorkerPorts } from '../../worker/worker.ts';
+import { startWorker } from '../../worker/worker.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChatKey, chatKey } from '../../shared/redis/keys.ts';
-import type { WorkerPorts } from '../../worker/worker.ts';
+import type { WorkerPorts } from '../../worker/ports.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { settledOutcomes } from '../fixture/ledger.ts';
 import { until } from '../fixture/root.ts';

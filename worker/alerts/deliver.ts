@@ -1,5 +1,7 @@
+import type { Config } from '../../shared/base/config.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 import type { AlertingRecord } from './alerting.ts';
-import type { AlertChannel, Sent } from './channel.ts';
+import { type AlertChannel, type Sent, telegramChannel, webhookChannel } from './channel.ts';
 
 /** The channels to the operators. */
 export interface Channels {
@@ -25,6 +27,25 @@ export interface Delivery {
 export const SECOND_AFTER_MS = 60_000;
 export const RETRY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
+
+/** The channels that the configuration names. */
+export function createChannels({
+  config: { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: url },
+  telegram,
+  limits,
+}: {
+  config: Config;
+  telegram: Telegram;
+  limits?: { secondChannelAfterMs?: number; alertRetryMs?: number };
+}): Channels {
+  return {
+    chatId,
+    telegram: (to) => telegramChannel(telegram, to),
+    webhook: url === undefined ? undefined : webhookChannel(url),
+    secondAfterMs: limits?.secondChannelAfterMs ?? SECOND_AFTER_MS,
+    retryMs: limits?.alertRetryMs ?? RETRY_MS,
+  };
+}
 
 /**
  * Sends a message to the operator's chat, or to the second channel where the first has failed for long, is gone or does

@@ -1,6 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
 import { type Limit, limitsOf, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
-import { type Fixed, fixedTokens, roomProblem } from '../fixed-room.ts';
 import { windowTokensOf } from '../model/catalog.ts';
 import { createClaude } from '../model/claude/adapter.ts';
 import { openClient } from '../model/claude/client.ts';
@@ -9,6 +8,7 @@ import { dayOfRetirement, type Lifecycle, modelsInUse } from '../model/lifecycle
 import { costOf, costOfMinute, type Prices } from '../model/prices.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
 import { wordRequest } from '../model/word-request.ts';
+import { type Fixed, fixedTokens, roomProblem } from '../settings.ts';
 import type { Finding } from './terminal.ts';
 
 const MODEL_DEADLINE_MS = 10_000;

@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { fitPicture } from '../media/decoding.ts';
-import { judgeSettingFiles, type SettingFiles } from '../setting-files.ts';
+import { judgeSettingFiles, type SettingFiles } from '../settings.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';

@@ -2,10 +2,13 @@ import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
+import type { Observability } from '../../shared/base/observability.ts';
+import { METRIC } from '../../shared/base/telemetry.ts';
 import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
+import { undecodableAlert } from '../alerts/messages.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
@@ -168,4 +171,28 @@ async function proveLedger({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>)
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
   if (lostData) log.error(numbers, lostData.text);
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
+}
+
+/** An entry that names no chat has no user to answer: it is kept as a dead letter, and the operator is notified. */
+export function discardBroken(
+  lane: Lane,
+  { telemetry, log }: Observability,
+): (entries: readonly EntryId[]) => Promise<void> {
+  return async (entries) => {
+    for (const entry of entries) {
+      const record = {
+        entry,
+        outcome: 'failed',
+        reason: 'undecodable',
+        traceId: '',
+        settledAtMs: lane.nowMs(),
+        attempts: 0,
+        recoveries: 0,
+      } as const;
+      const alert = JSON.stringify(undecodableAlert(entry));
+      if (!(await lane.discard(entry, record, alert))) continue;
+      telemetry.count(METRIC.outcomes, { outcome: record.outcome });
+      log.error({ entry }, 'undecodable entry put aside');
+    }
+  };
 }

@@ -2,16 +2,46 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { askModel } from '../ask/conversation.ts';
+import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
 import { Speech } from '../ask/words.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { Verdict } from '../lane/verdict.ts';
+import { conclude, type Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
-import { insteadOfNothing } from './conclude.ts';
+import { handingOn, insteadOfNothing } from './conclude.ts';
+import { supersededBy } from './gather.ts';
+import { hear } from './hear.ts';
+import { isBurst, readContents } from './read.ts';
 import type { TurnPorts } from './turn.ts';
 
+/** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
+export async function answer(
+  ports: TurnPorts,
+  begun: Attempt,
+  messages: readonly [InboundMessage, ...InboundMessage[]],
+  to: Destination,
+  time: TurnTime,
+): Promise<Verdict> {
+  const { settings, store, observability } = ports.ask;
+  const { telegram, transcriber } = ports;
+  const heard = await hear({ settings, telegram, transcriber }, begun, messages, time.signal);
+  if (heard.kind !== 'heard') return heard;
+  const { attempt, words } = heard;
+  const reading = { settings, store, telegram, observability };
+  const read = await readContents(reading, attempt, { messages, words }, time.signal);
+  if (read.kind !== 'read') return read;
+  // Each of several forwards says by itself where it is from.
+  const { forwardedFrom: _, ...together } = messages[0];
+  const message = isBurst(messages) ? together : messages[0];
+  const into = await supersededBy(ports, attempt);
+  if (into === undefined) return ask(ports, attempt, { message, content: read.content }, to, time);
+  // The later one's turn finds it in the conversation.
+  await store.sessions.open(attempt, pendingRecord(settings, attempt, message, read.content), 0);
+  return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(attempt, into) });
+}
+
 /** Asks the model while the user sees what it writes. Contract: throws `FencedError`, or what Redis throws. */
-export async function ask(
+async function ask(
   ports: TurnPorts,
   attempt: Attempt,
   { message, content }: { message: InboundMessage; content: UserRecord['content'] },

@@ -1,11 +1,10 @@
-import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
+import { commandIn } from '../../shared/flow/message.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliveredAlert } from '../alerts/messages.ts';
 import { outOfTime } from '../ask/failures.ts';
-import { pendingRecord } from '../ask/open-session.ts';
 import type { TurnTime } from '../ask/time.ts';
 import type { CommandPorts } from '../command/command.ts';
 import { carryOut } from '../command/commands.ts';
@@ -21,12 +20,11 @@ import { planned } from '../reply/plan.ts';
 import type { ProgressViews } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
 import { onlyReading } from '../tools/toolboxes.ts';
-import { ask } from './ask.ts';
-import { concludeTurn, handingOn, insteadOfNothing, waitingNotice, withLateness } from './conclude.ts';
+import { answer } from './ask.ts';
+import { concludeTurn, insteadOfNothing, waitingNotice, withLateness } from './conclude.ts';
 import { deliverConclusion, destinationOf, heldBack, notTaken, undelivered } from './deliver.ts';
-import { failTogether, gather, mergedConclusion, supersededBy } from './gather.ts';
-import { hear, soundIn } from './hear.ts';
-import { isBurst, readContents } from './read.ts';
+import { failTogether, gather, mergedConclusion } from './gather.ts';
+import { soundIn } from './hear.ts';
 
 /** What a turn works with. */
 export interface TurnPorts {
@@ -124,32 +122,6 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   if (message.content.kind === 'unsupported' && messages.length === 1 && !canHear)
     return conclude(refused('unsupported_kind', unsupportedKind(attempt.texts, message.content.what)));
   return failTogether(attempt, await answer(ports, attempt, messages, to, time), gathered.pieces);
-}
-
-/** What a message and its pieces say, and what the model says to that. */
-async function answer(
-  ports: TurnPorts,
-  begun: Attempt,
-  messages: readonly [InboundMessage, ...InboundMessage[]],
-  to: Destination,
-  time: TurnTime,
-): Promise<Verdict> {
-  const { settings, store, observability } = ports.ask;
-  const { telegram, transcriber } = ports;
-  const heard = await hear({ settings, telegram, transcriber }, begun, messages, time.signal);
-  if (heard.kind !== 'heard') return heard;
-  const { attempt, words } = heard;
-  const reading = { settings, store, telegram, observability };
-  const read = await readContents(reading, attempt, { messages, words }, time.signal);
-  if (read.kind !== 'read') return read;
-  // Each of several forwards says by itself where it is from.
-  const { forwardedFrom: _, ...together } = messages[0];
-  const message = isBurst(messages) ? together : messages[0];
-  const into = await supersededBy(ports, attempt);
-  if (into === undefined) return ask(ports, attempt, { message, content: read.content }, to, time);
-  // The later one's turn finds it in the conversation.
-  await store.sessions.open(attempt, pendingRecord(settings, attempt, message, read.content), 0);
-  return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(attempt, into) });
 }
 
 /** The chat's next message cannot run in between. */

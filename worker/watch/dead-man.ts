@@ -14,16 +14,16 @@ export interface DeadMan {
 export interface DeadManPorts {
   /** A secret: anyone who has it can keep the alarm silent. It is never logged. */
   url: string;
-  everyMs: number;
+  everyMs?: number | undefined;
   log: Logger;
 }
 
-export const DEAD_MAN_EVERY_MS = 60_000;
+const DEAD_MAN_EVERY_MS = 60_000;
 
 const TIMEOUT_MS = 10_000;
 
 /** A dead-man's switch that sends `GET` to a URL. */
-export function createDeadMan({ url, everyMs, log }: DeadManPorts): DeadMan {
+export function createDeadMan({ url, everyMs = DEAD_MAN_EVERY_MS, log }: DeadManPorts): DeadMan {
   const stopping = new AbortController();
   let lastMs = Number.NEGATIVE_INFINITY;
   let sending = Promise.resolve();

@@ -28,7 +28,7 @@ export interface WatchdogPorts {
   /** What is told without the book: that Redis takes no writes, and that the watchdog fails although it does. */
   trouble: { redis: Trouble; watch: Trouble };
   /** Pinged after every check that found nothing, where one is configured. */
-  deadMan?: { url: string; everyMs: number };
+  deadMan?: { url: string; everyMs: number | undefined };
 }
 
 export const NEWS_EVERY_MS = 1_000;

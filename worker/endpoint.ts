@@ -1,0 +1,68 @@
+import type { Root } from '../shared/app/process.ts';
+import type { Service } from '../shared/base/lifecycle.ts';
+import type { GaugeReading } from '../shared/base/meters.ts';
+import { METRIC } from '../shared/base/telemetry.ts';
+import { connectRedis } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
+import { type Breaker, withBreaker } from './model/breaker.ts';
+import { createClaude } from './model/claude/adapter.ts';
+import { modelsInUse } from './model/lifecycle.ts';
+import type { StatedWindow } from './model/limits.ts';
+import { withMeasures } from './model/measured.ts';
+import type { Model } from './model/port.ts';
+import type { WorkerPorts } from './ports.ts';
+import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
+import { withProviderNotes } from './watch/provider.ts';
+
+/**
+ * The model endpoint of the process: measured, recorded for the installation, and left alone while it is down. It also asks
+ * how long the models in use live. Connects.
+ */
+export function openEndpoint(
+  { config, redisAddress, telemetry, log, reach }: Root,
+  prices: WorkerPorts['files']['prices'],
+  limits: WorkerPorts['limits'],
+): Service & { model: Model } {
+  const redis = connectRedis(redisAddress, 'impatient');
+  const claude = createClaude({
+    apiKey: config.ANTHROPIC_API_KEY,
+    baseURL: config.ANTHROPIC_BASE_URL,
+    isTraced: telemetry.isExporting,
+    statedWindow: statedWindow(config),
+    idleMs: config.MODEL_IDLE_TIMEOUT_MS,
+    ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
+    reach,
+  });
+  const model = withBreaker(withProviderNotes(withMeasures(claude, telemetry, prices), redis, keysOf(0), log));
+  const hideGauges = telemetry.observe([METRIC.breaker], async () => breakerGauges(model));
+  const lives = watchModelLives({
+    redis,
+    keys: keysOf(0),
+    ask: claude.lifecycle,
+    models: modelsInUse(config),
+    everyMs: limits?.modelLivesEveryMs ?? LIVES_EVERY_MS,
+    log,
+  });
+  return {
+    name: 'endpoint',
+    model,
+    async stop() {
+      await lives.stop();
+      hideGauges();
+      redis.disconnect();
+    },
+  };
+}
+
+function breakerGauges({ open }: Breaker): GaugeReading[] {
+  return [...open()].map(([model, isOpen]) => ({
+    metric: METRIC.breaker,
+    value: isOpen ? 1 : 0,
+    attributes: { model },
+  }));
+}
+
+/** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */
+function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Root['config']): StatedWindow | undefined {
+  return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
+}

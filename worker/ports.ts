@@ -1,0 +1,39 @@
+import type { Root } from '../shared/app/process.ts';
+import type { Service } from '../shared/base/lifecycle.ts';
+import type { Observability } from '../shared/base/observability.ts';
+import type { StormLimits } from '../shared/state/provider/storm.ts';
+import type { BreakerLimits } from '../shared/telegram/breaker-state.ts';
+import type { BlobLimits } from './blob/keeper.ts';
+import type { QueueLimits } from './lane/queue.ts';
+import type { Model } from './model/port.ts';
+import type { OversightLimits } from './oversight.ts';
+import type { SettingFiles } from './settings.ts';
+import type { Toolbox } from './tools/toolbox.ts';
+import type { Exclusions } from './tools/toolboxes.ts';
+
+/** What the worker of a process is made of. */
+export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'telegram'> {
+  model: Model;
+  observability: Observability;
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
+  /** The tools of other servers; they stop with the worker. */
+  tools: Toolbox & Service & Exclusions;
+  /** Shorter than the defaults in tests of crashes. */
+  limits?: Partial<
+    QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number; remindersEveryMs: number } & {
+      draftsEveryMs: number;
+      statusAfterMs: number;
+      statusEveryMs: number;
+      waitingNoticeMs: number;
+      summaryPatienceMs: number;
+      doubtWaitMs: number;
+      summaryTimeMs: number;
+      summaryIdleMs: number;
+      toolServerDownMs: number;
+      modelLivesEveryMs: number;
+    } & BlobLimits &
+      BreakerLimits &
+      OversightLimits &
+      StormLimits
+  >;
+}

@@ -1,0 +1,46 @@
+import { runLoop } from '../shared/base/loop.ts';
+import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
+import { keysOf } from '../shared/redis/keys.ts';
+import { startTelegramBreaker } from '../shared/telegram/breaker.ts';
+import { holdBack } from '../shared/telegram/held-back.ts';
+import { paceTelegram } from '../shared/telegram/pacing.ts';
+import type { WorkerPorts } from './ports.ts';
+import { WORKER_GONE_MS } from './watch/processes.ts';
+import { countWorkers } from './watch/snapshot.ts';
+
+const COUNT_EVERY_MS = 10_000;
+
+/**
+ * Telegram as chats are answered by it: held back while it is away, and what shows something in a chat is sent as fast as
+ * it allows, and no faster.
+ */
+export function openTelegram(ports: WorkerPorts, redis: RedisClient) {
+  const { config, limits, redisAddress, observability } = ports;
+  const breaker = startTelegramBreaker({
+    telegram: ports.telegram,
+    redis: connectRedis(redisAddress, 'impatient'),
+    keys: keysOf(0),
+    log: observability.log,
+    limits,
+  });
+  const held = holdBack(ports.telegram, breaker);
+  if (!config.TELEGRAM_PACING) return { telegram: held, breaker, services: [breaker] };
+  const workers = startWorkerCount(redis);
+  return { telegram: paceTelegram(held, workers.current), breaker, services: [workers, breaker] };
+}
+
+/** Counts the worker processes that report, now and then: at least this one. */
+function startWorkerCount(redis: RedisClient) {
+  let count = 1;
+  const loop = runLoop({
+    name: 'worker count',
+    async round() {
+      count = Math.max(1, await countWorkers(redis, keysOf(0), Date.now() - WORKER_GONE_MS));
+      return COUNT_EVERY_MS;
+    },
+    retryMs: COUNT_EVERY_MS,
+    // The last count holds; a refusal by Telegram is obeyed in any case.
+    onError: () => undefined,
+  });
+  return { ...loop, current: () => count };
+}
