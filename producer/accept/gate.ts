@@ -1,5 +1,7 @@
+import type { Chat, MessageEntity, RichTextMention, RichTextTextMention, User } from '@grammyjs/types';
 import type { AllowedIds } from '../../shared/base/config.ts';
 import { addresseeOf, isCommand } from '../../shared/telegram/commands.ts';
+import type { Unchecked } from '../../shared/telegram/method.ts';
 import type { RawMessage } from './raw-message.ts';
 import { mentionsInRich, readRich } from './read-rich.ts';
 
@@ -17,12 +19,7 @@ export interface Gate {
 }
 
 /** A mark in a text: a mention, a command, a link. */
-interface RawEntity {
-  type?: unknown;
-  offset?: unknown;
-  length?: unknown;
-  user?: { id?: unknown } | null;
-}
+type RawEntity = Omit<Unchecked<MessageEntity>, 'user'> & { user?: Unchecked<User> | null };
 
 /**
  * Whether the place is open: a person's id opens the private chat with that person, a group's id opens that group. In a
@@ -44,7 +41,7 @@ export function isGuest(
   { sender_chat: senderChat }: RawMessage,
 ): boolean {
   if (allowed === 'everyone') return false;
-  if (typeof senderChat === 'object' && senderChat !== null) return (senderChat as { id?: unknown }).id !== chatId;
+  if (typeof senderChat === 'object' && senderChat !== null) return (senderChat as Unchecked<Chat>).id !== chatId;
   return !allowed.has(fromId);
 }
 
@@ -76,16 +73,16 @@ function textOf({ text, rich_message: rich }: RawMessage): string {
   return typeof text === 'string' ? text : readRich(rich).text;
 }
 
-function isOurName({ type, username, user }: Record<string, unknown>, { id, name }: Gate['bot']): boolean {
+function isOurName(
+  { type, username, user }: Unchecked<RichTextMention | RichTextTextMention>,
+  { id, name }: Gate['bot'],
+): boolean {
   if (type === 'text_mention') return (user as RawEntity['user'])?.id === id;
   return name === undefined || String(username).replace(/^@/, '').toLowerCase() === name.toLowerCase();
 }
 
 function isReplyTo({ reply_to_message: replied }: RawMessage, botId: number): boolean {
-  const { from, forum_topic_created: topic } = (replied ?? {}) as {
-    from?: { id?: unknown };
-    forum_topic_created?: unknown;
-  };
+  const { from, forum_topic_created: topic } = (replied ?? {}) as RawMessage;
   // Each message of a topic is a reply to the service message that opened it, which the bot may have done.
   return topic === undefined && from?.id === botId;
 }

@@ -1,30 +1,14 @@
+import type { Audio, Chat, Document, Location, Message, PhotoSize, User, Video, Voice } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundFile, Sound } from '../../shared/flow/message.ts';
+import type { Unchecked } from '../../shared/telegram/method.ts';
 
-/** A message as Telegram delivers it, as far as we read it. Nothing of it is checked yet. */
-export interface RawMessage {
-  message_id?: unknown;
-  message_thread_id?: unknown;
-  is_topic_message?: unknown;
-  date?: unknown;
-  edit_date?: unknown;
-  text?: unknown;
-  entities?: unknown;
-  caption?: unknown;
-  caption_entities?: unknown;
-  photo?: unknown;
-  document?: unknown;
-  sender_chat?: unknown;
-  media_group_id?: unknown;
-  reply_to_message?: unknown;
-  external_reply?: unknown;
-  quote?: unknown;
-  forward_origin?: unknown;
-  rich_message?: unknown;
-  from?: { id?: unknown; is_bot?: unknown; first_name?: unknown; language_code?: unknown };
-  chat?: { id?: unknown; type?: unknown; title?: unknown };
-}
+/** A message as Telegram delivers it. Nothing of it is checked yet. */
+export type RawMessage = Omit<Unchecked<Message>, 'from' | 'chat'> & {
+  from?: Unchecked<User>;
+  chat?: Unchecked<Chat>;
+};
 
 /** No endpoint accepts a request body with lone surrogates or NUL. */
 export function wellFormed(text: string): string {
@@ -49,7 +33,7 @@ export function lineOf(value: unknown): string {
 }
 
 type Fields = Record<string, unknown>;
-type RawFile = { file_id: string } & Partial<Fields>;
+type RawFile = { file_id: string } & Omit<Unchecked<Document | PhotoSize | Video | Voice>, 'file_id'>;
 
 const NAME_CHARS = 128;
 const FILE_ID_CHARS = 512;
@@ -65,7 +49,7 @@ export const MOVING = ['animation', 'video', 'video_note'] as const;
 export function fileOf(message: RawMessage): InboundFile | undefined {
   // Telegram also sends an animation as a document, for old bots.
   const moving = MOVING.find((kind) => kind in message);
-  if (moving !== undefined) return thumbnailOf(moving, (message as Fields)[moving]);
+  if (moving !== undefined) return thumbnailOf(moving, message[moving]);
   const photo = largestPhoto(message.photo);
   if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
   const { document } = message;
@@ -81,7 +65,7 @@ export function fileOf(message: RawMessage): InboundFile | undefined {
 }
 
 /** The name that a sender's app gave to a file, on one line and without any folder. */
-export function nameOf({ file_name: fileName }: Fields): { name?: string } {
+export function nameOf({ file_name: fileName }: Unchecked<Document>): { name?: string } {
   if (typeof fileName !== 'string') return {};
   const plain = wellFormed(fileName).replaceAll(INVISIBLE, '').replaceAll(/[/\\]/g, '').trim();
   const name = graphemePrefix(plain, NAME_CHARS);
@@ -89,7 +73,7 @@ export function nameOf({ file_name: fileName }: Fields): { name?: string } {
 }
 
 /** How long something lasts, where its sender's app says so. */
-export function lengthOf({ duration }: Fields): { seconds?: number } {
+export function lengthOf({ duration }: Unchecked<Video>): { seconds?: number } {
   return isInteger(duration) && duration > 0 ? { seconds: duration } : {};
 }
 
@@ -138,10 +122,9 @@ const TYPE_CHARS = 128;
 
 /** What may be heard in a message: a voice message, an audio file, a video note. Pure, never throws. */
 export function soundOf(message: RawMessage): { what: string; sound: Sound } | undefined {
-  const fields = message as Record<string, unknown>;
   const what = SPOKEN.find((kind) => kind in message);
   if (what === undefined) return undefined;
-  const spoken = fields[what];
+  const spoken = message[what];
   if (!hasFileId(spoken)) return undefined;
   const { file_id: fileId, file_size: bytes, mime_type: mediaType } = spoken;
   const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
@@ -149,14 +132,20 @@ export function soundOf(message: RawMessage): { what: string; sound: Sound } | u
   return { what, sound: { fileId, ...stated, ...lengthOf(spoken) } };
 }
 
-type Describe = (of: Fields) => string;
+/** Words for the fields of a message, by their names. */
+type Describing<Name extends keyof Message> = {
+  readonly [Kind in Name]: (of: Unchecked<NonNullable<Message[Kind]>>) => string;
+};
 
-const coordinates = ({ latitude, longitude }: Fields): string => `${number(latitude)}, ${number(longitude)}`;
+const coordinates = ({ latitude, longitude }: Unchecked<Location>): string =>
+  `${number(latitude)}, ${number(longitude)}`;
 const number = (value: unknown): string => (typeof value === 'number' ? String(value) : '?');
 const texts = (list: unknown): Fields[] => (Array.isArray(list) ? list.filter(isFields) : []);
 
+/** Kinds of content that are told in words. */
+export type DescribedKind = 'checklist' | 'contact' | 'dice' | 'location' | 'poll' | 'sticker' | 'venue';
 /** Small things that people send, in words for the model. */
-const DESCRIBED: Readonly<Record<string, Describe>> = {
+const DESCRIBED: Describing<DescribedKind> = {
   sticker: ({ emoji, set_name: set }) =>
     `(a sticker: ${lineOf(emoji)}${set === undefined ? '' : `, of the set ${lineOf(set)}`})`,
   venue: ({ title, address, location }) =>
@@ -179,8 +168,24 @@ const DESCRIBED: Readonly<Record<string, Describe>> = {
     ].join('\n'),
 };
 
+/** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
+export const UNSUPPORTED = [
+  'animation',
+  'audio',
+  'document',
+  'game',
+  'live_photo',
+  'paid_media',
+  'photo',
+  'story',
+  'video',
+  'video_note',
+  'voice',
+] as const satisfies readonly (keyof Message)[];
+type UnsupportedKind = (typeof UNSUPPORTED)[number];
+
 /** Pictures, files and recordings, as far as their names and lengths tell of them. */
-const MEDIA: Readonly<Record<string, Describe>> = {
+const MEDIA: Describing<UnsupportedKind> = {
   animation: (of) => `(an animation${length(of)})`,
   video: (of) => `(a video${length(of)}${named(of)})`,
   video_note: (of) => `(a video note${length(of)})`,
@@ -194,9 +199,9 @@ const MEDIA: Readonly<Record<string, Describe>> = {
   game: () => '(a game)',
 };
 
-const length = (of: Fields): string => (typeof of.duration === 'number' ? ` of ${of.duration} s` : '');
-const named = ({ file_name: name }: Fields): string => (lineOf(name) === '' ? '' : `: ${lineOf(name)}`);
-function titled(of: Fields): string {
+const length = (of: Unchecked<Video>): string => (typeof of.duration === 'number' ? ` of ${of.duration} s` : '');
+const named = ({ file_name: name }: Unchecked<Document>): string => (lineOf(name) === '' ? '' : `: ${lineOf(name)}`);
+function titled(of: Unchecked<Audio>): string {
   const tags = [of.performer, of.title].map(lineOf).filter((tag) => tag !== '');
   return tags.length === 0 ? named(of) : `: ${tags.join(' – ')}`;
 }
@@ -213,7 +218,10 @@ export function mediaInWords(message: RawMessage | Fields): string | undefined {
   return described(message, MEDIA);
 }
 
-function described(message: RawMessage | Fields, kinds: Readonly<Record<string, Describe>>): string | undefined {
+function described(
+  message: RawMessage | Fields,
+  kinds: Readonly<Record<string, (of: Fields) => string>>,
+): string | undefined {
   const fields: Fields = { ...message };
   for (const [kind, describe] of Object.entries(kinds)) {
     // A photo is a list of sizes.

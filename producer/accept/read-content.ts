@@ -1,23 +1,21 @@
+import type { Message, MessageOrigin, User } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { fileOf, inWords, lineOf, MOVING, mediaInWords, type RawMessage, soundOf, wellFormed } from './raw-message.ts';
+import type { Unchecked } from '../../shared/telegram/method.ts';
+import {
+  type DescribedKind,
+  fileOf,
+  inWords,
+  lineOf,
+  MOVING,
+  mediaInWords,
+  type RawMessage,
+  soundOf,
+  UNSUPPORTED,
+  wellFormed,
+} from './raw-message.ts';
 import { type RichContent, readRich } from './read-rich.ts';
-
-/** Kinds of content that people send and deserve an answer to, although this version cannot read them. */
-const UNSUPPORTED = [
-  'animation',
-  'audio',
-  'document',
-  'game',
-  'live_photo',
-  'paid_media',
-  'photo',
-  'story',
-  'video',
-  'video_note',
-  'voice',
-] as const;
 
 /** What a message says or brings; `undefined` for a service message. Long texts are cut. Pure, never throws. */
 export function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
@@ -39,7 +37,7 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
   // A blank text is nothing to answer. What is neither that nor a service message is new to us, and somebody wrote it.
-  const isNobodys = 'text' in message || SERVICE_FIELDS.some((field) => field in message);
+  const isNobodys = 'text' in message || Object.keys(SERVICE_FIELDS).some((field) => field in message);
   return isNobodys ? undefined : { kind: 'unsupported', what: 'unknown' };
 }
 
@@ -67,73 +65,74 @@ function capped(text: string, maxChars: number): string {
   return `${graphemePrefix(text, maxChars)}\n[message cut: ${text.length} characters were sent]`;
 }
 
-/**
- * The fields by which Telegram marks a message that nobody wrote: somebody joined, a title changed. Bot API 10.3. Such
- * a message gets no answer; a message without any of them, and without content that we know, does.
- */
-export const SERVICE_FIELDS = [
-  'boost_added',
-  'channel_chat_created',
-  'chat_background_set',
-  'chat_owner_changed',
-  'chat_owner_left',
-  'chat_shared',
-  'checklist_tasks_added',
-  'checklist_tasks_done',
-  'community_chat_added',
-  'community_chat_joined',
-  'community_chat_removed',
-  'connected_website',
-  'delete_chat_photo',
-  'direct_message_price_changed',
-  'forum_topic_closed',
-  'forum_topic_created',
-  'forum_topic_edited',
-  'forum_topic_reopened',
-  'general_forum_topic_hidden',
-  'general_forum_topic_unhidden',
-  'gift',
-  'gift_upgrade_sent',
-  'giveaway',
-  'giveaway_completed',
-  'giveaway_created',
-  'giveaway_winners',
-  'group_chat_created',
-  'invoice',
-  'left_chat_member',
-  'managed_bot_created',
-  'message_auto_delete_timer_changed',
-  'migrate_from_chat_id',
-  'migrate_to_chat_id',
-  'new_chat_members',
-  'new_chat_photo',
-  'new_chat_title',
-  'paid_message_price_changed',
-  'passport_data',
-  'pinned_message',
-  'poll_option_added',
-  'poll_option_deleted',
-  'proximity_alert_triggered',
-  'refunded_payment',
-  'successful_payment',
-  'suggested_post_approval_failed',
-  'suggested_post_approved',
-  'suggested_post_declined',
-  'suggested_post_info',
-  'suggested_post_paid',
-  'suggested_post_refunded',
-  'supergroup_chat_created',
-  'unique_gift',
-  'users_shared',
-  'video_chat_ended',
-  'video_chat_participants_invited',
-  'video_chat_scheduled',
-  'video_chat_started',
-  'web_app_data',
-  'write_access_allowed',
-] as const;
+type ReadField = 'text' | 'entities' | 'rich_message' | DescribedKind | (typeof UNSUPPORTED)[number];
 
-type Fields = Record<string, unknown>;
+/**
+ * The fields by which Telegram marks a message that nobody wrote: somebody joined, a title changed. Such a message gets no
+ * answer; a message without any of them, and without content that we know, does. A field that is new to Telegram's
+ * messages does not compile until it is read, or stands here.
+ */
+const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.MediaMessage | ReadField>, true>> = {
+  boost_added: true,
+  channel_chat_created: true,
+  chat_background_set: true,
+  chat_owner_changed: true,
+  chat_owner_left: true,
+  chat_shared: true,
+  checklist_tasks_added: true,
+  checklist_tasks_done: true,
+  community_chat_added: true,
+  community_chat_joined: true,
+  community_chat_removed: true,
+  connected_website: true,
+  delete_chat_photo: true,
+  direct_message_price_changed: true,
+  forum_topic_closed: true,
+  forum_topic_created: true,
+  forum_topic_edited: true,
+  forum_topic_reopened: true,
+  general_forum_topic_hidden: true,
+  general_forum_topic_unhidden: true,
+  gift: true,
+  gift_upgrade_sent: true,
+  giveaway: true,
+  giveaway_completed: true,
+  giveaway_created: true,
+  giveaway_winners: true,
+  group_chat_created: true,
+  invoice: true,
+  left_chat_member: true,
+  managed_bot_created: true,
+  message_auto_delete_timer_changed: true,
+  migrate_from_chat_id: true,
+  migrate_to_chat_id: true,
+  new_chat_members: true,
+  new_chat_photo: true,
+  new_chat_title: true,
+  paid_message_price_changed: true,
+  passport_data: true,
+  pinned_message: true,
+  poll_option_added: true,
+  poll_option_deleted: true,
+  proximity_alert_triggered: true,
+  refunded_payment: true,
+  successful_payment: true,
+  suggested_post_approval_failed: true,
+  suggested_post_approved: true,
+  suggested_post_declined: true,
+  suggested_post_info: true,
+  suggested_post_paid: true,
+  suggested_post_refunded: true,
+  supergroup_chat_created: true,
+  unique_gift: true,
+  users_shared: true,
+  video_chat_ended: true,
+  video_chat_participants_invited: true,
+  video_chat_scheduled: true,
+  video_chat_started: true,
+  web_app_data: true,
+  write_access_allowed: true,
+};
 
 const QUOTED_CHARS = 1_000;
 
@@ -168,7 +167,7 @@ function answeredBy(message: RawMessage, botId: number): InboundMessage['answers
   };
 }
 
-function said(replied: Fields): string {
+function said(replied: Unchecked<Message>): string {
   const { text, caption, rich_message: rich } = replied;
   const words = [written(text), written(caption), readRich(rich).text].find((each) => each !== '');
   return words ?? inWords(replied) ?? mediaInWords(replied) ?? '';
@@ -178,13 +177,18 @@ function written(text: unknown): string {
   return typeof text === 'string' ? wellFormed(text).trim() : '';
 }
 
-function nameOf(user: Fields | undefined): string | undefined {
+function nameOf(user: Unchecked<User> | undefined): string | undefined {
   const name = lineOf(user?.first_name);
   return name === '' ? undefined : name;
 }
 
 /** Who wrote what was forwarded: a person, a person who hides, a chat, a channel. */
-function originOf({ sender_user: user, sender_user_name: hidden, sender_chat: group, chat }: Fields): string {
+function originOf({
+  sender_user: user,
+  sender_user_name: hidden,
+  sender_chat: group,
+  chat,
+}: Unchecked<MessageOrigin>): string {
   const place = [group, chat].find(isFields);
   return (
     nameOf(isFields(user) ? user : undefined) ??

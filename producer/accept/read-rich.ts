@@ -1,5 +1,7 @@
+import type { Message, RichBlock, RichMessage } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import type { InboundFile, Sound } from '../../shared/flow/message.ts';
+import type { Unchecked } from '../../shared/telegram/method.ts';
 import { fileOf, inWords, mediaInWords, soundOf } from './raw-message.ts';
 
 type Fields = Record<string, unknown>;
@@ -18,7 +20,7 @@ const DEPTH_MAX = 40;
 /** As many as an album has. */
 const FILES_MAX = 10;
 /** What a block holds besides words, by the block's type, under the name that it has in a message of its own. */
-const MEDIA: Readonly<Record<string, string>> = {
+const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
   photo: 'photo',
   video: 'video',
   animation: 'animation',
@@ -34,7 +36,7 @@ const MEDIA: Readonly<Record<string, string>> = {
  */
 export function readRich(message: unknown): RichContent {
   const read: RichContent = { text: '', files: [], sound: undefined };
-  const blocks = isFields(message) ? message.blocks : undefined;
+  const { blocks }: Unchecked<RichMessage> = isFields(message) ? message : {};
   if (Array.isArray(blocks)) read.text = lines(blocks, 0, read).join('\n').trim();
   return read;
 }
@@ -43,7 +45,7 @@ function lines(blocks: readonly unknown[], depth: number, read: RichContent): st
   return depth > DEPTH_MAX ? [] : blocks.flatMap((block) => (isFields(block) ? linesOf(block, depth, read) : []));
 }
 
-function linesOf(block: Fields, depth: number, read: RichContent): string[] {
+function linesOf(block: Unchecked<RichBlock>, depth: number, read: RichContent): string[] {
   const { type, text, language, items, cells, summary, blocks, caption, expression } = block;
   switch (type) {
     case 'pre':
@@ -66,11 +68,11 @@ function linesOf(block: Fields, depth: number, read: RichContent): string[] {
 }
 
 /** The medium of a block in words, which is kept where there is room for it; empty for other blocks. */
-function mediumIn({ type, location, ...block }: Fields, read: RichContent): string {
+function mediumIn({ type, location, ...block }: Unchecked<RichBlock>, read: RichContent): string {
   if (type === 'map' && isFields(location)) return inWords({ location }) ?? '';
   const kind = typeof type === 'string' ? MEDIA[type] : undefined;
   if (kind === undefined) return '';
-  const medium = { [kind]: block[String(type)] };
+  const medium = { [kind]: (block as Fields)[String(type)] };
   const words = mediaInWords(medium) ?? '';
   const file = fileOf(medium);
   const heard = soundOf(medium);

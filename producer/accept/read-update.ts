@@ -1,8 +1,10 @@
+import type { CallbackQuery, Chat, Message, MessageGenerationStopped, Update } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { GroupMove } from '../../shared/state/message/inbox.ts';
 import { commandOf } from '../../shared/telegram/commands.ts';
+import type { Unchecked } from '../../shared/telegram/method.ts';
 import { type Gate, isAddressed, isForAnother, isGuest, isOpen } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { contentOf, contextOf } from './read-content.ts';
@@ -34,7 +36,7 @@ const LANGUAGE_CODE = /^[a-z]{2,8}(?:-[a-z0-9]{1,8}){0,3}$/i;
  * Unknown fields are skipped, because Telegram adds some often.
  */
 export function readUpdate(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
-  const { update_id: updateId, message } = (update ?? {}) as { update_id?: unknown; message?: RawMessage };
+  const { update_id: updateId, message } = (update ?? {}) as RawUpdate;
   if (!isInteger(updateId)) return ignore('malformed');
   if (typeof message !== 'object' || message === null) return ignore('not_a_message');
   const { chat, from } = message;
@@ -134,7 +136,7 @@ export function isEdit(update: unknown): boolean {
  * in a group one can become ours later. Pure, never throws.
  */
 export function readEdit(update: unknown, gate: Gate, textMaxChars: number): EditReading {
-  const { update_id, edited_message: edited } = update as Record<string, unknown>;
+  const { update_id, edited_message: edited } = update as RawUpdate;
   const reading = readUpdate({ update_id, message: edited }, gate, textMaxChars);
   if (!reading.accept && reading.reason !== 'not_addressed') return reading;
   const { message } = reading;
@@ -148,33 +150,30 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
 
 /** The move of a group that is open to us; nothing for other updates. Pure, never throws. */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
-  const message = isFields(update) ? update.message : undefined;
+  const { message }: Unchecked<Update> = isFields(update) ? update : {};
   if (!isFields(message) || !isFields(message.chat)) return undefined;
   const { id: from } = message.chat;
-  const { migrate_to_chat_id: to } = message;
+  const { migrate_to_chat_id: to }: Unchecked<Message> = message;
   return isInteger(from) && isInteger(to) && isOpen(gate, from, from, false) ? { from, to } : undefined;
 }
 
 /** The group in which something was written, edited or pressed; nothing for other updates. Pure, never throws. */
 export function groupIn(update: unknown): number | undefined {
-  const { message, edited_message: edited, callback_query: press } = isFields(update) ? update : {};
+  const { message, edited_message: edited, callback_query: press }: Unchecked<Update> = isFields(update) ? update : {};
   const place = message ?? edited ?? (isFields(press) ? press.message : undefined);
   const id = isFields(place) && isFields(place.chat) ? place.chat.id : undefined;
   return isInteger(id) && id < 0 ? id : undefined;
 }
 
-/** What Telegram delivers when somebody presses a button under a message of ours. */
-interface RawPress {
-  id?: unknown;
+/** The press of a button under a message of ours, as Telegram delivers it; an old message comes without its content. */
+type RawPress = Omit<Unchecked<CallbackQuery>, 'from' | 'message'> & {
   from?: RawMessage['from'];
-  /** The message with the button; without its content when it is old. */
   message?: RawMessage | null;
-  data?: unknown;
-}
+};
 
 /** The id of a press, for its answer; `undefined` where an update is none. */
 export function pressIdOf(update: unknown): string | undefined {
-  const { callback_query: press } = (update ?? {}) as { callback_query?: RawPress | null };
+  const { callback_query: press } = (update ?? {}) as RawUpdate;
   return typeof press?.id === 'string' ? press.id : undefined;
 }
 
@@ -183,10 +182,7 @@ export function pressIdOf(update: unknown): string | undefined {
  * orderly as any message. What names no command is refused: a changed app can send any data. Pure, never throws.
  */
 export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateReading {
-  const { update_id: updateId, callback_query: press } = (update ?? {}) as {
-    update_id?: unknown;
-    callback_query?: RawPress | null;
-  };
+  const { update_id: updateId, callback_query: press } = (update ?? {}) as RawUpdate;
   const { from, message, data } = press ?? {};
   const chat = message?.chat;
   if (!isInteger(updateId) || !isInteger(from?.id) || !isInteger(chat?.id) || !isInteger(message?.message_id))
@@ -207,12 +203,15 @@ export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateRea
   return { accept: true, message: read };
 }
 
-/** What Telegram delivers when somebody presses the stop button of a draft. It has no sender and no time. */
-interface RawStop {
-  chat?: { id?: unknown };
-  message_thread_id?: unknown;
-  draft_id?: unknown;
-}
+/** The press of the stop button of a draft, as Telegram delivers it. It has no sender and no time. */
+type RawStop = Omit<Unchecked<MessageGenerationStopped>, 'chat'> & { chat?: Unchecked<Chat> };
+
+/** An update of which nothing is checked yet. */
+type RawUpdate = Omit<Unchecked<Update>, 'message' | 'callback_query' | 'stopped_message_generation'> & {
+  message?: RawMessage;
+  callback_query?: RawPress | null;
+  stopped_message_generation?: RawStop | null;
+};
 
 /** Whether an update is the press of a draft's stop button. */
 export function isStop(update: unknown): boolean {
@@ -224,10 +223,7 @@ export function isStop(update: unknown): boolean {
  * orderly as any message. Drafts are shown in private chats alone, where the chat is the person. Pure, never throws.
  */
 export function readStop(update: unknown, gate: Gate, nowMs: number): UpdateReading {
-  const { update_id: updateId, stopped_message_generation: stop } = update as {
-    update_id?: unknown;
-    stopped_message_generation?: RawStop | null;
-  };
+  const { update_id: updateId, stopped_message_generation: stop } = update as RawUpdate;
   const chatId = stop?.chat?.id;
   const draftId = stop?.draft_id;
   if (!isInteger(updateId) || !isInteger(chatId) || !isInteger(draftId)) return { accept: false, reason: 'malformed' };
