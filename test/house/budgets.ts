@@ -3,8 +3,8 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_750,
-  productFiles: 513,
+  productLines: 46_720,
+  productFiles: 511,
   testLines: 73_900,
   rawCommands: 66,
   filesWithRawCommands: 27,

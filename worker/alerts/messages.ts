@@ -210,29 +210,6 @@ export function undecodableAlert(entry: EntryId): Alert {
   };
 }
 
-/**
- * Messages that disappeared without an outcome (above 0), or that came in uncounted (below 0); `counts` is the key of
- * the counts.
- */
-export function unbalancedAlert({ accepted, settled, pending, unaccounted }: Numbers, counts: string): Alert {
-  return {
-    cause: 'ledger',
-    key: counts,
-    level: String(unaccounted),
-    text: `The ledger does not add up: ${accepted} messages were accepted, ${settled} settled, ${pending} wait; ${unaccounted} are unaccounted for (${counts}).`,
-  };
-}
-
-/** The end of the above. */
-export function balancedAlert({ accepted, settled, pending }: Numbers, counts: string): Alert {
-  return {
-    cause: 'ledger',
-    key: counts,
-    isOver: true,
-    text: `Resolved: the ledger adds up again. ${accepted} messages were accepted, ${settled} settled, ${pending} wait.`,
-  };
-}
-
 /** A worker process that was killed, ran out of memory or stood still; `turns` is what it had last shown to run. */
 export function uncleanEndAlert(end: {
   name: string;
@@ -279,8 +256,6 @@ export function otherBlobStoreAlert(process: string): Alert {
     text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: files and archives that were put there cannot be read by this process, nor its own by the others. Give all workers the same store. If the earlier one is gone for good, see the runbook.`,
   };
 }
-
-type Numbers = Readonly<Record<'accepted' | 'settled' | 'pending' | 'unaccounted', number>>;
 
 function whereOf(attempt: Attempt): Pick<Alert, 'chat' | 'entry' | 'traceId'> {
   return { chat: attempt.chat, entry: attempt.entry, traceId: traceIdOf(attempt.traceparent) };

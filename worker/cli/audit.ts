@@ -1,8 +1,7 @@
 import { keysOf } from '../../shared/redis/keys.ts';
-import type { LedgerReading } from '../../shared/state/lane/counts.ts';
+import { createLedger, type LedgerReading } from '../../shared/state/lane/ledger.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import { totalsOf } from '../../shared/state/spending/limit.ts';
-import { createLedger } from '../lane/ledger.ts';
 import { loadPrices } from '../model/price-file.ts';
 import { auditReport, type Proof } from '../report/audit-report.ts';
 import { readRollUp } from '../report/roll-up.ts';

@@ -1,16 +1,17 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream.ts';
-import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import {
   allLetters,
+  bindReplay,
   countDropped,
   type DeadLetter,
+  fieldOfLetter,
   findLetter,
   type LetterFilter,
-  messageOfLetter,
   objectOf,
+  type Replayed,
   removeLetter,
-} from '../../shared/state/lane/letters.ts';
+} from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { lettersReport } from '../report/letters-report.ts';
 import { type ReportSource, shardsOf } from '../report/source.ts';
@@ -43,7 +44,7 @@ export async function list(call: Call): Promise<number> {
 export async function show(call: Call): Promise<number> {
   return withRedis(call.terminal, async (source) => {
     const letter = await findLetter(source.redis, shardsOf(source), call.words[0] ?? '');
-    const text = await messageOfLetter(source.redis, letter.keys, letter.id);
+    const text = await fieldOfLetter(source.redis, letter.keys, letter.id, 'message');
     // What cannot be read may hold anyone's text, anywhere in it.
     const { content, ...rest } = objectOf(text) ?? { content: text };
     const isShown = call.options.content !== undefined;

@@ -5,7 +5,7 @@ import type { Config } from '../../shared/base/config.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/keeping.ts';
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { LETTER_NAME } from '../../shared/state/lane/letters.ts';
+import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
 import { ENTRY_NAME, TRACE_NAME } from '../report/message-name.ts';
 import type { Report } from '../report/report.ts';

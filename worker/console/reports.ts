@@ -2,8 +2,14 @@ import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { compareStreamIds } from '../../shared/redis/stream.ts';
-import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
-import { allLetters, countDropped, findLetter, LETTER_NAME } from '../../shared/state/lane/letters.ts';
+import {
+  allLetters,
+  bindReplay,
+  countDropped,
+  findLetter,
+  LETTER_NAME,
+  type Replayed,
+} from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { loadPrices } from '../model/price-file.ts';
 import { auditReport } from '../report/audit-report.ts';

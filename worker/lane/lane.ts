@@ -9,13 +9,13 @@ import {
   type Readmission,
   type Settled,
 } from '../../shared/state/lane/lanes.ts';
+import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/waiting.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import { leftLanesAlert } from '../alerts/messages.ts';
 import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
-import { createLedger, type Ledger } from './ledger.ts';
 
 /**
  * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It

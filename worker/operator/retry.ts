@@ -1,5 +1,4 @@
-import { bindReplay, type Replayed } from '../../shared/state/lane/dead-letters.ts';
-import { letterOfMessage } from '../../shared/state/lane/letters.ts';
+import { bindReplay, letterOfMessage, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { readMessage } from '../report/message.ts';
 import type { MessageName } from '../report/message-name.ts';

@@ -1,4 +1,4 @@
-import type { LedgerReading } from '../../shared/state/lane/counts.ts';
+import type { LedgerReading } from '../../shared/state/lane/ledger.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
 import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
 import type { RollUp } from './roll-up.ts';

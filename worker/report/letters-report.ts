@@ -1,5 +1,5 @@
 import { msOf } from '../../shared/redis/stream.ts';
-import type { DeadLetter } from '../../shared/state/lane/letters.ts';
+import type { DeadLetter } from '../../shared/state/lane/dead-letters.ts';
 import { chatName, listSection, messageName, type Report, type Text } from './report.ts';
 import { counted } from './words.ts';
 

@@ -1,8 +1,8 @@
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { entryOfLetter } from '../../shared/state/lane/letters.ts';
+import { fieldOfLetter } from '../../shared/state/lane/dead-letters.ts';
 import { outcomesIn } from '../../shared/state/lane/record-streams.ts';
-import { isPending, pendingOfTrace } from '../../shared/state/message/inbound.ts';
+import { pendingOfTrace, readEntry } from '../../shared/state/message/inbound.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { type ReportSource, shardsOf } from './source.ts';
 
@@ -37,9 +37,9 @@ export async function findMessages(source: ReportSource, text: string): Promise<
 }
 
 async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {
-  if (await isPending(redis, keys, id)) return id as EntryId;
+  if (await readEntry(redis, keys, id)) return id as EntryId;
   if (await readTurn(redis, keys, id as EntryId)) return id as EntryId;
-  const ofLetter = await entryOfLetter(redis, keys, id);
+  const ofLetter = (await fieldOfLetter(redis, keys, id, 'entry')) as EntryId | undefined;
   if (ofLetter !== undefined) return ofLetter;
   for await (const { entry } of outcomesIn(redis, keys).since(msOf(id))) if (entry === id) return id as EntryId;
   return undefined;

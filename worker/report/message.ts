@@ -1,7 +1,7 @@
 import { decodeMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { letterOfMessage, messageOfLetter } from '../../shared/state/lane/letters.ts';
+import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';
 import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
@@ -139,7 +139,7 @@ export async function readContent(
   letter: string | undefined,
 ): Promise<string | undefined> {
   const pending = await storedMessage(redis, keys, entry);
-  const stored = pending ?? (letter === undefined ? undefined : await messageOfLetter(redis, keys, letter));
+  const stored = pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message'));
   const decoded = decodeMessage(stored);
   return decoded.ok ? decoded.value.content.text : stored;
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import type { Balance } from '../../shared/state/lane/counts.ts';
+import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { type LaneDepth, readDepths } from '../../shared/state/lane/waiting.ts';
 import { type InboundEntry, readOldest } from '../../shared/state/message/inbound.ts';
@@ -9,7 +9,6 @@ import { hostAndPid, isStarting, serverTimeMs, writeRefusal } from '../../shared
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
 import type { JobCounts } from '../lane/job-view.ts';
-import { createLedger } from '../lane/ledger.ts';
 import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
 import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';

@@ -1,9 +1,144 @@
 import { join } from 'node:path';
+import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { type ChatKey, chatOf, type EntryId, type Keys, keysOf, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
-import { entriesFrom, fieldIn, type StreamEntry } from '../../redis/stream.ts';
+import { entriesFrom, fieldIn, inSlices, msOf, type StreamEntry } from '../../redis/stream.ts';
+
+/** A failed message as it is kept, without its text: there may be many. */
+export interface DeadLetter {
+  /** The operator's name for it: the id in its stream, after its shard where there are several. */
+  name: string;
+  id: string;
+  /** The entry of the message that failed, as alerts have it. */
+  entry: string;
+  keys: Keys;
+  /** How it ended; empty when that cannot be read. */
+  record: Partial<OutcomeRecord>;
+}
+
+/** The name of a dead letter: the id of its stream or of its message, after its shard where there are several. */
+export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
+const PAGE = 100;
+
+/** Which letters are meant; a part that is absent leaves out none. */
+export interface LetterFilter {
+  chat?: ChatKey;
+  reason?: string;
+  /** Failed since, in ms since the epoch. */
+  sinceMs?: number;
+}
+
+/**
+ * The dead letter of a name: its own id, or the entry of its message, as alerts and the log have it. Throws when there
+ * is none, or more than one: each stream makes its own ids, so the same id may exist in several shards.
+ */
+export async function findLetter(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
+  const [, shard, id = ''] = LETTER_NAME.exec(name) ?? [];
+  const asked = [...shards.keys()].filter((at) => shard === undefined || Number(shard) === at);
+  const own = await Promise.all(
+    asked.map(async (at) => (await redis.xrange(keysOf(at).dead, id, id)).map((entry) => letterOf(shards, at, entry))),
+  );
+  const [letter, ...others] = own.flat().length > 0 ? own.flat() : await lettersOfEntry(redis, shards, asked, id);
+  if (letter === undefined) throw new Error(unknownLetter(name));
+  if (others.length === 0) return letter;
+  const names = [letter, ...others].map((each) => each.name).join(', ');
+  throw new Error(`There are ${others.length + 1} dead letters ${name}: say which one, ${names}.`);
+}
+
+function unknownLetter(name: string): string {
+  return `There is no dead letter ${name}. It may have been put back or removed: "npm run cli -- message ${name}" says more.`;
+}
+
+/** The letters of a message that failed; it may have failed again after it was put back, under another entry. */
+async function lettersOfEntry(
+  redis: RedisClient,
+  shards: readonly Keys[],
+  asked: readonly number[],
+  entry: string,
+): Promise<DeadLetter[]> {
+  const found: DeadLetter[] = [];
+  for (const shard of asked)
+    for await (const letter of lettersOf(redis, shards, shard, msOf(entry)))
+      if (letter.entry === entry) found.push(letter);
+  return found;
+}
+
+/** The id of the dead letter of a message; `undefined` when there is none, or it was put back or removed. */
+export async function letterOfMessage(redis: RedisClient, keys: Keys, entry: EntryId): Promise<string | undefined> {
+  for await (const each of streamOf(redis, keys.dead, msOf(entry)))
+    if (fieldIn(each[1], 'entry') === entry) return each[0];
+  return undefined;
+}
+
+/** A field of a dead letter by its id: the entry of its message, or the message as it was stored, with its user's words. */
+export async function fieldOfLetter(
+  redis: RedisClient,
+  keys: Keys,
+  id: string,
+  field: 'entry' | 'message',
+): Promise<string | undefined> {
+  const [letter] = await redis.xrange(keys.dead, id, id);
+  return letter && fieldIn(letter[1], field);
+}
+
+/** Removes a dead letter for good. Returns false when it was gone. */
+export async function removeLetter(redis: RedisClient, { keys, id }: DeadLetter): Promise<boolean> {
+  return (await redis.xdel(keys.dead, id)) === 1;
+}
+
+/** How many letters were ever removed because there were too many. */
+export async function countDropped(redis: RedisClient, shards: readonly Keys[]): Promise<number> {
+  const counts = await Promise.all(shards.map(({ counts }) => redis.hget(counts, 'lettersDropped')));
+  return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+}
+
+/** All dead letters that are meant, shard by shard, oldest first. */
+export async function allLetters(
+  redis: RedisClient,
+  shards: readonly Keys[],
+  { chat, reason, sinceMs = 0 }: LetterFilter = {},
+): Promise<DeadLetter[]> {
+  const letters: DeadLetter[] = [];
+  for (const shard of shards.keys())
+    for await (const letter of lettersOf(redis, shards, shard, sinceMs)) letters.push(letter);
+  const isMeant = ({ record }: DeadLetter) =>
+    (chat === undefined || record.chat === chat) && (reason === undefined || record.reason === reason);
+  // The pieces of a message go with it, whatever their own reason is.
+  const meant = new Set<string>(letters.filter(isMeant).map(({ entry }) => entry));
+  return letters.filter((letter) => isMeant(letter) || meant.has(letter.record.into ?? ''));
+}
+
+/** Oldest first. A letter is written after its message was accepted, and by the same clock. */
+async function* lettersOf(
+  redis: RedisClient,
+  shards: readonly Keys[],
+  shard: number,
+  sinceMs: number,
+): AsyncGenerator<DeadLetter> {
+  for await (const entry of streamOf(redis, keysOf(shard).dead, sinceMs)) yield letterOf(shards, shard, entry);
+}
+
+function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGenerator<StreamEntry> {
+  return entriesFrom(redis, stream, `${Math.max(0, sinceMs)}-0`, { page: PAGE });
+}
+
+function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
+  const name = shards.length === 1 ? id : `${shard}/${id}`;
+  const message = fieldIn(fields, 'entry') ?? '';
+  return { name, id, entry: message, keys: keysOf(shard), record: objectOf(fieldIn(fields, 'record')) ?? {} };
+}
+
+/** The object in a text; a damaged letter must not hide the others. */
+export function objectOf(text: string | undefined): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '{}');
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * What became of a dead letter that was to be put back: `chatless` ones name no chat, and stay. `unfinished`: a piece of
@@ -32,7 +167,6 @@ export interface DeadLetters {
   erase(chat: ChatKey): Promise<void>;
 }
 
-const PAGE = 100;
 /** Only so many letters are looked through for a person's `/retry`, and for pieces before and behind one. */
 const LOOKED_AT_MAX = 2_000;
 
@@ -47,7 +181,7 @@ export function bindReplay(redis: RedisClient): Replay {
 }
 
 /** A failed message that may be a piece of another one, or have pieces. */
-interface Letter extends Waiting {
+interface Piece extends Waiting {
   id: string;
   /** The entry of the message into which it was merged. */
   into: string | undefined;
@@ -58,14 +192,14 @@ async function piecesWith(redis: RedisClient, keys: Keys, id: string): Promise<s
   const [chosen] = await redis.xrange(keys.dead, id, id);
   const chat = chosen && fieldIn(chosen[1], 'chat');
   if (!chat) return [id];
-  const letters: Letter[] = [];
-  const note = (page: readonly StreamEntry[]) => letters.push(...page.flatMap((each) => letterOf(each, chat)));
+  const letters: Piece[] = [];
+  const note = (page: readonly StreamEntry[]) => letters.push(...page.flatMap((each) => pieceOf(each, chat)));
   const before = await lettersBehind(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE, isBackwards: true }));
   note(before.toReversed());
   note([chosen]);
   note(await lettersBehind(entriesFrom(redis, keys.dead, `(${id}`, { page: PAGE })));
-  const isChosen = (letter: Letter) => letter.id === id;
-  const groupOf = (first: Letter, at: number): Letter[] => {
+  const isChosen = (letter: Piece) => letter.id === id;
+  const groupOf = (first: Piece, at: number): Piece[] => {
     const pieces = piecesOf(first.message, letters.slice(at + 1)).map(({ entry }) => entry);
     return [first, ...letters.filter(({ entry, into }) => into === first.entry || pieces.includes(entry))];
   };
@@ -83,7 +217,7 @@ async function lettersBehind(letters: AsyncGenerator<StreamEntry>): Promise<Stre
   return found;
 }
 
-function letterOf([id, fields]: StreamEntry, chat: string): Letter[] {
+function pieceOf([id, fields]: StreamEntry, chat: string): Piece[] {
   const message = decodeMessage(fieldIn(fields, 'message'));
   if (fieldIn(fields, 'chat') !== chat || !message.ok) return [];
   const into = /"into":"(\d+-\d+)"/.exec(fieldIn(fields, 'record') ?? '')?.[1];
@@ -107,8 +241,10 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
       await replay.withPieces(keys, id);
     },
     async erase(chat) {
+      const ids: string[] = [];
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '-', { page: PAGE }))
-        if (isOf(fields, chat, undefined)) await redis.xdel(keys.dead, id);
+        if (isOf(fields, chat, undefined)) ids.push(id);
+      for (const some of inSlices(ids, PAGE)) await redis.xdel(keys.dead, ...some);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { decodeMessage, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, chatOf, commandLaneOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
-import { fieldsOf } from '../../redis/stream.ts';
+import { readEntry } from '../message/inbound.ts';
 
 /** A lane in which messages wait, the one that is being answered included. */
 export interface LaneDepth {
@@ -90,25 +90,23 @@ export async function readRefused(redis: RedisClient, keys: Keys, lane: LaneKey,
 
 /** The traces and times of entries, in order; an entry that is gone is omitted. */
 export async function readGlances(redis: RedisClient, keys: Keys, entries: readonly EntryId[]): Promise<Glance[]> {
-  return (await Promise.all(entries.map((entry) => readGlance(redis, keys, entry)))).flat();
-}
-
-async function readGlance(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Glance[]> {
-  const [found] = await redis.xrange(keys.inbound, entry, entry);
-  if (!found) return [];
-  const fields = fieldsOf(found[1]);
-  const decoded = decodeMessage(fields.get('message'));
-  const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
-  return [{ entry, traceparent: fields.get('traceparent') ?? '', ...sentAtMs }];
+  const found = await Promise.all(entries.map((entry) => readEntry(redis, keys, entry)));
+  return found.flatMap((fields, at) => {
+    const entry = entries[at];
+    if (!fields || entry === undefined) return [];
+    const decoded = decodeMessage(fields.get('message'));
+    const sentAtMs = decoded.ok ? { sentAtMs: decoded.value.sentAtMs } : {};
+    return [{ entry, traceparent: fields.get('traceparent') ?? '', ...sentAtMs }];
+  });
 }
 
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */
 async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
-  const [[found], [edited, into, ...marks]] = await Promise.all([
-    redis.xrange(keys.inbound, entry, entry),
+  const [fields, [edited, into, ...marks]] = await Promise.all([
+    readEntry(redis, keys, entry),
     redis.hmget(keys.turn(entry), 'edited', 'mergedInto', 'cancelled', 'refused'),
   ]);
-  const decoded = decodeMessage((found && edited) ?? fieldsOf(found?.[1] ?? []).get('message'));
+  const decoded = decodeMessage((fields && edited) ?? fields?.get('message'));
   if (!decoded.ok || marks.some((mark) => mark !== null)) return undefined;
   return { entry, message: decoded.value, ...(into !== null && { isTaken: true }) };
 }

@@ -20,38 +20,43 @@ export interface InboundEntry {
   replayOf?: EntryId;
 }
 
-/** Reads a message from the inbound stream; `undefined` when it is not there, because it has an outcome. */
-export async function readInbound(redis: RedisClient, keys: Keys, entry: EntryId): Promise<InboundEntry | undefined> {
+/** The fields of a message on the inbound stream; `undefined` when it is not there, because it has an outcome. */
+export async function readEntry(
+  redis: RedisClient,
+  keys: Keys,
+  entry: string,
+): Promise<Map<string, string> | undefined> {
   const [found] = await redis.xrange(keys.inbound, entry, entry);
-  return found && inboundOf(found);
+  return found && fieldsOf(found[1]);
+}
+
+/** Reads a message without an outcome; `undefined` when it has one. */
+export async function readInbound(redis: RedisClient, keys: Keys, entry: EntryId): Promise<InboundEntry | undefined> {
+  const fields = await readEntry(redis, keys, entry);
+  return fields && inboundOf(entry, fields);
 }
 
 /** The oldest message without an outcome whose user has no answer. */
 export async function readOldest(redis: RedisClient, keys: Keys): Promise<InboundEntry | undefined> {
   const first = await redis.xrange(keys.inbound, '-', '+', 'COUNT', LOOKED_AT_MAX);
   for (const each of first)
-    if ((await redis.hexists(keys.turn(each[0] as EntryId), 'replied')) === 0) return inboundOf(each);
+    if ((await redis.hexists(keys.turn(each[0] as EntryId), 'replied')) === 0)
+      return inboundOf(each[0], fieldsOf(each[1]));
   return undefined;
 }
 
 /** A message that was answered stays on the stream only while its session is compacted. */
 const LOOKED_AT_MAX = 20;
 
-/** Whether a message has no outcome yet. */
-export async function isPending(redis: RedisClient, keys: Keys, entry: string): Promise<boolean> {
-  return (await redis.xrange(keys.inbound, entry, entry)).length > 0;
-}
-
 /** A message without an outcome as it was stored, which holds what its user wrote. */
 export async function storedMessage(redis: RedisClient, keys: Keys, entry: EntryId): Promise<string | undefined> {
-  const [found] = await redis.xrange(keys.inbound, entry, entry);
-  return found && fieldsOf(found[1]).get('message');
+  return (await readEntry(redis, keys, entry))?.get('message');
 }
 
 /** The message without an outcome that has a trace id. */
 export async function pendingOfTrace(redis: RedisClient, keys: Keys, traceId: string): Promise<EntryId | undefined> {
   for await (const each of entriesFrom(redis, keys.inbound, '-', { page: PAGE })) {
-    const found = inboundOf(each);
+    const found = inboundOf(each[0], fieldsOf(each[1]));
     if (found.traceId === traceId) return found.entry;
   }
   return undefined;
@@ -59,8 +64,7 @@ export async function pendingOfTrace(redis: RedisClient, keys: Keys, traceId: st
 
 const PAGE = 500;
 
-function inboundOf([id, list]: [id: string, fields: string[]]): InboundEntry {
-  const fields = fieldsOf(list);
+function inboundOf(id: string, fields: Map<string, string>): InboundEntry {
   const decoded = decodeMessage(fields.get('message'));
   const replayOf = fields.get('replayed');
   return {

@@ -28,6 +28,11 @@ function calls(text: string, name: string): boolean {
   return text.split('\n').some((line) => !line.startsWith('--') && new RegExp(`\\b${name}\\(`).test(line));
 }
 
+test('no two scripts have one name, by which a connection knows them', () => {
+  const names = scripts.map((file) => basename(file));
+  expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+});
+
 test.each(scripts.map((file) => [relative(PROJECT_ROOT, file), file]))(
   '%s documents its KEYS, ARGV and reply, and includes exactly the pieces that it calls',
   (_name, file) => {
