@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
-export const WAY_BUDGETS = { messageFiles: 152, messageFunctions: 815 } as const;
+export const WAY_BUDGETS = { messageFiles: 148, messageFunctions: 795 } as const;
