@@ -24,7 +24,7 @@ export interface CommandPorts {
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   memory: ChatMemory;
-  reminders: Pick<ReminderBook, 'of' | 'cancelling'>;
+  reminders: Pick<ReminderBook, 'of' | 'cancelling' | 'chatGone'>;
   /**
    * Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say.
    */

@@ -229,12 +229,18 @@ export function waitingNotice(attempt: Attempt): string {
   return reminder === undefined ? attempt.texts.waiting : attempt.texts.reminders.waiting(reminder.text);
 }
 
-/** A reminder whose chat is gone does not come again: each time would be a call of the model, and an alert. */
+/**
+ * A repeat does not come again where its chat was gone at two due times in a row: each time would be a call of the model,
+ * and an alert.
+ */
 export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, attempt: Attempt): Promise<Change[]> {
   const own = reminderIn(attempt);
   if (own === undefined) return [];
   const coming = await reminders.of(attempt.home);
-  return reminders.cancelling(coming.filter(({ reminder }) => reminder.id === own.id));
+  return reminders.chatGone(
+    coming.filter(({ reminder }) => reminder.id === own.id),
+    own.dueAtMs,
+  );
 }
 
 function reminderIn({ message }: Attempt): DueReminder | undefined {

@@ -14,6 +14,8 @@ export interface Coming {
   dueAtMs: number;
   /** The chat under which it is kept: differs from the one that was asked for where a group became a supergroup. */
   chat: ChatKey;
+  /** The due time that followed the last one at which its chat was gone; absent while it never was. */
+  afterGoneMs?: number;
 }
 
 /** A reminder that is due, as it is stored. */
@@ -44,6 +46,11 @@ export interface ReminderBook {
   of(chat: ChatKey): Promise<Coming[]>;
   /** Cancels reminders, in a fenced write. */
   cancelling(coming: readonly Coming[]): Change[];
+  /**
+   * Notes, in a fenced write, that the chat of a repeat was gone at a due time. One refusal may be a mistake: the repeat
+   * ends only where the chat was gone at the due time before as well.
+   */
+  chatGone(coming: readonly Coming[], dueAtMs: number): Change[];
   /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
   due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }>;
   /**
@@ -58,6 +65,8 @@ export interface ReminderBook {
 /** The most reminders of a chat. */
 export const REMINDERS_MAX = 50;
 const ID_CHARS = 8;
+/** Begins the field that stands beside a reminder whose chat was gone; `set.lua` counts no such fields. */
+const GONE = 'gone:';
 
 /** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
 export function setBefore(attempt: Attempt, call: string): number | undefined {
@@ -76,6 +85,11 @@ export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook
     const at = [keys.reminders, keys.remindersOf(chat), keys.inbound, keys.counts];
     return enter(at, [memberOf(chat, id), id, dueAtMs, nextMs ?? '', chat, message, traceparent]);
   };
+  const cancelling: ReminderBook['cancelling'] = (coming) =>
+    coming.flatMap(({ chat, reminder: { id } }) => [
+      ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`],
+      ['ZREM', keys.reminders, memberOf(chat, id)],
+    ]);
   return {
     async set(attempt, call, reminder, dueAtMs) {
       const { entry, home, fencingToken } = attempt;
@@ -90,11 +104,13 @@ export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook
       const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
       return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
-    cancelling: (coming) =>
-      coming.flatMap(({ chat, reminder: { id } }) => [
-        ['HDEL', keys.remindersOf(chat), id],
-        ['ZREM', keys.reminders, memberOf(chat, id)],
-      ]),
+    cancelling,
+    chatGone: (coming, dueAtMs) =>
+      coming.flatMap((each) =>
+        each.afterGoneMs === dueAtMs
+          ? cancelling([each])
+          : [['HSET', keys.remindersOf(each.chat), `${GONE}${each.reminder.id}`, each.dueAtMs]],
+      ),
     async due(count) {
       const [nowMs, next, found] = await due(
         [keys.reminders, keys.absent],
@@ -124,9 +140,14 @@ function memberOf(chat: ChatKey, id: string): string {
 }
 
 async function comingIn(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<Coming[]> {
-  const stored = Object.values(await redis.hgetall(keys.remindersOf(chat)));
-  if (stored.length === 0) return [];
-  const reminders = stored.map((json) => JSON.parse(json) as Reminder);
-  const due = await redis.zmscore(keys.reminders, ...reminders.map(({ id }) => memberOf(chat, id)));
-  return reminders.flatMap((reminder, at) => (due[at] == null ? [] : [{ reminder, dueAtMs: Number(due[at]), chat }]));
+  const stored = await redis.hgetall(keys.remindersOf(chat));
+  const ids = Object.keys(stored).filter((field) => !field.startsWith(GONE));
+  if (ids.length === 0) return [];
+  const due = await redis.zmscore(keys.reminders, ...ids.map((id) => memberOf(chat, id)));
+  return ids.flatMap((id, at) => {
+    if (due[at] == null) return [];
+    const gone = stored[`${GONE}${id}`];
+    const reminder = JSON.parse(stored[id] ?? '') as Reminder;
+    return [{ reminder, dueAtMs: Number(due[at]), chat, ...(gone !== undefined && { afterGoneMs: Number(gone) }) }];
+  });
 }

@@ -12,7 +12,11 @@ local before = redis.call('HGET', KEYS[1], mark)
 if before then
   return { 'set', before }
 end
-if redis.call('HLEN', KEYS[3]) >= tonumber(ARGV[8]) then
+local reminders = 0
+for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
+  reminders = reminders + (field:sub(1, 5) == 'gone:' and 0 or 1)
+end
+if reminders >= tonumber(ARGV[8]) then
   return { 'full', '' }
 end
 redis.call('HSET', KEYS[1], mark, ARGV[7])

@@ -235,16 +235,41 @@ test('a stored reminder that cannot be read is told like a message that cannot b
   expect(await coming()).toEqual([]);
 });
 
-test('a repeat ends where its chat is gone: each time would be a call of the model, and an alert', async () => {
-  await givenReminder({ repeat: { everyMinutes: 60 } });
-  const other = await givenReminder({ repeat: { everyMinutes: 60 } }, 7_200_000);
-  const blocked = { status: 403, description: 'Forbidden: bot was blocked by the user' };
-  world.telegram.fail('sendMessage', blocked, 100, ({ chat_id }) => String(chat_id) === String(CHAT));
-  await start({}, OFTEN);
+const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the user' };
+
+/** Makes the first reminder due, `nth` message of the chat, and waits for its outcome. */
+async function comesOnce(nth: number): Promise<void> {
   const [first = ''] = await coming();
   await world.peek.zadd(world.keys.reminders, String(Date.now() - 1_000), first);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
+  await nextOutcome(world, CHAT, nth);
+}
+
+test('a repeat ends where its chat was gone at two times in a row, and no other reminder with it', async () => {
+  const own = await givenReminder({ repeat: { everyMinutes: 60 } });
+  const other = await givenReminder({ repeat: { everyMinutes: 60 } }, 7_200_000);
+  world.telegram.fail('sendMessage', BLOCKED, 100, ({ chat_id }) => String(chat_id) === String(CHAT));
+  await start({}, OFTEN);
+  await comesOnce(1);
+  expect(await coming()).toEqual([`${CHAT}:${own}`, `${CHAT}:${other}`]);
+  // The time that followed comes: nothing but its own due time is moved.
+  const stored = world.keys.remindersOf(chatKey(CHAT));
+  await world.peek.hset(stored, `gone:${own}`, Date.now() - 1_000);
+  await world.peek.zadd(world.keys.reminders, String(await world.peek.hget(stored, `gone:${own}`)), `${CHAT}:${own}`);
+  await nextOutcome(world, CHAT, 2);
+  expect(await outcomes()).toEqual(Array(2).fill('undeliverable telegram_gone'));
   expect(await coming()).toEqual([`${CHAT}:${other}`]);
+  expect(await world.peek.hkeys(stored)).toEqual([other]);
+});
+
+test('a repeat that was refused, delivered and refused again goes on', async () => {
+  const own = await givenReminder({ repeat: { everyMinutes: 60 } });
+  await start({}, OFTEN);
+  for (const [nth, isGone] of [true, false, true].entries()) {
+    if (isGone) world.telegram.fail('sendMessage', BLOCKED, 1, ({ chat_id }) => String(chat_id) === String(CHAT));
+    await comesOnce(nth + 1);
+  }
+  expect(await outcomes()).toEqual(['undeliverable telegram_gone', 'answered', 'undeliverable telegram_gone']);
+  expect(await coming()).toEqual([`${CHAT}:${own}`]);
 });
 
 test('a chat that is not on the allow list any more is not reminded; once it is again, it is', async () => {
