@@ -6,8 +6,7 @@ import { keysOf } from '../shared/redis/keys.ts';
 import { blobStoreAlert, otherBlobStoreAlert } from './alerts/messages.ts';
 import type { Blobs } from './blob/blobs.ts';
 import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
-import { reportedBlobs } from './blob/reported.ts';
-import { openBlobStore } from './blob/store.ts';
+import { openBlobStore, reportedBlobs } from './blob/store.ts';
 import type { WorkerPorts } from './ports.ts';
 
 /** The blobs of a shard with the service that looks after them; neither where the bytes are kept in Redis. */

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, type Keys, keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import type { Blobs } from '../../worker/blob/blobs.ts';
-import { createFileBlobs } from '../../worker/blob/files.ts';
+import { createFileBlobs } from '../../worker/blob/folder-store.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import { createArchive } from '../../worker/session/archive.ts';
 import { archiveSession } from '../../worker/session/archivist.ts';

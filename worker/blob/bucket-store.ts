@@ -1,12 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import type { BucketPlace } from '../../shared/base/blob-place.ts';
-import { BlobStoreError, blobId } from './blobs.ts';
+import {
+  type BlobOwner,
+  type BlobStore,
+  BlobStoreError,
+  type Blobs,
+  blobId,
+  blobPath,
+  folderOf,
+  intact,
+  newBlobName,
+  readBlobPath,
+  STORE_ID,
+  STORE_MARK,
+  sha256In,
+} from './blobs.ts';
 import type { Bucket } from './bucket.ts';
-import { createBucketBlobs } from './bucket-blobs.ts';
-import type { BlobStore } from './store.ts';
-import { STORE_ID } from './store-mark.ts';
 
-const MARK = 'store-id';
+const AT_ONCE = 16;
 
 /** A part of a bucket as a store. The client is loaded when it is first needed: it is large. */
 export function openBucketStore(place: BucketPlace): BlobStore {
@@ -17,10 +28,11 @@ export function openBucketStore(place: BucketPlace): BlobStore {
     return opened;
   };
   const readId = async (): Promise<string | undefined> => {
-    const bytes = await (await open()).get(prefix + MARK);
+    const bytes = await (await open()).get(prefix + STORE_MARK);
     const id = bytes?.toString().trim();
     if (id === undefined || STORE_ID.test(id)) return id;
-    throw new BlobStoreError(Object.assign(new Error(`${prefix}${MARK} does not hold an id`), { code: 'NoStoreId' }));
+    const why = `${prefix}${STORE_MARK} does not hold an id`;
+    throw new BlobStoreError(Object.assign(new Error(why), { code: 'NoStoreId' }));
   };
   return {
     name: `s3://${name}/${prefix}${endpoint === undefined ? '' : ` at ${endpoint}`}`,
@@ -30,7 +42,7 @@ export function openBucketStore(place: BucketPlace): BlobStore {
       for (;;) {
         const known = await readId();
         if (known !== undefined) return known;
-        await (await open()).putNew(prefix + MARK, Buffer.from(`${randomUUID()}\n`));
+        await (await open()).putNew(prefix + STORE_MARK, Buffer.from(`${randomUUID()}\n`));
       }
     },
     async probe() {
@@ -41,4 +53,50 @@ export function openBucketStore(place: BucketPlace): BlobStore {
       return true;
     },
   };
+}
+
+/**
+ * Blobs as objects of a bucket, under the names that files of a folder have. The machines that use the bucket need the
+ * server's clock, to about a minute.
+ */
+function createBucketBlobs(open: () => Promise<Bucket>, prefix: string): Blobs {
+  return {
+    async put(owner, bytes) {
+      const name = newBlobName(bytes);
+      const key = prefix + blobPath(owner, name);
+      await (await open()).put(key, bytes, sha256In(name));
+      return name;
+    },
+    async get(owner, name) {
+      const key = prefix + blobPath(owner, name);
+      return intact(name, await (await open()).get(key));
+    },
+    async delete(owner, name) {
+      const key = prefix + blobPath(owner, name);
+      await (await open()).delete(key);
+    },
+    async deleteAll(owner) {
+      const folder = `${prefix}${folderOf(owner)}/`;
+      const bucket = await open();
+      for await (const page of bucket.list(folder))
+        for (let at = 0; at < page.length; at += AT_ONCE)
+          await Promise.all(page.slice(at, at + AT_ONCE).map(({ key }) => bucket.delete(key)));
+    },
+    async *oldBlobs(beforeMs) {
+      const bucket = await open();
+      for (const folder of ['media/', 'archive/'])
+        for await (const page of bucket.list(prefix + folder)) {
+          const old = page.filter(({ putMs }) => putMs < beforeMs).map(({ key }) => key.slice(prefix.length));
+          for (const [owner, names] of byOwner(old)) yield { owner, names };
+        }
+    },
+  };
+}
+
+/** Objects of other names are not ours, and stay. */
+function byOwner(paths: readonly string[]): Map<BlobOwner, string[]> {
+  const owners = new Map<BlobOwner, string[]>();
+  for (const { owner, name } of paths.map(readBlobPath).filter((each) => each !== undefined))
+    owners.set(owner, [...(owners.get(owner) ?? []), name]);
+  return owners;
 }

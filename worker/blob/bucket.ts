@@ -6,7 +6,6 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner';
 import type { BucketPlace } from '../../shared/base/blob-place.ts';
 import { BlobStoreError } from './blobs.ts';
 
@@ -32,11 +31,6 @@ export interface Bucket {
   delete(key: string): Promise<void>;
   /** What begins with a prefix, page by page. */
   list(prefix: string): AsyncIterable<readonly StoredObject[]>;
-  /**
-   * Signs a removal that the server carries out within so many seconds from now, by its own clock, or never: however long
-   * this process stands still before it calls what is returned. That returns whether the server did.
-   */
-  signDelete(key: string, seconds: number): Promise<() => Promise<boolean>>;
 }
 
 /** A server that says nothing for so long is given up. */
@@ -70,10 +64,6 @@ export function openBucket({ bucket: Bucket, endpoint, region }: Omit<BucketPlac
     get: (Key) => inBucket(() => getWhole(at, Key)),
     delete: (Key) => inBucket(async () => void (await client.send(new DeleteObjectCommand({ Bucket, Key }), late()))),
     list: (prefix) => pagesOf(at, prefix),
-    async signDelete(Key, expiresIn) {
-      const url = await inBucket(() => getSignedUrl(client, new DeleteObjectCommand({ Bucket, Key }), { expiresIn }));
-      return () => inBucket(() => deleteAt(url));
-    },
   };
 }
 
@@ -122,14 +112,6 @@ async function* pagesOf({ client, Bucket }: At, Prefix: string): AsyncGenerator<
     if (!page.IsTruncated) return;
     token = page.NextContinuationToken;
   }
-}
-
-/** The server answers 403 when the signature is too old. */
-async function deleteAt(url: string): Promise<boolean> {
-  const response = await fetch(url, { method: 'DELETE', signal: AbortSignal.timeout(SILENT_MS) });
-  await response.body?.cancel();
-  if (response.status >= 500) throw Object.assign(new Error(`status ${response.status}`), { code: 'ServerError' });
-  return response.ok;
 }
 
 /** Makes of whatever goes wrong an error of the store, in words that hold nothing of the request. */

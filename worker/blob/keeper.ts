@@ -1,10 +1,18 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import { createBinding } from '../../shared/state/blob/binding.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { Keys, SessionId } from '../../shared/redis/keys.ts';
+import { createBinding, notedStoreId } from '../../shared/state/blob/binding.ts';
+import { archiveBlobs, createKeptFiles } from '../../shared/state/blob/pointer.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
-import { BlobStoreError } from './blobs.ts';
-import { type SweepPorts, sweep } from './sweep.ts';
+import { type BlobOwner, BlobStoreError, type Blobs, chatOfBlobs, sha256In } from './blobs.ts';
+
+export interface SweepPorts {
+  redis: RedisClient;
+  keys: Keys;
+  blobs: Blobs;
+}
 
 export interface BlobKeeperPorts extends SweepPorts {
   log: Logger;
@@ -15,7 +23,7 @@ export interface BlobKeeperPorts extends SweepPorts {
   onTrouble: (trouble: BlobTrouble) => void;
 }
 
-/** What keeps a store from being used, for the operator: it is not the one of the data, or it fails. */
+/** The trouble that keeps a store from being used, for the operator: it is not the one of the data, or it fails. */
 export type BlobTrouble = 'other store' | BlobStoreError;
 
 /** Shorter than the defaults in tests. */
@@ -62,4 +70,35 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
       if (error instanceof BlobStoreError) onTrouble(error);
     },
   });
+}
+
+/**
+ * Removes the blobs of a shard that were put before `beforeMs` and that nothing points at: those whose retention is
+ * over, and orphans of writes that were killed. Returns how many. Stops when Redis no longer knows the store, because a
+ * Redis that was emptied points at nothing.
+ *
+ * Contract: as `Blobs`; may be repeated, and run by several processes at once.
+ */
+export async function sweep(ports: SweepPorts, beforeMs: number, signal: AbortSignal): Promise<number> {
+  const { redis, blobs } = ports;
+  let deleted = 0;
+  for await (const { owner, names } of blobs.oldBlobs(beforeMs)) {
+    if (signal.aborted) break;
+    const live = await pointedAt(ports, owner, names);
+    if ((await notedStoreId(redis)) === undefined) break;
+    for (const name of names.filter((each) => !live.has(each))) {
+      await blobs.delete(owner, name);
+      deleted += 1;
+    }
+  }
+  return deleted;
+}
+
+function pointedAt({ redis, keys }: SweepPorts, owner: BlobOwner, names: readonly string[]) {
+  const chat = chatOfBlobs(owner);
+  if (chat === undefined) return archiveBlobs(redis, keys, owner as SessionId);
+  return createKeptFiles(redis, keys).pointedAt(
+    chat,
+    names.map((name) => [name, sha256In(name)]),
+  );
 }

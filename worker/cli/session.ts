@@ -7,7 +7,7 @@ import { notedStoreId } from '../../shared/state/blob/binding.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { applyTogether, newestOfLog, readHeader } from '../../shared/state/session/header.ts';
-import type { BlobStore } from '../blob/store.ts';
+import type { BlobStore } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/store.ts';
 import { forgetChat } from '../operator/forget.ts';
 import { type LogRecord, textOf } from '../session/record.ts';

@@ -1,7 +1,8 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import { keysBehind, type RedisClient } from '../../shared/redis/connection.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import { createKeptFiles } from '../../shared/state/blob/pointer.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
 
@@ -43,31 +44,37 @@ const DAY_S = 24 * 60 * 60;
 /** Opens the media store of a shard. Files from before there was a blob store are read from Redis. */
 export function createMediaStore(ports: MediaStorePorts): MediaStore {
   const { redis, keys, blobs, retentionDays, reach } = ports;
+  const files = createKeptFiles(redis, keys);
   const ttlS = retentionDays * DAY_S;
-  const keep: MediaStore['keep'] = async (chat, bytes, seconds = ttlS) => {
-    const id = mediaId(bytes);
-    if (blobs !== undefined) {
-      // The bytes first: a crash in between leaves an orphan, and never a pointer to nothing.
-      await blobs.put(chat, bytes);
-      reach?.('file stored');
-    }
-    const [key, value] = blobs === undefined ? [keys.media(id, chat), bytes] : [keys.blob(id, chat), bytes.length];
-    // A conversation may refer to the same bytes: their time is never cut short.
-    await redis.multi().set(key, value, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
-    return id;
+  const bytesOf = async (chat: ChatKey, id: string, seconds?: number): Promise<Buffer | undefined> => {
+    const kept = await files.find(chat, id, seconds);
+    if (kept === undefined || 'bytes' in kept) return kept?.bytes;
+    return readable(ports, chat, kept.blob);
+  };
+  const keepBlob = async (store: Blobs, chat: ChatKey, id: string, bytes: Buffer, seconds: number): Promise<void> => {
+    const pointer = await files.renew(chat, id, seconds);
+    if (pointer !== undefined && (await readable(ports, chat, pointer)) !== undefined) return;
+    // The bytes first: a crash in between leaves an orphan, and never a pointer to nothing.
+    const blob = await store.put(chat, bytes);
+    reach?.('file stored');
+    await files.point(chat, id, blob, seconds, pointer !== undefined);
   };
   return {
-    keep,
+    async keep(chat, bytes, seconds = ttlS) {
+      const id = mediaId(bytes);
+      if (blobs === undefined) await files.keepBytes(chat, id, bytes, seconds);
+      else await keepBlob(blobs, chat, id, bytes, seconds);
+      return id;
+    },
     async load(chat, sha256s) {
       const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
-      const found = await Promise.all(ids.map((id) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, id, ttlS))));
+      const found = await Promise.all(ids.map((id) => ofChat(ports, chat, (owner) => bytesOf(owner, id, ttlS))));
       return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
     },
-    read: (chat, sha256) => ofChat(ports, chat, (owner) => bytesOf(ports, owner, sha256)),
+    read: (chat, sha256) => ofChat(ports, chat, (owner) => bytesOf(owner, sha256)),
     async erase(chat) {
       await ofChat(ports, chat, async (owner) => {
-        for (const prefix of [keys.blob('', owner), keys.media('', owner)])
-          for await (const name of keysBehind(redis, prefix)) await redis.unlink(`${prefix}${name}`);
+        await files.erase(owner);
         reach?.('references erased');
         await blobs?.deleteAll(owner);
         return undefined;
@@ -93,27 +100,15 @@ async function ofChat<Found>(
   return before === undefined ? undefined : find(before);
 }
 
-/** The bytes of a file of a chat: those in Redis, or those that the pointer stands for. */
-async function bytesOf(
-  { redis, keys, blobs, log }: MediaStorePorts,
-  chat: ChatKey,
-  id: string,
-  ttlS?: number,
-): Promise<Buffer | undefined> {
-  const [key, inRedisKey] = [keys.blob(id, chat), keys.media(id, chat)];
-  const [pointer, inRedis] = await Promise.all(
-    ttlS === undefined
-      ? [redis.get(key), redis.getBuffer(inRedisKey)]
-      : [redis.getex(key, 'EX', ttlS), redis.getexBuffer(inRedisKey, 'EX', ttlS)],
-  );
-  if (inRedis !== null || pointer === null) return inRedis ?? undefined;
+/** The bytes of a blob of a chat; nothing where they are damaged or gone, which is logged. */
+async function readable({ blobs, log }: MediaStorePorts, chat: ChatKey, blob: string): Promise<Buffer | undefined> {
   try {
-    const bytes = await blobs?.get(chat, id);
-    if (bytes === undefined) log?.warn({ sha256: id }, 'a kept file is not in the blob store');
+    const bytes = await blobs?.get(chat, blob);
+    if (bytes === undefined) log?.warn({ blob }, 'a kept file is not in the blob store');
     return bytes;
   } catch (error) {
     if (!(error instanceof DamagedBlobError)) throw error;
-    log?.warn({ err: error, sha256: id }, 'a kept file is damaged');
+    log?.warn({ err: error, blob }, 'a kept file is damaged');
     return undefined;
   }
 }

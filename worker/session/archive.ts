@@ -106,8 +106,8 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
 }
 
 async function pointerTo(blobs: Blobs, session: SessionId, records: number, packed: Buffer): Promise<string> {
-  const sha256 = await blobs.put(session, packed);
-  return encodePointer({ sha256, records, bytes: packed.length });
+  const blob = await blobs.put(session, packed);
+  return encodePointer({ blob, records, bytes: packed.length });
 }
 
 /** Records of a log as stored in Redis, with the position where the log begins. */
@@ -161,7 +161,7 @@ async function packedOf(
   const pointer = decodePointer(item);
   if (pointer === undefined) return item;
   try {
-    return (await blobs?.get(session, pointer.sha256)) ?? new DamagedBlobError('the segment is not in the blob store');
+    return (await blobs?.get(session, pointer.blob)) ?? new DamagedBlobError('the segment is not in the blob store');
   } catch (error) {
     if (error instanceof DamagedBlobError) return error;
     throw error;

@@ -142,7 +142,8 @@ test('no text and no name passes for somebody else in what is exported, and in w
 /** What the gateway keeps to be sent: the files of the export. */
 async function exported(): Promise<string[]> {
   const pointers = await world.peek.keys(`*:blob:${parseChatKey(String(GROUP))?.chat}:*`);
-  const bytes = await Promise.all(pointers.map((key) => world.blobs.get(String(GROUP) as never, key.slice(-64))));
+  const names = await Promise.all(pointers.map((key) => world.peek.get(key)));
+  const bytes = await Promise.all(names.map((name) => world.blobs.get(String(GROUP) as never, name ?? '')));
   expect(bytes).toHaveLength(2);
   return bytes.map(String);
 }

@@ -2,13 +2,17 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { beforeEach, expect } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { blobName } from '../../../worker/blob/blob-name.ts';
-import { BlobStoreError, type Blobs, blobId, DamagedBlobError } from '../../../worker/blob/blobs.ts';
-import type { Bucket } from '../../../worker/blob/bucket.ts';
+import {
+  type BlobStore,
+  BlobStoreError,
+  type Blobs,
+  blobId,
+  blobPath,
+  DamagedBlobError,
+  newBlobName,
+} from '../../../worker/blob/blobs.ts';
 import { openBucket } from '../../../worker/blob/bucket.ts';
-import { createBucketBlobs } from '../../../worker/blob/bucket-blobs.ts';
 import { openFolderStore } from '../../../worker/blob/folder-store.ts';
-import type { BlobStore } from '../../../worker/blob/store.ts';
 import { collected } from '../../fixture/archived-session.ts';
 import { eachWithBucket, placeAt, s3, storeAt, testWithS3 } from '../../fixture/each-bucket.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
@@ -16,9 +20,9 @@ import { temporaryFolder } from '../../fixture/redis.ts';
 const FILES = chatKey(-1001, 7);
 const SESSION = 's-1' as SessionId;
 const DAY_MS = 24 * 3_600_000;
-const HOUR_MS = 3_600_000;
 const BYTES = Buffer.from('the bytes of a picture');
 const ID = blobId(BYTES);
+const NOWHERE = newBlobName(BYTES);
 let store: BlobStore;
 let blobs: Blobs;
 
@@ -33,30 +37,30 @@ testWithS3('get returns every byte that was put, and nothing for an unknown id',
   for (const bytes of [BYTES, Buffer.alloc(0), Buffer.alloc(5_000_000, 7)])
     for (const owner of [FILES, SESSION] as const)
       expect((await blobs.get(owner, await blobs.put(owner, bytes)))?.equals(bytes)).toBe(true);
-  expect(await blobs.get(FILES, 'f'.repeat(64))).toBeUndefined();
-  expect(await blobs.get('s-2' as SessionId, ID)).toBeUndefined();
+  expect(await blobs.get(FILES, NOWHERE)).toBeUndefined();
+  expect(await blobs.get('s-2' as SessionId, await blobs.put(SESSION, BYTES))).toBeUndefined();
 });
 
-testWithS3('a blob is one object under its hash, below the prefix and its shard', async () => {
-  for (let time = 0; time < 2; time++) expect(await blobs.put(FILES, BYTES)).toBe(ID);
-  await store.blobsOf(1).put(SESSION, BYTES);
-  expect(await s3.names()).toEqual([`blobs/0/${blobName(FILES, ID)}`, `blobs/1/${blobName(SESSION, ID)}`]);
+testWithS3('each put is an object of its own, below the prefix and its shard', async () => {
+  const names = [await blobs.put(FILES, BYTES), await blobs.put(FILES, BYTES)].sort();
+  const other = await store.blobsOf(1).put(SESSION, BYTES);
+  const objects = [...names.map((name) => `blobs/0/${blobPath(FILES, name)}`), `blobs/1/${blobPath(SESSION, other)}`];
+  expect(new Set(await s3.names())).toEqual(new Set(objects));
+  expect(objects).toHaveLength(3);
 });
 
 testWithS3('no name leads out of the prefix', async () => {
-  for (const id of ['../../../x', '', ID.toUpperCase(), `${ID}/`])
+  for (const id of ['../../../x', '', ID, NOWHERE.toUpperCase(), `${NOWHERE}/`])
     await expect((async () => blobs.get(FILES, id))()).rejects.toThrow(TypeError);
   for (const session of ['..', '', 'a/b', '.'])
     await expect((async () => blobs.deleteAll(session as SessionId))()).rejects.toThrow(TypeError);
 });
 
-testWithS3('bytes under a wrong name are reported as damaged, and the next put heals them', async () => {
+testWithS3('bytes under a wrong name are reported as damaged', async () => {
   const bucket = openBucket(placeAt(s3.url));
   const other = Buffer.from('something else');
-  await bucket.put(`blobs/0/${blobName(FILES, ID)}`, other, blobId(other));
-  await expect(blobs.get(FILES, ID)).rejects.toThrow(DamagedBlobError);
-  await blobs.put(FILES, BYTES);
-  expect(await blobs.get(FILES, ID)).toEqual(BYTES);
+  await bucket.put(`blobs/0/${blobPath(FILES, NOWHERE)}`, other, blobId(other));
+  await expect(blobs.get(FILES, NOWHERE)).rejects.toThrow(DamagedBlobError);
 });
 
 testWithS3('the server refuses bytes that are not those of their hash', async () => {
@@ -66,25 +70,25 @@ testWithS3('the server refuses bytes that are not those of their hash', async ()
 });
 
 testWithS3('delete and deleteAll remove what they name, page by page, and may be repeated', async () => {
-  await blobs.put(FILES, BYTES);
-  await blobs.put('s-2' as SessionId, BYTES);
+  const name = await blobs.put(FILES, BYTES);
+  const other = await blobs.put('s-2' as SessionId, BYTES);
   for (let at = 0; at < 40; at++) await blobs.put(SESSION, Buffer.from(`segment ${at}`));
   for (let time = 0; time < 2; time++) {
-    await blobs.delete(FILES, ID);
+    await blobs.delete(FILES, name);
     await blobs.deleteAll(SESSION);
   }
-  expect(await s3.names()).toEqual([`blobs/0/${blobName('s-2' as SessionId, ID)}`]);
+  expect(await s3.names()).toEqual([`blobs/0/${blobPath('s-2' as SessionId, other)}`]);
 });
 
 testWithS3('a listing goes on behind its first thousand', async () => {
   const bucket = openBucket(placeAt(s3.url));
   const objects = 1_050;
-  const puts = Array.from({ length: objects }, (_, at) => String(at).padStart(64, '0'));
+  const puts = Array.from({ length: objects }, (_, at) => `${ID}-${String(at).padStart(12, '0')}`);
   for (let at = 0; at < objects; at += 50)
-    await Promise.all(puts.slice(at, at + 50).map((id) => bucket.put(`blobs/0/${blobName(FILES, id)}`, BYTES, ID)));
+    await Promise.all(puts.slice(at, at + 50).map((id) => bucket.put(`blobs/0/${blobPath(FILES, id)}`, BYTES, ID)));
   await s3.age(48);
   const found = await collected(blobs.oldBlobs(Date.now() - DAY_MS));
-  expect(found.flatMap(({ sha256s }) => sha256s).sort()).toEqual(puts);
+  expect(found.flatMap(({ names }) => names).sort()).toEqual(puts);
   expect(found.length).toBeGreaterThan(1);
 });
 
@@ -92,93 +96,14 @@ testWithS3('oldBlobs names what was put before a time, with its owner, and no ob
   const [old, archived] = [await blobs.put(FILES, BYTES), await blobs.put(SESSION, Buffer.from('a segment'))];
   const bucket = openBucket(placeAt(s3.url));
   await bucket.put('blobs/0/media/readme.txt', BYTES, ID);
-  await bucket.put(`blobs/0/archive/${ID}`, BYTES, ID);
-  await bucket.put(`blobs/0/media/${ID}`, BYTES, ID);
+  await bucket.put(`blobs/0/archive/${NOWHERE}`, BYTES, ID);
+  await bucket.put(`blobs/0/media/${NOWHERE}`, BYTES, ID);
   await s3.age(48);
   await blobs.put(FILES, Buffer.from('fresh'));
   expect(await collected(blobs.oldBlobs(Date.now() - DAY_MS))).toEqual([
-    { owner: FILES, sha256s: [old] },
-    { owner: SESSION, sha256s: [archived] },
+    { owner: FILES, names: [old] },
+    { owner: SESSION, names: [archived] },
   ]);
-});
-
-testWithS3('deleteOld removes an old blob, and none that was put again', async () => {
-  await blobs.put(FILES, BYTES);
-  await s3.age(48);
-  await blobs.put(FILES, BYTES);
-  expect(await blobs.deleteOld(FILES, ID, Date.now() - DAY_MS)).toBe(false);
-  await s3.age(48);
-  expect(await blobs.deleteOld(FILES, ID, Date.now() - DAY_MS)).toBe(true);
-  expect(await blobs.deleteOld(FILES, ID, Date.now() - DAY_MS)).toBe(false);
-  expect(await blobs.get(FILES, ID)).toBeUndefined();
-});
-
-const SHORT = { signedSeconds: 1, doneMs: 2_500, putMs: 60_000 };
-
-/** Blobs whose bucket is as the server's, but for what a test does in between. */
-function slow(change: (bucket: Bucket) => Partial<Bucket>): Blobs {
-  const bucket = openBucket(placeAt(s3.url));
-  return createBucketBlobs(async () => ({ ...bucket, ...change(bucket) }), 'blobs/0/', SHORT);
-}
-
-testWithS3('what is put between the look at an old blob and its removal is there afterwards', async () => {
-  await blobs.put(FILES, BYTES);
-  await s3.age(48);
-  const putter = slow(() => ({}));
-  let put: Promise<unknown> | undefined;
-  const sweeper = slow((bucket) => ({
-    async signDelete(key, seconds) {
-      const remove = await bucket.signDelete(key, seconds);
-      return async () => {
-        // It has looked for the last time. The bytes of the put arrive now.
-        const arrived = Promise.withResolvers<void>();
-        put = createBucketBlobs(
-          async () => ({
-            ...bucket,
-            async put(...about) {
-              await bucket.put(...about);
-              arrived.resolve();
-            },
-          }),
-          'blobs/0/',
-          SHORT,
-        ).put(FILES, BYTES);
-        await arrived.promise;
-        return remove();
-      };
-    },
-  }));
-  expect(await sweeper.deleteOld(FILES, ID, Date.now() - DAY_MS)).toBe(true);
-  await put;
-  expect(await putter.get(FILES, ID)).toEqual(BYTES);
-});
-
-testWithS3('a removal that stood still for longer than it was signed for removes nothing', async () => {
-  await blobs.put(FILES, BYTES);
-  await s3.age(48);
-  const sweeper = slow((bucket) => ({
-    async signDelete(key, seconds) {
-      const remove = await bucket.signDelete(key, seconds);
-      return async () => {
-        // The put waits until the removal can no longer happen.
-        await slow(() => ({})).put(FILES, BYTES);
-        return remove();
-      };
-    },
-  }));
-  expect(await sweeper.deleteOld(FILES, ID, Date.now() - DAY_MS)).toBe(false);
-  expect(await blobs.get(FILES, ID)).toEqual(BYTES);
-});
-
-testWithS3('the marks of removals stay for an hour, and go with the next look', async () => {
-  await blobs.put(FILES, BYTES);
-  await s3.age(48);
-  await blobs.deleteOld(FILES, ID, Date.now() - DAY_MS);
-  await collected(blobs.oldBlobs(Date.now() - HOUR_MS));
-  expect(await s3.names()).toEqual([expect.stringContaining(`blobs/0/dying/${blobName(FILES, ID)}/`)]);
-  await s3.age(48);
-  await collected(blobs.oldBlobs(Date.now() - HOUR_MS));
-  expect(await s3.names()).toEqual([]);
 });
 
 testWithS3('a bucket has one id, whoever asks first', async () => {
@@ -189,17 +114,17 @@ testWithS3('a bucket has one id, whoever asks first', async () => {
 });
 
 testWithS3('a server that is gone is an error of the store, and a later call works again', async () => {
-  await blobs.put(FILES, BYTES);
+  const name = await blobs.put(FILES, BYTES);
   await s3.kill();
-  for (const work of [() => blobs.get(FILES, ID), () => blobs.put(FILES, BYTES), () => store.probe()])
+  for (const work of [() => blobs.get(FILES, name), () => blobs.put(FILES, BYTES), () => store.probe()])
     await expect(work()).rejects.toThrow(BlobStoreError);
   await s3.revive();
-  expect(await blobs.get(FILES, ID)).toEqual(BYTES);
+  expect(await blobs.get(FILES, name)).toEqual(BYTES);
 });
 
 testWithS3('an error names what the server said, and holds neither key nor signature', async () => {
   const missing = storeAt(s3.url.replace('spillway-test', 'no-such-bucket'));
-  await expect(missing.blobsOf(0).get(FILES, ID)).rejects.toMatchObject({ code: 'NoSuchBucket' });
+  await expect(missing.blobsOf(0).get(FILES, NOWHERE)).rejects.toMatchObject({ code: 'NoSuchBucket' });
   process.env.AWS_SECRET_ACCESS_KEY = 'another-secret-that-is-wrong';
   const refused = await storeAt(s3.url)
     .probe()
@@ -216,8 +141,8 @@ testWithS3(
     const folder = await temporaryFolder();
     const files = openFolderStore(folder);
     const id = await files.id();
-    await files.blobsOf(0).put(FILES, BYTES);
-    await files.blobsOf(1).put(SESSION, BYTES);
+    const name = await files.blobsOf(0).put(FILES, BYTES);
+    const other = await files.blobsOf(1).put(SESSION, BYTES);
     const bucket = openBucket(placeAt(s3.url));
     for (const { parentPath, name } of (await readdir(folder, { recursive: true, withFileTypes: true })).filter(
       (each) => each.isFile(),
@@ -227,7 +152,7 @@ testWithS3(
       await bucket.put(`blobs/${relative(folder, path)}`, bytes, blobId(bytes));
     }
     await rm(folder, { recursive: true });
-    expect([await store.id(), await blobs.get(FILES, ID), await store.blobsOf(1).get(SESSION, ID)]).toEqual([
+    expect([await store.id(), await blobs.get(FILES, name), await store.blobsOf(1).get(SESSION, other)]).toEqual([
       id,
       BYTES,
       BYTES,

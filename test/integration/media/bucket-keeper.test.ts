@@ -2,8 +2,7 @@ import { expect } from '@jest/globals';
 import { createLogger } from '../../../shared/base/log.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
-import { blobName } from '../../../worker/blob/blob-name.ts';
-import type { Blobs } from '../../../worker/blob/blobs.ts';
+import { type Blobs, blobPath, sha256In } from '../../../worker/blob/blobs.ts';
 import { type BlobTrouble, startBlobKeeper } from '../../../worker/blob/keeper.ts';
 import { eachWithBucket, s3, storeAt, testWithS3 } from '../../fixture/each-bucket.ts';
 import { lentRedis } from '../../fixture/lent-redis.ts';
@@ -23,7 +22,7 @@ testWithS3('the keeper removes old objects of a bucket that nothing points at', 
   const troubles: BlobTrouble[] = [];
   const limits = { blobEveryMs: 20, orphanMs: HOUR_MS, boundMs: 0 };
   const kept = await blobs.put(CHAT, Buffer.from('pointed at'));
-  await redis.set(keys.blob(kept, CHAT), 10);
+  await redis.set(keys.blob(sha256In(kept), CHAT), kept);
   await blobs.put(CHAT, Buffer.from('an orphan'));
   await s3.age(48);
   const keeper = startBlobKeeper({
@@ -32,7 +31,7 @@ testWithS3('the keeper removes old objects of a bucket that nothing points at', 
   });
   try {
     const there = async () => (await s3.names()).filter((name) => /^blobs\/(?:0\/media|store-id)/.test(name));
-    const wanted = [`blobs/0/${blobName(CHAT, kept)}`, 'blobs/store-id'];
+    const wanted = [`blobs/0/${blobPath(CHAT, kept)}`, 'blobs/store-id'];
     await until('sweep', async () => JSON.stringify(await there()) === JSON.stringify(wanted) || undefined);
     expect(await redis.hget(keys.blobStore, 'id')).toBe(await store.readId());
     expect(troubles).toEqual([]);

@@ -45,7 +45,7 @@ testWithS3('the bytes of a picture are an object, and another process shows the 
   const [first, second] = mainCalls().map((call) => saidIn(call, 0)[0]?.source);
   expect(second).toEqual(first);
   expect(first).toMatchObject({ type: 'base64', media_type: 'image/jpeg' });
-  expect((await s3.names()).map((name) => name.replace(/..\/..\/[0-9a-f]{64}/, '<id>'))).toEqual([
+  expect((await s3.names()).map((name) => name.replace(/..\/..\/\d+\/[0-9a-f]{64}-[0-9a-f]{12}/, '<id>'))).toEqual([
     'blobs/0/media/<id>',
     'blobs/store-id',
   ]);

@@ -5,7 +5,7 @@ import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
-import { createFileBlobs } from '../../../worker/blob/files.ts';
+import { createFileBlobs } from '../../../worker/blob/folder-store.ts';
 import { buildSeed } from '../../../worker/recovery/seed.ts';
 import { type Archive, createArchive, readArchive, type SessionSource } from '../../../worker/session/archive.ts';
 import { archiveSession } from '../../../worker/session/archivist.ts';
