@@ -47,6 +47,7 @@ const ROOMS = [
   'worker/blob',
   'worker/media',
   'worker/budget',
+  'worker/alerts/causes',
   'worker/alerts',
   'worker/lane',
   'worker/session',

@@ -5,7 +5,7 @@ import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
-import { type Channels, createChannels } from './alerts/deliver.ts';
+import { type Channels, createChannels } from './alerts/delivery.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
 import { modelsInUse } from './model/lifecycle.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';

@@ -3,7 +3,7 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import { type Alert, alertCommand } from '../shared/flow/alert.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
-import { blobStoreAlert, otherBlobStoreAlert } from './alerts/messages.ts';
+import { blobStoreAlert, otherBlobStoreAlert } from './alerts/causes/storage.ts';
 import type { Blobs } from './blob/blobs.ts';
 import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
 import { openBlobStore, reportedBlobs } from './blob/store.ts';

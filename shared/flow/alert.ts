@@ -1,3 +1,4 @@
+import { traceIdOf } from '../base/telemetry.ts';
 import type { ChatKey, EntryId, Keys } from '../redis/keys.ts';
 
 /** Why an operator is alerted. Each has a row in the table of causes, which says what to do and how it ends. */
@@ -61,6 +62,13 @@ export interface Alert {
   level?: string;
   /** The incident is over. */
   isOver?: true;
+}
+
+type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
+
+/** The fields of an alert that lead to its message. */
+export function whereOf({ chat, entry, traceparent }: Place & { traceparent: string }): Place & { traceId: string } {
+  return { chat, entry, traceId: traceIdOf(traceparent) };
 }
 
 /**

@@ -9,7 +9,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'an incident of another version is taken for one of ours',
     mutations: [
       {
-        file: 'worker/alerts/other-version.ts',
+        file: 'worker/alerts/book-store.ts',
         from: '.refine((cause) => ruleOf(cause) !== undefined)',
         to: '',
       },
@@ -22,7 +22,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'an alert with an unknown cause is entered as it is',
     mutations: [
       {
-        file: 'worker/alerts/other-version.ts',
+        file: 'worker/alerts/book-store.ts',
         from: 'return ruleOf(alert.cause) ? alert :',
         to: 'return alert.text ? alert :',
       },
@@ -48,7 +48,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'what cannot be read ends the look',
     mutations: [
       {
-        file: 'worker/watch/standing-alone.ts',
+        file: 'worker/alerts/watch-failure.ts',
         from: 'errors.find((error) => !isAboutData(error));',
         to: 'errors.find((error) => !isAboutData(error) || error);',
       },
@@ -61,7 +61,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'what lies ahead of the clock stays young',
     mutations: [
       {
-        file: 'worker/watch/sightings.ts',
+        file: 'worker/watch/overdue.ts',
         from: 'return nowMs - (steadyMs() - firstMs);',
         to: 'return Math.max(nowMs, firstMs);',
       },
@@ -72,7 +72,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the rate of alerts is held against a clock that stepped back',
-    mutations: [{ file: 'worker/alerts/alerting.ts', from: 'if (!(stepMs > STEP_MS))', to: 'if (stepMs)' }],
+    mutations: [{ file: 'worker/alerts/delivery.ts', from: 'if (!(stepMs > STEP_MS))', to: 'if (stepMs)' }],
     scenario: 'redis-clock-back',
     violates: 'I8',
     patienceS: PATIENCE_S,

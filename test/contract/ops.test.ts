@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { METRIC, SHAPES, SPAN } from '../../shared/base/telemetry.ts';
-import { CAUSES } from '../../worker/alerts/cause.ts';
+import { CAUSES } from '../../worker/alerts/causes.ts';
 
 /** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
 const ROOT = join(import.meta.dirname, '..', '..');

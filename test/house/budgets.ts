@@ -4,12 +4,12 @@
  */
 export const BUDGETS = {
   productLines: 46_660,
-  productFiles: 505,
+  productFiles: 504,
   testLines: 73_870,
   rawCommands: 64,
-  filesWithRawCommands: 26,
+  filesWithRawCommands: 25,
   importsMax: 29,
-  oneNeighbourFiles: 42,
+  oneNeighbourFiles: 40,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */

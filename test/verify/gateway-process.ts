@@ -3,7 +3,7 @@ import { runRoot } from '../../shared/app/process.ts';
 import { HEARTBEAT_EVERY_MS } from '../../shared/state/process/receiver.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
 import { ALERT_TAKE_OVER_MS } from '../../worker/alerts/alerter.ts';
-import { RETRY_MS, SECOND_AFTER_MS } from '../../worker/alerts/deliver.ts';
+import { RETRY_MS, SECOND_AFTER_MS } from '../../worker/alerts/delivery.ts';
 import { REDIS_TROUBLE_MS } from '../../worker/alerts/redis-trouble.ts';
 import { RECONCILE_EVERY_MS } from '../../worker/lane/dispatcher.ts';
 import { QUEUE_LIMITS } from '../../worker/lane/queue.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
-import { CAUSES } from '../../worker/alerts/cause.ts';
+import { CAUSES } from '../../worker/alerts/causes.ts';
 import { adviceAt, triageOf } from './runbook.ts';
 
 const runbook = readFileSync(join(PROJECT_ROOT, 'docs', 'runbook.md'), 'utf8');

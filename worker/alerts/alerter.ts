@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
+import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { fieldsOf, msOf } from '../../shared/redis/stream.ts';
-import { type AlertingRecord, alertingFields, alertingOf, byClock } from './alerting.ts';
-import { type Channels, deliver } from './deliver.ts';
-import { nextOutgoing, type QueuedNotice, recentOf } from './digest.ts';
-import { noticeOf } from './other-version.ts';
+import type { Notice } from './book.ts';
+import { noticeOf } from './book-store.ts';
+import { type AlertingRecord, alertingFields, alertingOf, byClock, type Channels, deliver } from './delivery.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -75,7 +75,7 @@ async function sendNext(ports: AlerterPorts, scripts: Scripts, logged: Set<strin
   const reply = await scripts.take(at, [scripts.owner, ports.takeOverMs, NOTICES_MAX]);
   if (reply.length === 0) return false;
   const [nowMs, fields, entries] = reply;
-  const queued = entries.map(queuedNotice);
+  const queued = entries.map(([id, of]) => ({ id, ...noticeOf(id, fieldsOf(of).get('notice')) }));
   logNew(ports, queued, logged);
   const before = byClock(alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
   const { ids, record, isSent } = await sendDue(ports, queued, before, nowMs);
@@ -110,6 +110,60 @@ function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: 
   }
 }
 
-function queuedNotice([id, fields]: [id: string, fields: string[]]): QueuedNotice {
-  return { id, ...noticeOf(id, fieldsOf(fields).get('notice')) };
+/** A notice that waits to be sent. */
+export interface QueuedNotice extends Notice {
+  id: string;
+}
+
+/** What is sent next: one notice as it is, or all that wait in one message. */
+export type Outgoing = { ids: readonly string[]; text: string };
+
+/** An operator reads this many messages one by one; more are sent as one. */
+export const SINGLES_PER_MINUTE = 5;
+const MESSAGES_PER_HOUR = 30;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3600_000;
+/** Telegram takes 4,096 UTF-16 units. */
+const TEXT_CHARS_MAX = 4_000;
+const LINE_CHARS_MAX = 200;
+const DIGEST_CHARS_MAX = 3_800;
+
+/**
+ * Which of the waiting notices are sent next, oldest first; `undefined` while the rate is used up. Above the rate,
+ * notices fold into one digest with counts, so none is ever dropped. `sentMs` are the times of earlier messages. Pure.
+ */
+export function nextOutgoing(
+  queued: readonly QueuedNotice[],
+  sentMs: readonly number[],
+  nowMs: number,
+): Outgoing | undefined {
+  const [first] = queued;
+  const sentWithin = (ms: number) => sentMs.filter((atMs) => nowMs - atMs < ms).length;
+  const isSpent = sentWithin(MINUTE_MS) >= SINGLES_PER_MINUTE || sentWithin(HOUR_MS) >= MESSAGES_PER_HOUR;
+  if (first === undefined || isSpent) return undefined;
+  if (queued.length <= SINGLES_PER_MINUTE) return { ids: [first.id], text: clip(first.text, TEXT_CHARS_MAX) };
+  return { ids: queued.map(({ id }) => id), text: digestText(queued) };
+}
+
+/** The times that the rate still depends on. */
+export function recentOf(sentMs: readonly number[], nowMs: number): number[] {
+  return sentMs.filter((atMs) => nowMs - atMs < HOUR_MS);
+}
+
+function digestText(queued: readonly QueuedNotice[]): string {
+  const kinds = Map.groupBy(queued, ({ kind }) => kind);
+  const numbers = [...kinds].map(([kind, notices]) => `${notices.length} ${kind}`).join(', ');
+  const incidents = new Set(queued.map(({ incident }) => incident)).size;
+  const lines = [
+    `Digest of ${queued.length} alerts about ${incidents} incidents: ${numbers}. The log has each in full.`,
+  ];
+  let chars = lines[0]?.length ?? 0;
+  for (const { text } of queued) {
+    const line = `- ${clip(text.split('\n')[0] ?? '', LINE_CHARS_MAX)}`;
+    if (chars + line.length > DIGEST_CHARS_MAX) break;
+    lines.push(line);
+    chars += line.length + 1;
+  }
+  const more = queued.length - (lines.length - 1);
+  return [...lines, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n');
 }

@@ -1,4 +1,5 @@
 import type { Alert } from '../../shared/flow/alert.ts';
+import { watcherCondition } from './causes/watch.ts';
 import {
   type Condition,
   dueNotice,
@@ -14,7 +15,7 @@ import {
   seen,
 } from './incident.ts';
 import { type Links, linkLines, noticeText } from './notice-text.ts';
-import { eachAlone, WATCHER, type WatchFailure, watcherCondition } from './watch-failure.ts';
+import { eachAlone, type WatchFailure } from './watch-failure.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
@@ -55,7 +56,9 @@ export function enter(
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
-    if (kind) notices.push({ incident: id, kind, text: linked(incident, kind, links) });
+    // An end needs no reading on.
+    const lines = kind === 'resolved' ? [] : linkLines(incident, links);
+    if (kind) notices.push({ incident: id, kind, text: [noticeText(incident, kind), ...lines].join('\n') });
     incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
@@ -69,11 +72,11 @@ export function enter(
   const lasting = conditions && new Set(conditions.map(incidentOf));
   const blind = new Set(failures.map(({ what }) => what));
   each([...incidents.values()], (incident) => {
-    if (incident.cause === WATCHER) return;
+    if (incident.cause === 'watcher') return;
     const isLasting = blind.has(incident.cause) ? undefined : lasting?.has(incidentOf(incident));
     put(isOver(incident, isLasting, nowMs) ? ended(incident, nowMs) : incident);
   });
-  const watcher = watcherAfter(incidents.get(WATCHER), failed, conditions !== undefined, nowMs);
+  const watcher = watcherAfter(incidents.get('watcher'), failed, conditions !== undefined, nowMs);
   if (watcher) put(watcher);
   forget(incidents, nowMs);
   return { book: incidents, notices, failures: failed };
@@ -88,12 +91,6 @@ function watcherAfter(
 ): Incident | undefined {
   if (failed.length > 0 && (isWhole || !before?.isOpen)) return seen(before, watcherCondition(failed), nowMs);
   return before?.isOpen && isWhole && failed.length === 0 ? ended(before, nowMs) : before;
-}
-
-/** An end needs no reading on. */
-function linked(incident: Incident, kind: NoticeKind, links: Links): string {
-  const lines = kind === 'resolved' ? [] : linkLines(incident, links);
-  return [noticeText(incident, kind), ...lines].join('\n');
 }
 
 /** The whole book is read every second, so it must stay small; the oldest ended incidents are removed first. */

@@ -1,5 +1,5 @@
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
-import { CAUSES } from './cause.ts';
+import { CAUSES } from './causes.ts';
 
 /**
  * One trouble of the installation, from its first occurrence to its end. Kept as JSON; times are ms since the epoch, by

@@ -1,6 +1,6 @@
 import { clip } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { CAUSES } from './cause.ts';
+import { CAUSES } from './causes.ts';
 import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
 
 /** A URL may have been written with its braces encoded. */

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import type { AlertChannel } from './channel.ts';
+import type { AlertChannel } from './delivery.ts';
 
 /**
  * Notifies the operator, without Redis and its book of incidents, of what would keep these from being of use.

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { McpServerState } from '../tools/mcp/client.ts';
-import { omittedToolsAlert, toolServerAlert } from './messages.ts';
+import { omittedToolsAlert, toolServerAlert } from './causes/tools.ts';
 
 export interface ToolServerPorts {
   state(): readonly McpServerState[];

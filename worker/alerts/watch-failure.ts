@@ -1,4 +1,4 @@
-import type { Condition } from './incident.ts';
+import { isAboutData } from './redis-trouble.ts';
 
 /** A part of the watch that failed. What it would have seen is neither there nor gone. */
 export interface WatchFailure {
@@ -6,9 +6,6 @@ export interface WatchFailure {
   what: string;
   error: unknown;
 }
-
-/** The cause of the incident that stands for all failures of the watch. */
-export const WATCHER = 'watcher';
 
 /** Takes each step by itself: what one of them throws is noted, and keeps no other from being taken. */
 export function eachAlone<T>(
@@ -26,13 +23,21 @@ export function eachAlone<T>(
   }
 }
 
-/** The incident of a watch of which parts fail; only the log has the errors, since they may quote data. */
-export function watcherCondition(failed: readonly WatchFailure[]): Condition {
-  const what = [...new Set(failed.map((failure) => failure.what))].sort().join(', ');
-  const kinds = [...new Set(failed.map(({ error }) => (error instanceof Error ? error.name : 'unknown')))].join(', ');
-  return {
-    cause: WATCHER,
-    level: what,
-    text: `A part of the watch fails: "${what}" goes unnoticed (${kinds}).`,
+/**
+ * Reads parts of which one that cannot be read blinds nobody for the others: it throws where it is used. Rejects when
+ * Redis cannot be reached.
+ */
+export async function standingAlone<T extends object>(parts: { [Part in keyof T]: Promise<T[Part]> }): Promise<T> {
+  const names = Object.keys(parts) as (keyof T)[];
+  const read = await Promise.allSettled(names.map((name) => parts[name]));
+  const errors = read.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
+  const lost = errors.find((error) => !isAboutData(error));
+  if (lost !== undefined) throw lost;
+  const get = (at: number) => () => {
+    const part = read[at];
+    if (part?.status === 'rejected') throw part.reason;
+    return part?.value;
   };
+  const properties = names.map((name, at) => [name, { enumerable: true, get: get(at) }]);
+  return Object.defineProperties({}, Object.fromEntries(properties)) as T;
 }

@@ -8,7 +8,7 @@ import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
-import { undecodableAlert } from '../alerts/messages.ts';
+import { undecodableAlert } from '../alerts/causes/unanswered.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 

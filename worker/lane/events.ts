@@ -4,17 +4,10 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, type MetricName, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
-import {
-  failedAlert,
-  fixedPartsAlert,
-  freshSessionAlert,
-  gaveUpAlert,
-  historyRefusedAlert,
-  modelGoneAlert,
-  refusedToolAlert,
-  tornAlert,
-  windowAlert,
-} from '../alerts/messages.ts';
+import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
+import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';
+import { refusedToolAlert } from '../alerts/causes/tools.ts';
+import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
 import type { FailureReason } from '../model/errors/failure.ts';
 import type { FailedCall, Usage } from '../model/port.ts';
 import type { Repair } from '../model/rules/repair.ts';

@@ -13,7 +13,7 @@ import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
 import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/waiting.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
-import { leftLanesAlert } from '../alerts/messages.ts';
+import { leftLanesAlert } from '../alerts/causes/watch.ts';
 import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type StormLimits, stormState } from '../../shared/state/provider/storm.ts';
-import { overflowStormAlert, overflowStormOver } from '../alerts/messages.ts';
+import { overflowStormAlert, overflowStormOver } from '../alerts/causes/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Failure } from '../model/errors/failure.ts';
 

@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import { alertCommand } from '../../shared/flow/alert.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { unsureAlert } from '../alerts/messages.ts';
+import { unsureAlert } from '../alerts/causes/telegram.ts';
 import type { Attempt, PartPlace } from '../lane/attempt.ts';
 import {
   CONFIRMED,

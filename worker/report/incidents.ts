@@ -1,9 +1,8 @@
 import { clip } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { createBookStore } from '../alerts/book-store.ts';
-import { ruleOf } from '../alerts/cause.ts';
+import { createBookStore, glimpse } from '../alerts/book-store.ts';
+import { ruleOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
-import { glimpse } from '../alerts/other-version.ts';
 import { chatName, type Item, joined, listSection, type Piece, type Report } from './report.ts';
 import type { ReportSource } from './source.ts';
 import { counted, inWords } from './words.ts';

@@ -10,7 +10,7 @@ import type { Coming } from '../../shared/state/reminder/book.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { telegramAwayAlert, undeliverableAlert } from '../alerts/messages.ts';
+import { telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import {

@@ -3,7 +3,7 @@ import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { isPermitted } from '../../shared/telegram/commands.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { undeliveredAlert } from '../alerts/messages.ts';
+import { undeliveredAlert } from '../alerts/causes/telegram.ts';
 import { outOfTime } from '../ask/failures.ts';
 import type { TurnTime } from '../ask/time.ts';
 import type { CommandPorts } from '../command/command.ts';

@@ -1,8 +1,7 @@
 import type { Logger } from '../../shared/base/log.ts';
 import { type Book, enter } from '../alerts/book.ts';
-import type { BookStore, ShardNews, StoredBook } from '../alerts/book-store.ts';
+import { type BookStore, type ShardNews, type StoredBook, unreadCondition } from '../alerts/book-store.ts';
 import type { Links } from '../alerts/notice-text.ts';
-import { unreadCondition } from '../alerts/other-version.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import type { WatchFailure } from '../alerts/watch-failure.ts';
 import type { Checked } from './rules.ts';

@@ -6,7 +6,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
-import { fixedPartsTakenAlert } from '../alerts/messages.ts';
+import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
 import type { Model } from '../model/port.ts';
 import { wordRequest } from '../model/word-request.ts';
 import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';

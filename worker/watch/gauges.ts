@@ -7,12 +7,11 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { createBookStore } from '../alerts/book-store.ts';
-import { CAUSES } from '../alerts/cause.ts';
+import { CAUSES } from '../alerts/causes.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
-import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import { WORKER_GONE_MS } from './processes.ts';
 import { countWorkers, createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
-import { standingAlone } from './standing-alone.ts';
 
 export interface StateGaugesPorts {
   /** A fail-fast connection; it outlives the gauges. */

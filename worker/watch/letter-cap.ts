@@ -5,9 +5,9 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { fieldsOf } from '../../shared/redis/stream.ts';
 import type { Book } from '../alerts/book.ts';
-import { LETTERS_FULL } from '../alerts/conditions.ts';
+import { noticeOf } from '../alerts/book-store.ts';
+import { LETTERS_FULL } from '../alerts/causes/unanswered.ts';
 import { incidentOf } from '../alerts/incident.ts';
-import { noticeOf } from '../alerts/other-version.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export interface LetterCapPorts {

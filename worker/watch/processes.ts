@@ -6,7 +6,7 @@ import { type ChatKey, type EntryId, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { fieldsOf } from '../../shared/redis/stream.ts';
 import { frozenField, hostAndPid } from '../../shared/state/process/process.ts';
-import { uncleanEndAlert } from '../alerts/messages.ts';
+import { uncleanEndAlert } from '../alerts/causes/watch.ts';
 
 /** A worker process that has not shown itself for this long is gone. */
 export const WORKER_GONE_MS = 30_000;

@@ -1,28 +1,22 @@
 import type { Cause } from '../../shared/flow/alert.ts';
 import type { Receiver } from '../../shared/state/process/receiver.ts';
 import type { Limit } from '../../shared/state/spending/limit.ts';
-import { ruleOf } from '../alerts/cause.ts';
+import { budgetConditions } from '../alerts/causes/budget.ts';
+import { providerAlert, retirementCondition } from '../alerts/causes/endpoint.ts';
+import { conflictAlert, notReceivingAlert, tokenAlert } from '../alerts/causes/receiving.ts';
+import { memoryAlert, persistenceAlert } from '../alerts/causes/storage.ts';
+import { telegramAlert } from '../alerts/causes/telegram.ts';
 import {
-  alertChannelAlert,
-  budgetConditions,
-  conflictAlert,
   deadLettersAlert,
   idleAlert,
   LETTERS_SHARE,
-  memoryAlert,
-  noDeliveryAlert,
-  noPollAlert,
   pausedAlert,
-  persistenceAlert,
-  providerAlert,
-  retirementCondition,
-  takenWebhookAlert,
-  telegramAlert,
-  tokenAlert,
   unansweredAlert,
-} from '../alerts/conditions.ts';
+} from '../alerts/causes/unanswered.ts';
+import { alertChannelAlert, watcherCondition } from '../alerts/causes/watch.ts';
+import { ruleOf } from '../alerts/causes.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
-import { eachAlone, type WatchFailure, watcherCondition } from '../alerts/watch-failure.ts';
+import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/lifecycle.ts';
 import type { ProviderTrouble } from '../model/provider-trouble.ts';
 import type { ShardSnapshot, Snapshot } from './snapshot.ts';
@@ -124,9 +118,10 @@ const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
   'no-delivery': (watch) => notReceiving(watch, 'webhook'),
   conflict,
   token: refusedToken,
-  memory: fullMemory,
-  persistence: unwrittenFiles,
-  budget: spentBudget,
+  memory: ({ now: { redis } }) =>
+    redis.maxBytes > 0 && redis.usedBytes > redis.maxBytes * MEMORY_SHARE ? [memoryAlert(redis)] : [],
+  persistence: ({ now: { redis } }) => (redis.unwritten === undefined ? [] : [persistenceAlert(redis.unwritten)]),
+  budget: ({ now: { spent } }) => spent.flatMap(budgetConditions),
   'dead-letters': manyDeadLetters,
   'alert-channel': alertChannelDown,
 };
@@ -155,20 +150,16 @@ function unanswered({ now }: Watch): Condition[] {
   if (oldest === undefined) return [];
   const messages = sum(late, (overdue) => overdue.messages);
   const chats = sum(late, (overdue) => overdue.chats);
-  const waiting = sum(now.shards, (shard) => shard.unanswered);
-  return [unansweredAlert({ ...oldest, ageMs: now.nowMs - oldest.acceptedMs, messages, chats, waiting })];
+  const ageMs = now.nowMs - oldest.acceptedMs;
+  return [unansweredAlert({ ...oldest, ageMs, messages, chats, waiting: waitingIn(now) })];
 }
 
 /** Messages that wait because an operator said so are no outage, and must not be forgotten. */
 function resting({ now }: Watch): Condition[] {
   const all = now.shards.flatMap((shard) => shard.resting ?? []);
-  if (all.length === 0) return [];
-  return [
-    pausedAlert(
-      sum(all, ({ messages }) => messages),
-      sum(all, ({ chats }) => chats),
-    ),
-  ];
+  const messages = sum(all, (each) => each.messages);
+  const chats = sum(all, (each) => each.chats);
+  return all.length === 0 ? [] : [pausedAlert(messages, chats)];
 }
 
 /** Whether a condition is no trouble now: an operator wanted it, or it tells of what is to come. */
@@ -190,12 +181,13 @@ function idle({ now, before }: Watch): Condition[] {
   // Another process may have opened it: its second check in a row counts as ours.
   const isKnown = now.open.has('idle');
   const stuck = now.shards.filter((shard) => isIdle(shard) && (isKnown || wasIdle(shard, before?.shards)));
-  return stuck.length === 0
+  const shards = stuck.map(({ shard }) => shard);
+  return shards.length === 0
     ? []
     : [
         idleAlert(
-          sum(stuck, ({ jobsWaiting }) => jobsWaiting),
-          stuck.map(({ shard }) => shard),
+          sum(stuck, ({ jobsWaiting: jobs }) => jobs),
+          shards,
         ),
       ];
 }
@@ -205,13 +197,7 @@ function providerDown({ now, limits }: Watch): Condition[] {
   if (failing === undefined || now.nowMs - failing.lastMs > PROVIDER_RECENT_MS) return [];
   const isLong = now.nowMs - failing.sinceMs >= limits.providerDownMs;
   if (failing.failures < PROVIDER_FAILURES_MIN || !(isLong || AT_ONCE.has(failing.why))) return [];
-  return [
-    providerAlert(
-      failing,
-      now.nowMs - failing.sinceMs,
-      sum(now.shards, (shard) => shard.unanswered),
-    ),
-  ];
+  return [providerAlert(failing, now.nowMs - failing.sinceMs, waitingIn(now))];
 }
 
 /** Models in use that are retired, or will be soon; the date can pass before the model is. */
@@ -227,28 +213,21 @@ function retiringModels({ now, limits: { models } }: Watch): Condition[] {
 function telegramAway({ now, limits }: Watch): Condition[] {
   const { away } = now.telegram;
   if (away === undefined || now.nowMs - away.sinceMs < limits.telegramDownMs) return [];
-  return [
-    telegramAlert({
-      ...away,
-      lastsMs: now.nowMs - away.sinceMs,
-      waiting: sum(now.shards, (shard) => shard.unanswered),
-    }),
-  ];
+  return [telegramAlert({ ...away, lastsMs: now.nowMs - away.sinceMs, waiting: waitingIn(now) })];
 }
 
 /** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */
 function notReceiving({ now, sinceMs, limits }: Watch, as: Receiver): Condition[] {
   if (now.poll === undefined || now.poll.receiver !== as) return [];
   const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
-  const alert = (as === 'webhook' ? noDeliveryAlert : noPollAlert)(ageMs, now.poll.otherKind);
+  const alert = notReceivingAlert(as, ageMs, now.poll.otherKind);
   const watchedMs = now.open.has(incidentOf(alert)) ? ageMs : now.nowMs - sinceMs;
   return Math.min(ageMs, watchedMs) > limits.pollAgeMs ? [alert] : [];
 }
 
 function conflict({ now }: Watch): Condition[] {
   const ageMs = now.nowMs - (now.poll?.conflictMs ?? Number.NEGATIVE_INFINITY);
-  const alert = now.poll?.receiver === 'webhook' ? takenWebhookAlert : conflictAlert;
-  return ageMs < REFUSAL_RECENT_MS ? [alert(ageMs)] : [];
+  return now.poll && ageMs < REFUSAL_RECENT_MS ? [conflictAlert(now.poll.receiver, ageMs)] : [];
 }
 
 function refusedToken({ now }: Watch): Condition[] {
@@ -256,18 +235,6 @@ function refusedToken({ now }: Watch): Condition[] {
   const ageMs = now.nowMs - refusedMs;
   const isAccepted = (now.poll?.lastAnswerMs ?? Number.NEGATIVE_INFINITY) > refusedMs;
   return ageMs < REFUSAL_RECENT_MS && !isAccepted ? [tokenAlert(ageMs)] : [];
-}
-
-function fullMemory({ now: { redis } }: Watch): Condition[] {
-  return redis.maxBytes > 0 && redis.usedBytes > redis.maxBytes * MEMORY_SHARE ? [memoryAlert(redis)] : [];
-}
-
-function unwrittenFiles({ now: { redis } }: Watch): Condition[] {
-  return redis.unwritten === undefined ? [] : [persistenceAlert(redis.unwritten)];
-}
-
-function spentBudget({ now: { spent } }: Watch): Condition[] {
-  return spent.flatMap(budgetConditions);
 }
 
 function manyDeadLetters({ now, limits: { deadLettersMax: max } }: Watch): Condition[] {
@@ -286,6 +253,11 @@ function alertChannelDown({ now }: Watch): Condition[] {
   const { failing } = now.alerting;
   if (failing === undefined || now.nowMs - failing.sinceMs < ALERT_CHANNEL_MS) return [];
   return [alertChannelAlert(now.nowMs - failing.sinceMs, failing.why)];
+}
+
+/** All messages without an answer. */
+function waitingIn({ shards }: Snapshot): number {
+  return sum(shards, ({ unanswered: messages }) => messages);
 }
 
 function sum<T>(all: readonly T[], number: (each: T) => number): number {

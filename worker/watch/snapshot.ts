@@ -2,18 +2,24 @@ import { join } from 'node:path';
 import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
 import { type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
+import { fieldsOf, msOf } from '../../shared/redis/stream.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/state/process/receiver.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
-import { type AlertingRecord, readAlerting } from '../alerts/alerting.ts';
+import { type AlertingRecord, readAlerting } from '../alerts/delivery.ts';
+import { standingAlone } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
 import { type ModelLives, readModelLives } from './model-lives.ts';
-import { readNewestOutcomes } from './newest-outcomes.ts';
-import { createOverdueReader, type Overdue, type ReadOverdue } from './overdue.ts';
+import {
+  createOverdueReader,
+  createSightings,
+  type Look,
+  type Overdue,
+  type ReadOverdue,
+  timesSeen,
+} from './overdue.ts';
 import { type ProviderRecord, readProvider } from './provider.ts';
-import { createSightings, type Look, timesSeen } from './sightings.ts';
-import { standingAlone } from './standing-alone.ts';
 import type { Ended } from './verdict.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
@@ -197,4 +203,27 @@ async function readShard(
 /** How many worker processes reported recently. */
 export async function countWorkers(redis: RedisClient, keys: Keys, sinceMs: number): Promise<number> {
   return redis.zcount(keys.workers, sinceMs, '+inf');
+}
+
+/** Enough to find ten messages that asked the model behind commands and merged ones. */
+const READ_MAX = 40;
+
+/** How the newest messages of all shards ended, the newest first. Rejects when Redis cannot be reached. */
+async function readNewestOutcomes(redis: RedisClient, shards: number): Promise<Ended[]> {
+  const all = await Promise.all(
+    Array.from({ length: shards }, (_, shard) => redis.xrevrange(keysOf(shard).outcomes, '+', '-', 'COUNT', READ_MAX)),
+  );
+  // Ids never step back, whatever the clock does.
+  const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
+  return newest.flatMap(([, fields]) => readable(fieldsOf(fields).get('record')));
+}
+
+function readable(json: string | undefined): Ended[] {
+  try {
+    const { outcome, reason, settledAtMs } = JSON.parse(json ?? '') as Partial<Ended>;
+    if (outcome === undefined || settledAtMs === undefined) return [];
+    return [{ outcome, settledAtMs, ...(reason !== undefined && { reason }) }];
+  } catch {
+    return [];
+  }
 }

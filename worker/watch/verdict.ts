@@ -1,6 +1,5 @@
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
-import { ruleOf, severityOf } from '../alerts/cause.ts';
-import type { Severity } from '../alerts/cause-rule.ts';
+import { ruleOf, type Severity, severityOf } from '../alerts/causes.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 

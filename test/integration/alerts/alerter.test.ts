@@ -4,7 +4,7 @@ import { type Alert, alertCommand } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { enter } from '../../../worker/alerts/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
-import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/channel.ts';
+import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/delivery.ts';
 import { alerter, CHAT, chat, eachWithAlerter, keys, redis, started } from '../../fixture/each-alerter.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';

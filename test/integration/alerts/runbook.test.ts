@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { CAUSES } from '../../../worker/alerts/cause.ts';
+import { CAUSES } from '../../../worker/alerts/causes.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { eachInWorld, world } from '../../fixture/each-test.ts';
 

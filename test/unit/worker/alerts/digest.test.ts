@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { nextOutgoing, type QueuedNotice, recentOf, SINGLES_PER_MINUTE } from '../../../../worker/alerts/digest.ts';
+import { nextOutgoing, type QueuedNotice, recentOf, SINGLES_PER_MINUTE } from '../../../../worker/alerts/alerter.ts';
 
 const NOW = 1_800_000_000_000;
 const MINUTE_MS = 60_000;

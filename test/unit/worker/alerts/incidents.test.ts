@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { enter } from '../../../../worker/alerts/book.ts';
-import { CAUSES } from '../../../../worker/alerts/cause.ts';
+import { CAUSES } from '../../../../worker/alerts/causes.ts';
 import { FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 

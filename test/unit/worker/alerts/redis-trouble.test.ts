@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
+import type { AlertChannel } from '../../../../worker/alerts/delivery.ts';
 import { isAboutData, watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
 import { keptLog } from '../../../fixture/log.ts';
 import { until } from '../../../fixture/root.ts';

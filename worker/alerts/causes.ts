@@ -1,0 +1,61 @@
+import type { Cause } from '../../shared/flow/alert.ts';
+import { BUDGET } from './causes/budget.ts';
+import { ENDPOINT } from './causes/endpoint.ts';
+import { RECEIVING } from './causes/receiving.ts';
+import { SESSION } from './causes/session.ts';
+import { STORAGE } from './causes/storage.ts';
+import { TELEGRAM } from './causes/telegram.ts';
+import { TOOLS } from './causes/tools.ts';
+import { UNANSWERED } from './causes/unanswered.ts';
+import { WATCH } from './causes/watch.ts';
+
+/** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
+export type Severity = 'page' | 'today' | 'note';
+
+/** How incidents of a cause behave. */
+export interface CauseRule {
+  severity: Severity;
+  /** The incident in a few words, for lists and for later notices. */
+  title: string;
+  /** What the operator does about it. */
+  todo: string;
+  /** The end: what is said once things are well again. A `fact` stays true, so it is forgotten silently. */
+  over: string;
+  /**
+   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
+   * while (`quiet`); nothing can (`fact`).
+   */
+  endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
+  /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
+  namesEach?: true;
+  /** The least time between two notices of one incident, in ms, where somebody else decides how often it changes. */
+  gapMs?: number;
+  /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
+  isAhead?: true;
+}
+
+/** Rules of some causes. */
+export type Rules = Readonly<Partial<Record<Cause, CauseRule>>>;
+
+/** The causes of incidents: one incident at a time for each cause and key, for the whole installation. */
+export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
+  ...BUDGET,
+  ...ENDPOINT,
+  ...RECEIVING,
+  ...SESSION,
+  ...STORAGE,
+  ...TELEGRAM,
+  ...TOOLS,
+  ...UNANSWERED,
+  ...WATCH,
+};
+
+/** How incidents of a cause behave; `undefined` for one that this version does not know. */
+export function ruleOf(cause: string): CauseRule | undefined {
+  return Object.hasOwn(CAUSES, cause) ? CAUSES[cause as Cause] : undefined;
+}
+
+/** How severe a cause is. One that only another version knows has some reason: it is for working hours. */
+export function severityOf(cause: string): Severity {
+  return ruleOf(cause)?.severity ?? 'today';
+}

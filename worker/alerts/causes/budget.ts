@@ -1,0 +1,44 @@
+import { percentOf, type Spent, spentInWords } from '../../../shared/state/spending/limit.ts';
+import type { Rules } from '../causes.ts';
+import type { Condition } from '../incident.ts';
+
+/** Causes that concern the budget of all chats. */
+export const BUDGET = {
+  budget: {
+    severity: 'note',
+    title: 'The budget of all chats is half or nearly used up',
+    todo: 'Raise it, or messages are refused once it is used up.',
+    over: 'a new day or month of the budget began, or it was raised.',
+    endsBy: 'watch',
+    isAhead: true,
+  },
+  'over-budget': {
+    severity: 'today',
+    title: 'Messages are refused, since the budget of all chats is used up',
+    todo: 'Raise it and restart, or wait for the next day or month, UTC.',
+    over: 'a new day or month of the budget began, or it was raised.',
+    endsBy: 'watch',
+  },
+} satisfies Rules;
+
+/** From which shares of a budget on the operator is notified, in percent; each is a level. */
+const BUDGET_LEVELS = [
+  { from: 80, words: 'nearly used up' },
+  { from: 50, words: 'half used up' },
+];
+
+/** A budget of all chats that is half or nearly used up, and one that is: then messages are refused. */
+export function budgetConditions(spent: Spent): Condition[] {
+  const { limit, isUsedUp, againMs } = spent;
+  const percent = percentOf(spent);
+  const level = BUDGET_LEVELS.find(({ from }) => percent >= from || isUsedUp);
+  if (level === undefined) return [];
+  const name = `The ${limit.period === 'day' ? 'daily' : 'monthly'} budget of all chats (${limit.setting})`;
+  const share = `${percent} %, ${spentInWords(spent)}`;
+  const until = `until ${new Date(againMs).toISOString().slice(0, 10)}, 00:00 UTC`;
+  const about = { key: limit.setting, level: `${level.from} %` };
+  const ahead: Condition = { ...about, cause: 'budget', text: `${name} is ${level.words}: ${share}.` };
+  if (!isUsedUp) return [ahead];
+  const text = `${name} is used up: messages are refused ${until}. ${share}.`;
+  return [ahead, { cause: 'over-budget', key: limit.setting, text }];
+}

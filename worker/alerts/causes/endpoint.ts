@@ -1,0 +1,101 @@
+import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import type { Attempt } from '../../lane/attempt.ts';
+import { dayOfRetirement, type Lifecycle } from '../../model/lifecycle.ts';
+import { PROVIDER_SAID, type ProviderTrouble } from '../../model/provider-trouble.ts';
+import type { Rules } from '../causes.ts';
+import type { Condition } from '../incident.ts';
+
+/** Causes that concern the model endpoint, and the models that it knows. */
+export const ENDPOINT = {
+  provider: {
+    severity: 'page',
+    title: 'The model endpoint does not answer',
+    todo: '',
+    over: 'the model endpoint answers again, or nobody has asked it for a while.',
+    endsBy: 'watch',
+  },
+  'fixed-parts': {
+    severity: 'page',
+    title: 'The endpoint refuses every request',
+    todo: 'Replay the failed messages with "cli dead replay" when it is mended.',
+    over: 'the endpoint takes requests again.',
+    endsBy: 'alert',
+  },
+  'model-retires': {
+    severity: 'note',
+    title: 'A model is to be retired',
+    todo: 'Name another model in the setting.',
+    over: 'no setting names the model any more, or its date has moved.',
+    endsBy: 'watch',
+    isAhead: true,
+  },
+  'model-gone': {
+    severity: 'today',
+    title: 'A model that chats chose is gone',
+    todo: 'Take it out of MODELS, so that nobody chooses it again.',
+    over: 'no more chats find their model gone.',
+    endsBy: 'quiet',
+  },
+} satisfies Rules;
+
+const PROVIDER_TODO = {
+  overloaded: 'Messages wait and are answered when it is back.',
+  network: 'Check ANTHROPIC_BASE_URL, the network and the proxy; messages wait meanwhile.',
+  auth: 'Check ANTHROPIC_API_KEY: messages fail, and "cli dead replay" sends them again.',
+  billing: 'Add credit: messages fail, and "cli dead replay" sends them again.',
+  model: 'Check MODEL, FALLBACK_MODEL and COMPACTION_MODEL: messages fail, and "cli dead replay" sends them again.',
+} as const satisfies Record<ProviderTrouble, string>;
+
+/** A model endpoint that does not answer; the level says how it fails. */
+export function providerAlert(
+  failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
+  lastsMs: number,
+  waiting: number,
+): Condition {
+  const { why, status, failures, sinceMs } = failing;
+  const seen = `${failures} calls failed in ${Math.round(lastsMs / 1000)} seconds and none went through`;
+  return {
+    cause: 'provider',
+    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); ${waiting} messages wait. ${PROVIDER_TODO[why]}`,
+    level: why,
+    sinceMs,
+  };
+}
+
+/** What every request holds is refused: no chat is to blame. Notified once for all chats. */
+export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
+  return {
+    cause: 'fixed-parts',
+    ...whereOf(attempt),
+    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are notified. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** The end of the above. */
+export function fixedPartsTakenAlert(): Alert {
+  const text = 'Resolved: the endpoint takes requests again. "cli dead replay" sends the messages that failed.';
+  return { cause: 'fixed-parts', isOver: true, text };
+}
+
+/** The level at which a model is retired, and no longer only to be. */
+export const RETIRED = 'retired';
+
+/** A model in use that its provider retires, or has retired; one incident for each model and date. */
+export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {
+  const day = life.retiresAtMs === undefined ? undefined : dayOfRetirement(life.retiresAtMs);
+  const about = { cause: 'model-retires' as const, key: day === undefined ? model : `${model} ${day}` };
+  const named = `The model ${model} (${settings.join(', ')})`;
+  if (life.stage === 'retired') return { ...about, level: RETIRED, text: `${named} is retired: calls of it fail.` };
+  return { ...about, text: `${named} is to be retired; the day that is announced is ${day}. Then calls of it fail.` };
+}
+
+/** A model that chats chose, and that the endpoint does not know although it answers by another one. */
+export function modelGoneAlert(attempt: Attempt, gone: string, now: string): Alert {
+  return {
+    cause: 'model-gone',
+    key: gone,
+    ...whereOf(attempt),
+    text: `The endpoint does not know the model ${gone} any more, which chat ${attempt.chat} had chosen. The chat goes on with ${now}, and its user was told. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}

@@ -1,0 +1,68 @@
+import type { Receiver } from '../../../shared/state/process/receiver.ts';
+import type { Rules } from '../causes.ts';
+import type { Condition } from '../incident.ts';
+
+/** Causes that concern the way of messages from Telegram to us. */
+export const RECEIVING = {
+  'no-poll': {
+    severity: 'page',
+    title: 'Nobody polls Telegram',
+    todo: 'Check the producer and its connection to TELEGRAM_API_ROOT.',
+    over: 'Telegram is polled again.',
+    endsBy: 'watch',
+  },
+  'no-delivery': {
+    severity: 'page',
+    title: 'The webhook receives nothing',
+    todo: 'Check TELEGRAM_WEBHOOK_URL from outside.',
+    over: 'the webhook receives messages again.',
+    endsBy: 'watch',
+  },
+  conflict: {
+    severity: 'page',
+    title: 'Another process receives with the same token',
+    todo: 'Stop it, or revoke the token with BotFather.',
+    over: 'no other process receives with the same token any more.',
+    endsBy: 'watch',
+  },
+  token: {
+    severity: 'page',
+    title: 'The bot token is not accepted',
+    todo: 'Set TELEGRAM_BOT_TOKEN to the one that BotFather shows.',
+    over: 'the bot token is accepted again.',
+    endsBy: 'watch',
+  },
+  'group-moved': {
+    severity: 'today',
+    title: 'Groups have new ids',
+    todo: 'Put the new ids into TELEGRAM_ALLOWED_IDS, and leave the old ones there until then.',
+    over: '',
+    endsBy: 'fact',
+    namesEach: true,
+  },
+} satisfies Rules;
+
+/** No process polls Telegram, or no check finds a healthy webhook: Telegram reports trouble, or cannot be asked. */
+export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: string | undefined): Condition {
+  const isWebhook = as === 'webhook';
+  const what = isWebhook ? 'The webhook shows no sign of life' : 'No poll has succeeded';
+  const failure = lastFailure === undefined ? '' : ` The last failure was: ${lastFailure}.`;
+  const text = `${what} for ${Math.round(ageMs / 1000)} seconds: messages stay with Telegram, which keeps them for 24 hours.${failure}`;
+  return { cause: isWebhook ? 'no-delivery' : 'no-poll', text };
+}
+
+/** A second receiver of the bot's messages: one that polls, or that has removed or replaced our webhook. */
+export function conflictAlert(as: Receiver, ageMs: number): Condition {
+  const ago = `${Math.round(ageMs / 1000)} seconds ago`;
+  const taken = `Our webhook was removed or replaced (${ago}): another process receives with the same token. It was set again. Messages may have been taken by the other one.`;
+  const refused = `Telegram refuses our polls (409, ${ago}): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`;
+  return { cause: 'conflict', text: as === 'webhook' ? taken : refused };
+}
+
+/** A bot token that Telegram rejects. */
+export function tokenAlert(ageMs: number): Condition {
+  return {
+    cause: 'token',
+    text: `The bot token is not accepted (${Math.round(ageMs / 1000)} seconds ago): nothing can be received or sent.`,
+  };
+}

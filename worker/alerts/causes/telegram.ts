@@ -1,0 +1,93 @@
+import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
+import type { Attempt } from '../../lane/attempt.ts';
+import type { Rules } from '../causes.ts';
+import type { Condition } from '../incident.ts';
+
+/** Causes that concern the way of a reply to its chat. */
+export const TELEGRAM = {
+  telegram: {
+    severity: 'page',
+    title: 'Telegram does not answer',
+    todo: 'Check the network and TELEGRAM_API_ROOT. Nothing is sent until it answers; finished answers wait for TELEGRAM_PATIENCE_MS, in order.',
+    over: 'Telegram answers again; what waited is sent in order.',
+    endsBy: 'watch',
+    namesEach: true,
+  },
+  undeliverable: {
+    severity: 'note',
+    title: 'Replies could not be delivered',
+    todo: 'Each names the reason. Answers are kept as dead letters: "cli dead replay", or /retry in the chat, delivers them without asking the model again.',
+    over: 'no more replies are undeliverable.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  unsure: {
+    severity: 'note',
+    title: 'Parts of replies may be missing',
+    todo: 'Telegram confirmed other messages meanwhile, and did not say whether it took these.',
+    over: 'sends are confirmed again.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+} satisfies Rules;
+
+const KEPT =
+  'It is kept as a dead letter: "cli dead replay", or /retry in the chat, goes on with it; an answer is delivered without asking the model again.';
+
+/** A conclusion that Telegram rejects: only the operator can be notified. */
+export function undeliverableAlert(attempt: Attempt, why: string): Alert {
+  return {
+    cause: 'undeliverable',
+    ...whereOf(attempt),
+    text: `A reply could not be delivered (${why}). Chat ${attempt.chat}, entry ${attempt.entry}. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A finished reply that nobody refused, and that could not be delivered all the same. */
+export function undeliveredAlert(attempt: Attempt, why: string): Alert {
+  return {
+    cause: 'undeliverable',
+    ...whereOf(attempt),
+    text: `A finished reply was not delivered (${why}). Chat ${attempt.chat}, entry ${attempt.entry}. ${KEPT} Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A finished reply that has waited for a Telegram that is away for as long as it may. */
+export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, description }: TelegramFailure): Alert {
+  const waited = `${Math.round(waitedMs / 60_000)} minutes`;
+  return {
+    cause: 'telegram',
+    ...whereOf(attempt),
+    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS) and is not tried any more; its user was not told (${kind}: ${description}). Chat ${attempt.chat}, entry ${attempt.entry}. ${KEPT} Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A Telegram that does not answer. `answers` of all that waits are finished. */
+export function telegramAlert(away: {
+  sinceMs: number;
+  lastsMs: number;
+  why: string;
+  answers: number;
+  chats: number;
+  waiting: number;
+}): Condition {
+  const { sinceMs, lastsMs, why, answers, chats, waiting } = away;
+  return {
+    cause: 'telegram',
+    text: `Telegram has not answered for ${Math.round(lastsMs / 1000)} seconds (${why}): ${answers} finished answers of ${chats} chats wait, and ${Math.max(0, waiting - answers)} further messages, for which the model is not asked meanwhile.`,
+    messages: answers,
+    chats,
+    sinceMs,
+  };
+}
+
+/** A text whose repeat got no word from Telegram either, although it confirmed other messages. */
+export function unsureAlert(attempt: Attempt): Alert {
+  return {
+    cause: 'unsure',
+    ...whereOf(attempt),
+    text: `A part of a reply may be missing: it was sent and repeated, and Telegram, which confirmed other messages meanwhile, said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}

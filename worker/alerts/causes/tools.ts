@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { clip } from '../../../shared/base/text.ts';
+import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import type { Attempt } from '../../lane/attempt.ts';
+import type { Rules } from '../causes.ts';
+
+/** Causes that concern tools, and the servers that they come from. */
+export const TOOLS = {
+  'tool-refused': { severity: 'today', title: "The model's API refuses a tool", todo: '', over: '', endsBy: 'fact' },
+  'tools-omitted': {
+    severity: 'today',
+    title: 'Tools of an MCP server are left out',
+    todo: '"cli check" says why.',
+    over: '',
+    endsBy: 'fact',
+    gapMs: 3_600_000,
+  },
+  'tool-server': {
+    severity: 'today',
+    title: 'A tool server is down',
+    todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',
+    over: 'the tool server is up again.',
+    endsBy: 'alert',
+  },
+} satisfies Rules;
+
+const TOOLS_NAMED_MAX = 10;
+
+const SERVER_CHARS_MAX = 80;
+
+const TOOL_CHARS_MAX = 64;
+
+/** A tool that the model's API rejects. Notified once for all chats. */
+export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
+  return {
+    cause: 'tool-refused',
+    key: tool,
+    ...whereOf(attempt),
+    text: `The model's API refuses the tool ${tool}, so it was removed until the next start; chats go on without it. Correct its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/**
+ * Tools that the model is not shown, since it would refuse every message with them. A server's words are a stranger's:
+ * of a name only what cannot be a link, a mention or a command is told here, and the reason only in the log.
+ */
+export function omittedToolsAlert(server: string, omitted: readonly { tool: string; why: string }[]): Alert {
+  const names = omitted
+    .slice(0, TOOLS_NAMED_MAX)
+    .map(({ tool }) => clip(tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'), TOOL_CHARS_MAX) || '(no name)');
+  const more = omitted.length > names.length ? ` and ${omitted.length - names.length} more` : '';
+  const digest = createHash('sha256').update(JSON.stringify(omitted)).digest('hex').slice(0, 16);
+  return {
+    cause: 'tools-omitted',
+    key: server,
+    level: digest,
+    text: `${omitted.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are left out, and chats go on without them: ${names.join(', ')}${more}.`,
+  };
+}
+
+/** A tool server that does not answer, or answers again. Why, it may have said itself: only the log quotes it. */
+export function toolServerAlert(server: string, now: 'up' | 'down'): Alert {
+  const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));
+  const about = { cause: 'tool-server' as const, key: server };
+  if (now === 'up') return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
+  return { ...about, text: `The MCP server ${name} is down; the log and "cli check" say why.` };
+}

@@ -1,0 +1,162 @@
+import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
+import type { Attempt } from '../../lane/attempt.ts';
+import type { FailureReason } from '../../model/errors/failure.ts';
+import { PROVIDER_SAID, providerTroubleOf } from '../../model/provider-trouble.ts';
+import type { Rules } from '../causes.ts';
+import type { Condition } from '../incident.ts';
+
+/** Causes that concern messages without an answer: they wait, or failed, and what is kept of them. */
+export const UNANSWERED = {
+  unanswered: {
+    severity: 'page',
+    title: 'Messages are unanswered for too long',
+    todo: 'Look at readyz, and at the trace.',
+    over: 'messages are answered again.',
+    endsBy: 'watch',
+  },
+  paused: {
+    severity: 'today',
+    title: 'Messages wait in chats that an operator has paused',
+    todo: '"cli status" says who paused what, and why; "cli resume" goes on.',
+    over: 'no message waits for a pause any more.',
+    endsBy: 'watch',
+  },
+  idle: {
+    severity: 'page',
+    title: 'Jobs wait and none is active',
+    todo: 'Restart the worker.',
+    over: 'waiting jobs are run again.',
+    endsBy: 'watch',
+  },
+  'gave-up': {
+    severity: 'today',
+    title: 'Messages could not be answered',
+    todo: 'The messages are dead letters: "cli dead list" names them.',
+    over: 'no more messages are given up.',
+    endsBy: 'quiet',
+  },
+  failed: {
+    severity: 'today',
+    title: 'Messages failed',
+    todo: 'They are dead letters: "cli dead list" names them, "cli dead replay" sends them again.',
+    over: 'no more messages fail.',
+    endsBy: 'quiet',
+  },
+  undecodable: {
+    severity: 'today',
+    title: 'Entries of the inbound stream could not be read',
+    todo: 'Find out what writes to this stream beside Spillway.',
+    over: 'no more entries are unreadable.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  'dead-letters': {
+    severity: 'today',
+    title: 'Dead letters pile up',
+    todo: 'Replay or purge them: "cli dead --help".',
+    over: 'the pile of dead letters is small again.',
+    endsBy: 'watch',
+  },
+} satisfies Rules;
+
+/** A recovery that ended without an answer. */
+export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'message' | 'output'): Alert {
+  const tried = attempt.stage === 'none' || attempt.stage === 'compacted' ? '' : ', even in a fresh session';
+  const what =
+    fault === 'size'
+      ? `the request does not fit the model${tried} (${reason}). Check the size of the system prompt and the model's window`
+      : `the model does not take it${tried} (${reason}). It was removed from its conversation`;
+  const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
+  return {
+    cause: 'gave-up',
+    ...whereOf(attempt),
+    text: `A message could not be answered: ${cause}. Chat ${attempt.chat}, entry ${attempt.entry}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A message that failed. A failure that the endpoint gives to everyone belongs to the endpoint's incident. */
+export function failedAlert(attempt: Attempt, reason: string, detail: string): Alert {
+  const trouble = providerTroubleOf(reason as FailureReason);
+  const why = trouble === undefined ? '' : `: the model endpoint ${PROVIDER_SAID[trouble]}`;
+  return {
+    ...(trouble === undefined ? { cause: 'failed' as const } : { cause: 'provider' as const, level: trouble }),
+    ...whereOf(attempt),
+    text: `A message failed (${reason}; ${detail})${why}. Chat ${attempt.chat}, entry ${attempt.entry}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** An entry of the stream that names no chat. */
+export function undecodableAlert(entry: EntryId): Alert {
+  return {
+    cause: 'undecodable',
+    entry,
+    text: `An entry of the inbound stream could not be read and was put aside as a dead letter: ${entry}. Nobody could be answered.`,
+  };
+}
+
+/** The level at which a shard has as many dead letters as it may, and the oldest begin to go. */
+export const LETTERS_FULL = 'full';
+
+/** The share of the most dead letters at which the operator is warned. */
+export const LETTERS_SHARE = 0.8;
+
+/**
+ * Failed messages that no operator has handled. `fullest` is the largest number of a shard, `max` the most that it may
+ * have.
+ */
+export function deadLettersAlert(pile: { letters: number; fullest: number; max: number; dropped: number }): Condition {
+  const { letters, fullest, max, dropped } = pile;
+  const [level, more] =
+    fullest >= max
+      ? [LETTERS_FULL, `The oldest are removed for good from now on, ${dropped} so far.`]
+      : fullest >= max * LETTERS_SHARE
+        ? ['nearly full', `From ${max} on the oldest are removed for good.`]
+        : ['', ''];
+  const text = `Dead letters pile up: ${letters} failed messages wait for somebody to replay or purge them.`;
+  if (level === '') return { cause: 'dead-letters', text, messages: letters };
+  const fill = `A shard has ${fullest} of at most ${max} (DEAD_LETTERS_MAX). ${more}`;
+  return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
+}
+
+/** Messages that have no outcome for too long. Chat and trace are those of the oldest one. */
+export function unansweredAlert(seen: {
+  chat: ChatKey;
+  entry: EntryId;
+  traceId: string;
+  acceptedMs: number;
+  ageMs: number;
+  messages: number;
+  chats: number;
+  waiting: number;
+}): Condition {
+  const { chat, entry, traceId, acceptedMs, ageMs, messages, chats, waiting } = seen;
+  return {
+    cause: 'unanswered',
+    text: `A message is unanswered for ${Math.round(ageMs / 1000)} seconds. Chat ${chat}, entry ${entry}. ${messages} messages of ${chats} chats wait for too long, ${waiting} in all. Trace ${traceId}`,
+    traceId,
+    messages,
+    chats,
+    sinceMs: acceptedMs,
+  };
+}
+
+/** Messages of chats that an operator has paused. */
+export function pausedAlert(messages: number, chats: number): Condition {
+  return {
+    cause: 'paused',
+    text: `${messages} messages of ${chats} chats wait because an operator has paused them.`,
+    messages,
+    chats,
+  };
+}
+
+/** Jobs that no worker runs. */
+export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
+  return {
+    cause: 'idle',
+    text: `Jobs wait and none is active: ${jobsWaiting} jobs of shard ${shards.join(', ')}. No worker takes them up.`,
+    messages: jobsWaiting,
+  };
+}

@@ -1,0 +1,92 @@
+import { clip } from '../../../shared/base/text.ts';
+import { utcTime } from '../../../shared/base/utc-time.ts';
+import type { Alert } from '../../../shared/flow/alert.ts';
+import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
+import { hostAndPid } from '../../../shared/state/process/process.ts';
+import type { Rules } from '../causes.ts';
+import type { Condition } from '../incident.ts';
+import type { WatchFailure } from '../watch-failure.ts';
+
+/** Causes that concern those who run and watch: processes, the watch itself, and other versions of it. */
+export const WATCH = {
+  'unclean-end': {
+    severity: 'today',
+    title: 'Processes ended without a goodbye',
+    todo: 'What they were answering runs again by itself. The log around that time says why: killed, out of memory, or an event loop that stood still.',
+    over: 'no more processes end that way.',
+    endsBy: 'quiet',
+    namesEach: true,
+  },
+  'alert-channel': {
+    severity: 'page',
+    title: 'Alerts cannot be sent',
+    todo: 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL as a second channel.',
+    over: 'alerts are sent again.',
+    endsBy: 'watch',
+  },
+  watcher: {
+    severity: 'page',
+    title: 'A part of the watch fails',
+    todo: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
+    over: 'the watch is whole again.',
+    endsBy: 'watch',
+  },
+  'other-version': {
+    severity: 'today',
+    title: 'Another version wrote what this one does not know',
+    todo: '',
+    over: '',
+    endsBy: 'fact',
+  },
+} satisfies Rules;
+
+const WHERE_CHARS_MAX = 600;
+
+/** A worker process that was killed, ran out of memory or stood still; `turns` is what it had last shown to run. */
+export function uncleanEndAlert(end: {
+  name: string;
+  seenMs: number;
+  turns: string;
+  where?: string | null | undefined;
+}): Alert {
+  const { host, pid } = hostAndPid(end.name);
+  const seen = utcTime(end.seenMs);
+  const turns = (JSON.parse(end.turns) as [EntryId, ChatKey][]).map(([entry, chat]) => `chat ${chat}, entry ${entry}`);
+  const why = end.where
+    ? `its event loop stood still: ${clip(end.where, WHERE_CHARS_MAX)}`
+    : 'killed, out of memory, or its machine went away';
+  const running = turns.length === 0 ? 'Nothing was being answered.' : `Being answered: ${turns.join('; ')}.`;
+  return {
+    cause: 'unclean-end',
+    line: `Process ${pid} on ${host} ended without a goodbye, last seen ${seen}`,
+    text: `A process ended without a goodbye (${why}): process ${pid} on ${host}, last seen ${seen}. ${running} What it was answering runs again.`,
+  };
+}
+
+/** A channel that takes no alerts. */
+export function alertChannelAlert(lastsMs: number, why: string): Condition {
+  return {
+    cause: 'alert-channel',
+    text: `Alerts cannot be sent: the operator's chat has taken none for ${Math.round(lastsMs / 1000)} seconds (${why}).`,
+  };
+}
+
+/** The incident of a watch of which parts fail; only the log has the errors, since they may quote data. */
+export function watcherCondition(failed: readonly WatchFailure[]): Condition {
+  const what = [...new Set(failed.map((failure) => failure.what))].sort().join(', ');
+  const kinds = [...new Set(failed.map(({ error }) => (error instanceof Error ? error.name : 'unknown')))].join(', ');
+  return {
+    cause: 'watcher',
+    level: what,
+    text: `A part of the watch fails: "${what}" goes unnoticed (${kinds}).`,
+  };
+}
+
+/** Messages that an earlier version than the one that accepted them does not answer, and no other either. */
+export function leftLanesAlert(messages: number): Alert {
+  return {
+    cause: 'other-version',
+    key: 'lanes',
+    text: `${messages} messages are in lanes that this version does not know, and no other answers them: they wait until the version runs that accepted them.`,
+  };
+}
