@@ -3,8 +3,8 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_660,
-  productFiles: 504,
+  productLines: 46_570,
+  productFiles: 500,
   testLines: 73_870,
   rawCommands: 64,
   filesWithRawCommands: 25,

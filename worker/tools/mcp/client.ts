@@ -4,8 +4,7 @@ import type { Logger } from '../../../shared/base/log.ts';
 import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer } from './config.ts';
-import { findSandbox, secretPlaces } from './find-sandbox.ts';
-import type { Sandbox } from './sandbox.ts';
+import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
 

@@ -6,12 +6,9 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
-import { type Caller, callTool, shownInLine, wordsOfFailure } from './call.ts';
-import { scrubberOf } from './child.ts';
-import type { McpServer } from './config.ts';
-import { sandboxFor } from './find-sandbox.ts';
-import { type Link, type LinkPorts, openLink } from './link.ts';
-import type { Sandbox } from './sandbox.ts';
+import { type McpServer, scrubberOf } from './config.ts';
+import { type Caller, callTool, type Link, type LinkPorts, openLink, shownInLine, wordsOfFailure } from './link.ts';
+import { type Sandbox, sandboxFor } from './sandbox.ts';
 import { type ListLimits, listTools, type McpTool } from './tool.ts';
 
 export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder' | 'sandbox'>, ListLimits {
@@ -118,13 +115,14 @@ function unconfined({ server, sandbox }: Keeper): string | undefined {
   return server.kind === 'stdio' && sandbox.kind === 'none' ? sandbox.why : undefined;
 }
 
+/** The end of a connection: why, and for how long it was usable. */
+interface Lost {
+  reason: string;
+  heldMs: number;
+}
+
 /** One connection from its beginning to its end. */
-async function serveOnce(
-  keeper: Keeper,
-  folder: string,
-  onTried: () => void,
-  stopping: AbortSignal,
-): Promise<{ reason: string; heldMs: number }> {
+async function serveOnce(keeper: Keeper, folder: string, onTried: () => void, stopping: AbortSignal): Promise<Lost> {
   const { server, limits, log } = keeper;
   const link = openLink(server, {
     ...limits,
@@ -149,42 +147,44 @@ function waitAfter(tries: number, { retryMs, retryMaxMs }: McpServerLimits): num
 }
 
 /** Makes a connection usable and keeps its tools current until it is over. */
-async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<{ reason: string; heldMs: number }> {
+async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<Lost> {
+  const { server, limits, log } = keeper;
   let upSince = Number.POSITIVE_INFINITY;
-  const deadline = setTimeout(() => link.end('it was not ready in time'), keeper.limits.connectMs);
+  const deadline = setTimeout(() => link.end('it was not ready in time'), limits.connectMs);
+  let change = Promise.withResolvers<void>();
+  link.client.setNotificationHandler(ToolListChangedNotificationSchema, () => change.resolve());
+  link.over.addEventListener('abort', () => change.resolve());
+  let words = '';
   try {
-    let change = latch();
-    link.client.setNotificationHandler(ToolListChangedNotificationSchema, () => change.open());
-    await unlessOver(link, link.ready);
+    await link.ready;
     await readList(keeper, link);
     clearTimeout(deadline);
     keeper.link = link;
     keeper.problem = undefined;
     upSince = performance.now();
     onTried();
-    keeper.log.info({ server: keeper.server.name, tools: keeper.listed.tools.length }, 'an MCP server is up');
-    for (;;) {
-      await unlessOver(link, change.opened);
-      change = latch();
-      await relist(keeper, link);
-      await pause(keeper.limits.relistMs, link.over);
+    log.info({ server: server.name, tools: keeper.listed.tools.length }, 'an MCP server is up');
+    while (!link.over.aborted) {
+      await change.promise;
+      change = Promise.withResolvers();
+      if (!link.over.aborted) await relist(keeper, link);
+      await pause(limits.relistMs, link.over);
     }
   } catch (error) {
-    const words = link.over.aborted ? String(link.over.reason) : wordsOfFailure(error);
-    const reason = shownInLine(keeper, words, REASON_CHARS_MAX);
-    keeper.problem = reason;
-    return { reason, heldMs: Math.max(0, performance.now() - upSince) };
-  } finally {
-    clearTimeout(deadline);
-    onTried();
+    words = wordsOfFailure(error);
   }
+  clearTimeout(deadline);
+  const reason = shownInLine(keeper, link.over.aborted ? String(link.over.reason) : words, REASON_CHARS_MAX);
+  keeper.problem = reason;
+  onTried();
+  return { reason, heldMs: Math.max(0, performance.now() - upSince) };
 }
 
 async function relist(keeper: Keeper, link: Link): Promise<void> {
   try {
     await readList(keeper, link);
   } catch (error) {
-    if (link.over.aborted) throw error;
+    if (link.over.aborted) return;
     const reason = shownInLine(keeper, wordsOfFailure(error), REASON_CHARS_MAX);
     keeper.log.warn({ server: keeper.server.name, reason }, 'the tools of a server could not be listed again');
   }
@@ -192,28 +192,10 @@ async function relist(keeper: Keeper, link: Link): Promise<void> {
 
 /** Reads the tools of a server. An unchanged list keeps the very object that we have. */
 async function readList(keeper: Keeper, link: Link): Promise<void> {
-  const { tools, ...read } = await unlessOver(link, listTools(link, keeper.limits));
+  const { tools, ...read } = await listTools(link, keeper.limits);
   const omitted = read.omitted.map(({ tool, why }) => ({
     tool: shownInLine(keeper, tool, NAME_CHARS_MAX),
     why: shownInLine(keeper, why, REASON_CHARS_MAX),
   }));
   if (JSON.stringify({ tools, omitted }) !== JSON.stringify(keeper.listed)) keeper.listed = { tools, omitted };
-}
-
-/** Waits for work, and fails as soon as the link is over. */
-async function unlessOver<T>(link: Link, work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onOver = () => reject(new Error(String(link.over.reason)));
-  if (link.over.aborted) onOver();
-  link.over.addEventListener('abort', onOver);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    link.over.removeEventListener('abort', onOver);
-  }
-}
-
-function latch(): { opened: Promise<void>; open: () => void } {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  return { opened: promise, open: resolve };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { scrubberOf } from '../../../../../worker/tools/mcp/child.ts';
+import { scrubberOf } from '../../../../../worker/tools/mcp/config.ts';
 import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 test('scrubberOf replaces the secrets of a server in a text, in every encoding that they may have', () => {
