@@ -85,7 +85,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
   'worker/media/decoder.ts': ['./pdf.ts', './picture.ts'],
-  'worker/model/claude/client.ts': ['@anthropic-ai/sdk'],
+  'worker/model/claude/endpoint.ts': ['@anthropic-ai/sdk'],
   'worker/cli/verbs.ts': [
     './status.ts',
     './look.ts',

@@ -3,7 +3,7 @@ import { limitsOf } from '../shared/state/spending/limit.ts';
 import { askPorts, transcriberOf } from './ask-ports.ts';
 import { commandPorts, progressViews } from './chat-ports.ts';
 import { openWorker, QUEUE_LIMITS } from './lane/queue.ts';
-import { chatRoom } from './model/room.ts';
+import { chatRoom } from './model/count.ts';
 import type { WorkerPorts } from './ports.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import type { ShardPorts } from './shard.ts';

@@ -7,7 +7,7 @@ import { totalsOf } from '../shared/state/spending/limit.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
 import { type Channels, createChannels } from './alerts/delivery.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
-import { modelsInUse } from './model/lifecycle.ts';
+import { modelsInUse } from './model/catalog.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';

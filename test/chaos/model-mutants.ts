@@ -33,7 +33,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a search that was cut off goes back without its result',
     mutations: [
       {
-        file: 'worker/model/rules/served.ts',
+        file: 'worker/model/rules/pairs.ts',
         from: 'else if (open.calls.size > 0 && !handsOver(open.turn, turn)) {',
         to: 'else if (false) {',
       },

@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_570,
-  productFiles: 500,
-  testLines: 73_870,
+  productLines: 46_478,
+  productFiles: 465,
+  testLines: 73_866,
   rawCommands: 64,
   filesWithRawCommands: 25,
-  importsMax: 29,
-  oneNeighbourFiles: 40,
+  importsMax: 28,
+  oneNeighbourFiles: 33,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
-export const WAY_BUDGETS = { messageFiles: 148, messageFunctions: 795 } as const;
+export const WAY_BUDGETS = { messageFiles: 140, messageFunctions: 795 } as const;

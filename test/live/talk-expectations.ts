@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Block } from '../../worker/model/block.ts';
+import { statedOutputLimit } from '../../worker/model/claude/refusal.ts';
 import { classify } from '../../worker/model/errors/classify.ts';
-import { statedOutputLimit } from '../../worker/model/output-limit.ts';
 import type { MessageParam } from '../../worker/model/port.ts';
 import type { AtMost, Expectation } from './expectation.ts';
 import { brief, refused } from './line.ts';

@@ -5,25 +5,30 @@ import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
 import { commit, failedCallEvent } from '../lane/events.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
-import { HISTORY_BYTES_MAX } from '../model/body-size.ts';
-import { cacheLifetime } from '../model/cache-lifetime.ts';
-import { type Count, countAtMost, countRequest, estimateFixed, usableTokens } from '../model/count.ts';
+import { HISTORY_BYTES_MAX } from '../model/block.ts';
+import { tokenizerFactor } from '../model/catalog.ts';
+import {
+  type Count,
+  countAtMost,
+  countRequest,
+  estimateFixed,
+  type FixedParts,
+  type Room,
+  usableTokens,
+} from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
-import { costOf } from '../model/prices.ts';
-import type { Room } from '../model/room.ts';
-import type { Repair } from '../model/rules/repair.ts';
+import type { MessageParam, Model, ModelAnswer, ModelRequest, ModelResult, OnText, Usage } from '../model/port.ts';
+import { cacheLifetime, costOf } from '../model/prices.ts';
 import { conversationSize } from '../model/usage.ts';
-import type { Endpoint } from '../recovery/effects.ts';
+import { type Endpoint, trimOf } from '../recovery/effects.ts';
 import { isCountedToFit } from '../recovery/output.ts';
 import { areLargerThan } from '../recovery/oversized.ts';
 import type { NotedFiles } from '../reply/noted-files.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
-import { openCode, view, withToolsOf } from '../session/view.ts';
+import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
-import { type Fetched, type FillMessages, sendOrFallBack } from './fallback.ts';
 
 /** What a model call works with. */
 export interface CallPorts extends RoundPorts {
@@ -174,23 +179,21 @@ async function filled({ store }: CallPorts, { home }: Attempt, messages: Message
 
 /** When the user's newest messages arrived. */
 function turnTimesMs(records: readonly LogRecord[]): number[] {
-  const newestFirst: LogRecord[] = [];
-  for (let at = records.length - 1; at >= 0 && newestFirst.length < TURN_TIMES; at--) {
-    const record = records[at];
-    if (record !== undefined && startsTurn(record)) newestFirst.push(record);
-  }
-  return newestFirst
+  return records
+    .filter(startsTurn)
+    .slice(-TURN_TIMES)
     .map(({ at }) => Date.parse(at))
-    .filter((ms) => !Number.isNaN(ms))
-    .reverse();
+    .filter((ms) => !Number.isNaN(ms));
 }
 
 /** A repair is not a failure, but each one hides a bug of ours that the operator should see. */
 async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
   if (repairs.length === 0) return;
   for (const { rule, what } of repairs) ports.observability.telemetry.count(METRIC.repairs, { rule, what });
-  const kept: readonly Repair[] = repairs.slice(0, REPAIRS_KEPT);
-  await commit(ports.observability, attempt, { step: '', events: [{ event: 'request.repaired', repairs: kept }] });
+  await commit(ports.observability, attempt, {
+    step: '',
+    events: [{ event: 'request.repaired', repairs: repairs.slice(0, REPAIRS_KEPT) }],
+  });
 }
 
 /** Of a model and its fallback, both may have been billed: the result holds the cost of one. */
@@ -223,4 +226,73 @@ function tooLarge(
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
   const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
+}
+
+/** What a request was made of, and who receives its text as it streams. */
+export interface Sending {
+  window: Window;
+  fixed: FixedParts;
+  fill: FillMessages;
+  /** Absent when nothing streams the text. */
+  onText: OnText | undefined;
+}
+
+/** Fills stored files into messages. */
+export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>;
+
+/** The result that counts, and what the other call cost where two were made and both are billed. */
+export type Fetched = ModelResult & {
+  byFallback: boolean;
+  silences: number;
+  besides?: { model: string; usage: Usage };
+  /** Whether both models declined. */
+  isSeconded?: true;
+};
+
+/**
+ * Sends a request, and sends it to the fallback model once when the first is overloaded, broken or unreachable, or
+ * declines. Thinking is omitted for the fallback, since it belongs to another model. If the fallback gives no answer, or
+ * declines as well, the first result stands. `silences` says how many of the calls fell silent after they had said
+ * something. Contract: as `Model.send`, plus whatever `fill` rejects with.
+ */
+export async function sendOrFallBack(
+  model: Model,
+  fallbackModel: string | undefined,
+  request: ModelRequest,
+  { window, fixed, fill, onText }: Sending,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const result = await model.send(request, signal, onText);
+  const first = { ...result, byFallback: false, silences: silencesIn(result) };
+  if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !helpsAnother(first))
+    return first;
+  const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
+  const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
+  const { windowTokens } = await model.limits(fallbackModel);
+  if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
+  const again = { ...request, model: fallbackModel, messages: await fill(messages) };
+  const second = await model.send(again, signal, onText);
+  if (second.ok && second.answer.stopReason !== 'refusal')
+    return { ...second, byFallback: true, silences: first.silences, ...billed(request.model, first) };
+  return {
+    ...first,
+    silences: first.silences + silencesIn(second),
+    ...billed(fallbackModel, second),
+    ...(second.ok && first.ok && { isSeconded: true as const }),
+  };
+}
+
+/** Whether another model may do what this one did not. */
+function helpsAnother(result: ModelResult): boolean {
+  return result.ok ? result.answer.stopReason === 'refusal' : result.failure.kind === 'transient';
+}
+
+function billed(model: string, result: ModelResult): Pick<Fetched, 'besides'> {
+  const usage = result.ok ? result.answer.usage : result.spent;
+  return usage === undefined ? {} : { besides: { model, usage } };
+}
+
+/** The endpoint's own timeouts are no silence: there, nothing was said. */
+function silencesIn(result: ModelResult): number {
+  return !result.ok && result.failure.reason === 'timeout' && result.said !== undefined ? 1 : 0;
 }

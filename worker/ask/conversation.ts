@@ -4,11 +4,10 @@ import { commit } from '../lane/events.ts';
 import { learntWindow, type Settings } from '../lane/settings.ts';
 import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { tokenizerFactor } from '../model/catalog.ts';
-import { countContent } from '../model/count.ts';
+import { budgetFor, chatRoom, countContent, type Room } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { ModelAnswer, OnText } from '../model/port.ts';
-import { budgetFor, chatRoom, type Room } from '../model/room.ts';
 import { conversationSize } from '../model/usage.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { newestTurn } from '../recovery/kept.ts';
@@ -18,8 +17,15 @@ import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
 import { answered, billOf, earlierWords, isCalm, isCut, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
-import { type FailedCall, fallenSilent, noteSilences, react, SILENCES_MAX, waitOrFail } from './failures.ts';
-import { leaveGoneModel } from './model-gone.ts';
+import {
+  type FailedCall,
+  fallenSilent,
+  leaveGoneModel,
+  noteSilences,
+  react,
+  SILENCES_MAX,
+  waitOrFail,
+} from './failures.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './open-session.ts';
 import type { TurnTime } from './time.ts';

@@ -1,4 +1,7 @@
+import type { Observability } from '../../shared/base/observability.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Attempt } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { backoffMs, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
@@ -6,7 +9,6 @@ import { type Failure, type FailureKind, type FailureReason, isOverBudget } from
 import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
 import type { Trigger } from '../recovery/policy.ts';
 import { recover } from '../recovery/recover.ts';
-import { setChoiceAside } from './model-gone.ts';
 import type { TurnTime } from './time.ts';
 
 /** A failed call, with any kind of failure. */
@@ -226,4 +228,50 @@ export function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnM
   if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
   const isOver = attempt.turn.spentMs >= turnMaxMs;
   return isOver ? failed('turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
+}
+
+/**
+ * Sets a chat's own choice aside for a message when the endpoint does not know the chosen model: the usual one is asked,
+ * and only its answer shows that the endpoint is well, and the chosen model gone. `undefined` for other failures, and
+ * when the usual model is not known either.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function setChoiceAside(
+  { modelName, models: [usual] }: Pick<Settings, 'modelName' | 'models'>,
+  { turn, write }: Attempt,
+  { reason }: Failure,
+): Promise<Verdict | undefined> {
+  if (reason !== 'not_found' || modelName === usual) return undefined;
+  await write('', turn.setModelAside(modelName));
+  return { kind: 'again' };
+}
+
+interface GonePorts {
+  settings: Pick<Settings, 'modelName'>;
+  observability: Pick<Observability, 'telemetry' | 'reach'>;
+}
+
+/**
+ * Ends the choice of a model that is gone, now that the usual one has answered: in one write with the notice to the user
+ * and the alert, and only if the chat has not chosen another one meanwhile. Returns the attempt as it continues.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function leaveGoneModel(
+  { settings: { modelName }, observability }: GonePorts,
+  attempt: Attempt,
+): Promise<Attempt> {
+  const { keys, chat, texts, notices, turn } = attempt;
+  const gone = turn.goneModel;
+  const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
+  if (gone === undefined || notices.includes(notice)) return attempt;
+  const told = [...notices, notice];
+  const written = await commit(observability, attempt, {
+    step: 'model gone',
+    changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(told)],
+    expected: [chatState(keys, chat).hasChosen('model', gone)],
+    events: [{ event: 'model.gone', gone, now: modelName }],
+  });
+  return written === 'unmet' ? attempt : { ...attempt, notices: told };
 }

@@ -2,7 +2,7 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { createLedger, type LedgerReading } from '../../shared/state/lane/ledger.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import { totalsOf } from '../../shared/state/spending/limit.ts';
-import { loadPrices } from '../model/price-file.ts';
+import { loadPrices } from '../model/prices.ts';
 import { auditReport, type Proof } from '../report/audit-report.ts';
 import { readRollUp } from '../report/roll-up.ts';
 import { UsageError, usableConfig } from './terminal.ts';

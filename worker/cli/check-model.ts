@@ -1,13 +1,11 @@
 import type { Config } from '../../shared/base/config.ts';
 import { type Limit, limitsOf, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
-import { windowTokensOf } from '../model/catalog.ts';
+import { dayOfRetirement, type Lifecycle, modelsInUse, windowTokensOf } from '../model/catalog.ts';
 import { createClaude } from '../model/claude/adapter.ts';
-import { openClient } from '../model/claude/client.ts';
-import { askLifecycle } from '../model/claude/stated-lifecycle.ts';
-import { dayOfRetirement, type Lifecycle, modelsInUse } from '../model/lifecycle.ts';
+import { askLifecycle, openClient } from '../model/claude/endpoint.ts';
+import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
+import { wordRequest } from '../model/port.ts';
 import { costOf, costOfMinute, type Prices } from '../model/prices.ts';
-import { PROVIDER_SAID, providerTroubleOf } from '../model/provider-trouble.ts';
-import { wordRequest } from '../model/word-request.ts';
 import { type Fixed, fixedTokens, roomProblem } from '../settings.ts';
 import type { Finding } from './terminal.ts';
 

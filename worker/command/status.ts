@@ -1,6 +1,6 @@
 import type { Texts } from '../../shared/texts/texts.ts';
 import { learntWindow, timeZoneOf } from '../lane/settings.ts';
-import { chatRoom, type Room } from '../model/room.ts';
+import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
 import { gaugeOf, inDollars, inMinutes, inThousands } from './words.ts';

@@ -11,7 +11,7 @@ import {
   type Replayed,
 } from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
-import { loadPrices } from '../model/price-file.ts';
+import { loadPrices } from '../model/prices.ts';
 import { auditReport } from '../report/audit-report.ts';
 import { readChat } from '../report/chat.ts';
 import { chatReport } from '../report/chat-report.ts';

@@ -1,6 +1,6 @@
+import type { RoomSettings } from '../model/count.ts';
 import type { Effort } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
-import type { RoomSettings } from '../model/room.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { Attempt } from './attempt.ts';
 

@@ -1,5 +1,5 @@
 import type { Change } from '../../shared/state/change.ts';
-import type { Room } from '../model/room.ts';
+import type { Room } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Conclusion } from './attempt.ts';
 import type { TurnEvent } from './events.ts';

@@ -1,7 +1,7 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
-import { readPdf } from '../model/pdf-header.ts';
+import { readPdf } from '../model/media-header.ts';
 import { fitPicture, readPdfPages } from './decoding.ts';
 import { kindOf } from './kind.ts';
 import { mediaId } from './store.ts';

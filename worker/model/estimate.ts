@@ -1,4 +1,4 @@
-import { readImageHeader } from './image-header.ts';
+import { readImageHeader } from './media-header.ts';
 
 const PIXELS_PER_TOKEN = 750;
 /** Larger pictures are scaled down first: 3.75 MP, the most that any model sees. */

@@ -1,5 +1,5 @@
+import type { Room } from '../model/count.ts';
 import { estimateContent } from '../model/estimate.ts';
-import type { Room } from '../model/room.ts';
 import { asShown, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';

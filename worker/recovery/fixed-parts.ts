@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Settings } from '../lane/settings.ts';
-import type { Failure } from '../model/errors/failure.ts';
-import { isOverBudget } from '../model/errors/failure.ts';
+import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 

@@ -1,7 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
-import { TRIMMED_HISTORY_BYTES_MAX } from '../model/body-size.ts';
+import { TRIMMED_HISTORY_BYTES_MAX } from '../model/block.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { removedNotice } from '../reply/notices.ts';
 import { asShown } from '../session/overlay.ts';

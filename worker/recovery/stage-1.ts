@@ -1,8 +1,7 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { modelWindow } from '../lane/settings.ts';
-import { usableTokens } from '../model/count.ts';
-import { type Room, roomOf } from '../model/room.ts';
+import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { learnLimit, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';

@@ -9,7 +9,7 @@ import { hostAndPid, isStarting, serverTimeMs, writeRefusal } from '../../shared
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
 import type { JobCounts } from '../lane/job-view.ts';
-import { type ModelSettings, modelsInUse } from '../model/lifecycle.ts';
+import { type ModelSettings, modelsInUse } from '../model/catalog.ts';
 import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';

@@ -8,7 +8,7 @@ import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
 import type { Model } from '../model/port.ts';
-import { wordRequest } from '../model/word-request.ts';
+import { wordRequest } from '../model/port.ts';
 import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';
 
 /** What a probe asks. */

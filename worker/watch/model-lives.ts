@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
-import type { Lifecycle, ModelsInUse } from '../model/lifecycle.ts';
+import type { Lifecycle, ModelsInUse } from '../model/catalog.ts';
 
 /** Asks where a model is in its life; `undefined` where its endpoint does not say. Contract: rejects when it cannot. */
 export type AskLifecycle = (model: string, signal: AbortSignal) => Promise<Lifecycle | undefined>;

@@ -3,9 +3,8 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
-import type { FailureReason } from '../model/errors/failure.ts';
+import { type FailureReason, type ProviderTrouble, providerTroubleOf } from '../model/errors/failure.ts';
 import type { Model, ModelResult } from '../model/port.ts';
-import { type ProviderTrouble, providerTroubleOf } from '../model/provider-trouble.ts';
 
 /**
  * How the installation's model calls fare. Times are ms since the epoch by Redis' clock; absent means that it never

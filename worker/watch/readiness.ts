@@ -1,7 +1,7 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Book } from '../alerts/book.ts';
-import { PROVIDER_SAID } from '../model/provider-trouble.ts';
+import { PROVIDER_SAID } from '../model/errors/failure.ts';
 import type { Snapshot } from './snapshot.ts';
 import { colourOf, troublesOf } from './verdict.ts';
 

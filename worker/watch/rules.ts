@@ -17,8 +17,8 @@ import { alertChannelAlert, watcherCondition } from '../alerts/causes/watch.ts';
 import { ruleOf } from '../alerts/causes.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
 import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
-import type { ModelsInUse } from '../model/lifecycle.ts';
-import type { ProviderTrouble } from '../model/provider-trouble.ts';
+import type { ModelsInUse } from '../model/catalog.ts';
+import type { ProviderTrouble } from '../model/errors/failure.ts';
 import type { ShardSnapshot, Snapshot } from './snapshot.ts';
 
 /** What a rule looks at. */

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createClaude } from '../../../worker/model/claude/adapter.ts';
-import { rememberLimits, type Stated } from '../../../worker/model/limits.ts';
+import { rememberLimits, type Stated } from '../../../worker/model/claude/endpoint.ts';
 import { type Script, type ScriptedEndpoint, sendRefusal, startEndpoint } from '../../fixture/scripted-endpoint.ts';
 import { sendJson } from '../../stand-in/loopback.ts';
 

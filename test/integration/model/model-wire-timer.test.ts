@@ -1,7 +1,7 @@
 import { getEventListeners, once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { openWire, type Wire } from '../../../worker/model/claude/silence.ts';
+import { openWire, type Wire } from '../../../worker/model/claude/wire.ts';
 import { type ScriptedEndpoint, sendEvent, startEndpoint } from '../../fixture/scripted-endpoint.ts';
 
 const IDLE_MS = 60_000;

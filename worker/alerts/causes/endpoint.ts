@@ -1,8 +1,8 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
-import { dayOfRetirement, type Lifecycle } from '../../model/lifecycle.ts';
-import { PROVIDER_SAID, type ProviderTrouble } from '../../model/provider-trouble.ts';
+import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
+import { PROVIDER_SAID, type ProviderTrouble } from '../../model/errors/failure.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 

@@ -3,7 +3,7 @@ import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { FailureReason } from '../../model/errors/failure.ts';
-import { PROVIDER_SAID, providerTroubleOf } from '../../model/provider-trouble.ts';
+import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 

@@ -1,18 +1,20 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ReachFailpoint } from '../../../shared/base/failpoint.ts';
-import { bindsThinking } from '../catalog.ts';
-import type { Lifecycle } from '../lifecycle.ts';
-import { rememberLimits, type StatedWindow } from '../limits.ts';
-import { statedOutputLimit } from '../output-limit.ts';
+import { bindsThinking, type Lifecycle } from '../catalog.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { repairRequest } from '../rules/repair.ts';
 import { Call } from './call.ts';
-import { type ClientOptions, openClient } from './client.ts';
-import { createTokenCount } from './counted.ts';
-import { type OptionalFeature, refusedFeatures, without } from './optional-feature.ts';
-import { createQuota, type Quota } from './quota.ts';
-import { askLifecycle } from './stated-lifecycle.ts';
-import { askLimits } from './stated-limits.ts';
+import {
+  askLifecycle,
+  askLimits,
+  type ClientOptions,
+  createTokenCount,
+  openClient,
+  rememberLimits,
+  type StatedWindow,
+} from './endpoint.ts';
+import { type OptionalFeature, refusedFeatures, statedOutputLimit, without } from './refusal.ts';
+import { createQuota, type Quota } from './wire.ts';
 import { wireRequest } from './wire-request.ts';
 
 export interface ClaudeOptions extends ClientOptions {

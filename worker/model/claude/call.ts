@@ -1,21 +1,20 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError } from '@anthropic-ai/sdk/core/error';
 import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
-import { graphemePrefix } from '../../../shared/base/text.ts';
+import { isFields } from '../../../shared/base/fields.ts';
+import { clipMiddle, graphemePrefix } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { tokenizerFactor } from '../catalog.ts';
 import { estimateRequest } from '../count.ts';
 import { classify } from '../errors/classify.ts';
 import type { Failure } from '../errors/failure.ts';
 import { estimateText } from '../estimate.ts';
-import { namedTool } from '../named-tool.ts';
 import type { FailedCall, ModelAnswer, ModelRequest, OnText, Usage } from '../port.ts';
-import type { WireRequest } from '../rules/rules.ts';
+import type { WireRequest } from '../rules/repair.ts';
 import { readUsage, type StatedUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
-import { classifyForeign } from './foreign-body.ts';
-import { openWire, type Wire } from './silence.ts';
-import { ToolInputs } from './tool-inputs.ts';
+import { namedTool } from './refusal.ts';
+import { openWire, type Wire } from './wire.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
 interface Sent {
@@ -196,4 +195,82 @@ function answerOf(message: Anthropic.Message, inputs: ToolInputs): ModelAnswer {
     model: message.model,
     usage: readUsage(message.usage, content),
   };
+}
+
+/** Enough to see what went wrong. */
+const SHOWN_CHARS = 2_000;
+
+/** A call as it began, and what was written of its input. */
+interface Written {
+  readonly begun: Anthropic.ContentBlock;
+  json: string;
+}
+
+/** What a model wrote, with the input of each call read. */
+export interface ReadContent {
+  content: readonly Block[];
+  /** The ids of the calls whose input is no JSON object: it stands in the call as a text. */
+  unreadable: readonly string[];
+}
+
+/**
+ * The inputs of an answer's calls, while they are written. The SDK would parse each of them when it ends, and throw away
+ * the whole answer because of one that is no JSON; so they are kept from it.
+ */
+export class ToolInputs {
+  readonly #written = new Map<number, Written>();
+
+  /** Takes an event, after the SDK has added it to `content`. */
+  hear(event: Anthropic.RawMessageStreamEvent, content: Anthropic.ContentBlock[]): void {
+    if (event.type === 'content_block_start' && event.content_block.type.endsWith('tool_use'))
+      this.#written.set(event.index, { begun: event.content_block, json: '' });
+    if (event.type !== 'content_block_delta' || event.delta.type !== 'input_json_delta') return;
+    const written = this.#written.get(event.index);
+    if (written === undefined) return;
+    written.json += event.delta.partial_json;
+    content[event.index] = { ...written.begun };
+  }
+
+  /** The content of the ended answer: copies, with their inputs. */
+  readIn(content: readonly Anthropic.ContentBlock[]): ReadContent {
+    const unreadable: string[] = [];
+    const read = content.map((block, at): Block => {
+      const json = this.#written.get(at)?.json ?? '';
+      if (json === '') return { ...block } as unknown as Block;
+      const input = objectIn(json);
+      if (input === undefined && block.type === 'tool_use') unreadable.push(block.id);
+      return { ...block, input: input ?? { unreadable: clipMiddle(json, SHOWN_CHARS) } } as unknown as Block;
+    });
+    return { content: read, unreadable };
+  }
+}
+
+function objectIn(json: string): unknown {
+  try {
+    const value: unknown = JSON.parse(json);
+    return isFields(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A page or plain JSON instead of a stream: an error that came with a 200, or the wrong server. The text is classified
+ * only where it is shaped like an error, since a message holds what people and models wrote.
+ */
+export function classifyForeign(body: string): Failure {
+  const failure = isErrorBody(body) ? classify(JSON.parse(body)) : undefined;
+  return failure === undefined || failure.reason === 'unknown'
+    ? { kind: 'transient', reason: 'server_error' }
+    : failure;
+}
+
+function isErrorBody(body: string): boolean {
+  try {
+    const { error, detail, message, content, choices } = JSON.parse(body);
+    const isWorded = error !== undefined || typeof detail === 'string' || typeof message === 'string';
+    return isWorded && content === undefined && choices === undefined;
+  } catch {
+    return false;
+  }
 }

@@ -1,8 +1,8 @@
-import * as endpoint from './endpoint-failures.ts';
-import { type Evidence, readEvidence } from './evidence.ts';
+import { type Evidence, field, isServerStatus, readEvidence } from './evidence.ts';
 import type { Failure, FailureClass } from './failure.ts';
-import { field } from './field.ts';
-import * as request from './request-failures.ts';
+import * as failed from './failure-patterns.ts';
+import * as overflowed from './overflow-patterns.ts';
+import { holds, type Rule } from './overflow-patterns.ts';
 
 /** What an answer says about its own size. */
 export interface AnswerUsage {
@@ -19,17 +19,17 @@ export interface AnswerUsage {
  * Asked in this order; the first that returns a class decides. Each looks at types and status first, at text second.
  */
 const STAGES: readonly ((error: Evidence) => FailureClass | undefined)[] = [
-  endpoint.whenConnectionFailed,
-  endpoint.whenDenied,
-  endpoint.whenThrottled,
-  endpoint.whenServerFailed,
-  request.whenMalformed,
-  request.whenMediaRejected,
-  request.whenBodyTooLarge,
-  request.whenOutputDoesNotFit,
-  request.whenPromptTooLong,
-  request.whenRejected,
-  endpoint.whenBroken,
+  whenConnectionFailed,
+  whenDenied,
+  whenThrottled,
+  whenServerFailed,
+  whenMalformed,
+  whenMediaRejected,
+  whenBodyTooLarge,
+  whenOutputDoesNotFit,
+  whenPromptTooLong,
+  whenRejected,
+  whenBroken,
 ];
 
 /**
@@ -81,4 +81,151 @@ function withFacts(
   if (sizes.limit !== undefined) failure.limitTokens = sizes.limit;
   if (sizes.output !== undefined) failure.outputTokens = sizes.output;
   return failure;
+}
+
+/** Whether one of the rules holds for what the error says. */
+function says(error: Evidence, rules: readonly Rule[]): boolean {
+  return rules.some((rule) => holds(rule, error.sentences, error.plain));
+}
+
+/** Whether the error says that the input has too many tokens, in words or in numbers. */
+function isOverflow(error: Evidence): boolean {
+  return says(error, overflowed.PROMPT_TOO_LONG) || statesExcess(error);
+}
+
+/** It names a count of what we sent and a smaller limit, and both are tokens of the input. */
+function statesExcess({ sizes, plain }: Evidence): boolean {
+  return sizes.observed !== undefined && sizes.limit !== undefined && overflowed.isAboutInputTokens(plain);
+}
+
+/** An error without status or envelope must look like one: short, to the point, and not a person speaking. */
+function isErrorShaped(error: Evidence): boolean {
+  return error.structured || !overflowed.isProse(error.plain, error.firstSentence, statesExcess(error));
+}
+
+/** No answer came: the connection failed, or one of us ended it. */
+function whenConnectionFailed({ status, labels, structured }: Evidence): FailureClass | undefined {
+  if (status !== undefined) return undefined;
+  if (/^(?:apiuser )?abort error$/m.test(labels)) return { kind: 'transient', reason: 'aborted' };
+  if (/timeout error$|etimedout|err (?:headers|body|connect) timeout/m.test(labels))
+    return { kind: 'transient', reason: 'timeout' };
+  // The SDK also uses its connection error for a body whose status it lost; that body is classified like any other.
+  const isConnection =
+    /^apiconnection error$|econnre|enotfound|eai again|epipe|e(?:host|net)unreach|err socket|cert/m.test(labels);
+  return isConnection && !structured ? { kind: 'transient', reason: 'network' } : undefined;
+}
+
+/**
+ * Only a status of its own, or the API's own type, certainly concerns the operator's account. A guardrail may mention
+ * keys and billing because a user wrote about them, and a proxy may quote them.
+ */
+function whenDenied(error: Evidence): FailureClass | undefined {
+  const { status, labels } = error;
+  if (status === 401 || /^authentication error$/m.test(labels)) return { kind: 'terminal', reason: 'authentication' };
+  if (status === 402 || /^billing error$/m.test(labels)) return { kind: 'terminal', reason: 'billing' };
+  if (isServerStatus(status) || says(error, overflowed.LONG_CONTEXT_GATE)) return undefined;
+  // A quota that states when it opens again is a throttle, whatever page it links to.
+  const opensAgain = status === 429 && (error.retryAfterMs !== undefined || says(error, failed.TRY_LATER));
+  const kind = status === 429 || !error.structured ? 'terminal' : 'unknown';
+  if (says(error, failed.BILLING) && !opensAgain) return { kind, reason: 'billing' };
+  if (status === 429) return undefined;
+  if (says(error, failed.AUTHENTICATION)) return { kind, reason: 'authentication' };
+  // A firewall's page speaks of access as well, but what it does not let through is the request.
+  if (says(error, failed.PERMISSION) && !error.isPage) return { kind, reason: 'permission' };
+  return status === 403 ? { kind, reason: 'refused' } : undefined;
+}
+
+/** The account asks too much of the endpoint for now, unless what it throttles is the size of this one request. */
+function whenThrottled(error: Evidence): FailureClass | undefined {
+  if (says(error, overflowed.LONG_CONTEXT_GATE)) return { kind: 'token', reason: 'prompt_too_long' };
+  const worded = says(error, failed.RATE_LIMITED);
+  if (!worded && error.status !== 429) return undefined;
+  if (worded && mentionsThrottleInPassing(error)) return undefined;
+  if (worded ? overflowed.exceedsWholeBudget(error.plain) : statesExcess(error))
+    return { kind: 'token', reason: 'rate_below_size' };
+  return { kind: 'transient', reason: 'rate_limited' };
+}
+
+/** An overflow stated in one sentence, and advice about rate limits in another. */
+function mentionsThrottleInPassing(error: Evidence): boolean {
+  if (error.status === 429 || /rate limit/.test(error.labels)) return false;
+  const others = error.sentences.filter(
+    (sentence) => !failed.RATE_LIMITED.some((rule) => holds(rule, [sentence], sentence)),
+  );
+  return says({ ...error, sentences: others }, overflowed.PROMPT_TOO_LONG);
+}
+
+/** The trouble is the server's own: overloaded, too slow, failed. */
+function whenServerFailed(error: Evidence): FailureClass | undefined {
+  const { status, labels } = error;
+  const isTheirs = status === undefined || isServerStatus(status) || status === 408 || status === 409;
+  if (!isTheirs && !/^overloaded error$/m.test(labels)) return undefined;
+  if (isOverflow(error) || says(error, overflowed.BODY_TOO_LARGE)) return undefined;
+  if (status === 529 || says(error, failed.OVERLOADED)) return { kind: 'transient', reason: 'overloaded' };
+  if (status === 408 || status === 504) return { kind: 'transient', reason: 'timeout' };
+  if (status !== undefined || says(error, failed.SERVER_ERROR)) return { kind: 'transient', reason: 'server_error' };
+  return undefined;
+}
+
+/** Only a text: a call that broke on the way, or a bug of our own. */
+function whenBroken(error: Evidence): FailureClass | undefined {
+  if (error.status !== undefined) return { kind: 'transient', reason: 'server_error' };
+  if (error.plain.trim() === '') return { kind: 'transient', reason: 'unknown' };
+  if (says(error, failed.TRY_LATER)) return { kind: 'transient', reason: 'rate_limited' };
+  if (says(error, failed.TIMED_OUT)) return { kind: 'transient', reason: 'timeout' };
+  if (says(error, failed.CUT_STREAM)) return { kind: 'transient', reason: 'cut_stream' };
+  if (/\babort(?:ed)?\b/.test(error.plain)) return { kind: 'transient', reason: 'aborted' };
+  if (says(error, failed.NETWORK)) return { kind: 'transient', reason: 'network' };
+  if (says(error, failed.SOME_TROUBLE)) return { kind: 'transient', reason: 'server_error' };
+  return { kind: 'transient', reason: 'unknown' };
+}
+
+/** The structure of the history is not taken, or its thinking. */
+function whenMalformed(error: Evidence): FailureClass | undefined {
+  if (statesExcess(error)) return undefined;
+  if (says(error, failed.THINKING_SIGNATURE)) return { kind: 'poison', reason: 'thinking_signature' };
+  return says(error, failed.STRUCTURE) ? { kind: 'poison', reason: 'structure' } : undefined;
+}
+
+/** A picture or a file is not taken. */
+function whenMediaRejected(error: Evidence): FailureClass | undefined {
+  const mediaPath = /messages[.[]\d{1,6}\S{0,40}\.(?:image|document|pdf)\b/.test(error.plain);
+  if (!mediaPath && !(says(error, overflowed.MEDIA_REJECTED) && isErrorShaped(error))) return undefined;
+  const isSize = /exceed|too (?:large|big|many|long)|maximum|dimension|resize|\d ?px|at most/.test(error.plain);
+  return { kind: 'media', reason: isSize ? 'media_too_large' : 'media_unreadable' };
+}
+
+/** The request has too many bytes. */
+function whenBodyTooLarge(error: Evidence): FailureClass | undefined {
+  const aboutBytes = says(error, overflowed.BODY_TOO_LARGE) && isErrorShaped(error);
+  if (!aboutBytes && error.status !== 413) return undefined;
+  const aboutTokens =
+    isOverflow(error) || says(error, overflowed.TOO_MANY_TOKENS) || (!aboutBytes && says(error, overflowed.SEND_LESS));
+  return aboutTokens ? undefined : { kind: 'wire', reason: 'request_too_large' };
+}
+
+/** Input and output together do not fit. */
+function whenOutputDoesNotFit(error: Evidence): FailureClass | undefined {
+  if (!says(error, overflowed.OUTPUT_DOES_NOT_FIT) || !isErrorShaped(error)) return undefined;
+  return { kind: 'fit', reason: 'output_does_not_fit' };
+}
+
+/** The input has too many tokens. */
+function whenPromptTooLong(error: Evidence): FailureClass | undefined {
+  const weak = says(error, overflowed.TOO_MANY_TOKENS) || says(error, overflowed.SEND_LESS);
+  if (!(isOverflow(error) || (weak && !isServerStatus(error.status))) || !isErrorShaped(error)) return undefined;
+  return { kind: 'token', reason: 'prompt_too_long' };
+}
+
+/** Any other 4xx would be answered the same way again, and the part of the request that is meant is unknown. */
+function whenRejected(error: Evidence): FailureClass | undefined {
+  const { status } = error;
+  if (says(error, failed.REFUSED)) return { kind: 'unknown', reason: 'refused' };
+  const isOwnWord = /^not found error$/m.test(error.labels) || !error.structured;
+  if (says(error, failed.NOT_FOUND)) return { kind: isOwnWord ? 'terminal' : 'unknown', reason: 'not_found' };
+  if (status === 404) return { kind: 'unknown', reason: 'not_found' };
+  if (status === 499) return { kind: 'transient', reason: 'aborted' };
+  const isInvalid = status !== undefined ? status < 500 : /^invalid request error$/m.test(error.labels);
+  if (isInvalid && error.path !== undefined) return { kind: 'poison', reason: 'structure' };
+  return isInvalid ? { kind: 'unknown', reason: 'bad_request' } : undefined;
 }

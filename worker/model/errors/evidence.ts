@@ -1,8 +1,5 @@
-import { field, header } from './field.ts';
 import { isSpoken } from './overflow-patterns.ts';
 import { MAX_TEXT_CHARS, plainText, sentencesOf } from './plain-text.ts';
-import { retryAfterHeader, retryAfterText } from './retry-after.ts';
-import { statusInText, statusOf } from './status.ts';
 import { type TokenCounts, tokenCountsIn } from './token-counts.ts';
 
 /** All that can be read from an error without trusting its shape. */
@@ -138,4 +135,92 @@ function rateText(plain: string): number | undefined {
     /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min/.exec(plain) ??
     /tokens per min\w{0,3}\b[^.\d]{0,20}limit:? (\d[\d,]{2,12})/.exec(plain);
   return stated?.[1] === undefined ? undefined : Number(stated[1].replaceAll(',', ''));
+}
+
+/** The field, or undefined where reading it throws. */
+export function field(value: unknown, key: string): unknown {
+  if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return undefined;
+  try {
+    return Reflect.get(value, key);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A header of the answer that an error keeps, in any of the ways in which errors keep headers. */
+export function header(part: unknown, name: string): string | undefined {
+  for (const headers of [field(part, 'headers'), field(part, 'responseHeaders')]) {
+    const get = field(headers, 'get');
+    let value: unknown;
+    try {
+      value = typeof get === 'function' ? get.call(headers, name) : field(headers, name);
+    } catch {
+      value = undefined;
+    }
+    if (typeof value === 'string' || typeof value === 'number') return String(value).slice(0, 100);
+  }
+  return undefined;
+}
+
+/** The status that an error states in a field of its own. */
+export function statusOf(part: unknown): number | undefined {
+  for (const key of ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code']) {
+    const value = field(part, key);
+    const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
+    if (typeof status === 'number' && status >= 400 && status <= 599) return status;
+  }
+  return undefined;
+}
+
+const NOT_A_COUNT =
+  '(?![.,]?\\d|[a-z]| ?(?:tokens?|messages?|char|words|px|pixels|mb|kb|bytes|pages|images|ms|sec|requests|days|%))';
+const LEADING_STATUS = new RegExp(
+  `^[^a-z0-9]{0,3}(?:[a-z /.:()[\\]]{0,60}?\\b(?:error|exception|https?|status|code|failed|failure|post|response|returned|upstream|api)\\b(?:/[\\d.]{1,3})?[^a-z0-9]{0,5})?([45]\\d\\d)${NOT_A_COUNT}`,
+);
+const NAMED_STATUS = new RegExp(`\\b(?:https?(?:/[\\d.]{1,3})?|status|code)[:= (]{1,4}([45]\\d\\d)${NOT_A_COUNT}`);
+
+/** A status that the text leads with or names as such; a bare number elsewhere is a count or a part of an id. */
+export function statusInText(plain: string): number | undefined {
+  const found = LEADING_STATUS.exec(plain) ?? (isSpoken(plain) ? null : NAMED_STATUS.exec(plain));
+  return found?.[1] === undefined ? undefined : Number(found[1]);
+}
+
+/** Whether a status says that the server failed, and not the request. */
+export function isServerStatus(status: number | undefined): boolean {
+  return status !== undefined && status >= 500;
+}
+
+/** How long the provider asks to wait in a header, in ms. */
+export function retryAfterHeader(part: unknown, now: () => number): number | undefined {
+  const milliseconds = header(part, 'retry-after-ms');
+  if (milliseconds !== undefined && /^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds))
+    return Math.round(Number(milliseconds));
+  const after = header(part, 'retry-after');
+  if (after === undefined) return undefined;
+  if (/^\d{1,9}(?:\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
+  const date = Date.parse(after);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now());
+}
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+/**
+ * How long the text asks to wait, in ms: "try again in 1.971s", "retry after 30 seconds", "Please try again in 6m0s",
+ * `"retryDelay":"34s"`.
+ */
+export function retryAfterText(plain: string): number | undefined {
+  const bare = /retry after( ms)?\W{1,3}(\d{1,7}(?:\.\d{1,3})?)(?![\d.]| ?[a-z])/.exec(plain);
+  if (bare?.[2] !== undefined) return Math.round(Number(bare[2]) * (bare[1] === undefined ? 1_000 : 1));
+  const duration =
+    /(?:try(?:ing)? again|retry(?: after| delay| in)?|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9})? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z]) ?){1,4})/.exec(
+      plain,
+    )?.[1];
+  if (duration === undefined) return undefined;
+  const terms = [...duration.matchAll(/(\d{1,6}(?:\.\d{1,9})?) ?(ms|mil|s|m|h)/g)];
+  return Math.round(
+    terms.reduce(
+      (sum, [, count, unit]) => sum + Number(count) * UNIT_MS[(unit === 'mil' ? 'ms' : unit) as keyof typeof UNIT_MS],
+      0,
+    ),
+  );
 }

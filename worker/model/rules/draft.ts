@@ -1,13 +1,9 @@
-/** A request under repair: its messages in parts that remember where they came from and whether they changed. */
-
 import { isFields } from '../../../shared/base/fields.ts';
-import { type Block, textBlock } from '../block.ts';
-import { bytesOf, jsonOf } from '../json-text.ts';
-import { Renaming } from './renaming.ts';
-import type { Repair } from './repair.ts';
-import type { RequestFacts, RuleName } from './rules.ts';
-import { type Fields, isBlock, MESSAGE_SHAPE, trimmed } from './shapes.ts';
-import { type DraftTurn, liveParts, messageOf, type Part, partOf, type Slot, slotInside } from './turn.ts';
+import { type Block, bytesOf, jsonOf, textBlock } from '../block.ts';
+import type { Repair, RequestFacts, RuleName } from './repair.ts';
+import { type Fields, isBlock, isName, MESSAGE_SHAPE, trimmed } from './shapes.ts';
+
+/** A request under repair: its messages in parts that remember where they came from and whether they changed. */
 
 /** What was found, and what was done about it: nothing where there is no remedy. */
 export interface Note {
@@ -139,4 +135,132 @@ export function pendingPart(draft: Draft): Part | undefined {
   return newestUserTurn(draft)?.parts.findLast(
     ({ block, came, out }) => !out && came?.type === 'text' && block.type === 'text',
   );
+}
+
+/** The messages of a request under repair, and the blocks of which they consist. */
+
+/** A block in a request. Another one can be put in its place. */
+export interface Slot {
+  block: Block;
+  readonly path: string;
+  /** Whether this is a change to all that comes after it. */
+  changed: boolean;
+}
+
+/** A block of a message. What is taken out stays in its place, since it is a change to all that comes after it. */
+export interface Part extends Slot {
+  /** The block that came with the request; undefined for one of ours. */
+  readonly came: Block | undefined;
+  out: boolean;
+}
+
+/** A message. */
+export interface DraftTurn {
+  readonly role: 'user' | 'assistant';
+  parts: Part[];
+  readonly path: string;
+  /** The message that this turn was read from, if it can be sent again when nothing in it changed. */
+  readonly source?: Fields | undefined;
+  /** Whether something was changed, or must have been, between the turn before and the first part of this one. */
+  suspect: boolean;
+}
+
+/**
+ * A part at its path: its own, or for one of ours that of a neighbour. What did not come with the request is a change.
+ */
+export function partOf(block: Block, path: string, came?: Block): Part {
+  return { block, came, path, out: false, changed: came === undefined };
+}
+
+/** A block inside the result of a tool; `inside` is a copy of all that the result holds, shared by its slots. */
+export function slotInside(part: Part, inside: unknown[], at: number): Slot {
+  return {
+    path: `${part.path}.content.${at}`,
+    get block() {
+      return inside[at] as Block;
+    },
+    set block(block) {
+      inside[at] = block;
+      part.block = { ...part.block, content: inside };
+    },
+    set changed(changed: boolean) {
+      part.changed = changed;
+    },
+  };
+}
+
+/** A message of ours, with so many texts. */
+export function ourTurn(path: string, ...texts: string[]): DraftTurn {
+  return { role: 'user', parts: texts.map((text) => partOf(textBlock(text), path)), path, suspect: true };
+}
+
+/** The parts of a turn that will be sent. */
+export function liveParts({ parts }: DraftTurn): Part[] {
+  return parts.every(isLive) ? parts : parts.filter(isLive);
+}
+
+function isLive({ out }: Part): boolean {
+  return !out;
+}
+
+/** Whether a turn has nothing that will be sent. */
+export function isEmpty({ parts }: DraftTurn): boolean {
+  return !parts.some(isLive);
+}
+
+/** A turn as a message: the very one that it was read from, where nothing in it changed. */
+export function messageOf(turn: DraftTurn): unknown {
+  const { role, source } = turn;
+  const parts = liveParts(turn);
+  if (source !== undefined && isAsItCame(parts, source.content)) return source;
+  return { role, content: parts.map(({ block }) => block) };
+}
+
+function isAsItCame(parts: readonly Part[], content: unknown): boolean {
+  if (Array.isArray(content))
+    return parts.length === content.length && parts.every(({ block }, at) => block === content[at]);
+  const [only] = parts;
+  return parts.length === 1 && only?.block === only?.came && only?.block.text === content;
+}
+
+const STEM_CHARS_MAX = 56;
+
+/** Gives names that match the API's pattern to what has none, without taking a name that is in use. Deterministic. */
+export class Renaming {
+  readonly #taken: Set<unknown>;
+  readonly #given = new Map<unknown, string>();
+  readonly #lastOf = new Map<string, number>();
+
+  /** `names` are those in use; the ones that do not match the pattern are no hindrance. */
+  constructor(names: Iterable<unknown> = []) {
+    this.#taken = new Set(names);
+  }
+
+  /** The name itself where it is valid, else one for it: the same one each time. */
+  nameOf(name: unknown): string {
+    if (isName(name)) return name;
+    const given = this.#given.get(name) ?? this.another(name);
+    this.#given.set(name, given);
+    return given;
+  }
+
+  /** Says that a name is in use. */
+  take(name: unknown): void {
+    this.#taken.add(name);
+  }
+
+  /** A name that nobody has, as like the given one as can be. */
+  another(name: unknown): string {
+    const like = String(typeof name === 'string' || typeof name === 'number' ? name : '').replaceAll(/[^\w-]/g, '_');
+    const stem = like.slice(0, STEM_CHARS_MAX) || 'unnamed';
+    let last = this.#lastOf.get(stem) ?? 1;
+    let candidate = stem;
+    while (this.#taken.has(candidate)) {
+      last += 1;
+      candidate = `${stem}_${last}`;
+    }
+    this.#lastOf.set(stem, last);
+    this.#taken.add(candidate);
+    return candidate;
+  }
 }

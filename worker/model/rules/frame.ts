@@ -1,8 +1,9 @@
+import { type Block, isServerSide, textBlock } from '../block.ts';
+import { type Draft, type DraftTurn, type Fix, isEmpty, liveParts, NOTHING_LEFT, ourTurn, partOf } from './draft.ts';
+import type { RuleName } from './repair.ts';
+import { isMarked, isThinking, unmarked } from './shapes.ts';
+
 /** The frame of a request: that there are messages, whose they are, and that each of them says something. */
-import { isServerSide, textBlock } from '../block.ts';
-import { type Draft, type Fix, NOTHING_LEFT } from './draft.ts';
-import type { RuleName } from './rules.ts';
-import { type DraftTurn, isEmpty, liveParts, ourTurn, partOf } from './turn.ts';
 
 const MESSAGES_MAX = 100_000;
 const NO_BEGINNING = '[The beginning of this conversation is not shown here.]';
@@ -77,3 +78,78 @@ export const fixEmpty: Fix = (draft) => {
 export const dropEmpty: Fix = (draft) => {
   draft.turns = draft.turns.filter((turn) => !isEmpty(turn));
 };
+
+export const BREAKPOINTS_MAX = 4;
+
+/**
+ * `breakpoints-few`: the oldest breakpoints go, since each covers what stands before it. Nothing that thinking is bound
+ * to changes by that, so no part is marked as changed.
+ */
+export const fixBreakpoints: Fix = (draft) => {
+  const { top } = draft;
+  const blocks = draft.blocks(isMarked);
+  const above = [top.tools, top.system].flat().filter(isMarked);
+  let excess = Number(isMarked(top)) + above.length + blocks.length - BREAKPOINTS_MAX;
+  const lighter = (holder: unknown, path: string): unknown => {
+    if (excess <= 0 || !isMarked(holder)) return holder;
+    excess -= 1;
+    draft.note('breakpoints-few', path, 'dropped_breakpoint');
+    return unmarked(holder);
+  };
+  for (const key of ['tools', 'system']) {
+    const holders = top[key];
+    if (Array.isArray(holders)) top[key] = holders.map((holder, at) => lighter(holder, `${key}.${at}`));
+  }
+  for (const place of blocks.slice(0, Math.max(0, excess))) place.block = lighter(place.block, place.path) as Block;
+};
+
+/** Thinking goes back as it was, after what it was written after, or not at all. */
+
+/**
+ * `thinking-leads` and `thinking-sealed`: drops thinking that ends a message and, where the model binds it, thinking
+ * that something was changed before. The latest answer keeps all of its thinking or none.
+ */
+export const fixThinking: Fix = (draft, facts) => {
+  dropLastThinking(draft, facts);
+  if (facts.bindsThinking) dropBehindChanges(draft);
+  const latest = draft.turns.findLast(({ role }) => role === 'assistant');
+  if (!latest?.parts.some(({ block, out }) => out && isThinking(block))) return;
+  for (const part of liveParts(latest))
+    if (isThinking(part.block)) draft.takeOut(part, 'thinking-leads', 'dropped_thinking');
+};
+
+/** `thinking-leads` alone: what it does to a message does not depend on the messages behind it. */
+export const dropLastThinking: Fix = (draft) => {
+  for (const { parts, role } of draft.turns) {
+    if (role !== 'assistant') continue;
+    const last = parts.findLastIndex(({ block, out }) => !out && !isThinking(block));
+    for (const part of parts.slice(last + 1).reverse())
+      if (!part.out) draft.takeOut(part, 'thinking-leads', 'dropped_thinking');
+  }
+};
+
+function dropBehindChanges(draft: Draft): void {
+  let changed = draft.topChanged;
+  for (const { parts, suspect } of draft.turns) {
+    changed ||= suspect;
+    for (const part of parts) {
+      if (changed && !part.out && isThinking(part.block)) draft.takeOut(part, 'thinking-sealed', 'dropped_thinking');
+      changed ||= part.changed;
+    }
+  }
+}
+
+/**
+ * Which rule thinking violates that the model did not seal, or that lacks a part: an aborted stream leaves such blocks.
+ */
+export function thinkingFault({
+  data,
+  signature,
+  thinking,
+  type,
+}: Block): 'known-shape' | 'thinking-sealed' | undefined {
+  const parts = type === 'thinking' ? [thinking, signature] : [data];
+  if (!parts.every((part) => typeof part === 'string')) return 'known-shape';
+  const isSealed = type === 'thinking' ? /^[A-Za-z0-9+/_-]{16,}={0,2}$/.test(String(signature)) : data !== '';
+  return isSealed ? undefined : 'thinking-sealed';
+}

@@ -2,12 +2,10 @@
 
 import { isFields } from '../../../shared/base/fields.ts';
 import { type Block, sizeInWords, textBlock } from '../block.ts';
-import { readImageHeader } from '../image-header.ts';
-import { readPdf } from '../pdf-header.ts';
-import { type Fix, newestUserTurn, pendingPart } from './draft.ts';
-import type { RequestFacts, RuleName } from './rules.ts';
+import { readImageHeader, readPdf } from '../media-header.ts';
+import { type Fix, newestUserTurn, type Part, pendingPart } from './draft.ts';
+import type { RequestFacts, RuleName } from './repair.ts';
 import { type Fields, isMedia } from './shapes.ts';
-import type { Part } from './turn.ts';
 
 /** Why a picture or a file cannot be sent, in words that also stand in its place afterwards. */
 export interface MediaFault {

@@ -2,15 +2,12 @@
 
 import { isFields } from '../../../shared/base/fields.ts';
 import { clipMiddle } from '../../../shared/base/text.ts';
-import type { Block } from '../block.ts';
-import { REQUEST_BYTES_MAX } from '../body-size.ts';
-import { bytesOf } from '../json-text.ts';
-import { type Draft, type Fix, newestUserTurn, pendingPart } from './draft.ts';
+import { type Block, bytesOf, REQUEST_BYTES_MAX } from '../block.ts';
+import { type Draft, type Fix, messageOf, newestUserTurn, type Part, pendingPart } from './draft.ts';
 import { dropOldest } from './frame.ts';
 import { placeholder } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import { isMedia } from './shapes.ts';
-import { messageOf, type Part } from './turn.ts';
 
 /** What is kept of a text at least, however much too large the request is. */
 const KEPT_CHARS = 4_000;

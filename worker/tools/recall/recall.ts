@@ -5,7 +5,7 @@ import type { ChatKey, SessionId } from '../../../shared/redis/keys.ts';
 import { readAttachment } from '../../media/attachment.ts';
 import { kindOf, PICTURE_BYTES_MAX } from '../../media/kind.ts';
 import type { Block } from '../../model/block.ts';
-import { readImageHeader } from '../../model/image-header.ts';
+import { readImageHeader } from '../../model/media-header.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../toolbox.ts';
 import type { ChatMemory, Remembered } from './chat-index.ts';
 import { minute, QUOTE_OPENING, type Quote, quotesIn } from './document.ts';

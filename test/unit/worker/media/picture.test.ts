@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import sharp, { type Sharp } from 'sharp';
 import { type FittedPicture, fitPicture, PICTURE_LIMITS } from '../../../../worker/media/picture.ts';
-import { readImageHeader } from '../../../../worker/model/image-header.ts';
+import { readImageHeader } from '../../../../worker/model/media-header.ts';
 import { judgeMedia } from '../../../../worker/model/rules/media.ts';
 import { blankPng, jpegPhoto, noisePng } from '../../../fixture/files.ts';
 import { SEEDED } from '../../../fixture/texts.ts';

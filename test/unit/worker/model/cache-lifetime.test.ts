@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { cacheLifetime } from '../../../../worker/model/cache-lifetime.ts';
 import type { CacheLifetime } from '../../../../worker/model/port.ts';
+import { cacheLifetime } from '../../../../worker/model/prices.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
 const MINUTE = 60_000;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { modelsInUse, readLifecycle } from '../../../../worker/model/lifecycle.ts';
+import { modelsInUse, readLifecycle } from '../../../../worker/model/catalog.ts';
 
 const DATE = '2027-01-05T00:00:00Z';
 const retiresAtMs = Date.parse(DATE);

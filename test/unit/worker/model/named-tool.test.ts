@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { namedTool } from '../../../../worker/model/named-tool.ts';
+import { namedTool } from '../../../../worker/model/claude/refusal.ts';
 import providerErrors from '../../../corpus/provider-errors.json' with { type: 'json' };
 import unseenErrors from '../../../corpus/unseen-errors.json' with { type: 'json' };
 import { SEEDED } from '../../../fixture/texts.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { createQuota } from '../../../../worker/model/claude/quota.ts';
+import { createQuota } from '../../../../worker/model/claude/wire.ts';
 
 const { signal } = new AbortController();
 

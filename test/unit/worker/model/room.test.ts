@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { roomOf } from '../../../../worker/model/room.ts';
+import { roomOf } from '../../../../worker/model/count.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
 const settings = fc.record({

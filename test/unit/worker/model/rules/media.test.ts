@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { readImageHeader } from '../../../../../worker/model/image-header.ts';
-import { readPdf } from '../../../../../worker/model/pdf-header.ts';
+import { readImageHeader, readPdf } from '../../../../../worker/model/media-header.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');

@@ -1,8 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Repair, repairRequest } from '../../../../../worker/model/rules/repair.ts';
-import type { WireRequest } from '../../../../../worker/model/rules/rules.ts';
-import { findViolations } from '../../../../../worker/model/rules/validate.ts';
+import {
+  findViolations,
+  type Repair,
+  repairRequest,
+  type WireRequest,
+} from '../../../../../worker/model/rules/repair.ts';
 import { injured, oddRequests, visiblyInjured } from '../../../../fixture/injuries.ts';
 import { type Conversation, clone, conversations, FACTS, listOf } from '../../../../fixture/requests.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';

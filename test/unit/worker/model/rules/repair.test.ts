@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { repairRequest } from '../../../../../worker/model/rules/repair.ts';
-import { RULES, type WireRequest } from '../../../../../worker/model/rules/rules.ts';
+import { RULES, repairRequest, type WireRequest } from '../../../../../worker/model/rules/repair.ts';
 import { ACCEPTED, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
 import { MENDED, repaired } from '../../../../fixture/repair-cases.ts';
 import { clone, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';

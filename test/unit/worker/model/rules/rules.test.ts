@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { Draft } from '../../../../../worker/model/rules/draft.ts';
-import { repairRequest } from '../../../../../worker/model/rules/repair.ts';
-import { RULES, type RuleName, type WireRequest } from '../../../../../worker/model/rules/rules.ts';
-import { findViolations } from '../../../../../worker/model/rules/validate.ts';
+import {
+  findViolations,
+  RULES,
+  type RuleName,
+  repairRequest,
+  type WireRequest,
+} from '../../../../../worker/model/rules/repair.ts';
 import { APART, REFUSED } from '../../../../fixture/contract-cases.ts';
 import { FACTS } from '../../../../fixture/requests.ts';
 

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { RULES, type WireRequest } from '../../../../../worker/model/rules/rules.ts';
-import { findViolations } from '../../../../../worker/model/rules/validate.ts';
+import { findViolations, RULES, type WireRequest } from '../../../../../worker/model/rules/repair.ts';
 import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
 import { injured, oddRequests } from '../../../../fixture/injuries.ts';
 import { clone, conversations, FACTS, GROUNDS } from '../../../../fixture/requests.ts';

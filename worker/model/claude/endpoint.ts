@@ -1,0 +1,165 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import { APIError, NotFoundError } from '@anthropic-ai/sdk/core/error';
+import { type Lifecycle, readLifecycle, windowTokensOf } from '../catalog.ts';
+import type { ModelLimits, ModelRequest } from '../port.ts';
+import { wireRequest } from './wire-request.ts';
+
+/** Where the SDK calls. */
+export interface ClientOptions {
+  readonly apiKey: string;
+  readonly baseURL: string;
+  /** Whether the SDK makes spans of its own. It would make them where nobody sees them, too. */
+  readonly isTraced?: boolean;
+}
+
+/**
+ * Opens the SDK's client: without its retries, which would sleep for minutes inside a job, and without words of anybody
+ * in its spans, whatever the environment says. The SDK is loaded with the first call, so that a start does not wait for
+ * it. Rejects when it is not installed.
+ */
+export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOptions): Promise<Anthropic> {
+  const { default: Client } = await import('@anthropic-ai/sdk');
+  return new Client({ apiKey, baseURL, maxRetries: 0, logLevel: 'off', openTelemetry: { traces: isTraced } });
+}
+
+const STATED_KEEP_MS = 24 * 3600_000;
+const LIMITS_TIMEOUT_MS = 10_000;
+/** A smaller window is a mistake of the endpoint, and would make every message too long. */
+const WINDOW_TOKENS_MIN = 1_000;
+
+/** Asks the endpoint; rejects when it cannot be asked. Many endpoints lack this call, which counts as an answer. */
+export async function askLimits(client: Anthropic, model: string): Promise<Stated> {
+  try {
+    const info = await client.models.retrieve(model, {}, { timeout: LIMITS_TIMEOUT_MS });
+    const [windowTokens, maxOutputTokens] = [
+      atLeast(WINDOW_TOKENS_MIN, info.max_input_tokens),
+      atLeast(1, info.max_tokens),
+    ];
+    const limits = { ...(windowTokens && { windowTokens }), ...(maxOutputTokens && { maxOutputTokens }) };
+    return { limits, keepMs: STATED_KEEP_MS };
+  } catch (error) {
+    if (error instanceof NotFoundError) return { limits: {}, keepMs: STATED_KEEP_MS };
+    throw error;
+  }
+}
+
+function atLeast(min: number, value: number | null | undefined): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= min ? Number(value) : undefined;
+}
+
+const LIFECYCLE_TIMEOUT_MS = 10_000;
+
+/**
+ * Asks the endpoint where a model is in its life. `undefined` where it does not say: many endpoints lack this call, so a
+ * 404 shows nothing. Rejects when it cannot be asked.
+ */
+export async function askLifecycle(
+  client: Anthropic,
+  model: string,
+  signal?: AbortSignal,
+): Promise<Lifecycle | undefined> {
+  try {
+    const options = { timeout: LIFECYCLE_TIMEOUT_MS, ...(signal && { signal }) };
+    return readLifecycle(await client.models.retrieve(model, {}, options));
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+const COUNT_TIMEOUT_MS = 10_000;
+const NOT_OFFERED: ReadonlySet<unknown> = new Set([404, 405, 501]);
+/** An endpoint may learn it. */
+const NOT_OFFERED_KEEP_MS = 3600_000;
+
+/** Asks the endpoint how many tokens a request has, as long as it offers that. Never rejects. */
+export function createTokenCount(client: () => Promise<Anthropic>, now: () => number = Date.now) {
+  let notOfferedUntilMs = 0;
+  return async (request: ModelRequest, signal: AbortSignal): Promise<number | undefined> => {
+    if (now() < notOfferedUntilMs) return undefined;
+    const { max_tokens: _, output_config: __, ...body } = wireRequest({ ...request, caches: true });
+    try {
+      const { messages } = await client();
+      const counted = await messages.countTokens(body as Parameters<typeof messages.countTokens>[0], {
+        signal,
+        timeout: COUNT_TIMEOUT_MS,
+      });
+      return Number.isSafeInteger(counted.input_tokens) && counted.input_tokens > 0 ? counted.input_tokens : undefined;
+    } catch (error) {
+      if (error instanceof APIError && NOT_OFFERED.has(error.status)) notOfferedUntilMs = now() + NOT_OFFERED_KEEP_MS;
+      return undefined;
+    }
+  };
+}
+
+/** What an endpoint states about a model, in part or in whole, and how long that stays valid. */
+export interface Stated {
+  limits: Partial<ModelLimits>;
+  keepMs: number;
+}
+
+/** The limits of the models that were asked about. */
+export interface LimitsMemory {
+  /** Asks once for as long as the answer is valid; concurrent callers share the answer. Never rejects. */
+  of(model: string): Promise<ModelLimits>;
+  /** What is known without asking, stale or not. */
+  known(model: string): ModelLimits | undefined;
+}
+
+/** A window that the operator states for one model, whatever its endpoint says. */
+export interface StatedWindow {
+  model: string;
+  tokens: number;
+}
+
+interface Kept {
+  limits: ModelLimits;
+  untilMs: number;
+}
+
+const FAILED_KEEP_MS = 60_000;
+
+/**
+ * Caches limits. `ask` rejects when the endpoint cannot be asked just now: then the last known limits hold for another
+ * minute, or else the table's. The table also supplies whatever is not stated. A window smaller than what is known would
+ * cost conversations, so it is asked for twice, and of two different ones the larger holds.
+ */
+export function rememberLimits(
+  ask: (model: string) => Promise<Stated>,
+  stated: StatedWindow | undefined,
+  now: () => number = Date.now,
+): LimitsMemory {
+  const kept = new Map<string, Kept>();
+  const asking = new Map<string, Promise<ModelLimits>>();
+  const learn = async (model: string): Promise<ModelLimits> => {
+    const before = kept.get(model)?.limits ?? { windowTokens: windowTokensOf(model) };
+    const answer = await askTwice(ask, model, before).catch((): Stated => ({ limits: before, keepMs: FAILED_KEEP_MS }));
+    const limits = { windowTokens: windowTokensOf(model), ...answer.limits };
+    if (stated?.model === model) limits.windowTokens = stated.tokens;
+    kept.set(model, { limits, untilMs: now() + answer.keepMs });
+    asking.delete(model);
+    return limits;
+  };
+  return {
+    known: (model) => kept.get(model)?.limits,
+    async of(model) {
+      const known = kept.get(model);
+      if (known && now() < known.untilMs) return known.limits;
+      const asked = asking.get(model) ?? learn(model);
+      asking.set(model, asked);
+      return asked;
+    },
+  };
+}
+
+async function askTwice(
+  ask: (model: string) => Promise<Stated>,
+  model: string,
+  { windowTokens }: ModelLimits,
+): Promise<Stated> {
+  const windowOf = ({ limits }: Stated) => limits.windowTokens ?? windowTokens;
+  const first = await ask(model);
+  if (windowOf(first) >= windowTokens) return first;
+  const second = await ask(model);
+  return windowOf(second) > windowOf(first) ? second : first;
+}
