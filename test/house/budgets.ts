@@ -4,12 +4,12 @@
  */
 export const BUDGETS = {
   productLines: 46_478,
-  productFiles: 465,
+  productFiles: 457,
   testLines: 73_866,
   rawCommands: 64,
   filesWithRawCommands: 25,
   importsMax: 28,
-  oneNeighbourFiles: 33,
+  oneNeighbourFiles: 32,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */

@@ -14,7 +14,7 @@ import {
 } from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { lettersReport } from '../report/letters-report.ts';
-import { type ReportSource, shardsOf } from '../report/source.ts';
+import { type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
 import { UsageError } from './terminal.ts';
 import { type Call, withRedis } from './verb.ts';

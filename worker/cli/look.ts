@@ -2,13 +2,11 @@ import { utcTime } from '../../shared/base/utc-time.ts';
 import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
 import { readActions } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
-import { readChat } from '../report/chat.ts';
-import { chatReport } from '../report/chat-report.ts';
+import { chatReport, readChat } from '../report/chat.ts';
 import { incidentsReport, readIncidents } from '../report/incidents.ts';
-import { readMessage } from '../report/message.ts';
-import { findMessages, type MessageName, TRACE_NAME } from '../report/message-name.ts';
-import { messageReport } from '../report/message-report.ts';
-import type { ReportSource } from '../report/source.ts';
+import { messageReport, readMessage } from '../report/message.ts';
+import { findMessages, type MessageName, TRACE_NAME } from '../report/message-location.ts';
+import type { ReportSource } from '../report/report.ts';
 import { type Call, withRedis } from './verb.ts';
 
 const ACTIONS_SHOWN = 50;

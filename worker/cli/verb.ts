@@ -7,9 +7,8 @@ import { shardsProblem } from '../../shared/redis/keeping.ts';
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
-import { ENTRY_NAME, TRACE_NAME } from '../report/message-name.ts';
-import type { Report } from '../report/report.ts';
-import type { ReportSource } from '../report/source.ts';
+import { ENTRY_NAME, TRACE_NAME } from '../report/message-location.ts';
+import type { Report, ReportSource } from '../report/report.ts';
 import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 import { textOf } from './text.ts';
 

@@ -5,7 +5,7 @@ import { serveStatic } from '@hono/node-server/serve-static';
 import { Queue } from 'bullmq';
 import { Hono } from 'hono';
 import { type Keys, TURNS_QUEUE } from '../../shared/redis/keys.ts';
-import { type ReportSource, shardsOf } from '../report/source.ts';
+import { type ReportSource, shardsOf } from '../report/report.ts';
 import { BOARD, HOME } from './pages/layout.ts';
 
 /**

@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { Config } from '../../shared/base/config.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ReportSource } from '../report/source.ts';
+import type { ReportSource } from '../report/report.ts';
 import type { StatusLimits } from '../report/status.ts';
 import { type Page, pageOf } from './pages/layout.ts';
 import type { Token } from './token.ts';

@@ -6,9 +6,9 @@ import { readHead } from '../../shared/state/lane/waiting.ts';
 import { storedMessage } from '../../shared/state/message/inbound.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { BY_OPERATOR } from '../lane/attempt.ts';
-import type { MessageName } from '../report/message-name.ts';
-import type { ReportSource } from '../report/source.ts';
-import { tryNow } from './try-now.ts';
+import type { MessageName } from '../report/message-location.ts';
+import type { ReportSource } from '../report/report.ts';
+import { tryNow } from './retry.ts';
 
 /**
  * Cancels one message: its turn ends it at once when it runs, or else when its turn comes, and its user is told. What is

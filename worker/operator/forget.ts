@@ -5,7 +5,7 @@ import { type Attribution, recordAction } from '../../shared/state/process/actio
 import type { Blobs } from '../blob/blobs.ts';
 import { createErasure } from '../command/erasure.ts';
 import { createMediaStore } from '../media/store.ts';
-import type { ReportSource } from '../report/source.ts';
+import type { ReportSource } from '../report/report.ts';
 
 /**
  * Erases all of a chat, as its people do with `/forget`, whether a gateway runs or not. Returns how many of its messages

@@ -2,7 +2,7 @@ import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../sh
 import { addPause, EVERY_CHAT, removePause } from '../../shared/state/lane/stops.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
-import type { ReportSource } from '../report/source.ts';
+import type { ReportSource } from '../report/report.ts';
 
 /**
  * Pauses a chat, or every chat: what runs ends as it would, and nothing new begins. Messages are accepted all the same

@@ -1,9 +1,12 @@
+import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import { bindReplay, letterOfMessage, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
+import { openQueue } from '../lane/queue.ts';
 import { readMessage } from '../report/message.ts';
-import type { MessageName } from '../report/message-name.ts';
-import type { ReportSource } from '../report/source.ts';
-import { tryNow } from './try-now.ts';
+import type { MessageName } from '../report/message-location.ts';
+import type { ReportSource } from '../report/report.ts';
 
 /** The result of trying a message again. */
 export type Retried =
@@ -43,4 +46,14 @@ export async function retryMessage(at: ReportSource, name: MessageName, attribut
 function replayed([result, entry]: Replayed): Retried {
   if (result === 'unfinished') return { kind: 'under way', isPaused: false };
   return result === 'replayed' ? { kind: result, entry } : { kind: result };
+}
+
+/** Ends the delay of a message's job, if it has one. Idempotent; rejects when Redis cannot be reached. */
+export async function tryNow(redis: RedisClient, keys: Keys, entry: EntryId): Promise<void> {
+  const queue = openQueue(redis, keys, traceIdsOnly());
+  try {
+    await queue.promote([entry]);
+  } finally {
+    await queue.close();
+  }
 }

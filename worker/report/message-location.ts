@@ -1,8 +1,13 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
+import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream.ts';
+import { fieldOfLetter } from '../../shared/state/lane/dead-letters.ts';
+import { outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { readHead, readPosition } from '../../shared/state/lane/waiting.ts';
-import type { TurnSummary } from '../../shared/state/turn/summary.ts';
-import { viewJobs } from '../lane/job-view.ts';
+import { pendingOfTrace, readEntry, readInbound } from '../../shared/state/message/inbound.ts';
+import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
+import { type JobCounts, viewJobs } from '../lane/job-view.ts';
+import { type ReportSource, shardsOf } from './report.ts';
 
 /** Where a message without an outcome is. Times are ms since the epoch. */
 export type MessageLocation =
@@ -49,4 +54,104 @@ function runningLocation(turn: TurnSummary | undefined): MessageLocation {
   if (turn === undefined) return { at: 'running', step: 'beginning', attempt: 0 };
   const { runningSinceMs, step, attempt } = turn;
   return { at: 'running', ...(runningSinceMs !== undefined && { sinceMs: runningSinceMs }), step, attempt };
+}
+
+/** Where a message is kept: its shard, and its entry. */
+export interface MessageName {
+  shard: number;
+  keys: Keys;
+  entry: EntryId;
+}
+
+/** An entry id, after its shard where several have the same: what alerts, spans and the log call `entry`. */
+export const ENTRY_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
+export const TRACE_NAME = /^[\da-f]{32}$/;
+
+/** The ledger of a busy month. */
+const LOOKED_AT_MAX = 2_000_000;
+
+/**
+ * The messages that a text names: an entry, a trace id, or the id of a dead letter, as alerts and lists have them. None
+ * when nothing is known of it; more than one when several shards have an entry of this id.
+ */
+export async function findMessages(source: ReportSource, text: string): Promise<MessageName[]> {
+  if (TRACE_NAME.test(text)) return findByTrace(source, text);
+  const [, shard, id] = ENTRY_NAME.exec(text) ?? [];
+  if (id === undefined) return [];
+  const asked = shardsOf(source).map((keys, at) => ({ shard: at, keys }));
+  const shards = shard === undefined ? asked : asked.filter(({ shard: at }) => at === Number(shard));
+  const found = await Promise.all(
+    shards.map(async (each) => ({ ...each, entry: await entryIn(source, each.keys, id) })),
+  );
+  return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
+}
+
+async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {
+  if (await readEntry(redis, keys, id)) return id as EntryId;
+  if (await readTurn(redis, keys, id as EntryId)) return id as EntryId;
+  const ofLetter = (await fieldOfLetter(redis, keys, id, 'entry')) as EntryId | undefined;
+  if (ofLetter !== undefined) return ofLetter;
+  for await (const { entry } of outcomesIn(redis, keys).since(msOf(id))) if (entry === id) return id as EntryId;
+  return undefined;
+}
+
+/** Messages under way first, then the ledger from its end: an alert is about something recent. */
+async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
+  for (const [shard, keys] of shardsOf(source).entries()) {
+    const entry = (await pendingOfTrace(source.redis, keys, traceId)) ?? (await settledOfTrace(source, keys, traceId));
+    if (entry !== undefined) return [{ shard, keys, entry }];
+  }
+  return [];
+}
+
+async function settledOfTrace({ redis }: ReportSource, keys: Keys, traceId: string): Promise<EntryId | undefined> {
+  for await (const record of outcomesIn(redis, keys).newest(LOOKED_AT_MAX))
+    if (record.traceId === traceId) return record.entry;
+  return undefined;
+}
+
+/** A turn in flight. Times are ms since the epoch. */
+export interface RunningTurn {
+  chat: ChatKey;
+  entry: EntryId;
+  traceId: string;
+  acceptedMs: number;
+  /** Since when its attempt runs; absent for the moment before it begins. */
+  sinceMs?: number;
+  attempt: number;
+  step: string;
+}
+
+/** As many as a screen can show; `JobCounts` has the number of all. */
+const SHOWN_MAX = 50;
+
+/** The turns in flight, the one that runs longest first. */
+export async function readRunning(source: ReportSource): Promise<RunningTurn[]> {
+  const all = await Promise.all(shardsOf(source).map((keys) => runningIn(source.redis, keys)));
+  return all
+    .flat()
+    .sort((one, other) => (one.sinceMs ?? Number.POSITIVE_INFINITY) - (other.sinceMs ?? Number.POSITIVE_INFINITY))
+    .slice(0, SHOWN_MAX);
+}
+
+/** Reads how many jobs wait, run and are put off. */
+export async function readJobCounts(source: ReportSource): Promise<JobCounts> {
+  const all = await Promise.all(shardsOf(source).map((keys) => viewJobs(source.redis, keys).counts()));
+  const sum = (state: keyof JobCounts) => all.reduce((total, counts) => total + counts[state], 0);
+  return { waiting: sum('waiting'), active: sum('active'), delayed: sum('delayed') };
+}
+
+async function runningIn(redis: RedisClient, keys: Keys): Promise<RunningTurn[]> {
+  const entries = await viewJobs(redis, keys).active(SHOWN_MAX);
+  const turns = await Promise.all(entries.map((entry) => runningTurn(redis, keys, entry)));
+  return turns.filter((turn) => turn !== undefined);
+}
+
+async function runningTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<RunningTurn | undefined> {
+  const [message, turn] = await Promise.all([readInbound(redis, keys, entry), readTurn(redis, keys, entry)]);
+  if (!message) return undefined;
+  const { lane, traceId, acceptedMs } = message;
+  const since = turn?.runningSinceMs === undefined ? {} : { sinceMs: turn.runningSinceMs };
+  const about = { attempt: turn?.attempt ?? 0, step: turn?.step ?? 'beginning' };
+  return { chat: chatOf(lane), entry, traceId, acceptedMs, ...since, ...about };
 }

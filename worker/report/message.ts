@@ -1,3 +1,4 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { decodeMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
@@ -7,10 +8,10 @@ import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/sto
 import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { locateMessage, type MessageLocation } from './message-location.ts';
-import type { MessageName } from './message-name.ts';
-import type { ReportSource } from './source.ts';
+import { locateMessage, type MessageLocation, type MessageName } from './message-location.ts';
+import { type Action, chatName, type Report, type ReportSource, type Section, type Verdict } from './report.ts';
 import { type Step, timelineOf } from './timeline.ts';
+import { because, inWords, whereOf } from './words.ts';
 
 /** A step that an operator can take about a message. */
 export type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
@@ -142,4 +143,73 @@ export async function readContent(
   const stored = pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message'));
   const decoded = decodeMessage(stored);
   return decoded.ok ? decoded.value.content.text : stored;
+}
+
+/** The optional parts of a report on a message. */
+export interface MessageExtras {
+  /** The words of the message; `hidden` where the reader may not see them, `undefined` where they are not kept. */
+  content?: { text: string | 'hidden' | undefined };
+  /** The name of its dead letter, after its shard where there are several. */
+  letterName?: string;
+}
+
+/** The life of a message: where it is now, its timeline, and what can be done. Pure. */
+export function messageReport(
+  report: MessageReport,
+  nowMs: number,
+  { content, letterName }: MessageExtras = {},
+): Report {
+  const { entry, chat, traceId, kind, timeline, acceptedMs, turn, outcome } = report;
+  const recoveries = turn?.recoveries ?? outcome?.recoveries ?? 0;
+  return {
+    title: `Message ${entry}`,
+    nowMs,
+    verdict: verdictOf(report, nowMs),
+    sections: [
+      {
+        facts: [
+          { name: 'Chat', value: chatName(chat), ...(kind !== undefined && { note: kind }) },
+          { name: 'Accepted', value: { atMs: acceptedMs }, note: utcTime(acceptedMs) },
+          { name: 'Attempt', value: turn?.attempt ?? outcome?.attempts ?? 0, note: `${recoveries} recoveries` },
+        ],
+      },
+      { title: 'Timeline', timeline: { fromMs: acceptedMs, steps: timeline } },
+      ...(content === undefined ? [] : [contentSection(content)]),
+      { intro: `Trace ${traceId || 'none'}` },
+    ],
+    actions: report.can.map((remedy) =>
+      actionOf(remedy, { ...report, ...(letterName !== undefined && { letter: letterName }) }),
+    ),
+  };
+}
+
+/** The exact command of a remedy. */
+function actionOf(remedy: Remedy, { entry, chat, letter, pause }: MessageReport): Action {
+  const commands: Record<Remedy, string> = {
+    cancel: `cancel ${entry}`,
+    retry: `retry ${entry}`,
+    resume: pause?.chat === '*' ? 'resume' : `resume ${chat}`,
+    'show chat': `chat ${chat}`,
+    'show letter': `dead show ${letter ?? entry}`,
+  };
+  return { command: commands[remedy], ...(remedy === 'retry' && letter !== undefined && { letter }) };
+}
+
+function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: number): Verdict {
+  if (outcome !== undefined) {
+    const tone = outcome.outcome === 'failed' || outcome.outcome === 'undeliverable' ? 'bad' : 'good';
+    const kept = letter === undefined ? '' : `; kept as dead letter ${letter}`;
+    return {
+      tone,
+      reason: ['Ended ', { atMs: outcome.settledAtMs }, `: ${outcome.outcome}${because(outcome.reason)}${kept}`],
+    };
+  }
+  const paused = pause === undefined ? '' : `; PAUSED by ${pause.by} for ${inWords(nowMs - pause.sinceMs)}`;
+  const reason = place === undefined ? 'Where it is, is not known.' : `Now: ${whereOf(place, nowMs)}${paused}`;
+  return { tone: 'plain', reason };
+}
+
+function contentSection({ text }: NonNullable<MessageExtras['content']>): Section {
+  if (text === 'hidden') return { title: 'Content', empty: 'Not shown: LOG_CONTENT is off.' };
+  return text === undefined ? { title: 'Content', empty: 'No longer stored.' } : { title: 'Content', quote: text };
 }

@@ -1,7 +1,6 @@
 import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
 import { eventsIn } from '../../shared/state/lane/record-streams.ts';
-import { chatName, listSection, messageName, type Report } from './report.ts';
-import { type ReportSource, shardsOf } from './source.ts';
+import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf } from './report.ts';
 import { detailsOf } from './timeline.ts';
 
 /** One step by which a request was made to fit, or to be accepted. It holds nothing that anybody wrote. */

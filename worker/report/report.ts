@@ -1,3 +1,6 @@
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+
 /**
  * One report as whoever reads it sees it: built once, and written by small renderers, for a terminal and as a page. It
  * holds no words of any message unless its reader asked for them.
@@ -95,4 +98,19 @@ export const chatName = (id: string): Name => ({ of: 'chat', id });
 /** Texts one behind the other. */
 export function joined(...texts: readonly Text[]): Piece[] {
   return texts.flatMap((text) => (Array.isArray(text) ? (text as readonly Piece[]) : [text as Piece]));
+}
+
+/**
+ * What a report is read from. A report only reads; it is a plain value that holds no words of any message. Contract of
+ * every report: rejects when Redis cannot be reached.
+ */
+export interface ReportSource {
+  redis: RedisClient;
+  /** The number of shards. */
+  shards: number;
+}
+
+/** The keys of all shards, in order. */
+export function shardsOf({ shards }: Pick<ReportSource, 'shards'>): Keys[] {
+  return Array.from({ length: shards }, (_, shard) => keysOf(shard));
 }

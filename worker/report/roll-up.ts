@@ -3,7 +3,7 @@ import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
-import { type ReportSource, shardsOf } from './source.ts';
+import { type ReportSource, shardsOf } from './report.ts';
 import {
   addToProof,
   addToSafety,

@@ -16,8 +16,8 @@ import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
 import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
 import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
 import { type IncidentReport, readIncidents } from './incidents.ts';
-import { type RunningTurn, readJobCounts, readRunning } from './running.ts';
-import { type ReportSource, shardsOf } from './source.ts';
+import { type RunningTurn, readJobCounts, readRunning } from './message-location.ts';
+import { type ReportSource, shardsOf } from './report.ts';
 
 /** How one thing that the gateway needs fares, in words. */
 export interface PartState {

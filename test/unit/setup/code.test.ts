@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { randomCode, sightCode } from '../../../setup/code.ts';
+import { randomCode, sightCode } from '../../../setup/listen.ts';
 
 const CODE = '01234567';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { joinMetrics } from '../../../../shared/base/joint-metrics.ts';
+import { joinMetrics } from '../../../../shared/app/metrics-exchange.ts';
 
 const text = (count: number) => `# HELP turns_total turns that ended
 # TYPE turns_total counter
