@@ -1,3 +1,4 @@
+import type Anthropic from '@anthropic-ai/sdk';
 import type { Attributes, Span } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
@@ -5,28 +6,11 @@ import { type Block, isServerSide } from './block.ts';
 import type { Model, ModelRequest, ModelResult, Purpose, Usage } from './port.ts';
 import { costOf, type Prices } from './prices.ts';
 
-/** The input counters as the API names them; proxies omit any of them. */
-interface StatedInput {
-  input_tokens?: number | null;
-  cache_read_input_tokens?: number | null;
-  cache_creation_input_tokens?: number | null;
-}
+/** The counters of one pass of the model as the API names them; proxies omit any of them. */
+type StatedPass = { [Key in keyof Anthropic.Usage]?: Anthropic.Usage[Key] | null } & { type?: string };
 
-/** One pass of the model within a call, as the API states it. */
-export interface StatedPass extends StatedInput {
-  type?: string;
-  output_tokens?: number | null;
-}
-
-/** The counters of a call as the API names them. */
-export interface StatedUsage extends StatedInput {
-  output_tokens?: number | null;
-  cache_creation?: { ephemeral_1h_input_tokens?: number | null } | null;
-  output_tokens_details?: { thinking_tokens?: number | null } | null;
-  server_tool_use?: { web_search_requests?: number | null } | null;
-  /** Each pass of the model: a tool of the provider makes a further one. Not every endpoint states them. */
-  iterations?: readonly StatedPass[] | null;
-}
+/** The counters of a call; a tool of the provider makes further passes, which not every endpoint states. */
+export type StatedUsage = StatedPass & { iterations?: readonly StatedPass[] | null };
 
 /** Passes that saw the conversation; a compaction or an advisor saw something else. */
 const OF_CONVERSATION: ReadonlySet<unknown> = new Set([undefined, 'message', 'fallback_message']);
@@ -53,7 +37,7 @@ export function readUsage(stated: StatedUsage | null | undefined, content: reado
   };
 }
 
-function inputOf(stated: StatedInput | null | undefined): number {
+function inputOf(stated: StatedPass | null | undefined): number {
   const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = stated ?? {};
   return (input_tokens ?? 0) + (cache_read_input_tokens ?? 0) + (cache_creation_input_tokens ?? 0);
 }

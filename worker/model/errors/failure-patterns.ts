@@ -1,5 +1,10 @@
 import type { Rule } from './overflow-patterns.ts';
 
+/** The only rule of its kind: one sentence matches, such as the example. */
+function saying(example: string, regex: RegExp): readonly Rule[] {
+  return [{ example, all: [regex] }];
+}
+
 /** A request that the API would reject again and again because its messages break the contract. */
 export const STRUCTURE: readonly Rule[] = [
   {
@@ -59,103 +64,63 @@ export const RATE_LIMITED: readonly Rule[] = [
 ];
 
 /** Weaker than `RATE_LIMITED`: read only where nothing says that something is too large. */
-export const TRY_LATER: readonly Rule[] = [
-  {
-    example: 'Too many tokens, please wait before trying again.',
-    all: [/(?:please )?wait (?:a|before|and|for)|try again (?:later|in)|retry (?:after|in|later)/],
-  },
-];
+export const TRY_LATER = saying(
+  'Too many tokens, please wait before trying again.',
+  /(?:please )?wait (?:a|before|and|for)|try again (?:later|in)|retry (?:after|in|later)/,
+);
 
-export const BILLING: readonly Rule[] = [
-  {
-    example: 'Your credit balance is too low to access the Anthropic API.',
-    all: [
-      /credit balance|insufficient (?:credit|fund|balance|quota)|out of (?:extra usage|credits?)|billing (?:hard |soft )?(?:limit|account|details|error|issue|problem)|payment required|spend(?:ing)? (?:limit|cap)|(?<!context |token )usage limits?\b|exceeded your current quota|余额|餘額|欠费|充值|средств/,
-    ],
-  },
-];
+export const BILLING = saying(
+  'Your credit balance is too low to access the Anthropic API.',
+  /credit balance|insufficient (?:credit|fund|balance|quota)|out of (?:extra usage|credits?)|billing (?:hard |soft )?(?:limit|account|details|error|issue|problem)|payment required|spend(?:ing)? (?:limit|cap)|(?<!context |token )usage limits?\b|exceeded your current quota|余额|餘額|欠费|充值|средств/,
+);
 
-export const AUTHENTICATION: readonly Rule[] = [
-  {
-    example: '401 unauthorized: invalid api key',
-    all: [
-      /authentication (?:error|failed)|unauthori[sz]ed|unauthenticated|(?:invalid|incorrect|missing|expired) (?:x )?(?:api key|bearer|access token|auth)|api key (?:not|is inv|inv|exp)|token (?:has )?expired|invalid authentication/,
-    ],
-  },
-];
+export const AUTHENTICATION = saying(
+  '401 unauthorized: invalid api key',
+  /authentication (?:error|failed)|unauthori[sz]ed|unauthenticated|(?:invalid|incorrect|missing|expired) (?:x )?(?:api key|bearer|access token|auth)|api key (?:not|is inv|inv|exp)|token (?:has )?expired|invalid authentication/,
+);
 
-export const PERMISSION: readonly Rule[] = [
-  {
-    example: 'permission_error: your organization may not use this model',
-    all: [/permission (?:error|denied)|\bforbidden\b|access denied|not allowed to access/],
-  },
-];
+export const PERMISSION = saying(
+  'permission_error: your organization may not use this model',
+  /permission (?:error|denied)|\bforbidden\b|access denied|not allowed to access/,
+);
 
-export const REFUSED: readonly Rule[] = [
-  {
-    example: 'Output blocked by content filtering policy',
-    all: [/content (?:filter|polic|management)|usage polic|flagged|moderation|safety (?:system|settings|filter)/],
-  },
-];
+export const REFUSED = saying(
+  'Output blocked by content filtering policy',
+  /content (?:filter|polic|management)|usage polic|flagged|moderation|safety (?:system|settings|filter)/,
+);
 
-export const NOT_FOUND: readonly Rule[] = [
-  {
-    example: 'not_found_error: model: claude-9',
-    all: [
-      /not found error|model .{0,60}(?:not found|does not exist)|model not found|(?:no such|unknown) model|invalid model name/,
-    ],
-  },
-];
+export const NOT_FOUND = saying(
+  'not_found_error: model: claude-9',
+  /not found error|model .{0,60}(?:not found|does not exist)|model not found|(?:no such|unknown) model|invalid model name/,
+);
 
-export const OVERLOADED: readonly Rule[] = [
-  {
-    example: '529 overloaded',
-    all: [
-      /overload|(?:at|out of) capacity|capacity limits|high (?:load|demand)|is busy|compaction unavailable|繁忙|过载|负载|访问量/,
-    ],
-  },
-];
+export const OVERLOADED = saying(
+  '529 overloaded',
+  /overload|(?:at|out of) capacity|capacity limits|high (?:load|demand)|is busy|compaction unavailable|繁忙|过载|负载|访问量/,
+);
 
-export const SERVER_ERROR: readonly Rule[] = [
-  {
-    example: 'internal server error',
-    all: [
-      /internal (?:server |database )?error|server (?:had an )?error|conflict error|service (?:is )?(?:temporarily )?unavailable|bad gateway|temporarily unavailable|crashed|^api error$|out of memory|系统|服务|内部错误/,
-    ],
-  },
-];
+export const SERVER_ERROR = saying(
+  'internal server error',
+  /internal (?:server |database )?error|server (?:had an )?error|conflict error|service (?:is )?(?:temporarily )?unavailable|bad gateway|temporarily unavailable|crashed|^api error$|out of memory|系统|服务|内部错误/,
+);
 
-export const TIMED_OUT: readonly Rule[] = [
-  {
-    example: 'Compaction failed: timed out waiting for codex app-server compaction',
-    all: [/timed? ?out\b|deadline exceeded|took too long|timedout|超时/],
-  },
-];
+export const TIMED_OUT = saying(
+  'Compaction failed: timed out waiting for codex app-server compaction',
+  /timed? ?out\b|deadline exceeded|took too long|timedout|超时/,
+);
 
-export const CUT_STREAM: readonly Rule[] = [
-  {
-    example: 'Anthropic stream ended before message_stop',
-    all: [
-      /stream (?:read |ended|error|closed|was|interrupt|disconnect)|premature|^\W*terminated|without sending|unexpected (?:end of|eof)|incomplete chunked|received from peer|peer closed/,
-    ],
-  },
-];
+export const CUT_STREAM = saying(
+  'Anthropic stream ended before message_stop',
+  /stream (?:read |ended|error|closed|was|interrupt|disconnect)|premature|^\W*terminated|without sending|unexpected (?:end of|eof)|incomplete chunked|received from peer|peer closed/,
+);
 
-export const NETWORK: readonly Rule[] = [
-  {
-    example: 'connect ECONNREFUSED 127.0.0.1:1',
-    all: [
-      /\be(?:connrefused|connreset|pipe|notfound|ai again|hostunreach|hostdown|netunreach|netreset)\b|enotfound|eai again|socket (?:hang up|closed|error)|fetch failed|connect(?:ion)? (?:error|refused|reset|closed|aborted)|network|网络|连接|\bdns\b|other side closed|certificate|\bund err/,
-    ],
-  },
-];
+export const NETWORK = saying(
+  'connect ECONNREFUSED 127.0.0.1:1',
+  /\be(?:connrefused|connreset|pipe|notfound|ai again|hostunreach|hostdown|netunreach|netreset)\b|enotfound|eai again|socket (?:hang up|closed|error)|fetch failed|connect(?:ion)? (?:error|refused|reset|closed|aborted)|network|网络|连接|\bdns\b|other side closed|certificate|\bund err/,
+);
 
 /** The provider's own trouble, in words so vague that everything more specific is asked first. */
-export const SOME_TROUBLE: readonly Rule[] = [
-  {
-    example: 'An error occurred while processing your request. You can retry your request.',
-    all: [
-      /(?:unknown|unexpected) error|error occurred|retry your request|(?:reason:|finish reason) (?:error|malformed)|malformed (?:response|stream)|request failed|not ready|is down/,
-    ],
-  },
-];
+export const SOME_TROUBLE = saying(
+  'An error occurred while processing your request. You can retry your request.',
+  /(?:unknown|unexpected) error|error occurred|retry your request|(?:reason:|finish reason) (?:error|malformed)|malformed (?:response|stream)|request failed|not ready|is down/,
+);

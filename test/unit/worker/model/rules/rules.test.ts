@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { Draft } from '../../../../../worker/model/rules/draft.ts';
 import {
   findViolations,
@@ -8,8 +9,22 @@ import {
   repairRequest,
   type WireRequest,
 } from '../../../../../worker/model/rules/repair.ts';
-import { APART, REFUSED } from '../../../../fixture/contract-cases.ts';
-import { FACTS } from '../../../../fixture/requests.ts';
+import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
+import { injured, oddRequests } from '../../../../fixture/injuries.ts';
+import { clone, conversations, FACTS, GROUNDS } from '../../../../fixture/requests.ts';
+import { cpuMs, LINEAR_MS_MAX, SEEDED } from '../../../../fixture/texts.ts';
+import { firstViolation } from '../../../../stand-in/claude/rules.ts';
+import {
+  assistant,
+  call,
+  image,
+  pages,
+  png,
+  result,
+  text,
+  thinking,
+  user,
+} from '../../../../stand-in/claude/specimens.ts';
 
 const NAMES = Object.keys(RULES) as RuleName[];
 /** What can be repaired: nobody can say which model was meant. */
@@ -54,4 +69,117 @@ test('the docs name every rule, with its number', () => {
   const page = readFileSync('docs/context-management.md', 'utf8');
   const named = [...page.matchAll(/^\| `([a-z-]+)` +\| (\d+) +\|/gm)].map(([, rule, number]) => [rule, Number(number)]);
   expect(named).toEqual(NAMES.map((rule) => [rule, RULES[rule].number]));
+});
+
+const rulesIn = (request: unknown): number[] =>
+  findViolations(request as WireRequest, FACTS).map(({ rule }) => RULES[rule].number);
+const theirRule = (request: unknown): number | undefined => firstViolation(clone(request), GROUNDS)?.rule;
+
+test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
+  expect(rulesIn(request)).toEqual([]);
+  expect(theirRule(request)).toBeUndefined();
+});
+
+test.each(REFUSED)('rule %i refuses %s', (rule, _, request) => {
+  expect(rulesIn(request)).toContain(rule);
+  if (rule !== 17) expect(theirRule(request)).toBeDefined();
+  else expect(firstViolation(request, GROUNDS)?.rule).toBe(17);
+});
+
+test.each(APART)('differs from the stand-in: %s', (_, request, ours, theirs) => {
+  expect(rulesIn(request)).toEqual(ours === undefined ? [] : expect.arrayContaining([ours]));
+  expect(theirRule(request)).toBe(theirs);
+});
+
+test('rule 23 allows 600 pictures for a window of more than 200,000 tokens', () => {
+  const long = { ...FACTS, windowTokens: 200_001 };
+  expect(findViolations(say(user(...times(600, image(png(9, 9))))), long)).toEqual([]);
+  expect(findViolations(say(user(...times(601, image(png(9, 9))))), long)).toMatchObject([{ rule: 'image-size' }]);
+  expect(firstViolation(say(user(...times(600, image(png(9, 9))))), { ...GROUNDS, ...long })).toBeUndefined();
+});
+
+test('rule 24 allows 600 pages for a long window, and rule 21 any output for an unknown limit', () => {
+  const long = { ...FACTS, windowTokens: 1_000_000 };
+  expect(findViolations(say(user(pages(600))), long)).toEqual([]);
+  expect(findViolations(say(user(pages(601))), long)).toMatchObject([{ rule: 'pdf-pages' }]);
+  expect(findViolations({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
+});
+
+test('rule 18 counts bytes as they are sent', () => {
+  const request = say(user('é"\n'.repeat(1000)));
+  const bytes = Buffer.byteLength(JSON.stringify(request));
+  expect(findViolations(request, { ...FACTS, bodyBytesMax: bytes })).toEqual([]);
+  expect(findViolations(request, { ...FACTS, bodyBytesMax: bytes - 1 })).toMatchObject([
+    { rule: 'body-size', path: '' },
+  ]);
+});
+
+test('a violation names its path and problem, and quotes nothing from the request', () => {
+  const secret = 'SECRET\ud83d';
+  const request = say(
+    user({ type: 'text', text: secret, [secret]: secret }, image(secret), { type: secret }),
+    assistant(thinking(secret), call(secret, { name: secret, input: { [secret]: secret } })),
+    user(result('x', [text(''), image(png(9, 8001))]), text(secret)),
+  );
+  const violations = findViolations(request, FACTS);
+  expect(JSON.stringify(violations)).not.toContain('SECRET');
+  expect(violations).toContainEqual({
+    rule: 'image-size',
+    path: 'messages.2.content.0.content.1',
+    problem: 'a side over 8000 px',
+  });
+  expect(violations.map(({ path }) => path)).toEqual(
+    expect.arrayContaining(['messages.0.content.1', 'messages.1.content.1']),
+  );
+});
+
+test('a sound request has no violation, and a damaged one has the violation that the stand-in finds first', () => {
+  const seen = new Set<number | undefined>();
+  fc.assert(
+    fc.property(injured(3), ({ request, grounds }) => {
+      const ours = findViolations(request, FACTS);
+      const theirs = firstViolation(JSON.parse(JSON.stringify(request)), grounds);
+      seen.add(theirs?.rule);
+      if (theirs === undefined) expect(ours).toEqual([]);
+      else expect(ours.map(({ rule }) => RULES[rule].number)).toContain(theirs.rule);
+    }),
+    { ...SEEDED, numRuns: 600 },
+  );
+  const rules = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 21, 22, 23, 24, 25, 27, 28];
+  expect([...seen]).toEqual(expect.arrayContaining([undefined, ...rules]));
+});
+
+test('a conversation written by the stand-in has no violation, bound thinking included', () => {
+  fc.assert(
+    fc.property(conversations(true), ({ request, grounds }) => {
+      expect(firstViolation(request, grounds)).toBeUndefined();
+      expect(findViolations(request, { ...FACTS, bindsThinking: true })).toEqual([]);
+    }),
+    { ...SEEDED, numRuns: 60 },
+  );
+});
+
+test('findViolations never throws, and reports a violation for a value that is not a request', () => {
+  const loop: Record<string, unknown> = {};
+  loop.loop = loop;
+  const odds = [undefined, null, 1, 'x', [], 1n, loop, () => 1, { ...one, system: 1n }, { ...one, metadata: loop }];
+  for (const odd of odds) expect(findViolations(odd as unknown as WireRequest, FACTS)).not.toEqual([]);
+  let deep: unknown = 'x\ud83d';
+  for (let depth = 0; depth < 20_000; depth++) deep = [deep];
+  expect(findViolations(say(user('a'), assistant(call('t', { input: { deep } }))), FACTS)).not.toEqual([]);
+  fc.assert(
+    fc.property(oddRequests(), (odd) => {
+      expect(Array.isArray(findViolations(odd, FACTS))).toBe(true);
+    }),
+    { ...SEEDED, numRuns: 500 },
+  );
+});
+
+test('findViolations takes linear time on a megabyte', () => {
+  const long = 'Some "text" with\nlines, \\ and é. '.repeat(30);
+  const request = say(...times(500, [user(long), assistant(long)]).flat(), user('a'));
+  expect(JSON.stringify(request).length).toBeGreaterThan(1_000_000);
+  const start = cpuMs();
+  expect(findViolations(request, FACTS)).toEqual([]);
+  expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
