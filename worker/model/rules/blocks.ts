@@ -186,15 +186,22 @@ function fixModelPart(draft: Draft, part: Part): void {
   draft.note('known-shape', path, 'dropped_breakpoint');
 }
 
-/** What the API writes and does not take back is no part of the text that thinking is bound to: no change either. */
+/**
+ * A key that the API writes and does not take back is no part of the text that thinking is bound to, so this is no change
+ * to what comes after it. A citation that has to go is one.
+ */
 function fixOwnKeys(draft: Draft, part: Part): void {
   const { path } = part;
   const known = withKnownKeys(part.block, MODEL_SHAPES);
   if (known !== part.block) draft.note('known-shape', path, 'well_formed');
   const { citations } = known;
-  const given = Array.isArray(citations) ? fixEach(citations, path, takenCitation) : citations;
-  if (given !== citations) draft.note('citations-given', path, 'well_formed');
-  part.block = given === citations ? known : { ...known, citations: given };
+  part.block = known;
+  if (!Array.isArray(citations)) return;
+  const given = fixEach(citations, path, takenCitation);
+  if (given === citations) return;
+  draft.note('citations-given', path, 'well_formed');
+  part.changed ||= given.length < citations.length;
+  part.block = { ...known, citations: given };
 }
 
 /** A citation as the API takes it; nothing where it lacks a part. */

@@ -128,6 +128,19 @@ export const dropLastThinking: Fix = (draft) => {
   }
 };
 
+/**
+ * `thinking-sealed` in a log: an answer in which thinking stands behind a change loses all of it. Other answers keep
+ * theirs, since the model wrote those after what the log shows.
+ */
+export const dropUnsettledThinking: Fix = (draft) => {
+  for (const turn of draft.turns) {
+    const last = turn.parts.findLastIndex(({ block, out }) => !out && isThinking(block));
+    if (!turn.parts.slice(0, Math.max(0, last)).some(({ changed }) => changed)) continue;
+    for (const part of liveParts(turn))
+      if (isThinking(part.block)) draft.takeOut(part, 'thinking-sealed', 'dropped_thinking');
+  }
+};
+
 function dropBehindChanges(draft: Draft): void {
   let changed = draft.topChanged;
   for (const { parts, suspect } of draft.turns) {

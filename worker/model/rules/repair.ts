@@ -2,7 +2,16 @@ import { isFields } from '../../../shared/base/fields.ts';
 import type { Block } from '../block.ts';
 import { fixBlocks, fixTop, fixUnicode } from './blocks.ts';
 import { Draft, type Fix, messageOf, type Note } from './draft.ts';
-import { dropEmpty, dropLastThinking, fixBreakpoints, fixEmpty, fixEnds, fixNeighbours, fixThinking } from './frame.ts';
+import {
+  dropEmpty,
+  dropLastThinking,
+  dropUnsettledThinking,
+  fixBreakpoints,
+  fixEmpty,
+  fixEnds,
+  fixNeighbours,
+  fixThinking,
+} from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs, fixServed } from './pairs.ts';
 import { fixSize } from './size.ts';
@@ -160,6 +169,7 @@ const FOR_LOG = [
   fixNeighbours,
   fixServed,
   fixPairs,
+  dropUnsettledThinking,
   dropLastThinking,
   dropEmpty,
   fixNeighbours,

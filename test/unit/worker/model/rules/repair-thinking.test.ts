@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { type LogMessage, repairLog } from '../../../../../worker/model/rules/repair.ts';
 import { say, times } from '../../../../fixture/contract-cases.ts';
 import { repaired, thought } from '../../../../fixture/repair-cases.ts';
 import { FACTS, SEALED } from '../../../../fixture/requests.ts';
@@ -17,6 +18,7 @@ import {
 } from '../../../../stand-in/claude/specimens.ts';
 
 const bound = { ...FACTS, bindsThinking: true };
+const LACKING = text('b', { citations: [{ type: 'web_search_result_location', cited_text: 'c' }] });
 
 test('drops thinking after a change where the model binds it, and keeps it where it does not', () => {
   const request = say(user('a'), assistant(thought, 'b'), user('c', ''), assistant(thought, 'd'), user('e'));
@@ -34,6 +36,7 @@ test('every block or message that is removed, replaced or added drops the bound 
   const end = [assistant(thought, 'y'), user('z')] as const;
   const before: unknown[][] = [
     [user('a'), assistant('b', ''), user('c')],
+    [user('a'), assistant(LACKING), user('c')],
     [user('a'), assistant(call('t1')), user('c')],
     [user('a'), assistant(call('t1')), user('c', result('t1'))],
     [user('a'), assistant('b'), user('c', result('t9'))],
@@ -101,3 +104,15 @@ test('drops the oldest breakpoint, in the tools first, and keeps bound thinking'
   expect(done).toEqual([['dropped_breakpoint', 'tools.0']]);
   expect(fixed).toMatchObject({ tools: [tool('t')], messages: request.messages });
 });
+
+test.each([LACKING, text(''), thinking('q', { signature: '' }), call('t.1'), call('s1', { type: 'server_tool_use' })])(
+  'in a log, an answer with thinking behind a change keeps none, and others keep theirs: %j',
+  (changed) => {
+    const [other, before] = [assistant(thought, 'x'), assistant(thought, 'c', changed, 'd')];
+    const log = [user('a'), assistant(thought, changed, thought, 'd'), user('b'), before, user('e'), other, user('f')];
+    const thoughts = repairLog(log as LogMessage[]).map(
+      ({ content }) => content.filter(({ type }) => type === 'thinking').length,
+    );
+    expect(thoughts).toEqual([0, 0, 0, 1, 0, 1, 0]);
+  },
+);
