@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_443,
+  productLines: 46_440,
   productFiles: 457,
-  testLines: 73_862,
+  testLines: 73_855,
   rawCommands: 64,
   filesWithRawCommands: 25,
   importsMax: 28,

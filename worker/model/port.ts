@@ -126,8 +126,9 @@ export type OnText = (text: string) => void;
  *
  * Every request is checked against the whole API contract before it is sent, and fixed where it violates it.
  *
- * Contract: no method throws. `send` is one request without retries (the queue owns those) and is not idempotent: each
- * call is billed. On abort it returns a failure with reason `aborted`. `onText` is not called after it has settled.
+ * Contract: no method throws, but what `onText` throws ends the call and comes out as itself. `send` is one request without
+ * retries (the queue owns those) and is not idempotent: each call is billed. On abort it returns a failure with reason
+ * `aborted`. `onText` is not called after it has settled.
  */
 export interface Model {
   send(request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<ModelResult>;

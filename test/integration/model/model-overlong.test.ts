@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
+import { FencedError } from '../../../worker/lane/attempt.ts';
 import { createClaude } from '../../../worker/model/claude/adapter.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -29,12 +30,12 @@ afterEach(async () => {
 
 eachInWorld();
 
-async function ask(script: Script) {
+async function ask(script: Script, onText?: (text: string) => void) {
   endpoint = await startEndpoint(script);
   const model = createClaude({ apiKey: 'k', baseURL: endpoint.url, idleMs: 5_000, reach: () => {} });
   const messages = [{ role: 'user' as const, content: 'Hello' }];
   const request = { model: 'm', maxTokens: MAX_TOKENS, system: '', messages, caches: false };
-  return model.send(request, new AbortController().signal);
+  return model.send(request, new AbortController().signal, onText);
 }
 
 /** Writes without end, as fast as it is read; resolves with the bytes that it got rid of when its reader has gone. */
@@ -105,6 +106,18 @@ test('a stream that never begins an answer is cut, and passes for trouble of the
     void writeForEver(response, () => void response.write(`: ${'x'.repeat(60_000)}\n\n`));
   });
   expect(result).toMatchObject({ ok: false, failure: { kind: 'transient', reason: 'cut_stream' } });
+});
+
+test('what the reader of the text throws ends the call, and comes out as itself', async () => {
+  const fenced = new FencedError();
+  const begin: Script = (response) => {
+    sendStart(response);
+    sendWords(response, 'Once');
+  };
+  const refuse = (): never => {
+    throw fenced;
+  };
+  await expect(ask(begin, refuse)).rejects.toBe(fenced);
 });
 
 test('the user gets what was written until then, marked as cut', async () => {

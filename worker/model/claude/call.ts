@@ -54,6 +54,8 @@ export class Call {
   #bytes = 0;
   /** Whether it was cut since it wrote more than was asked for. */
   #isOverlong = false;
+  /** What the reader of the text threw: the call is cut, and this is how it ends. */
+  #thrown: { error: unknown } | undefined;
 
   constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
     this.#request = request;
@@ -62,7 +64,7 @@ export class Call {
     this.#onText = onText;
   }
 
-  /** Sends the request and waits for its end; a failure is a value. */
+  /** Sends the request and waits for its end; a failure is a value. Throws what `onText` throws. */
   async send(client: Anthropic, request: WireRequest, onHeaders: (headers: Headers) => void): Promise<Sent> {
     const wire = openWire(this.#idleMs(), this.#signal, { onHeaders, onBytes: (count) => this.#count(wire, count) });
     try {
@@ -72,9 +74,10 @@ export class Call {
       this.#listen(stream, wire);
       const message = await stream.finalMessage();
       // One event may have held all of it.
-      if (this.#isOverlong) throw new Error('more was written than asked for');
+      if (this.#isOverlong || this.#thrown) throw new Error('more was written than asked for');
       return { result: { ok: true, answer: answerOf(message, this.#inputs) } };
     } catch (error) {
+      if (this.#thrown) throw this.#thrown.error;
       const spent = this.#spent(wire, error);
       const cut = spent && this.#cutAnswer(spent);
       if (cut) return { result: { ok: true, answer: cut } };
@@ -102,7 +105,7 @@ export class Call {
       if (event.type === 'content_block_stop') this.#draft.isThinking = false;
       if (event.type === 'content_block_delta') this.#take(event.delta);
       if (this.#draft.written.length > this.#charsMax()) this.#cut(wire);
-      this.#onText(this.#draft.text);
+      this.#tell(wire);
     });
   }
 
@@ -116,7 +119,17 @@ export class Call {
     this.#bytes += bytes;
     if (this.#bytes > BYTES_BESIDES_MAX + this.#request.maxTokens * BYTES_PER_TOKEN_MAX) this.#cut(wire);
     // Within thinking that is not shown, nothing arrives but pings.
-    if (this.#draft.isThinking) this.#onText(this.#draft.text);
+    if (this.#draft.isThinking) this.#tell(wire);
+  }
+
+  #tell(wire: Wire): void {
+    if (this.#thrown) return;
+    try {
+      this.#onText(this.#draft.text);
+    } catch (error) {
+      this.#thrown = { error };
+      wire.cut();
+    }
   }
 
   #cut(wire: Wire): void {
@@ -145,15 +158,9 @@ export class Call {
     const foreign = wire.foreign();
     if (foreign !== undefined && !this.#draft.message) return classifyForeign(foreign);
     const failure = classify(error);
-    const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? this.#namedTool(error) : undefined;
+    const names = this.#request.tools?.map(({ name }) => name) ?? [];
+    const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? namedTool(error, names) : undefined;
     return { ...failure, ...(tool !== undefined && { tool }) };
-  }
-
-  #namedTool(error: unknown): string | undefined {
-    return namedTool(
-      error,
-      (this.#request.tools ?? []).map(({ name }) => name),
-    );
   }
 
   /**

@@ -23,18 +23,16 @@ export async function openClient({ apiKey, baseURL, isTraced = false }: ClientOp
 }
 
 const STATED_KEEP_MS = 24 * 3600_000;
-const LIMITS_TIMEOUT_MS = 10_000;
+const ASK_TIMEOUT_MS = 10_000;
 /** A smaller window is a mistake of the endpoint, and would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
 /** Asks the endpoint; rejects when it cannot be asked. Many endpoints lack this call, which counts as an answer. */
 export async function askLimits(client: Anthropic, model: string): Promise<Stated> {
   try {
-    const info = await client.models.retrieve(model, {}, { timeout: LIMITS_TIMEOUT_MS });
-    const [windowTokens, maxOutputTokens] = [
-      atLeast(WINDOW_TOKENS_MIN, info.max_input_tokens),
-      atLeast(1, info.max_tokens),
-    ];
+    const info = await client.models.retrieve(model, {}, { timeout: ASK_TIMEOUT_MS });
+    const windowTokens = atLeast(WINDOW_TOKENS_MIN, info.max_input_tokens);
+    const maxOutputTokens = atLeast(1, info.max_tokens);
     const limits = { ...(windowTokens && { windowTokens }), ...(maxOutputTokens && { maxOutputTokens }) };
     return { limits, keepMs: STATED_KEEP_MS };
   } catch (error) {
@@ -47,8 +45,6 @@ function atLeast(min: number, value: number | null | undefined): number | undefi
   return Number.isSafeInteger(value) && Number(value) >= min ? Number(value) : undefined;
 }
 
-const LIFECYCLE_TIMEOUT_MS = 10_000;
-
 /**
  * Asks the endpoint where a model is in its life. `undefined` where it does not say: many endpoints lack this call, so a
  * 404 shows nothing. Rejects when it cannot be asked.
@@ -59,7 +55,7 @@ export async function askLifecycle(
   signal?: AbortSignal,
 ): Promise<Lifecycle | undefined> {
   try {
-    const options = { timeout: LIFECYCLE_TIMEOUT_MS, ...(signal && { signal }) };
+    const options = { timeout: ASK_TIMEOUT_MS, ...(signal && { signal }) };
     return readLifecycle(await client.models.retrieve(model, {}, options));
   } catch (error) {
     if (error instanceof NotFoundError) return undefined;
@@ -67,7 +63,6 @@ export async function askLifecycle(
   }
 }
 
-const COUNT_TIMEOUT_MS = 10_000;
 const NOT_OFFERED: ReadonlySet<unknown> = new Set([404, 405, 501]);
 /** An endpoint may learn it. */
 const NOT_OFFERED_KEEP_MS = 3600_000;
@@ -82,7 +77,7 @@ export function createTokenCount(client: () => Promise<Anthropic>, now: () => nu
       const { messages } = await client();
       const counted = await messages.countTokens(body as Parameters<typeof messages.countTokens>[0], {
         signal,
-        timeout: COUNT_TIMEOUT_MS,
+        timeout: ASK_TIMEOUT_MS,
       });
       return Number.isSafeInteger(counted.input_tokens) && counted.input_tokens > 0 ? counted.input_tokens : undefined;
     } catch (error) {

@@ -1,8 +1,8 @@
 import type { Rule } from './overflow-patterns.ts';
 
-/** The only rule of its kind: one sentence matches, such as the example. */
-function saying(example: string, regex: RegExp): readonly Rule[] {
-  return [{ example, all: [regex] }];
+/** The only rule of its kind: one sentence matches all of it, such as the example. */
+function saying(example: string, ...all: readonly RegExp[]): readonly Rule[] {
+  return [{ example, all }];
 }
 
 /** A request that the API would reject again and again because its messages break the contract. */
@@ -38,15 +38,11 @@ export const STRUCTURE: readonly Rule[] = [
   },
 ];
 
-export const THINKING_SIGNATURE: readonly Rule[] = [
-  {
-    example: 'Invalid `signature` in `thinking` block. The block is bound to a different conversation.',
-    all: [
-      /thinking|thought|reasoning|encrypted content/,
-      /signature|cannot be modified|must (?:start|be followed|remain)|bound to|expected thinking|could not be (?:verified|decrypted)|without its required/,
-    ],
-  },
-];
+export const THINKING_SIGNATURE = saying(
+  'Invalid `signature` in `thinking` block. The block is bound to a different conversation.',
+  /thinking|thought|reasoning|encrypted content/,
+  /signature|cannot be modified|must (?:start|be followed|remain)|bound to|expected thinking|could not be (?:verified|decrypted)|without its required/,
+);
 
 export const RATE_LIMITED: readonly Rule[] = [
   {

@@ -65,14 +65,8 @@ test('of all errors in the corpus, namedTool finds a tool only in the three abou
 });
 
 test('namedTool never throws, and returns only a given name', () => {
-  const hostile = new Proxy(
-    {},
-    {
-      get() {
-        throw new Error('no');
-      },
-    },
-  );
+  const { proxy: hostile, revoke } = Proxy.revocable({}, {});
+  revoke();
   const circular: Record<string, unknown> = {};
   circular.error = circular;
   for (const error of [hostile, circular, null, undefined, 7, () => 'x', Symbol('x'), { message: hostile }]) {

@@ -161,29 +161,15 @@ test.each<[string, unknown, number]>([
 });
 
 test('an unreadable error is transient', () => {
-  const hostile = new Proxy(
-    {},
-    {
-      get: () => {
-        throw new Error('no');
-      },
-      getPrototypeOf: () => {
-        throw new Error('no');
-      },
-      ownKeys: () => {
-        throw new Error('no');
-      },
-    },
-  );
+  const no = (): never => {
+    throw new Error('no');
+  };
+  const hostile = new Proxy({}, { get: no, getPrototypeOf: no, ownKeys: no });
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   const circular: Record<string, unknown> = {};
   circular.cause = circular;
-  const getter = Object.defineProperty(new Error(), 'message', {
-    get: () => {
-      throw new Error('no');
-    },
-  });
+  const getter = Object.defineProperty(new Error(), 'message', { get: no });
   const shapeless = [null, undefined, '', 0, 42, Number.NaN, true, Symbol('x'), 9n, {}, [], () => 0];
   for (const error of [...shapeless, hostile, proxy, circular, getter]) {
     expect(classify(error)).toEqual({ kind: 'transient', reason: 'unknown' });
