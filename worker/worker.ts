@@ -10,7 +10,7 @@ import { startOversight } from './oversight.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
 import { createStormGuard, STORM_LIMITS } from './recovery/storm.ts';
-import { WindowCache } from './session/window-cache.ts';
+import { WindowCache } from './session/held-window.ts';
 import { connections, startShard } from './shard.ts';
 import { openTelegram } from './telegram.ts';
 

@@ -23,7 +23,7 @@ export const BOUNDS = {
   singleBytes: 4_000_000,
   /** How much more the gateway may use in the last third of the run than in the first. */
   shareOfMemory: 1.1,
-  /** What the windows that it holds may take besides (`worker/session/window-cache.ts`). */
+  /** What the windows that it holds may take besides (`worker/session/held-window.ts`). */
   windowsMb: 32,
   shareOfHandles: 1.2,
   /** Samples before that are of a gateway that warms up. */

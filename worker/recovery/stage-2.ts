@@ -9,7 +9,7 @@ import type { Attempt, Trial } from '../lane/attempt.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { LogRecord } from '../session/record.ts';
-import { append, newSessionId, newStamp, SEED_READ_BYTES_MAX, userStep } from '../session/store.ts';
+import { append, newSessionId, newStamp, SEED_READ_BYTES_MAX } from '../session/store.ts';
 import { learnLimit, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import { asksForBlame } from './policy.ts';
@@ -75,7 +75,7 @@ export async function startFreshSession(
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
         ...append(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
-        turn.recordIn(userStep(move.to), PENDING_INDEX),
+        turn.recordIn(move.to, PENDING_INDEX),
         ...turn.enter(stage),
         ...turn.countRecoveries(spent),
         ...announced(attempt, move),

@@ -4,6 +4,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { bindScript, readScript } from '../../shared/redis/script.ts';
 import { decodePointer, encodePointer } from '../../shared/state/blob/pointer.ts';
+import { type LogRange, type SessionLogs, sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
@@ -67,26 +68,25 @@ export const APPEND_SECONDS_MAX = 1_800;
 export type OnUnreadable = (segment: number, error: unknown) => void;
 
 const SCRIPTS = import.meta.dirname;
-/** These two carry bytes, which a bound script cannot; their text is small beside the records that they carry. */
+/** It carries bytes, which a bound script cannot; its text is small beside them. */
 const ARCHIVE = readScript(join(SCRIPTS, 'archive.lua'));
-const RANGE = readScript(join(SCRIPTS, 'range.lua'));
 
 /** Binds the archives of a shard. An archive lasts `retentionSeconds` from its last segment on. */
 export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint): Archive {
   const { redis, keys, blobs } = source;
-  const tail = bindScript<[size: number, first: number]>(redis, join(SCRIPTS, 'tail.lua'));
+  const logs = sessionLogs(redis, keys);
   const release = bindScript<number>(redis, join(SCRIPTS, 'release.lua'));
   return {
     async plan(session) {
       const about = await redis.hmget(keys.session(session), 'windowStart', 'head', 'closedBy');
       const [windowStart = null, head = null, closedBy = null] = about;
-      const [, newest] = await tail([keys.log(session), keys.session(session)], [SEED_READ_BYTES_MAX, '']);
+      const { first: newest } = await logs.tail(session, SEED_READ_BYTES_MAX);
       const leftWindow = Math.min(Number(windowStart ?? 0), Number(head ?? Number.POSITIVE_INFINITY));
       const until = closedBy === null ? Math.min(newest, leftWindow) : newest;
       return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
     },
     async nextSegment(session, until) {
-      const { archived, lines, readAtS } = await readRange(source, session, 0);
+      const { archived, lines, readAtS } = await readRange(logs, session, 0);
       const leaving = lines.slice(0, Math.max(0, until - archived));
       if (leaving.length === 0) return undefined;
       return { session, from: archived, records: leaving.length, packed: await packSegment(leaving), readAtS };
@@ -110,24 +110,9 @@ async function pointerTo(blobs: Blobs, session: SessionId, records: number, pack
   return encodePointer({ blob, records, bytes: packed.length });
 }
 
-/** Records of a log as stored in Redis, with the position where the log begins. */
-export interface LogRange {
-  /** How many records left the log: the index of its first record. */
-  archived: number;
-  /** Segments in the archive at the same moment. */
-  segments: number;
-  lines: Buffer[];
-  /** That moment, in seconds by Redis' clock. */
-  readAtS: number;
-}
-
-/** Reads about a segment's worth of records from an index on, or from the log's first record if that comes later. */
-export async function readRange({ redis, keys }: SessionSource, session: SessionId, from: number): Promise<LogRange> {
-  const at = [keys.session(session), keys.log(session), keys.archive(session)];
-  const args = [RANGE, at.length, ...at, from, SEGMENT_RECORDS_MAX, SEGMENT_BYTES_MAX];
-  const reply = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[], number];
-  const [archived, segments, lines, readAtS] = reply;
-  return { archived, segments, lines, readAtS };
+/** Reads about a segment's worth of lines from an index on, or from the log's first record if that comes later. */
+export function readRange(logs: SessionLogs, session: SessionId, from: number): Promise<LogRange> {
+  return logs.range(session, from, { recordsMax: SEGMENT_RECORDS_MAX, bytesMax: SEGMENT_BYTES_MAX });
 }
 
 /**

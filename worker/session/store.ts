@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
+import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { MediaStore } from '../media/store.ts';
-import { type HeldWindow, type OpenedSession, type OpenReply, placeOf, readWindow } from './held-window.ts';
+import { type OpenedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
-import { WindowCache } from './window-cache.ts';
 
 /** The newest part of a session's history, its parents included. */
 export interface Tail {
@@ -57,22 +55,16 @@ export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
 export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()): Sessions {
-  const scripts = import.meta.dirname;
-  const open = bindScript<OpenReply>(redis, join(scripts, 'open.lua'));
-  const tail = bindScript<[number, number, string[]]>(redis, join(scripts, 'tail.lua'));
+  const logs = sessionLogs(redis, keys);
   const load = async (attempt: Attempt, pending: string, bytesMax: number): Promise<OpenedSession> => {
-    const { session } = attempt;
-    const at = [keys.turn(attempt.entry), keys.session(session), keys.log(session)];
-    const ask = (held: HeldWindow | undefined) => {
-      const args = [attempt.fencingToken, userStep(session), pending, bytesMax];
-      return attempt.asWrite((number) => open(at, [...args, number, ...placeOf(held)]));
-    };
-    const held = windows.of(session);
-    const reply = await ask(held);
+    const held = windows.of(attempt.session);
+    const reply = await logs.open(attempt, pending, bytesMax, placeOf(held));
     if (reply[0] === 'fenced') throw new FencedError();
-    const read = readWindow(held, reply, bytesMax) ?? readWindow(undefined, await ask(undefined), bytesMax);
+    const read =
+      readWindow(held, reply, bytesMax) ??
+      readWindow(undefined, await logs.open(attempt, pending, bytesMax, placeOf(undefined)), bytesMax);
     if (read === undefined) throw new FencedError();
-    windows.hold(session, read.held);
+    windows.hold(attempt.session, read.held);
     return read.opened;
   };
   return {
@@ -83,7 +75,7 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
       const result: Tail = { records: [], entries, bytes: 0 };
       let at: SessionId | null = session;
       for (let depth = 0; at !== null && depth < PARENTS_MAX && result.bytes < bytesMax; depth++) {
-        const [size, , newestFirst] = await tail([keys.log(at), keys.session(at)], [bytesMax - result.bytes, '']);
+        const { size, newestFirst } = await logs.tail(at, bytesMax - result.bytes);
         result.records.unshift(...newestFirst.reverse().map(decodeRecord));
         result.bytes += newestFirst.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
         at = newestFirst.length < size ? null : ((await redis.hget(keys.session(at), 'parent')) as SessionId | null);
@@ -91,13 +83,6 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
       return result;
     },
   };
-}
-
-/**
- * The step under which a message is recorded in a session; a fresh session that already holds it sets the same mark.
- */
-export function userStep(session: SessionId): string {
-  return `user:${session}`;
 }
 
 /** A new session's id. */

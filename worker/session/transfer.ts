@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
+import { sessionLogs } from '../../shared/state/session/log.ts';
 import { type OnUnreadable, readRange, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
@@ -107,12 +108,13 @@ export async function* readSession(
   session: SessionId,
   onUnreadable: OnUnreadable = () => {},
 ): AsyncGenerator<LogRecord> {
+  const logs = sessionLogs(source.redis, source.keys);
   let next = 0;
   let segment = 0;
   /** Index of that segment's first record: segments that appear later begin where the log began before. */
   let begins = 0;
   for (;;) {
-    const { archived, segments, lines } = await readRange(source, session, next);
+    const { archived, segments, lines } = await readRange(logs, session, next);
     for (; next < archived && segment < segments; segment++) {
       const packed = (await readSegment(source, session, segment, onUnreadable)) ?? [];
       for (const line of packed.slice(next - begins)) yield decodeRecord(line.toString());

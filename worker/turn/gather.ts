@@ -12,7 +12,6 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import { type Attempt, ageMs, type Conclusion, isOfGuest } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { userStep } from '../session/store.ts';
 
 /** What gathering works with. */
 export interface GatherPorts {
@@ -42,7 +41,8 @@ export async function gather(
   signal: AbortSignal,
 ): Promise<Gathering> {
   const taken = attempt.turn.company.pieces;
-  const isComment = mayBeComment(message) && !isRecorded(attempt);
+  // A message that stands in its conversation without its forwards cannot take them any more.
+  const isComment = mayBeComment(message) && !attempt.turn.isRecordedIn(attempt.session);
   if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   if (taken === undefined && isComment) {
     // Nothing came with it in time, as a message that is old enough showed when it began.
@@ -76,11 +76,6 @@ export async function gather(
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));
   return { kind: 'gathered', pieces: (await lane.behind(attempt.lane)).filter(({ entry }) => marked.has(entry)) };
-}
-
-/** A message that stands in its conversation without its forwards cannot take them any more. */
-function isRecorded({ turn, session }: Attempt): boolean {
-  return turn.hasDone(userStep(session));
 }
 
 /** Waits, or until the signal says that there is no time. */
@@ -121,7 +116,7 @@ interface BusyPorts {
 export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
   if (attempt.message.ok && attempt.message.value.content.kind === 'reminder') return undefined;
   const way = attempt.choice('busy');
-  const isBegun = attempt.turn.hasDone(userStep(attempt.session));
+  const isBegun = attempt.turn.isRecordedIn(attempt.session);
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
   if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const behind = await lane.behind(attempt.lane);

@@ -1,5 +1,5 @@
 import type { Conclusion, Expected, RecoveryStage, Trial } from '../../../worker/lane/attempt.ts';
-import type { EntryId, Keys } from '../../redis/keys.ts';
+import type { EntryId, Keys, SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 import { Company, type EndedAttempt, endsIn, Fields, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
 
@@ -229,9 +229,14 @@ export class Turn extends Fields {
     return this.unset('trial');
   }
 
-  /** The message stands in the log of a session, at this index. */
-  recordIn(step: string, index: number): Change {
-    return this.set(`did:${step}`, index);
+  /** The message stands in the log of a session, at this index: the mark that recording it there sets. */
+  recordIn(session: SessionId, index: number): Change {
+    return this.set(`did:${recordStep(session)}`, index);
+  }
+
+  /** Whether it stands there. */
+  isRecordedIn(session: SessionId): boolean {
+    return this.hasDone(recordStep(session));
   }
 
   /** How it ends. Before any of it is delivered. */
@@ -268,6 +273,11 @@ export function turnOf(
   fields: ReadonlyMap<string, string> = new Map(),
 ): Turn {
   return new Turn(keys.turn(entry), fields);
+}
+
+/** The step under which a message is recorded in a session. */
+export function recordStep(session: SessionId): string {
+  return `user:${session}`;
 }
 
 /** A message that is no candidate for having crashed a process any more. */

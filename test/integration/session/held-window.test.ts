@@ -7,7 +7,7 @@ import { type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
 import { createSessions, type Sessions } from '../../../worker/session/store.ts';
-import { WindowCache } from '../../../worker/session/window-cache.ts';
+import { WindowCache } from '../../../worker/session/held-window.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
 import { lentRedis } from '../../fixture/lent-redis.ts';
 import { records as anyRecords, userSays } from '../../fixture/records.ts';

@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../../shared/redis/keys.ts';
-import { bindScript } from '../../../shared/redis/script.ts';
+import { type SessionLogs, sessionLogs } from '../../../shared/state/session/log.ts';
 import { readSegment, type SessionSource } from '../../session/archive.ts';
 import { decodeRecord } from '../../session/record.ts';
 import { PARENTS_MAX } from '../../session/store.ts';
@@ -64,14 +63,9 @@ interface Chat extends Omit<Remembered, 'shown'> {
   updated: Promise<void>;
 }
 
-type ReadTail = (session: SessionId, before: number) => Promise<[size: number, first: number, newestFirst: string[]]>;
-
 /** Binds the memory of a shard's chats to a connection. */
 export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
-  const script = join(import.meta.dirname, '..', '..', 'session', 'tail.lua');
-  const tail = bindScript<[size: number, first: number, newestFirst: string[]]>(redis, script);
-  const readTail: ReadTail = (session, before) =>
-    tail([keys.log(session), keys.session(session)], [READ_BYTES, Number.isFinite(before) ? before : '']);
+  const logs = sessionLogs(redis, keys);
   const chats = new Map<SessionId, Chat>();
 
   /** The index of a session, or of the nearest parent: the parent's content is a part of this one's. */
@@ -88,7 +82,7 @@ export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX
     async of(session) {
       const lineage = await lineageOf(redis, keys, session);
       const chat = take(lineage);
-      const reading = { redis, keys, blobs, log, readTail, bytesMax };
+      const reading = { redis, keys, blobs, log, logs, bytesMax };
       const forget = () => chats.get(session) === chat && chats.delete(session);
       chat.updated = chat.updated.then(() => update(reading, chat, lineage));
       try {
@@ -150,7 +144,7 @@ async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Pr
 }
 
 interface Reading extends Required<Pick<ChatMemoryPorts, 'bytesMax'>>, Omit<ChatMemoryPorts, 'bytesMax'> {
-  readTail: ReadTail;
+  logs: SessionLogs;
 }
 
 /** A first read stops at the bound. Later, new records must get in; an index that grows too far is rebuilt. */
@@ -177,12 +171,12 @@ async function readBack(
   { session, end }: AncestorSession,
   covered: Covered,
 ): Promise<void> {
-  const { redis, keys, bytesMax } = reading;
+  const { redis, keys, logs, bytesMax } = reading;
   let before = end;
   let next: number | undefined;
   let hasMore = true;
   while (hasMore && chat.bytes < bytesMax) {
-    const [size, first, newestFirst] = await reading.readTail(session, before);
+    const { size, first, newestFirst } = await logs.tail(session, READ_BYTES, before);
     next ??= Math.max(covered.next, Math.min(size, end));
     await add(chat, newestFirst.slice(0, Math.max(0, first + newestFirst.length - covered.next)).reverse());
     before = first;

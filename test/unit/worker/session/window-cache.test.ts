@@ -1,7 +1,7 @@
 import { expect, jest, test } from '@jest/globals';
 import type { SessionId } from '../../../../shared/redis/keys.ts';
 import type { HeldWindow } from '../../../../worker/session/held-window.ts';
-import { WindowCache } from '../../../../worker/session/window-cache.ts';
+import { WindowCache } from '../../../../worker/session/held-window.ts';
 import { userSays } from '../../../fixture/records.ts';
 
 const MB = 1024 * 1024;

@@ -1,0 +1,85 @@
+import { join } from 'node:path';
+import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { Keys, SessionId } from '../../redis/keys.ts';
+import { bindScript, readScript } from '../../redis/script.ts';
+import { recordStep } from '../turn/turn.ts';
+
+/** The end of what a caller holds of a log, or `[0, '', -1]`. */
+export type HeldPlace = readonly [end: number, newestSha1: string, headIndex: number];
+
+/** The reply of `open.lua`. */
+export type OpenReply =
+  | ['fenced']
+  | [
+      'opened',
+      logRecords: number,
+      first: number,
+      windowStart: number,
+      head: string,
+      lines: string[],
+      headIndex: number,
+      start: number,
+      pending: number,
+      isHeld: 0 | 1,
+    ];
+
+/** The newest lines of a log. Indexes count from the session's first record. */
+export interface LogTail {
+  /** Records of the session, archived ones included. */
+  size: number;
+  /** Index of the oldest line. */
+  first: number;
+  newestFirst: string[];
+}
+
+/** Lines of a log as stored in Redis, with the position where the log begins. */
+export interface LogRange {
+  /** How many records left the log: the index of its first record. */
+  archived: number;
+  /** Segments in the archive at the same moment. */
+  segments: number;
+  lines: Buffer[];
+  /** That moment, in seconds by Redis' clock. */
+  readAtS: number;
+}
+
+/** The most records, and bytes, of one range; a larger record is a range of its own. */
+interface RangeLimits {
+  recordsMax: number;
+  bytesMax: number;
+}
+
+/** It replies with bytes, which a bound script cannot; its text is small beside the records that it carries. */
+const RANGE = readScript(join(import.meta.dirname, 'range.lua'));
+
+export type SessionLogs = ReturnType<typeof sessionLogs>;
+
+/** The logs of a shard's sessions. Methods reject when Redis cannot be reached. */
+export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'session' | 'log' | 'archive'>) {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const open = script<OpenReply>('open');
+  const tail = script<[size: number, first: number, newestFirst: string[]]>('tail');
+  return {
+    /** Records a line in the session of an attempt, once, and loads the window behind what is held; `''` only loads. */
+    open({ entry, session, fencingToken, asWrite }: Attempt, line: string, bytesMax: number, held: HeldPlace) {
+      const at = [keys.turn(entry), keys.session(session), keys.log(session)];
+      const args = [fencingToken, recordStep(session), line, bytesMax];
+      return asWrite((number) => open(at, [...args, number, ...held]));
+    },
+    /** Reads at most `bytesMax` of the newest lines before an index, but always one. */
+    async tail(session: SessionId, bytesMax: number, before = Number.POSITIVE_INFINITY): Promise<LogTail> {
+      const end = Number.isFinite(before) ? before : '';
+      const [size, first, newestFirst] = await tail([keys.log(session), keys.session(session)], [bytesMax, end]);
+      return { size, first, newestFirst };
+    },
+    /** Reads lines from an index on, or from the log's first record if that comes later. */
+    async range(session: SessionId, from: number, { recordsMax, bytesMax }: RangeLimits): Promise<LogRange> {
+      const at = [keys.session(session), keys.log(session), keys.archive(session)];
+      const args = [RANGE, at.length, ...at, from, recordsMax, bytesMax];
+      const reply = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[], number];
+      const [archived, segments, lines, readAtS] = reply;
+      return { archived, segments, lines, readAtS };
+    },
+  };
+}
