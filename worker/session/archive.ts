@@ -1,22 +1,14 @@
-import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
-import { bindScript, readScript } from '../../shared/redis/script.ts';
 import { decodePointer, encodePointer } from '../../shared/state/blob/pointer.ts';
-import { type LogRange, type SessionLogs, sessionLogs } from '../../shared/state/session/log.ts';
+import { type ArchivePlan, sessionArchives } from '../../shared/state/session/archive.ts';
+import { sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
-import { packSegment, SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX, unpackSegment } from './segment.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
-
-/** What may leave a session's log. It only ever grows, so an earlier plan stays valid. */
-export interface ArchivePlan {
-  /** Index of the first record that must stay, counted since the session's first. */
-  until: number;
-  windowStart: string;
-  closedBy: string;
-}
 
 /** The oldest records of a log, ready to be moved. */
 export interface Segment {
@@ -67,26 +59,15 @@ export const APPEND_SECONDS_MAX = 1_800;
 /** Called for each unreadable segment, with its place in the archive. */
 export type OnUnreadable = (segment: number, error: unknown) => void;
 
-const SCRIPTS = import.meta.dirname;
-/** It carries bytes, which a bound script cannot; its text is small beside them. */
-const ARCHIVE = readScript(join(SCRIPTS, 'archive.lua'));
-
 /** Binds the archives of a shard. An archive lasts `retentionSeconds` from its last segment on. */
 export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint): Archive {
   const { redis, keys, blobs } = source;
   const logs = sessionLogs(redis, keys);
-  const release = bindScript<number>(redis, join(SCRIPTS, 'release.lua'));
+  const archives = sessionArchives(redis, keys);
   return {
-    async plan(session) {
-      const about = await redis.hmget(keys.session(session), 'windowStart', 'head', 'closedBy');
-      const [windowStart = null, head = null, closedBy = null] = about;
-      const { first: newest } = await logs.tail(session, SEED_READ_BYTES_MAX);
-      const leftWindow = Math.min(Number(windowStart ?? 0), Number(head ?? Number.POSITIVE_INFINITY));
-      const until = closedBy === null ? Math.min(newest, leftWindow) : newest;
-      return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
-    },
+    plan: (session) => archives.plan(session, SEED_READ_BYTES_MAX),
     async nextSegment(session, until) {
-      const { archived, lines, readAtS } = await readRange(logs, session, 0);
+      const { archived, lines, readAtS } = await logs.range(session, 0);
       const leaving = lines.slice(0, Math.max(0, until - archived));
       if (leaving.length === 0) return undefined;
       return { session, from: archived, records: leaving.length, packed: await packSegment(leaving), readAtS };
@@ -94,25 +75,15 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
     async append({ session, from, records, packed, readAtS }) {
       const item = blobs ? await pointerTo(blobs, session, records, packed) : packed;
       reach?.('segment stored');
-      const at = [keys.session(session), keys.log(session), keys.archive(session)];
-      const args = [from, records, retentionSeconds, item, readAtS + APPEND_SECONDS_MAX];
-      return (await redis.eval(ARCHIVE, at.length, ...at, ...args)) === 1;
+      return archives.move(session, { from, records, item, untilS: readAtS + APPEND_SECONDS_MAX }, retentionSeconds);
     },
-    async release(session, { windowStart, closedBy }) {
-      const at = [keys.session(session), keys.log(session), keys.archive(session), keys.archivable];
-      return (await release(at, [session, windowStart, closedBy, retentionSeconds])) === 1;
-    },
+    release: (session, plan) => archives.release(session, plan, retentionSeconds),
   };
 }
 
 async function pointerTo(blobs: Blobs, session: SessionId, records: number, packed: Buffer): Promise<string> {
   const blob = await blobs.put(session, packed);
   return encodePointer({ blob, records, bytes: packed.length });
-}
-
-/** Reads about a segment's worth of lines from an index on, or from the log's first record if that comes later. */
-export function readRange(logs: SessionLogs, session: SessionId, from: number): Promise<LogRange> {
-  return logs.range(session, from, { recordsMax: SEGMENT_RECORDS_MAX, bytesMax: SEGMENT_BYTES_MAX });
 }
 
 /**
@@ -125,7 +96,7 @@ export async function readSegment(
   segment: number,
   onUnreadable: OnUnreadable,
 ): Promise<Buffer[] | undefined> {
-  const item = await redis.lindexBuffer(keys.archive(session), segment);
+  const item = await sessionArchives(redis, keys).segment(session, segment);
   if (item === null) return undefined;
   const packed = await packedOf(blobs, session, item);
   try {
@@ -164,4 +135,36 @@ export async function* readArchive(
     if (lines === undefined) return;
     for (const line of lines) yield decodeRecord(line.toString());
   }
+}
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+/** The checksum detects a flipped bit when the segment is read, instead of returning wrong data. */
+const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
+const LINE_BREAK = 0x0a;
+const SPACE = 0x20;
+const BREAK = Buffer.of(LINE_BREAK);
+
+/** Packs lines of a log as compressed JSONL, byte for byte. Runs off the event loop. */
+export async function packSegment(lines: readonly Buffer[]): Promise<Buffer> {
+  const jsonl = lines.flatMap((line, index) => (index === 0 ? [onOneLine(line)] : [BREAK, onOneLine(line)]));
+  return compress(Buffer.concat(jsonl), CHECKED);
+}
+
+/** The lines of a segment, as they were packed. Rejects when its checksum does not match. */
+export async function unpackSegment(packed: Buffer): Promise<Buffer[]> {
+  const jsonl = await decompress(packed);
+  const lines: Buffer[] = [];
+  for (let start = 0; start <= jsonl.length; ) {
+    const found = jsonl.indexOf(LINE_BREAK, start);
+    const end = found === -1 ? jsonl.length : found;
+    lines.push(jsonl.subarray(start, end));
+    start = end + 1;
+  }
+  return lines;
+}
+
+/** JSON has no raw line break inside a string: replacing one by a space changes no record. */
+function onOneLine(line: Buffer): Buffer {
+  return line.includes(LINE_BREAK) ? Buffer.from(line.map((byte) => (byte === LINE_BREAK ? SPACE : byte))) : line;
 }

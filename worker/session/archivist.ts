@@ -3,6 +3,8 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
+import { forgetRecordsOlderThan } from '../../shared/state/lane/record-streams.ts';
+import { sessionArchives } from '../../shared/state/session/archive.ts';
 import { type Archive, createArchive, type SessionSource } from './archive.ts';
 
 export interface ArchivistPorts {
@@ -28,25 +30,18 @@ const DAY_SECONDS = 24 * 3600;
  */
 export function startArchivist({ source, retentionDays, ledgerDays, log, everyMs, reach }: ArchivistPorts): Service {
   const { redis, keys } = source;
+  const { toVisit } = sessionArchives(redis, keys);
   const archive = createArchive(source, retentionDays * DAY_SECONDS, reach);
   return runLoop({
     name: 'archivist',
     async round(signal) {
-      const sessions = (await redis.smembers(keys.archivable)) as SessionId[];
-      for (const session of sessions) await visit(archive, session, log, signal);
-      await trim(source, ledgerDays);
+      for (const session of await toVisit()) await visit(archive, session, log, signal);
+      await forgetRecordsOlderThan(redis, keys, ledgerDays);
       return everyMs;
     },
     retryMs: everyMs,
     onError: (error) => log.warn({ err: error }, 'archiving failed; it is tried again'),
   });
-}
-
-/** Removes the oldest of the ledger and the audit trail, by the clock that named them; some thousands at once, at most. */
-async function trim({ redis, keys }: SessionSource, days: number): Promise<void> {
-  const [seconds] = await redis.time();
-  const oldest = String(Math.max(0, Number(seconds) - days * DAY_SECONDS) * 1_000);
-  for (const stream of [keys.outcomes, keys.events]) await redis.xtrim(stream, 'MINID', '~', oldest);
 }
 
 /** A session that cannot be archived must not keep the others waiting. */

@@ -4,7 +4,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
-import { type OnUnreadable, readRange, readSegment, type SessionSource } from './archive.ts';
+import { type OnUnreadable, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
 import { newSessionId } from './store.ts';
@@ -114,7 +114,7 @@ export async function* readSession(
   /** Index of that segment's first record: segments that appear later begin where the log began before. */
   let begins = 0;
   for (;;) {
-    const { archived, segments, lines } = await readRange(logs, session, next);
+    const { archived, segments, lines } = await logs.range(session, next);
     for (; next < archived && segment < segments; segment++) {
       const packed = (await readSegment(source, session, segment, onUnreadable)) ?? [];
       for (const line of packed.slice(next - begins)) yield decodeRecord(line.toString());

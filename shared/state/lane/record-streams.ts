@@ -18,6 +18,7 @@ export interface ShardRecords<T> {
 }
 
 const PAGE = 1_000;
+const DAY_SECONDS = 24 * 3600;
 
 /** The ledger of a shard: a record for each message that ended. */
 export const outcomesIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.outcomes);
@@ -25,6 +26,13 @@ export const outcomesIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeR
 export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<KeptEvent>(redis, keys.events);
 /** How the messages ended whose dead letters a shard keeps. */
 export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
+
+/** Removes the oldest of the ledger and the audit trail, by the clock that named them; some thousands at once, at most. */
+export async function forgetRecordsOlderThan(redis: RedisClient, keys: Keys, days: number): Promise<void> {
+  const [seconds] = await redis.time();
+  const oldest = String(Math.max(0, Number(seconds) - days * DAY_SECONDS) * 1_000);
+  for (const stream of [keys.outcomes, keys.events]) await redis.xtrim(stream, 'MINID', '~', oldest);
+}
 
 function recordsOf<T extends object>(redis: RedisClient, stream: string): ShardRecords<T> {
   return {

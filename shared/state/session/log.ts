@@ -44,11 +44,10 @@ export interface LogRange {
   readAtS: number;
 }
 
-/** The most records, and bytes, of one range; a larger record is a range of its own. */
-interface RangeLimits {
-  recordsMax: number;
-  bytesMax: number;
-}
+/** Most records of a range, and so of a segment of an archive. */
+export const RANGE_RECORDS_MAX = 500;
+/** Most bytes of it; a larger record is a range of its own. */
+export const RANGE_BYTES_MAX = 1024 * 1024;
 
 /** It replies with bytes, which a bound script cannot; its text is small beside the records that it carries. */
 const RANGE = readScript(join(import.meta.dirname, 'range.lua'));
@@ -74,9 +73,9 @@ export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'sessi
       return { size, first, newestFirst };
     },
     /** Reads lines from an index on, or from the log's first record if that comes later. */
-    async range(session: SessionId, from: number, { recordsMax, bytesMax }: RangeLimits): Promise<LogRange> {
+    async range(session: SessionId, from: number): Promise<LogRange> {
       const at = [keys.session(session), keys.log(session), keys.archive(session)];
-      const args = [RANGE, at.length, ...at, from, recordsMax, bytesMax];
+      const args = [RANGE, at.length, ...at, from, RANGE_RECORDS_MAX, RANGE_BYTES_MAX];
       const reply = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[], number];
       const [archived, segments, lines, readAtS] = reply;
       return { archived, segments, lines, readAtS };

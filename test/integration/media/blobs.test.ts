@@ -5,7 +5,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { sweep } from '../../../worker/blob/keeper.ts';
-import { packSegment } from '../../../worker/session/segment.ts';
+import { packSegment } from '../../../worker/session/archive.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
 import { saidIn } from '../../fixture/asked.ts';

@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { RANGE_BYTES_MAX, RANGE_RECORDS_MAX } from '../../../shared/state/session/log.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createFileBlobs } from '../../../worker/blob/folder-store.ts';
 import { buildSeed } from '../../../worker/recovery/seed.ts';
 import { type Archive, createArchive, readArchive, type SessionSource } from '../../../worker/session/archive.ts';
 import { archiveSession } from '../../../worker/session/archivist.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
-import { SEGMENT_BYTES_MAX, SEGMENT_RECORDS_MAX } from '../../../worker/session/segment.ts';
 import { append, createSessions, SEED_READ_BYTES_MAX } from '../../../worker/session/store.ts';
 import { readSession } from '../../../worker/session/transfer.ts';
 import {
@@ -126,7 +126,7 @@ test('two archivists at once move 20,000 records in full segments, in order and 
   expect(moved.reduce((sum, records) => sum + records, 0)).toBe(19_800);
   expect(await archivedRecords()).toBe(19_800);
   const segments = await segmentsOf(source, SESSION);
-  expect(segments.slice(0, -1).every((segment) => segment.length === SEGMENT_RECORDS_MAX)).toBe(true);
+  expect(segments.slice(0, -1).every((segment) => segment.length === RANGE_RECORDS_MAX)).toBe(true);
   expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
 });
 
@@ -138,7 +138,7 @@ test('a segment holds at most 1 MB; a larger record gets a segment of its own', 
   const segments = await segmentsOf(source, SESSION);
   expect(segments.map((segment) => segment.length)).toEqual([2, 1, 1, 1, 1]);
   for (const segment of segments.filter(({ length }) => length > 1))
-    expect(Buffer.concat(segment).length).toBeLessThanOrEqual(SEGMENT_BYTES_MAX);
+    expect(Buffer.concat(segment).length).toBeLessThanOrEqual(RANGE_BYTES_MAX);
   expect(textsOf(await linesOf(source, SESSION))).toEqual(lines);
 });
 

@@ -1,6 +1,7 @@
 import type { Logger } from '../../../shared/base/log.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../../shared/redis/keys.ts';
+import { type SessionArchives, sessionArchives } from '../../../shared/state/session/archive.ts';
 import { type SessionLogs, sessionLogs } from '../../../shared/state/session/log.ts';
 import { readSegment, type SessionSource } from '../../session/archive.ts';
 import { decodeRecord } from '../../session/record.ts';
@@ -66,6 +67,7 @@ interface Chat extends Omit<Remembered, 'shown'> {
 /** Binds the memory of a shard's chats to a connection. */
 export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
   const logs = sessionLogs(redis, keys);
+  const archives = sessionArchives(redis, keys);
   const chats = new Map<SessionId, Chat>();
 
   /** The index of a session, or of the nearest parent: the parent's content is a part of this one's. */
@@ -82,7 +84,7 @@ export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX
     async of(session) {
       const lineage = await lineageOf(redis, keys, session);
       const chat = take(lineage);
-      const reading = { redis, keys, blobs, log, logs, bytesMax };
+      const reading = { redis, keys, blobs, log, logs, archives, bytesMax };
       const forget = () => chats.get(session) === chat && chats.delete(session);
       chat.updated = chat.updated.then(() => update(reading, chat, lineage));
       try {
@@ -145,6 +147,7 @@ async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Pr
 
 interface Reading extends Required<Pick<ChatMemoryPorts, 'bytesMax'>>, Omit<ChatMemoryPorts, 'bytesMax'> {
   logs: SessionLogs;
+  archives: SessionArchives;
 }
 
 /** A first read stops at the bound. Later, new records must get in; an index that grows too far is rebuilt. */
@@ -171,7 +174,7 @@ async function readBack(
   { session, end }: AncestorSession,
   covered: Covered,
 ): Promise<void> {
-  const { redis, keys, logs, bytesMax } = reading;
+  const { logs, bytesMax } = reading;
   let before = end;
   let next: number | undefined;
   let hasMore = true;
@@ -182,7 +185,7 @@ async function readBack(
     before = first;
     hasMore = newestFirst.length > 0 && first > covered.next;
   }
-  const segments = await redis.llen(keys.archive(session));
+  const segments = await reading.archives.segments(session);
   // Fewer segments than before are new ones: the older archive has passed its retention.
   const floor = before <= covered.next ? segments : segments < covered.segments ? 0 : covered.segments;
   let segment = segments;

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { packSegment, unpackSegment } from '../../../../worker/session/archive.ts';
 import { encodeRecord } from '../../../../worker/session/record.ts';
-import { packSegment, unpackSegment } from '../../../../worker/session/segment.ts';
 import { records } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
