@@ -3,7 +3,6 @@ import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { createUsageBook } from '../shared/state/spending/usage-book.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
-import { createErasure } from './command/erasure.ts';
 import type { MediaStore } from './media/store.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
@@ -36,10 +35,7 @@ export function commandPorts(
 ): TurnPorts['commands'] {
   return {
     state: createChatState(redis, keys),
-    archive: {
-      ...createChatArchive({ redis, keys, blobs, keep: media.keep }),
-      erase: createErasure({ redis, keys, blobs, media }),
-    },
+    archive: createChatArchive({ redis, keys, blobs, media }),
     usageBook: createUsageBook(redis, keys),
     deadLetters: createDeadLetters(redis, keys),
     memory,

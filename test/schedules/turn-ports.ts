@@ -8,7 +8,6 @@ import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createChatArchive } from '../../worker/command/chat-archive.ts';
 import { createChatState } from '../../worker/command/chat-state.ts';
-import { createErasure } from '../../worker/command/erasure.ts';
 import type { Lane } from '../../worker/lane/lane.ts';
 import type { Settings } from '../../worker/lane/settings.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
@@ -86,10 +85,7 @@ export function turnPorts(
     progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
     commands: {
       state: createChatState(redis, keys),
-      archive: {
-        ...createChatArchive({ redis, keys, blobs: undefined, keep: media.keep }),
-        erase: createErasure({ redis, keys, blobs: undefined, media }),
-      },
+      archive: createChatArchive({ redis, keys, blobs: undefined, media }),
       usageBook: createUsageBook(redis, keys),
       deadLetters: createDeadLetters(redis, keys),
       memory: createChatMemory({ redis, keys, blobs: undefined, log }),

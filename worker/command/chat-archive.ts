@@ -1,4 +1,12 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
+import { applyTogether, type Change } from '../../shared/state/change.ts';
+import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
+import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
+import { createReminderBook } from '../../shared/state/reminder/book.ts';
+import { chainOf, triedInPlaceOf } from '../../shared/state/session/header.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
+import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
+import type { MediaStore } from '../media/store.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { isEntry, type LogRecord } from '../session/record.ts';
 import { readSession } from '../session/transfer.ts';
@@ -13,21 +21,29 @@ export interface ChatArchive {
   messages(session: SessionId): AsyncGenerator<LogRecord>;
   /** Keeps the bytes of a chat's file for an hour, until it is sent; returns their SHA-256. */
   keepForSending(chat: ChatKey, bytes: Buffer): Promise<string>;
+  /**
+   * Erases all of a chat but its present session: its files, earlier conversations, failed messages and booked usage.
+   * Returns the changes that erase the rest. They come last, in one step: until then everything can still be found, so
+   * whoever was killed in between begins again, and nothing is said to be erased that is not. May be repeated at will.
+   */
+  erase(chat: ChatKey, nowMs: number): Promise<Change[]>;
 }
 
-const CHAIN_MAX = 10_000;
 const SENDING_SECONDS = 3_600;
 
-export interface ArchivePorts extends SessionSource {
-  keep: (chat: ChatKey, bytes: Buffer, seconds: number) => Promise<string>;
-}
-
 /** The archives of the chats of one shard. */
-export function createChatArchive({ keep, ...source }: ArchivePorts): ChatArchive {
+export function createChatArchive({
+  media,
+  ...source
+}: SessionSource & { media: Pick<MediaStore, 'erase' | 'keep'> }): ChatArchive {
+  const { redis, keys, blobs } = source;
+  const letters = createDeadLetters(redis, keys);
+  const usage = createUsageBook(redis, keys);
+  const reminders = createReminderBook(redis, keys);
   return {
     async *messages(session) {
       const seen = new Set<string>();
-      for (const each of (await chainOf(source, session)).reverse()) {
+      for (const each of (await chainOf(redis, keys, session)).reverse()) {
         for await (const record of readSession(source, each)) {
           // A fresh session begins with a copy of the message that its parent could not answer.
           if (!isEntry(record) || seen.has(record.id)) continue;
@@ -36,16 +52,35 @@ export function createChatArchive({ keep, ...source }: ArchivePorts): ChatArchiv
         }
       }
     },
-    keepForSending: (chat, bytes) => keep(chat, bytes, SENDING_SECONDS),
+    keepForSending: (chat, bytes) => media.keep(chat, bytes, SENDING_SECONDS),
+    async erase(chat, nowMs) {
+      const chats = await withFormerGroup(redis, keys, chat);
+      const bound = await Promise.all(chats.map((each) => sessionOf(redis, keys, each)));
+      const present = [...new Set(bound.filter((each) => each !== undefined))];
+      await media.erase(chat);
+      for (const session of (await Promise.all(present.map((each) => sessionsOf(source, each)))).flat()) {
+        await blobs?.deleteAll(session);
+        if (!present.includes(session)) await applyTogether(redis, sessionState(keys, session).erase());
+      }
+      for (const each of chats) {
+        await letters.erase(each);
+        await usage.erase(each, nowMs);
+      }
+      return [
+        ...present.flatMap((session) => sessionState(keys, session).erase()),
+        ...reminders.cancelling(await reminders.of(chat)),
+        ...chats.map((each) => chatState(keys, each).forget()),
+      ];
+    },
   };
 }
 
-/** A session and its parents, newest first. */
-export async function chainOf({ redis, keys }: SessionSource, session: SessionId): Promise<SessionId[]> {
-  const all: SessionId[] = [];
-  for (let at: SessionId | null = session; at !== null && all.length < CHAIN_MAX; ) {
-    all.push(at);
-    at = (await redis.hget(keys.session(at), 'parent')) as SessionId | null;
+/** A session's chain, and what recoveries tried for it, oldest first: after a crash the rest can still be found. */
+async function sessionsOf({ redis, keys }: SessionSource, session: SessionId): Promise<SessionId[]> {
+  const all = new Set<SessionId>();
+  for (const each of await chainOf(redis, keys, session)) {
+    all.add(each);
+    for (const tried of await triedInPlaceOf(redis, keys, each)) all.add(tried);
   }
-  return all;
+  return [...all].reverse();
 }

@@ -14,13 +14,12 @@ import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';
 import type { ChatArchive } from './chat-archive.ts';
 import type { ChatState } from './chat-state.ts';
-import type { EraseChat } from './erasure.ts';
 
 /** The effects and reads that commands may use. */
 export interface CommandPorts {
   ask: AskPorts & { store: ConversationStore; observability: Pick<Observability, 'log'> };
   state: ChatState;
-  archive: ChatArchive & { erase: EraseChat };
+  archive: ChatArchive;
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   memory: ChatMemory;

@@ -3,7 +3,7 @@ import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { forgetUnlessUnderWay } from '../../shared/state/message/inbound.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import type { Blobs } from '../blob/blobs.ts';
-import { createErasure } from '../command/erasure.ts';
+import { createChatArchive } from '../command/chat-archive.ts';
 import { createMediaStore } from '../media/store.ts';
 import type { ReportSource } from '../report/report.ts';
 
@@ -28,6 +28,6 @@ export async function forgetChat(
   if (underWay > 0) return underWay;
   // Nothing is kept, so no retention counts.
   const media = createMediaStore({ redis, keys, blobs, retentionDays: 1 });
-  const last = await createErasure({ redis, keys, blobs, media })(chat, Date.now());
+  const last = await createChatArchive({ redis, keys, blobs, media }).erase(chat, Date.now());
   return forgetUnlessUnderWay(redis, keys, chat, last);
 }

@@ -25,8 +25,6 @@ export interface MovedSegment {
 /** It carries bytes, which a bound script cannot. */
 const ARCHIVE = readScript(join(import.meta.dirname, 'archive.lua'));
 
-export type SessionArchives = ReturnType<typeof sessionArchives>;
-
 /** The archives of a shard's sessions. Methods reject when Redis cannot be reached. */
 export function sessionArchives(redis: RedisClient, keys: Keys) {
   const logs = sessionLogs(redis, keys);

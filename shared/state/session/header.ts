@@ -1,7 +1,10 @@
 import type { LogRecord } from '../../../worker/session/record.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys, SessionId } from '../../redis/keys.ts';
-import type { Change } from '../change.ts';
+import { TRIED } from './session.ts';
+
+/** No chat has more sessions than this. */
+const CHAIN_MAX = 10_000;
 
 /** The size of a session, and where it comes from. */
 export interface SessionHeader {
@@ -32,9 +35,31 @@ export async function newestOfLog(redis: RedisClient, keys: Keys, id: SessionId,
   return (await redis.lrange(keys.log(id), -count, -1)).map((line) => JSON.parse(line) as LogRecord);
 }
 
-/** Makes changes together, outside any turn. */
-export async function applyTogether(redis: RedisClient, changes: readonly Change[]): Promise<void> {
-  const transaction = redis.multi();
-  for (const [name, ...words] of changes) transaction.call(name, ...words);
-  await transaction.exec();
+/** How many messages and answers a session has. */
+export async function entriesOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<number> {
+  return Number((await redis.hget(keys.session(id), 'entries')) ?? 0);
+}
+
+/** Where the window of a session begins, and the line of its log that stands there. */
+export async function windowStartOf(redis: RedisClient, keys: Keys, id: SessionId) {
+  const [windowStart = null, archived = null] = await redis.hmget(keys.session(id), 'windowStart', 'archived');
+  const start = Number(windowStart ?? 0);
+  const line = await redis.lindex(keys.log(id), start - Number(archived ?? 0));
+  return { start, line: line ?? undefined };
+}
+
+/** A session and its parents, newest first; at most so many. */
+export async function chainOf(redis: RedisClient, keys: Keys, id: SessionId, most = CHAIN_MAX): Promise<SessionId[]> {
+  const chain: SessionId[] = [];
+  for (let at: SessionId | null = id; at !== null && chain.length < most; ) {
+    chain.push(at);
+    at = (await redis.hget(keys.session(at), 'parent')) as SessionId | null;
+  }
+  return chain;
+}
+
+/** The fresh sessions that were tried in the place of one. */
+export async function triedInPlaceOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionId[]> {
+  const fields = await redis.hkeys(keys.session(id));
+  return fields.filter((name) => name.startsWith(TRIED)).map((name) => name.slice(TRIED.length) as SessionId);
 }

@@ -52,8 +52,6 @@ export const RANGE_BYTES_MAX = 1024 * 1024;
 /** It replies with bytes, which a bound script cannot; its text is small beside the records that it carries. */
 const RANGE = readScript(join(import.meta.dirname, 'range.lua'));
 
-export type SessionLogs = ReturnType<typeof sessionLogs>;
-
 /** The logs of a shard's sessions. Methods reject when Redis cannot be reached. */
 export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'session' | 'log' | 'archive'>) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));

@@ -23,7 +23,7 @@ export interface Compacted {
 type ShardKeys = Pick<Keys, 'session' | 'log' | 'archive' | 'archivable'>;
 
 /** The field of a session for a fresh one that was tried in its place. */
-const TRIED = 'tried:';
+export const TRIED = 'tried:';
 
 /** Verbs of one session, for a fenced write. */
 export function sessionState(keys: ShardKeys, id: SessionId) {
@@ -76,9 +76,4 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['SREM', keys.archivable, id],
     ],
   };
-}
-
-/** The fresh sessions that were tried in the place of one, by the names of its fields. */
-export function triedIn(fields: readonly string[]): SessionId[] {
-  return fields.filter((name) => name.startsWith(TRIED)).map((name) => name.slice(TRIED.length) as SessionId);
 }

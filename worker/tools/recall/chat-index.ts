@@ -1,8 +1,8 @@
 import type { Logger } from '../../../shared/base/log.ts';
-import type { RedisClient } from '../../../shared/redis/connection.ts';
-import type { Keys, SessionId } from '../../../shared/redis/keys.ts';
-import { type SessionArchives, sessionArchives } from '../../../shared/state/session/archive.ts';
-import { type SessionLogs, sessionLogs } from '../../../shared/state/session/log.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
+import { sessionArchives } from '../../../shared/state/session/archive.ts';
+import { chainOf, windowStartOf } from '../../../shared/state/session/header.ts';
+import { sessionLogs } from '../../../shared/state/session/log.ts';
 import { readSegment, type SessionSource } from '../../session/archive.ts';
 import { decodeRecord } from '../../session/record.ts';
 import { PARENTS_MAX } from '../../session/store.ts';
@@ -66,8 +66,6 @@ interface Chat extends Omit<Remembered, 'shown'> {
 
 /** Binds the memory of a shard's chats to a connection. */
 export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
-  const logs = sessionLogs(redis, keys);
-  const archives = sessionArchives(redis, keys);
   const chats = new Map<SessionId, Chat>();
 
   /** The index of a session, or of the nearest parent: the parent's content is a part of this one's. */
@@ -82,9 +80,15 @@ export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX
   };
   return {
     async of(session) {
-      const lineage = await lineageOf(redis, keys, session);
+      const window = await windowStartOf(redis, keys, session);
+      const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
+      // All of a parent is older than the window.
+      const lineage = chain.map((each) => ({
+        session: each,
+        end: each === session ? window.start : Number.POSITIVE_INFINITY,
+      }));
       const chat = take(lineage);
-      const reading = { redis, keys, blobs, log, logs, archives, bytesMax };
+      const reading = { redis, keys, blobs, log, bytesMax };
       const forget = () => chats.get(session) === chat && chats.delete(session);
       chat.updated = chat.updated.then(() => update(reading, chat, lineage));
       try {
@@ -100,7 +104,9 @@ export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX
       }
       forgetOthers(chats, chat, bytesMax);
       const { index, isCut, unreadable } = chat;
-      return { index, isCut, unreadable, shown: await openingOf(redis, keys, session) };
+      // A fresh session begins with a copy of the message that its parent could not answer.
+      const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
+      return { index, isCut, unreadable, shown };
     },
   };
 }
@@ -127,28 +133,7 @@ function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number)
   }
 }
 
-/** The session and its parents, newest first. All of a parent is older than the window. */
-async function lineageOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<AncestorSession[]> {
-  const lineage: AncestorSession[] = [];
-  for (let at: SessionId | null = session; at !== null && lineage.length <= PARENTS_MAX; ) {
-    const [windowStart = null, parent = null] = await redis.hmget(keys.session(at), 'windowStart', 'parent');
-    lineage.push({ session: at, end: at === session ? Number(windowStart ?? 0) : Number.POSITIVE_INFINITY });
-    at = parent as SessionId | null;
-  }
-  return lineage;
-}
-
-/** A fresh session begins with a copy of the message that its parent could not answer. */
-async function openingOf(redis: RedisClient, keys: Keys, session: SessionId): Promise<string | undefined> {
-  const [windowStart = null, archived = null] = await redis.hmget(keys.session(session), 'windowStart', 'archived');
-  const line = await redis.lindex(keys.log(session), Number(windowStart ?? 0) - Number(archived ?? 0));
-  return line === null ? undefined : decodeRecord(line).id;
-}
-
-interface Reading extends Required<Pick<ChatMemoryPorts, 'bytesMax'>>, Omit<ChatMemoryPorts, 'bytesMax'> {
-  logs: SessionLogs;
-  archives: SessionArchives;
-}
+type Reading = ChatMemoryPorts & { bytesMax: number };
 
 /** A first read stops at the bound. Later, new records must get in; an index that grows too far is rebuilt. */
 async function update(reading: Reading, chat: Chat, lineage: readonly AncestorSession[]): Promise<void> {
@@ -174,7 +159,8 @@ async function readBack(
   { session, end }: AncestorSession,
   covered: Covered,
 ): Promise<void> {
-  const { logs, bytesMax } = reading;
+  const { redis, keys, bytesMax } = reading;
+  const logs = sessionLogs(redis, keys);
   let before = end;
   let next: number | undefined;
   let hasMore = true;
@@ -185,7 +171,7 @@ async function readBack(
     before = first;
     hasMore = newestFirst.length > 0 && first > covered.next;
   }
-  const segments = await reading.archives.segments(session);
+  const segments = await sessionArchives(redis, keys).segments(session);
   // Fewer segments than before are new ones: the older archive has passed its retention.
   const floor = before <= covered.next ? segments : segments < covered.segments ? 0 : covered.segments;
   let segment = segments;
