@@ -2,6 +2,7 @@ import { clip, redact } from '../../shared/base/text.ts';
 import type { Block } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
 import { type LogRecord, resultText } from '../session/record.ts';
+import { newestThatFit } from './transcript.ts';
 
 /** A tool call that was made for a message, with its outcome. */
 interface FinishedCall {
@@ -36,10 +37,9 @@ export function finishedCalls(
     const lines = calls.map((call) => lineOf(call, chars));
     if (estimateText(lines.join('\n')) <= tokensMax) return lines;
   }
-  return newestThatFit(
-    calls.map((call) => lineOf(call, SHOWN_CHARS.at(-1) ?? 0)),
-    tokensMax,
-  );
+  const shortest = calls.map((call) => lineOf(call, SHOWN_CHARS.at(-1) ?? 0));
+  const omitted = shortest.length - newestThatFit(shortest, tokensMax);
+  return [`(${omitted} older calls, all done, are not listed)`, ...shortest.slice(omitted)];
 }
 
 function callsOf(records: readonly LogRecord[], pending: string): FinishedCall[] {
@@ -68,15 +68,6 @@ function outcomeOf(result: Block | undefined): string {
 function lineOf({ name, input, outcome }: FinishedCall, chars: number): string {
   const given = plain(JSON.stringify(input ?? {}), chars);
   return `${name} ${given} ${plain(outcome, Math.ceil(chars * OUTCOME_FACTOR))}`;
-}
-
-function newestThatFit(lines: readonly string[], tokensMax: number): string[] {
-  let left = tokensMax;
-  const kept = lines.toReversed().filter((line) => {
-    left -= estimateText(`${line}\n`);
-    return left >= 0;
-  });
-  return [`(${lines.length - kept.length} older calls, all done, are not listed)`, ...kept.reverse()];
 }
 
 function plain(text: string, maxChars: number): string {

@@ -42,7 +42,8 @@ export function transcribe(records: readonly LogRecord[], chunkTokens: number, c
   return { chunks, left: from };
 }
 
-function newestThatFit(lines: readonly string[], tokens: number): number {
+/** How many of the newest lines fit together. Pure. */
+export function newestThatFit(lines: readonly string[], tokens: number): number {
   let left = tokens;
   let count = 0;
   for (const line of lines.toReversed()) {
