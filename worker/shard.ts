@@ -9,7 +9,7 @@ import { createLane } from './lane/lane.ts';
 import { openQueue } from './lane/queue.ts';
 import type { WorkerPorts } from './ports.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
-import { ARCHIVE_EVERY_MS, startArchivist } from './session/archivist.ts';
+import { ARCHIVE_EVERY_MS, startArchivist } from './session/archive.ts';
 import { openBlobs } from './shard-blobs.ts';
 import type { Probed } from './watch/endpoint-probe.ts';
 import type { ProcessPorts } from './worker.ts';

@@ -5,8 +5,7 @@ import { chatKey, type Keys, keysOf, type SessionId } from '../../shared/redis/k
 import type { Blobs } from '../../worker/blob/blobs.ts';
 import { createFileBlobs } from '../../worker/blob/folder-store.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
-import { createArchive } from '../../worker/session/archive.ts';
-import { archiveSession } from '../../worker/session/archivist.ts';
+import { archiveSession, createArchive } from '../../worker/session/archive.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { takeCensus } from '../chaos/census.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';

@@ -7,11 +7,11 @@ import { notedStoreId } from '../../shared/state/blob/binding.ts';
 import { applyTogether } from '../../shared/state/change.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
-import { newestOfLog, readHeader } from '../../shared/state/session/header.ts';
+import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import type { BlobStore } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/store.ts';
 import { forgetChat } from '../operator/forget.ts';
-import { type LogRecord, textOf } from '../session/record.ts';
+import { decodeRecord, type LogRecord, textOf } from '../session/record.ts';
 import { emptySession, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
 import { UsageError } from './terminal.ts';
@@ -83,7 +83,7 @@ export async function show(call: Call): Promise<number> {
   return withChat(call, async ({ redis, keys, chat }) => {
     const id = await boundSession({ redis, keys, chat });
     const { records, bytes, windowStart, parent, limitTokens, stored } = await readHeader(redis, keys, id);
-    const newest = call.isJson ? [] : await newestOfLog(redis, keys, id, SHOWN_RECORDS);
+    const newest = call.isJson ? [] : (await endsOfLog(redis, keys, id, SHOWN_RECORDS)).newest.map(decodeRecord);
     call.print({ chat, session: id, ...stored, records }, () =>
       [
         `Chat ${chat}, session ${id}`,

@@ -11,37 +11,23 @@ import type { SessionSource } from '../session/archive.ts';
 import { isEntry, type LogRecord } from '../session/record.ts';
 import { readSession } from '../session/transfer.ts';
 
-/**
- * All that is kept of a chat: its session and every earlier one.
- *
- * Contract: rejects when Redis or the blob store cannot be used just now.
- */
-export interface ChatArchive {
-  /** The messages of a chat, oldest first, each once. */
-  messages(session: SessionId): AsyncGenerator<LogRecord>;
-  /** Keeps the bytes of a chat's file for an hour, until it is sent; returns their SHA-256. */
-  keepForSending(chat: ChatKey, bytes: Buffer): Promise<string>;
-  /**
-   * Erases all of a chat but its present session: its files, earlier conversations, failed messages and booked usage.
-   * Returns the changes that erase the rest. They come last, in one step: until then everything can still be found, so
-   * whoever was killed in between begins again, and nothing is said to be erased that is not. May be repeated at will.
-   */
-  erase(chat: ChatKey, nowMs: number): Promise<Change[]>;
-}
+export type ChatArchive = ReturnType<typeof createChatArchive>;
 
 const SENDING_SECONDS = 3_600;
 
-/** The archives of the chats of one shard. */
-export function createChatArchive({
-  media,
-  ...source
-}: SessionSource & { media: Pick<MediaStore, 'erase' | 'keep'> }): ChatArchive {
+/**
+ * All that is kept of the chats of one shard: of each, its session and every earlier one.
+ *
+ * Contract: rejects when Redis or the blob store cannot be used just now.
+ */
+export function createChatArchive({ media, ...source }: SessionSource & { media: Pick<MediaStore, 'erase' | 'keep'> }) {
   const { redis, keys, blobs } = source;
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
   const reminders = createReminderBook(redis, keys);
   return {
-    async *messages(session) {
+    /** The messages of a chat, oldest first, each once. */
+    async *messages(session: SessionId): AsyncGenerator<LogRecord> {
       const seen = new Set<string>();
       for (const each of (await chainOf(redis, keys, session)).reverse()) {
         for await (const record of readSession(source, each)) {
@@ -52,8 +38,14 @@ export function createChatArchive({
         }
       }
     },
-    keepForSending: (chat, bytes) => media.keep(chat, bytes, SENDING_SECONDS),
-    async erase(chat, nowMs) {
+    /** Keeps the bytes of a chat's file for an hour, until it is sent; returns their SHA-256. */
+    keepForSending: (chat: ChatKey, bytes: Buffer): Promise<string> => media.keep(chat, bytes, SENDING_SECONDS),
+    /**
+     * Erases all of a chat but its present session: its files, earlier conversations, failed messages and booked usage.
+     * Returns the changes that erase the rest. They come last, in one step: until then everything can still be found,
+     * so whoever was killed in between begins again, and nothing is said to be erased that is not. May be repeated.
+     */
+    async erase(chat: ChatKey, nowMs: number): Promise<Change[]> {
       const chats = await withFormerGroup(redis, keys, chat);
       const bound = await Promise.all(chats.map((each) => sessionOf(redis, keys, each)));
       const present = [...new Set(bound.filter((each) => each !== undefined))];

@@ -1,14 +1,17 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import type { Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
+import { readDepth, readHead } from '../../shared/state/lane/waiting.ts';
+import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import { turnReads } from '../../shared/state/turn/summary.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { conversationSize } from '../model/usage.ts';
 import { decodeRecord, type LogRecord } from '../session/record.ts';
 
-/** The size and age of a session, as `/status` shows them. Times are ms since the epoch. */
+/** The size and age of a session, as `/status` and the reports show them. Times are ms since the epoch. */
 export interface SessionState {
   messages: number;
+  bytes: number;
   /** Absent while nothing was said. */
   sinceMs?: number;
   /** Absent when no summary was ever made. */
@@ -24,36 +27,31 @@ export interface Work {
   workingMs?: number;
 }
 
-/** Reads for commands about a chat. Contract: changes nothing; rejects when Redis cannot be reached. */
-export interface ChatState {
-  session(id: SessionId): Promise<SessionState>;
-  work(lane: LaneKey, nowMs: number): Promise<Work>;
-}
+export type ChatState = ReturnType<typeof createChatState>;
 
 /** The newest answer stands among these: a round of tools is two records. */
 const NEWEST_RECORDS = 20;
 
-/** The state of the chats of one shard, over a connection. */
-export function createChatState(redis: RedisClient, keys: Keys): ChatState {
+/** Reads about the chats of one shard. Contract: changes nothing; rejects when Redis cannot be reached. */
+export function createChatState(redis: RedisClient, keys: Keys) {
   return {
-    async session(id) {
-      const [about, [first], newest] = await Promise.all([
-        redis.hgetall(keys.session(id)),
-        redis.lrange(keys.log(id), 0, 0),
-        redis.lrange(keys.log(id), -NEWEST_RECORDS, -1),
+    async session(id: SessionId): Promise<SessionState> {
+      const [{ entries, bytes, createdAt, compacted }, { oldest, newest }] = await Promise.all([
+        readHeader(redis, keys, id),
+        endsOfLog(redis, keys, id, NEWEST_RECORDS),
       ]);
-      const since = about.createdAt ?? (first && decodeRecord(first).at);
-      const compactedMs = about.compactedAt === undefined ? undefined : Date.parse(about.compactedAt);
+      const since = createdAt ?? (oldest && decodeRecord(oldest).at);
+      const compactedMs = compacted && Date.parse(compacted.at);
       return {
-        messages: Number(about.entries ?? 0),
+        ...{ messages: entries, bytes },
         ...(since && { sinceMs: Date.parse(since) }),
         ...(compactedMs !== undefined && { compactedMs }),
-        tokens: tokensOf(newest.map(decodeRecord), compactedMs, Number(about.compactedTokens ?? 0)),
+        tokens: tokensOf(newest.map(decodeRecord), compactedMs, compacted?.tokens ?? 0),
       };
     },
-    async work(lane, nowMs) {
-      const [length, head] = await Promise.all([redis.llen(keys.lane(lane)), redis.lindex(keys.lane(lane), 0)]);
-      const isRunning = head !== null && (await turnReads(redis, keys).isRunning(head as EntryId));
+    async work(lane: LaneKey, nowMs: number): Promise<Work> {
+      const [length, head] = await Promise.all([readDepth(redis, keys, lane), readHead(redis, keys, lane)]);
+      const isRunning = head !== undefined && (await turnReads(redis, keys).isRunning(head));
       return isRunning ? { waiting: length - 1, workingMs: Math.max(0, nowMs - msOf(head)) } : { waiting: length };
     },
   };

@@ -7,7 +7,6 @@ import { readHead, readWaiting } from '../../shared/state/lane/waiting.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
-import { readHeader } from '../../shared/state/session/header.ts';
 import { createUsageBook, type Used } from '../../shared/state/spending/usage-book.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
@@ -33,7 +32,7 @@ export interface ChatReport {
   /** The message that is first, and where it is. */
   head?: { entry: EntryId; acceptedMs: number; place: MessageLocation };
   /** Absent when nothing was ever said. */
-  session?: SessionState & { id: SessionId; bytes: number };
+  session?: SessionState & { id: SessionId };
   /** The newest first. */
   outcomes: OutcomeRecord[];
   /** Recoveries of the messages in `outcomes`. */
@@ -95,8 +94,7 @@ async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<
 
 async function readSession(redis: Redis, keys: ShardKeys, id: SessionId | undefined): Promise<ChatReport['session']> {
   if (id === undefined) return undefined;
-  const [state, { bytes }] = await Promise.all([createChatState(redis, keys).session(id), readHeader(redis, keys, id)]);
-  return { id, bytes, ...state };
+  return { id, ...(await createChatState(redis, keys).session(id)) };
 }
 
 async function newestOf(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<OutcomeRecord[]> {

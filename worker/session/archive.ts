@@ -1,21 +1,20 @@
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
+import type { Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { decodePointer, encodePointer } from '../../shared/state/blob/pointer.ts';
-import { type ArchivePlan, sessionArchives } from '../../shared/state/session/archive.ts';
+import { forgetRecordsOlderThan } from '../../shared/state/lane/record-streams.ts';
+import { type ArchivePlan, type MovedSegment, sessionArchives } from '../../shared/state/session/archive.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
-import { decodeRecord, type LogRecord } from './record.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
 /** The oldest records of a log, ready to be moved. */
-export interface Segment {
-  session: SessionId;
-  /** Index of its first record, counted since the session's first. */
-  from: number;
-  records: number;
+export interface Segment extends MovedSegment {
   packed: Buffer;
   /** When it was read, in seconds by Redis' clock. */
   readAtS: number;
@@ -29,61 +28,117 @@ export interface SessionSource {
   blobs?: Blobs | undefined;
 }
 
-/**
- * The archives of one shard's sessions: records that left a session's window move from its log to compressed segments.
- *
- * Contract: no call changes what a view or a seed shows, so none of them is fenced by a turn; each may be repeated, and
- * several archivists may make it at once. Each rejects when Redis or the blob store cannot be used just now.
- */
-export interface Archive {
-  /**
-   * What may leave: the records before the window, except its head; all records once the session is closed. The newest
-   * `SEED_READ_BYTES_MAX` bytes never do.
-   */
-  plan(session: SessionId): Promise<ArchivePlan>;
-  /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` when none may leave. */
-  nextSegment(session: SessionId, until: number): Promise<Segment | undefined>;
-  /**
-   * Moves a segment: its bytes are stored first, and in one atomic step the archive points at them and the log ends
-   * before them. `false` when the log no longer begins with it, or it was read so long ago that its bytes may have been
-   * removed as an orphan's; then it must be read again.
-   */
-  append(segment: Segment): Promise<boolean>;
-  /** Ends a visit; a closed session's keys then last as long as the retention. `false` when there is more to do. */
-  release(session: SessionId, plan: ArchivePlan): Promise<boolean>;
-}
-
 /** A blob is no orphan before it is twice as old as this. */
 export const APPEND_SECONDS_MAX = 1_800;
 
 /** Called for each unreadable segment, with its place in the archive. */
 export type OnUnreadable = (segment: number, error: unknown) => void;
 
-/** Binds the archives of a shard. An archive lasts `retentionSeconds` from its last segment on. */
-export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint): Archive {
+export type Archive = ReturnType<typeof createArchive>;
+
+/**
+ * The archives of one shard's sessions: records that left a session's window move from its log to compressed segments.
+ * An archive lasts `retentionSeconds` from its last segment on.
+ *
+ * Contract: no call changes what a view or a seed shows, so none of them is fenced by a turn; each may be repeated, and
+ * several archivists may make it at once. Each rejects when Redis or the blob store cannot be used just now.
+ */
+export function createArchive(source: SessionSource, retentionSeconds: number, reach?: ReachFailpoint) {
   const { redis, keys, blobs } = source;
   const logs = sessionLogs(redis, keys);
   const archives = sessionArchives(redis, keys);
   return {
-    plan: (session) => archives.plan(session, SEED_READ_BYTES_MAX),
-    async nextSegment(session, until) {
+    /** What may leave; the newest `SEED_READ_BYTES_MAX` bytes never do. */
+    plan: (session: SessionId) => archives.plan(session, SEED_READ_BYTES_MAX),
+    /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` when none may leave. */
+    async nextSegment(session: SessionId, until: number): Promise<Segment | undefined> {
       const { archived, lines, readAtS } = await logs.range(session, 0);
       const leaving = lines.slice(0, Math.max(0, until - archived));
       if (leaving.length === 0) return undefined;
       return { session, from: archived, records: leaving.length, packed: await packSegment(leaving), readAtS };
     },
-    async append({ session, from, records, packed, readAtS }) {
-      const item = blobs ? await pointerTo(blobs, session, records, packed) : packed;
+    /**
+     * Moves a segment: its bytes are stored first, and in one atomic step the archive points at them and the log ends
+     * before them. `false` when the log no longer begins with it, or it was read so long ago that its bytes may have
+     * been removed as an orphan's; then it must be read again.
+     */
+    async append(segment: Segment): Promise<boolean> {
+      const item = blobs ? await pointerTo(blobs, segment) : segment.packed;
       reach?.('segment stored');
-      return archives.move(session, { from, records, item, untilS: readAtS + APPEND_SECONDS_MAX }, retentionSeconds);
+      return archives.move(segment, item, segment.readAtS + APPEND_SECONDS_MAX, retentionSeconds);
     },
-    release: (session, plan) => archives.release(session, plan, retentionSeconds),
+    /** Ends a visit; a closed session's keys then last as long as the retention. `false` when there is more to do. */
+    release: (session: SessionId, plan: ArchivePlan) => archives.release(session, plan, retentionSeconds),
   };
 }
 
-async function pointerTo(blobs: Blobs, session: SessionId, records: number, packed: Buffer): Promise<string> {
+async function pointerTo(blobs: Blobs, { session, records, packed }: Segment): Promise<string> {
   const blob = await blobs.put(session, packed);
   return encodePointer({ blob, records, bytes: packed.length });
+}
+
+export interface ArchivistPorts {
+  source: SessionSource;
+  /** How long an archive lasts after its last segment, and a closed session after it was archived. */
+  retentionDays: number;
+  /** How long the ledger and the audit trail are kept. */
+  ledgerDays: number;
+  log: Logger;
+  everyMs: number;
+  reach?: ReachFailpoint;
+}
+
+export const ARCHIVE_EVERY_MS = 5_000;
+
+const DAY_SECONDS = 24 * 3600;
+
+/**
+ * Moves records that left a session's window to its archive, and ends what is kept for a time, at the start and then
+ * regularly. A session stays in the set of sessions to visit until nothing more of it can move, so a crash at any point
+ * only repeats a visit. Several may run side by side.
+ */
+export function startArchivist({ source, retentionDays, ledgerDays, log, everyMs, reach }: ArchivistPorts): Service {
+  const { redis, keys } = source;
+  const { toVisit } = sessionArchives(redis, keys);
+  const archive = createArchive(source, retentionDays * DAY_SECONDS, reach);
+  return runLoop({
+    name: 'archivist',
+    async round(signal) {
+      for (const session of await toVisit()) await visit(archive, session, log, signal);
+      await forgetRecordsOlderThan(redis, keys, ledgerDays);
+      return everyMs;
+    },
+    retryMs: everyMs,
+    onError: (error) => log.warn({ err: error }, 'archiving failed; it is tried again'),
+  });
+}
+
+/** A session that cannot be archived must not keep the others waiting. */
+async function visit(archive: Archive, session: SessionId, log: Logger, signal: AbortSignal): Promise<void> {
+  try {
+    const records = await archiveSession(archive, session, signal);
+    if (records > 0) log.debug({ session, records }, 'archived');
+  } catch (error) {
+    if (!signal.aborted) log.warn({ err: error, session }, 'a session could not be archived; it is tried again');
+  }
+}
+
+/**
+ * Archives what may leave one session's log, segment by segment, and ends the visit. Returns how many records it moved.
+ * When aborted, it stops after the current segment, and does not end the visit.
+ */
+export async function archiveSession(archive: Archive, session: SessionId, signal: AbortSignal): Promise<number> {
+  let records = 0;
+  while (!signal.aborted) {
+    const plan = await archive.plan(session);
+    for (;;) {
+      const segment = signal.aborted ? undefined : await archive.nextSegment(session, plan.until);
+      if (!segment) break;
+      if (await archive.append(segment)) records += segment.records;
+    }
+    if (signal.aborted || (await archive.release(session, plan))) break;
+  }
+  return records;
 }
 
 /**
@@ -121,19 +176,6 @@ async function packedOf(
   } catch (error) {
     if (error instanceof DamagedBlobError) return error;
     throw error;
-  }
-}
-
-/** The archived records of a session, oldest first, one segment in memory at a time. Reports and skips damaged ones. */
-export async function* readArchive(
-  source: SessionSource,
-  session: SessionId,
-  onUnreadable: OnUnreadable = () => {},
-): AsyncGenerator<LogRecord> {
-  for (let segment = 0; ; segment++) {
-    const lines = await readSegment(source, session, segment, onUnreadable);
-    if (lines === undefined) return;
-    for (const line of lines) yield decodeRecord(line.toString());
   }
 }
 

@@ -153,7 +153,7 @@ export class WindowCache {
   hold(session: SessionId, window: HeldWindow): void {
     this.#drop(session);
     if (window.records.length < this.#recordsMin || window.records.length === 0) return;
-    const bytes = bytesInMemory(window);
+    const bytes = WINDOW_BYTES + (window.head?.bytes ?? 0) + sum(window.sizes) + window.sizes.length * RECORD_BYTES;
     if (bytes > this.#roomBytes) return;
     this.#entries.set(session, { window, bytes, usedAtMs: performance.now() });
     this.#bytes += bytes;
@@ -176,8 +176,4 @@ export class WindowCache {
     for (const [session, { usedAtMs }] of this.#entries) if (nowMs - usedAtMs >= IDLE_MS) this.#drop(session);
     this.#sweep = this.#entries.size === 0 ? undefined : setTimeout(() => this.#dropIdle(), IDLE_MS).unref();
   }
-}
-
-function bytesInMemory({ sizes, head }: HeldWindow): number {
-  return WINDOW_BYTES + (head?.bytes ?? 0) + sum(sizes) + sizes.length * RECORD_BYTES;
 }

@@ -3,7 +3,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { chainOf, entriesOf } from '../../shared/state/session/header.ts';
+import { chainOf, readHeader } from '../../shared/state/session/header.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
@@ -72,7 +72,8 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
     open: (attempt, pending, bytesMax) => load(attempt, encodeRecord(pending), bytesMax),
     load: (attempt, bytesMax) => load(attempt, '', bytesMax),
     async tail(session, bytesMax) {
-      const result: Tail = { records: [], entries: await entriesOf(redis, keys, session), bytes: 0 };
+      const { entries } = await readHeader(redis, keys, session);
+      const result: Tail = { records: [], entries, bytes: 0 };
       for (const at of await chainOf(redis, keys, session, PARENTS_MAX)) {
         const { size, newestFirst } = await logs.tail(at, bytesMax - result.bytes);
         result.records.unshift(...newestFirst.reverse().map(decodeRecord));

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
-import { sessionOf } from '../../shared/state/chat/chat.ts';
+import { applyTogether } from '../../shared/state/change.ts';
+import { chatState, sessionOf } from '../../shared/state/chat/chat.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
 import { type OnUnreadable, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
 import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
@@ -29,7 +31,6 @@ export class BadLineError extends Error {
 export type OnProgress = (records: number, bytes: number) => void;
 
 const CHUNK = 500;
-const UNFINISHED_SECONDS = 3_600;
 
 /** Reads one line of JSONL as a record; throws `BadLineError`. */
 export function parseLine(text: string, lineNumber: number, now: string): LogRecord {
@@ -70,32 +71,21 @@ export async function importSession(
   onProgress: OnProgress = () => {},
 ): Promise<SessionId> {
   const session = newSessionId();
+  const state = sessionState(keys, session);
   let bytes = 0;
   for (let at = 0; at < records.length; at += CHUNK) {
     const lines = records.slice(at, at + CHUNK).map(encodeRecord);
     bytes += lines.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-    await redis
-      .multi()
-      .rpush(keys.log(session), ...lines)
-      .expire(keys.log(session), UNFINISHED_SECONDS)
-      .exec();
+    await applyTogether(redis, state.stage(lines));
     onProgress(Math.min(at + CHUNK, records.length), bytes);
   }
   const parent = await sessionOf(redis, keys, chat);
-  const about = {
-    createdAt: new Date().toISOString(),
-    entries: records.length,
-    bytes,
-    imported: 1,
-    ...(parent && { parent }),
-  };
-  const binding = redis
-    .multi()
-    .persist(keys.log(session))
-    .hset(keys.session(session), about)
-    .hset(keys.chat(chat), 'session', session);
-  if (parent) binding.hset(keys.session(parent), 'closedBy', session).sadd(keys.archivable, parent);
-  await binding.exec();
+  await applyTogether(redis, [
+    state.begin(parent, new Date().toISOString()),
+    ...state.finishImport(records.length, bytes),
+    chatState(keys, chat).moveTo(session),
+    ...(parent === undefined ? [] : sessionState(keys, parent).closeFor(session)),
+  ]);
   return session;
 }
 

@@ -23,8 +23,13 @@ export async function readDepths(redis: RedisClient, keys: Keys): Promise<LaneDe
 
 /** How many messages of a chat wait or are being answered, commands included. */
 export async function readWaiting(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<number> {
-  const depths = await Promise.all([redis.llen(keys.lane(chat)), redis.llen(keys.lane(commandLaneOf(chat)))]);
-  return depths[0] + depths[1];
+  const depths = await Promise.all([chat, commandLaneOf(chat)].map((lane) => readDepth(redis, keys, lane)));
+  return depths.reduce((sum, each) => sum + each, 0);
+}
+
+/** How many messages stand in a lane. */
+export function readDepth(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<number> {
+  return redis.llen(keys.lane(lane));
 }
 
 /** The first message of a lane. */

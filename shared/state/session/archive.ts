@@ -12,14 +12,12 @@ export interface ArchivePlan {
   closedBy: string;
 }
 
-/** The oldest records of a log, to be moved: their bytes, or the pointer to them. */
+/** The oldest records of a log, to be moved. */
 export interface MovedSegment {
+  session: SessionId;
   /** Index of its first record, counted since the session's first. */
   from: number;
   records: number;
-  item: Buffer | string;
-  /** The latest second, by Redis' clock, at which the item may be written. */
-  untilS: number;
 }
 
 /** It carries bytes, which a bound script cannot. */
@@ -42,9 +40,10 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
       const until = closedBy === null ? Math.min(newest, leftWindow) : newest;
       return { until, windowStart: windowStart ?? '', closedBy: closedBy ?? '' };
     },
-    /** Moves a segment in one step; `false` when the log no longer begins with it, or it is too late. */
-    async move(session: SessionId, { from, records, item, untilS }: MovedSegment, keepSeconds: number) {
+    /** Moves a segment in one step: its bytes, or the pointer to them, by a second of Redis' clock at the latest. */
+    async move({ session, from, records }: MovedSegment, item: Buffer | string, untilS: number, keepSeconds: number) {
       const at = keysAt(session);
+      // 0: the log no longer begins with it, or it is too late.
       return (await redis.eval(ARCHIVE, at.length, ...at, from, records, keepSeconds, item, untilS)) === 1;
     },
     /** Ends a visit; a closed session's keys then last so long. `false` when the session changed since its plan. */

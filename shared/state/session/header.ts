@@ -1,4 +1,3 @@
-import type { LogRecord } from '../../../worker/session/record.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys, SessionId } from '../../redis/keys.ts';
 import { TRIED } from './session.ts';
@@ -10,9 +9,15 @@ const CHAIN_MAX = 10_000;
 export interface SessionHeader {
   /** All records, the archived ones included. */
   records: number;
+  /** Messages and answers among them. */
+  entries: number;
   bytes: number;
   windowStart: number;
   parent?: string;
+  /** ISO time; absent for the first session of a chat. */
+  createdAt?: string;
+  /** The newest summary: when it was made, as ISO time, and what it left. */
+  compacted?: { at: string; tokens: number };
   /** The window of the model as it was learnt; absent while none was. */
   limitTokens?: number;
   /** The fields as they are stored. */
@@ -22,22 +27,23 @@ export interface SessionHeader {
 /** Reads what a session is made of. Rejects when Redis cannot be reached. */
 export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionHeader> {
   const [stored, kept] = await Promise.all([redis.hgetall(keys.session(id)), redis.llen(keys.log(id))]);
-  const { archived = 0, bytes = 0, windowStart = 0, parent, limitTokens } = stored;
+  const { archived = 0, entries = 0, bytes = 0, windowStart = 0, parent, limitTokens } = stored;
+  const { createdAt, compactedAt, compactedTokens = 0 } = stored;
   return {
-    ...{ records: Number(archived) + kept, bytes: Number(bytes), windowStart: Number(windowStart), stored },
+    ...{ records: Number(archived) + kept, entries: Number(entries), bytes: Number(bytes) },
+    ...{ windowStart: Number(windowStart), stored },
     ...(parent && { parent }),
+    ...(createdAt && { createdAt }),
+    ...(compactedAt && { compacted: { at: compactedAt, tokens: Number(compactedTokens) } }),
     ...(limitTokens && { limitTokens: Number(limitTokens) }),
   };
 }
 
-/** The newest records of a session, oldest first. */
-export async function newestOfLog(redis: RedisClient, keys: Keys, id: SessionId, count: number): Promise<LogRecord[]> {
-  return (await redis.lrange(keys.log(id), -count, -1)).map((line) => JSON.parse(line) as LogRecord);
-}
-
-/** How many messages and answers a session has. */
-export async function entriesOf(redis: RedisClient, keys: Keys, id: SessionId): Promise<number> {
-  return Number((await redis.hget(keys.session(id), 'entries')) ?? 0);
+/** The oldest line of a log, where there is one, and so many of its newest ones, oldest first. */
+export async function endsOfLog(redis: RedisClient, keys: Keys, id: SessionId, count: number) {
+  const log = keys.log(id);
+  const [[oldest], newest] = await Promise.all([redis.lrange(log, 0, 0), redis.lrange(log, -count, -1)]);
+  return { oldest, newest };
 }
 
 /** Where the window of a session begins, and the line of its log that stands there. */

@@ -20,6 +20,9 @@ export interface Compacted {
   unreported: number;
 }
 
+/** An import that was interrupted leaves nothing for longer than this. */
+const UNFINISHED_SECONDS = 3_600;
+
 type ShardKeys = Pick<Keys, 'session' | 'log' | 'archive' | 'archivable'>;
 
 /** The field of a session for a fresh one that was tried in its place. */
@@ -30,11 +33,11 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
   const key = keys.session(id);
   const archivable: Change = ['SADD', keys.archivable, id];
   return {
-    /** A session that continues another one; `seeded` where its first record is the seed, which stands for all before. */
-    begin: (parent: SessionId, at: string, { isSeeded = false } = {}): Change => [
+    /** A session that continues another one, where its chat had one; `seeded` where its first record is the seed, which stands for all before. */
+    begin: (parent: SessionId | undefined, at: string, { isSeeded = false } = {}): Change => [
       'HSET',
       key,
-      ...['parent', parent, 'createdAt', at],
+      ...['createdAt', at, ...(parent === undefined ? [] : ['parent', parent])],
       ...(isSeeded ? ['head', 0, 'windowStart', 1] : []),
     ],
     /** Adds lines to its log, of which so many are messages or answers. */
@@ -42,6 +45,15 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['RPUSH', keys.log(id), ...lines],
       ['HINCRBY', key, 'entries', entries],
       ['HINCRBY', key, 'bytes', lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0)],
+    ],
+    /** Adds lines to the log of a session that no chat is in yet: they expire unless the import is finished. */
+    stage: (lines: readonly string[]): Change[] => [
+      ['RPUSH', keys.log(id), ...lines],
+      ['EXPIRE', keys.log(id), UNFINISHED_SECONDS],
+    ],
+    finishImport: (entries: number, bytes: number): Change[] => [
+      ['PERSIST', keys.log(id)],
+      ['HSET', key, 'entries', entries, 'bytes', bytes, 'imported', 1],
     ],
     /** Its chat goes on in another one. The archivist is told, since nothing is in its window any more. */
     closeFor: (next: SessionId): Change[] => [['HSET', key, 'closedBy', next], archivable],
