@@ -84,7 +84,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
-  'worker/media/decoder.ts': ['./pdf.ts', './picture.ts'],
+  'worker/media/decoder.ts': ['unpdf', './picture.ts'],
   'worker/model/claude/endpoint.ts': ['@anthropic-ai/sdk'],
   'worker/cli/verbs.ts': [
     './status.ts',

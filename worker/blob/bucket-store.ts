@@ -28,11 +28,9 @@ export function openBucketStore(place: BucketPlace): BlobStore {
     return opened;
   };
   const readId = async (): Promise<string | undefined> => {
-    const bytes = await (await open()).get(prefix + STORE_MARK);
-    const id = bytes?.toString().trim();
+    const id = (await (await open()).get(prefix + STORE_MARK))?.toString().trim();
     if (id === undefined || STORE_ID.test(id)) return id;
-    const why = `${prefix}${STORE_MARK} does not hold an id`;
-    throw new BlobStoreError(Object.assign(new Error(why), { code: 'NoStoreId' }));
+    throw new BlobStoreError(Object.assign(new Error('the mark holds no id'), { code: 'NoStoreId' }));
   };
   return {
     name: `s3://${name}/${prefix}${endpoint === undefined ? '' : ` at ${endpoint}`}`,

@@ -29,7 +29,7 @@ export interface Bucket {
   get(key: string): Promise<Buffer | undefined>;
   /** An object that is gone is no failure. */
   delete(key: string): Promise<void>;
-  /** What begins with a prefix, page by page. */
+  /** The objects whose names begin with a prefix, page by page. */
   list(prefix: string): AsyncIterable<readonly StoredObject[]>;
 }
 
@@ -127,7 +127,7 @@ async function inBucket<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** What the server calls it, as AccessDenied, or the system, as ECONNREFUSED. */
+/** The server's name for it, as AccessDenied, or the system's, as ECONNREFUSED. */
 function codeOf(error: unknown): string {
   const { name, code, cause } = error as NodeJS.ErrnoException;
   if (error instanceof S3ServiceException) return name;

@@ -4,9 +4,10 @@ import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { createBinding, notedStoreId } from '../../shared/state/blob/binding.ts';
-import { archiveBlobs, createKeptFiles } from '../../shared/state/blob/pointer.ts';
+import { createKeptFiles } from '../../shared/state/blob/kept-files.ts';
+import { archiveBlobs } from '../../shared/state/blob/pointer.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
-import { type BlobOwner, BlobStoreError, type Blobs, chatOfBlobs, sha256In } from './blobs.ts';
+import { BlobStoreError, type Blobs, chatOfBlobs } from './blobs.ts';
 
 export interface SweepPorts {
   redis: RedisClient;
@@ -79,26 +80,21 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
  *
  * Contract: as `Blobs`; may be repeated, and run by several processes at once.
  */
-export async function sweep(ports: SweepPorts, beforeMs: number, signal: AbortSignal): Promise<number> {
-  const { redis, blobs } = ports;
+export async function sweep(
+  { redis, keys, blobs }: SweepPorts,
+  beforeMs: number,
+  signal: AbortSignal,
+): Promise<number> {
   let deleted = 0;
   for await (const { owner, names } of blobs.oldBlobs(beforeMs)) {
     if (signal.aborted) break;
-    const live = await pointedAt(ports, owner, names);
+    const chat = chatOfBlobs(owner);
+    const files = createKeptFiles(redis, keys);
+    const live = await (chat ? files.pointedAt(chat, names) : archiveBlobs(redis, keys, owner as SessionId));
     if ((await notedStoreId(redis)) === undefined) break;
-    for (const name of names.filter((each) => !live.has(each))) {
-      await blobs.delete(owner, name);
-      deleted += 1;
-    }
+    const orphans = names.filter((name) => !live.has(name));
+    for (const name of orphans) await blobs.delete(owner, name);
+    deleted += orphans.length;
   }
   return deleted;
-}
-
-function pointedAt({ redis, keys }: SweepPorts, owner: BlobOwner, names: readonly string[]) {
-  const chat = chatOfBlobs(owner);
-  if (chat === undefined) return archiveBlobs(redis, keys, owner as SessionId);
-  return createKeptFiles(redis, keys).pointedAt(
-    chat,
-    names.map((name) => [name, sha256In(name)]),
-  );
 }

@@ -3,16 +3,16 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FileProblem } from '../../shared/texts/texts.ts';
-import type { PdfReading } from './pdf.ts';
+import type { PdfReading } from './decoder.ts';
 import type { FittedPicture } from './picture.ts';
 
-/** What the decoder is asked: to fit a picture; or to count the pages of a PDF and read so many characters of them. */
+/** The task of a decoder: to fit a picture; or to count the pages of a PDF and read so many characters of them. */
 export type DecoderTask = { kind: 'picture' } | { kind: 'pdf'; charsMax: number };
 
-/** What it says of a file that did not end it. */
+/** Its answer about a file that did not end it. */
 export type DecoderAnswer = FittedPicture | PdfReading;
 
-/** What became of a file that took more than it may, twice. */
+/** The verdict on a file that took more than it may, twice. */
 type Overtaxed = { ok: false; why: Extract<FileProblem, 'too_slow' | 'too_costly'> };
 
 /** How one process ended: with an answer, or without one, whatever ended it. */
@@ -107,7 +107,7 @@ const CODE_BYTES_MAX = 512 * 1024 * 1024;
 let reserved: number | undefined;
 
 /**
- * What Node reserves for machine code in a process, and does not use: some versions do it in a way that Linux counts as
+ * The memory that Node reserves for machine code in a process, and does not use: some versions do it in a way that Linux counts as
  * memory. Each thread of ours has as much again, and a decoder has one.
  */
 function reservedBytes(): number {

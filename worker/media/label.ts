@@ -2,7 +2,7 @@ import type { InboundFile } from '../../shared/flow/message.ts';
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 
 /**
- * What a picture or a document is, in a few words for a line in brackets: `image/jpeg, 48 KB` or `document report.pdf,
+ * Names a picture or a document in a few words for a line in brackets: `image/jpeg, 48 KB` or `document report.pdf,
  * 12 pages, 1.2 MB`. Uses only what the block states. Pure, total.
  */
 export function labelOf(block: Block): string {
@@ -30,7 +30,7 @@ const MOVING: Readonly<Record<string, string>> = {
   video_note: 'a video note',
 };
 
-/** What a sent file is, in words for the model. Pure. */
+/** Names a sent file in words for the model. Pure. */
 export function fileInWords({ what, name, thumbnailOf }: InboundFile): string {
   if (thumbnailOf === undefined) return what === 'photo' ? 'a photo' : `a file${quotedName(name)}`;
   const length = thumbnailOf.seconds === undefined ? '' : ` of ${thumbnailOf.seconds} s`;

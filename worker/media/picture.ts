@@ -12,7 +12,7 @@ type PictureProblem = Extract<FileProblem, 'picture_format' | 'broken_picture' |
 /** Limits on the cost of fitting a picture. */
 export interface PictureLimits {
   pixelsMax: number;
-  /** What decoding may take beside the decoder itself; see `memoryBytes`. */
+  /** The memory that decoding may take beside the decoder itself; see `memoryBytes`. */
   memoryBytesMax: number;
   /** Most bytes of the fitted picture. */
   bytesMax: number;
@@ -68,7 +68,7 @@ const BYTES_PER_SAMPLE: Readonly<Record<string, number>> = { uchar: 1, char: 1, 
 const HEIF_BYTES_PER_PIXEL = { shallow: 16, deep: 24 };
 const GIF_BYTES_PER_PIXEL = 5;
 
-/** What decoding takes at its peak. What comes row by row takes next to nothing; the rest is in memory as a whole. */
+/** The memory that decoding takes at its peak. What comes row by row takes next to nothing; the rest is in memory as a whole. */
 function memoryBytes({ format, width, height, channels, depth, isProgressive }: Metadata): number {
   const pixels = width * height;
   const sampleBytes = BYTES_PER_SAMPLE[depth ?? ''] ?? 8;

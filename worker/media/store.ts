@@ -2,7 +2,7 @@ import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
-import { createKeptFiles } from '../../shared/state/blob/pointer.ts';
+import { createKeptFiles } from '../../shared/state/blob/kept-files.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
 
@@ -88,7 +88,7 @@ export function mediaId(bytes: Buffer): string {
   return blobId(bytes);
 }
 
-/** What is found for a chat, or for the group that it was before. */
+/** The first that is found for a chat, or for the group that it was before. */
 async function ofChat<Found>(
   { redis, keys }: Pick<MediaStorePorts, 'redis' | 'keys'>,
   chat: ChatKey,

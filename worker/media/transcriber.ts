@@ -14,7 +14,7 @@ export interface Recording {
 }
 
 /**
- * What was said, or why it is not known. `trouble` may pass; `refused` will not pass by itself. `detail` is for the
+ * The words that were said, or why they are not known. `trouble` may pass; `refused` will not pass by itself. `detail` is for the
  * operator, and holds none of the endpoint's own words.
  */
 export type Transcription =

@@ -1,7 +1,7 @@
 import { cronProblem, nextDueMs, type Repeat, type Schedule } from './schedule.ts';
 import { instantOf, readWall, wallOf, wallText } from './wall-time.ts';
 
-/** What the model wants to be reminded of, and when; or what is wrong with that, in a sentence for it. */
+/** A reminder as the model wants it; or what is wrong with that, in a sentence for it. */
 export type ReminderInput =
   | { ok: true; text: string; schedule: Schedule; dueAtMs: number }
   | { ok: false; problem: string };

@@ -6,7 +6,7 @@ import { nextDueMs, type Schedule } from './schedule.ts';
 /** A reminder that the model has set, while it answered a message. Plain JSON. */
 export interface Reminder extends Schedule {
   readonly id: string;
-  /** What to say or do. */
+  /** The thing to say or do. */
   readonly text: string;
   /** Where that message was written, and by whom. */
   readonly asked: Asked;
@@ -26,7 +26,7 @@ export interface Entering {
   nextMs: number | undefined;
 }
 
-/** What this version sets states none. */
+/** Absent in what this version sets. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;

@@ -49,7 +49,7 @@ function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
 
 const FIELD = /^(?:[\d*,/-]|mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)+$/i;
 
-/** What is wrong with a cron expression of times so many minutes apart, in a sentence; undefined where nothing is. Pure. */
+/** Says in a sentence what is wrong with a cron expression of times so many minutes apart; undefined where nothing is. Pure. */
 export function cronProblem(cron: string, minutesMin: number): string | undefined {
   const fields = cron.trim().split(/\s+/);
   if (fields.length !== 5 || !fields.every((field) => FIELD.test(field)))

@@ -2,7 +2,7 @@
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * What the clocks of a zone show at an instant: the ms since the epoch at which clocks in UTC show the same. Pure.
+ * The time that the clocks of a zone show at an instant: the ms since the epoch at which clocks in UTC show the same. Pure.
  */
 export function wallOf(atMs: number, timeZone: string): number {
   const parts = formatFor(timeZone).formatToParts(atMs);

@@ -8,7 +8,7 @@ import { type Block, textBlock } from '../model/block.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ToolOutput, ToolPart } from './toolbox.ts';
 
-/** What a result is made with. */
+/** The ports with which a result is made. */
 export interface ResultPorts {
   settings: Pick<Settings, 'toolResultMaxChars'>;
   store: Pick<ConversationStore, 'media'>;

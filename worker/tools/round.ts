@@ -9,7 +9,7 @@ import { append, newStamp } from '../session/store.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 
-/** What a round of tools works with. */
+/** The ports of a round of tools. */
 export interface RoundPorts extends ResultPorts {
   tools: Toolbox;
   observability: Pick<Observability, 'telemetry' | 'reach'>;

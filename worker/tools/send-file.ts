@@ -1,8 +1,8 @@
+import { graphemePrefix } from '../../shared/base/text.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { FilePart } from '../reply/file-part.ts';
 import { FILES_MAX, type NotedFiles } from '../reply/noted-files.ts';
-import { fileName } from './file-name.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 export interface SendFilePorts {
@@ -92,4 +92,28 @@ function sourceOf({ content, ref }: Readonly<Record<string, unknown>>): Source |
 
 function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null && value !== '';
+}
+
+/** The longest name of a file that is sent, in UTF-16 units. */
+const NAME_CHARS_MAX = 64;
+const EXTENSION = /^\.[A-Za-z0-9]{1,10}$/;
+const SEPARATORS = /[\\/]/;
+/** Control, format and direction characters, halves of pairs, and what no file system takes. */
+const UNFIT = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}<>:"|?*]/gu;
+
+/**
+ * The name under which a file is sent: without a path, without characters that change how it is read, at most 64
+ * characters long with its extension. Undefined where nothing is left of it, or it has no extension. Pure.
+ */
+export function fileName(wanted: string): string | undefined {
+  const last = wanted.split(SEPARATORS).at(-1) ?? '';
+  const plain = last.replace(UNFIT, '').replace(/\s+/gu, ' ').trim();
+  const dot = plain.lastIndexOf('.');
+  const [stem, extension] = [plain.slice(0, Math.max(0, dot)).replace(/^[.\s]+|[.\s]+$/gu, ''), plain.slice(dot)];
+  if (dot < 1 || stem === '' || !EXTENSION.test(extension)) return undefined;
+  return `${shortened(stem, NAME_CHARS_MAX - extension.length)}${extension}`;
+}
+
+function shortened(stem: string, charsMax: number): string {
+  return stem.length <= charsMax ? stem : graphemePrefix(stem, charsMax).trimEnd();
 }

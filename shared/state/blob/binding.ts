@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript, type RunScript } from '../../redis/script.ts';
 
-/** What the data says of the store of a process. */
+/** The store of a process as the data sees it. */
 export interface Binding {
   /** The data refers to another store: this process has the wrong folder, or the data the wrong Redis. */
   isOther: boolean;

@@ -21,7 +21,7 @@ export interface Coming {
 /** A reminder that is due, as it is stored. */
 export interface Due {
   chat: ChatKey;
-  /** What else the chat is called, where a group became a supergroup. */
+  /** The other key of the chat, where a group became a supergroup. */
   otherChat: ChatKey | undefined;
   id: string;
   dueAtMs: number;

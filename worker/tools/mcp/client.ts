@@ -1,7 +1,7 @@
 import type { Config } from '../../../shared/base/config.ts';
 import { pause, type Service } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
-import { boundTools, TOOLS_CHARS_MAX } from '../tool-size.ts';
+import { graphemePrefix } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer } from './config.ts';
 import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
@@ -37,6 +37,12 @@ export interface McpServerState {
 
 /** The tools of all servers. `state` is in the order of the configuration. */
 export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
+
+/**
+ * How much of each request all tools together may take: about 50,000 tokens, a quarter of the smallest window of
+ * current models. Some 200 tools of ordinary size fit.
+ */
+const TOOLS_CHARS_MAX = 200_000;
 
 const LIMITS: Omit<McpLimits, 'timeoutMs'> = {
   startMs: 10_000,
@@ -160,4 +166,48 @@ function directoryOf(
   for (const one of fitting.omitted) omitted.get(byName.get(one.tool)?.server as RunningServer)?.push(one);
   const specs = fitting.specs.map(({ server: _, tool: __, ...spec }) => spec);
   return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), omitted };
+}
+
+/** Tools that fit a bound, and what was omitted to fit it. */
+export interface BoundedTools<Spec> {
+  specs: readonly Spec[];
+  omitted: readonly OmittedTool[];
+}
+
+/** The lengths to which descriptions are cut, in turn, until all tools fit. The last still says what a tool is for. */
+const DESCRIPTION_STEPS = [4_000, 1_000, 300];
+const MARKER = '… [description cut]';
+
+/**
+ * Keeps the tools that fit `charsMax` characters of serialised definitions. Pure; keeps the order. Long descriptions
+ * are cut first, and only as much as needed; then the first tools that fit are kept. Each omitted tool is named. An
+ * unchanged tool is the same object.
+ */
+export function boundTools<Spec extends ToolSpec>(specs: readonly Spec[], charsMax: number): BoundedTools<Spec> {
+  let shown = specs;
+  for (const step of DESCRIPTION_STEPS) {
+    shown = specs.map((spec) => withShortDescription(spec, step));
+    if (shown.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shown, omitted: [] };
+  }
+  let left = charsMax;
+  const kept: Spec[] = [];
+  const omitted: OmittedTool[] = [];
+  for (const spec of shown) {
+    const size = sizeOf(spec);
+    if (size <= left) {
+      left -= size;
+      kept.push(spec);
+    } else omitted.push({ tool: spec.name, why: `all tools together would have more than ${charsMax} characters` });
+  }
+  return { specs: kept, omitted };
+}
+
+/** Characters of a definition as it is sent. */
+function sizeOf({ name, description, inputSchema }: ToolSpec): number {
+  return JSON.stringify({ name, description, input_schema: inputSchema }).length + 1;
+}
+
+function withShortDescription<Spec extends ToolSpec>(spec: Spec, charsMax: number): Spec {
+  if (spec.description.length <= charsMax) return spec;
+  return { ...spec, description: `${graphemePrefix(spec.description, charsMax - MARKER.length)}${MARKER}` };
 }

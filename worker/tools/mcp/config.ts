@@ -7,7 +7,7 @@ export interface StdioServer {
   name: string;
   command: string;
   args: readonly string[];
-  /** What the child gets besides the few variables that every program needs. */
+  /** Given to the child besides the few variables that every program needs. */
   env: Readonly<Record<string, string>>;
   cwd?: string;
 }

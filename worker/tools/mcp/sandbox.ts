@@ -28,7 +28,7 @@ export interface Confined {
   gid?: number;
 }
 
-/** What every sandbox of bubblewrap begins with: no privileges, no processes but its own, nothing to write to. */
+/** The beginning of every sandbox of bubblewrap: no privileges, no processes but its own, nothing to write to. */
 export const BWRAP = [
   ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
@@ -76,7 +76,7 @@ interface Mount {
 }
 
 /**
- * What is put over the read-only root: outer folders before inner ones, so that what a server is given inside a hidden
+ * The mounts over the read-only root: outer folders before inner ones, so that what a server is given inside a hidden
  * folder is there, and what is hidden inside a folder that it is given is not.
  */
 function mountsOf(server: StdioServer, scratch: string, more: readonly string[]): readonly string[] {
@@ -167,7 +167,7 @@ export async function findSandbox(
   return nobody ?? { kind: 'none', why };
 }
 
-/** What no server may see, besides the project: the settings, the configuration of the others, and what is stored. */
+/** The places that no server may see, besides the project: the settings, the configuration of the others, and what is stored. */
 export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Config): readonly string[] {
   const settings = settingsFile();
   return [

@@ -50,7 +50,7 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** What everything that keeps one server shares. */
+/** The state that all who keep one server share. */
 interface Keeper extends Caller {
   server: McpServer;
   limits: McpServerLimits;

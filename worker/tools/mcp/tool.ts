@@ -97,7 +97,7 @@ export interface ListLimits {
 /** The result of reading a server's list. */
 export interface ToolList {
   tools: readonly McpTool[];
-  /** What is wrong with the others; the last entry stands for those beyond `toolsMax`. */
+  /** The others, each with what is wrong with it; the last entry stands for those beyond `toolsMax`. */
   omitted: readonly OmittedTool[];
 }
 

@@ -23,7 +23,7 @@ export interface ChildPorts {
 
 const STDERR_LINE_BYTES_MAX = 2_000;
 const STDERR_LINES_PER_MINUTE = 600;
-/** What a line holds that is likely to say why a program ends. */
+/** A word in a line that is likely to say why a program ends. */
 const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
 /** How long reading the last messages of an ended process may take. */
 const LAST_WORDS_MS = 200;
