@@ -145,8 +145,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/alerts/alerter.ts',
-        from: 'if (delivery.by !== undefined) return',
-        to: 'if (true) return',
+        from: 'if (delivery.by !== undefined) {',
+        to: 'if (delivery !== undefined) {',
       },
     ],
     scenario: 'alerts-refused',

@@ -15,7 +15,8 @@ const RESTING = 2_100;
 
 /** That something is not told at all is judged. */
 function untilTold({ world }: Stage, text: RegExp): Promise<void> {
-  const told = (): boolean => world.telegram.shown(ALERT_CHAT).some((alert) => text.test(alert.text));
+  const told = (): boolean =>
+    world.telegram.shown(ALERT_CHAT).some((alert) => alert.text.split('\n').some((line) => text.test(line)));
   return until(`the news ${text}`, told, TOLD_MS).catch(() => undefined);
 }
 

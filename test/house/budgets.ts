@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_440,
+  productLines: 46_623,
   productFiles: 452,
-  testLines: 73_850,
+  testLines: 73_964,
   rawCommands: 37,
   filesWithRawCommands: 17,
   importsMax: 28,

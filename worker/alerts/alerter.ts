@@ -10,7 +10,17 @@ import { bindScript, type RunScript } from '../../shared/redis/script.ts';
 import { fieldsOf, msOf } from '../../shared/redis/stream.ts';
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
-import { type AlertingRecord, alertingFields, alertingOf, byClock, type Channels, deliver } from './delivery.ts';
+import {
+  type AlertingRecord,
+  alertingFields,
+  alertingOf,
+  byClock,
+  type Channels,
+  deliver,
+  type ShownMessage,
+  type Telling,
+} from './delivery.ts';
+import type { NoticeKind } from './incident.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -29,6 +39,8 @@ export const ALERT_TAKE_OVER_MS = 45_000;
 const NOTICES_MAX = 500;
 /** How long a notice is kept that no channel takes. */
 const KEPT_MS = 7 * 24 * 3600_000;
+/** The field of alerting that holds the message about an incident. */
+const MESSAGE = 'message:';
 
 type TakeReply = [] | [nowMs: number, fields: string[], entries: [id: string, fields: string[]][]];
 
@@ -40,9 +52,9 @@ interface Scripts {
 }
 
 /**
- * Sends the waiting notices at least once each: one process at a time for the whole installation, in the order in which
- * they were queued. Above a rate they fold into one digest. Each is logged before it is sent. What no channel takes is
- * kept for days and retried with backoff; nothing else waits for it.
+ * Tells of the waiting notices at least once each: one process at a time for the whole installation. An incident is one
+ * message, which changes with it; a reply to it rings when that matters. Each notice is logged before it is told. What no
+ * channel takes is kept for days and retried with backoff; nothing else waits for it.
  */
 export function startAlerter(ports: AlerterPorts): Service {
   const { redis, log, everyMs } = ports;
@@ -74,14 +86,15 @@ async function sendNext(ports: AlerterPorts, scripts: Scripts, logged: Set<strin
   const at = [notices, alerting, alertingLock];
   const reply = await scripts.take(at, [scripts.owner, ports.takeOverMs, NOTICES_MAX]);
   if (reply.length === 0) return false;
-  const [nowMs, fields, entries] = reply;
+  const [nowMs, pairs, entries] = reply;
   const queued = entries.map(([id, of]) => ({ id, ...noticeOf(id, fieldsOf(of).get('notice')) }));
   logNew(ports, queued, logged);
-  const before = byClock(alertingOf(Object.fromEntries(fieldsOf(fields))), nowMs);
-  const { ids, record, isSent } = await sendDue(ports, queued, before, nowMs);
+  const fields = Object.fromEntries(fieldsOf(pairs));
+  const before = byClock(alertingOf(fields), nowMs);
+  const { ids, record, isSent, messages } = await sendDue(ports, queued, before, { fields, nowMs });
   for (const id of ids) logged.delete(id);
   const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs), atMs: nowMs };
-  await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept)]);
+  await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept), ...messages]);
   return isSent;
 }
 
@@ -89,24 +102,45 @@ async function sendDue(
   { channels, log }: AlerterPorts,
   queued: readonly QueuedNotice[],
   record: AlertingRecord,
-  nowMs: number,
-): Promise<{ ids: readonly string[]; record: AlertingRecord; isSent: boolean }> {
+  { fields, nowMs }: { fields: Readonly<Record<string, string>>; nowMs: number },
+): Promise<{ ids: readonly string[]; record: AlertingRecord; messages: readonly string[]; isSent: boolean }> {
   const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
-  if (outgoing === undefined) return { ids: [], record, isSent: false };
-  const delivery = await deliver(channels, outgoing.text, record, nowMs);
+  if (outgoing === undefined) return { ids: [], record, messages: [], isSent: false };
+  const field = MESSAGE + outgoing.incident;
+  const delivery = await deliver(channels, outgoing, messageOf(fields[field]), record, nowMs);
   if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
-  if (delivery.by !== undefined) return { ids: outgoing.ids, record: delivery.record, isSent: true };
+  if (delivery.by !== undefined) {
+    const isKept = delivery.message !== undefined && outgoing.kind !== 'resolved';
+    const messages = [
+      ...forgotten(fields, nowMs),
+      field,
+      isKept ? `${delivery.message?.chatId} ${delivery.message?.messageId} ${nowMs}` : '',
+    ];
+    return { ids: outgoing.ids, record: delivery.record, messages, isSent: true };
+  }
   const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
   if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
-  return { ids, record: delivery.record, isSent: false };
+  return { ids, record: delivery.record, messages: [], isSent: false };
+}
+
+function messageOf(value: string | undefined): (ShownMessage & { atMs: number }) | undefined {
+  const [chatId = Number.NaN, messageId = Number.NaN, atMs = 0] = (value ?? '').split(' ').map(Number);
+  return Number.isInteger(chatId) && Number.isInteger(messageId) ? { chatId, messageId, atMs } : undefined;
+}
+
+/** Messages that nothing has been told of for so long that a new one is better seen; facts never end. */
+function forgotten(fields: Readonly<Record<string, string>>, nowMs: number): string[] {
+  return Object.entries(fields).flatMap(([field, value]) =>
+    field.startsWith(MESSAGE) && nowMs - (messageOf(value)?.atMs ?? 0) > KEPT_MS ? [field, ''] : [],
+  );
 }
 
 /** Before the send, and once in each process that takes the notice. */
 function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: Set<string>): void {
-  for (const { id, incident, kind, text } of queued) {
+  for (const { id, incident, kind, text, update } of queued) {
     if (logged.has(id)) continue;
     logged.add(id);
-    log[kind === 'resolved' ? 'warn' : 'error']({ alert: text, incident, kind }, 'alert');
+    log[kind === 'resolved' ? 'warn' : 'error']({ alert: update ?? text, incident, kind }, 'alert');
   }
 }
 
@@ -115,22 +149,26 @@ export interface QueuedNotice extends Notice {
   id: string;
 }
 
-/** What is sent next: one notice as it is, or all that wait in one message. */
-export type Outgoing = { ids: readonly string[]; text: string };
+/** What is told next, and the notices that are done with it. */
+export interface Outgoing extends Telling {
+  ids: readonly string[];
+  incident: string;
+  kind: NoticeKind;
+}
 
-/** An operator reads this many messages one by one; more are sent as one. */
-export const SINGLES_PER_MINUTE = 5;
-const MESSAGES_PER_HOUR = 30;
+/** Telegram takes 20 calls a minute in a group, and a change with its reply is two. */
+export const SENDS_PER_MINUTE = 10;
+/** An operator is rung this often in an hour by what is only a change: more of them are seen in the message alone. */
+export const RINGS_PER_HOUR = 30;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3600_000;
 /** Telegram takes 4,096 UTF-16 units. */
 const TEXT_CHARS_MAX = 4_000;
-const LINE_CHARS_MAX = 200;
-const DIGEST_CHARS_MAX = 3_800;
 
 /**
- * Which of the waiting notices are sent next, oldest first; `undefined` while the rate is used up. Above the rate,
- * notices fold into one digest with counts, so none is ever dropped. `sentMs` are the times of earlier messages. Pure.
+ * What is told next, oldest first; `undefined` while the rate is used up. All that waits about one opening of an incident
+ * is told at once, as its newest notice has it: only what its message has no room for is told by itself. `sentMs` are the
+ * times of earlier messages. Pure.
  */
 export function nextOutgoing(
   queued: readonly QueuedNotice[],
@@ -139,31 +177,30 @@ export function nextOutgoing(
 ): Outgoing | undefined {
   const [first] = queued;
   const sentWithin = (ms: number) => sentMs.filter((atMs) => nowMs - atMs < ms).length;
-  const isSpent = sentWithin(MINUTE_MS) >= SINGLES_PER_MINUTE || sentWithin(HOUR_MS) >= MESSAGES_PER_HOUR;
-  if (first === undefined || isSpent) return undefined;
-  if (queued.length <= SINGLES_PER_MINUTE) return { ids: [first.id], text: clip(first.text, TEXT_CHARS_MAX) };
-  return { ids: queued.map(({ id }) => id), text: digestText(queued) };
+  if (first === undefined || sentWithin(MINUTE_MS) >= SENDS_PER_MINUTE) return undefined;
+  const group = sameOpening(queued, first);
+  const newest = group.at(-1) ?? first;
+  const isOpening = first.update === undefined;
+  const naming = group.findIndex(({ manner }) => manner === 'naming');
+  const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
+  const rings = done.findLast(({ manner }) => manner !== 'silent');
+  const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
+  return {
+    ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
+    text: clip(newest.text, TEXT_CHARS_MAX),
+    ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) }),
+    isSilent: !isOpening && (isMuted || rings === undefined),
+  };
+}
+
+/** The notices about the opening that a notice is about: the next opening has a message of its own. */
+function sameOpening(queued: readonly QueuedNotice[], first: QueuedNotice): QueuedNotice[] {
+  const [, ...later] = queued.filter(({ incident }) => incident === first.incident);
+  const next = later.findIndex(({ update }) => update === undefined);
+  return [first, ...(next === -1 ? later : later.slice(0, next))];
 }
 
 /** The times that the rate still depends on. */
 export function recentOf(sentMs: readonly number[], nowMs: number): number[] {
   return sentMs.filter((atMs) => nowMs - atMs < HOUR_MS);
-}
-
-function digestText(queued: readonly QueuedNotice[]): string {
-  const kinds = Map.groupBy(queued, ({ kind }) => kind);
-  const numbers = [...kinds].map(([kind, notices]) => `${notices.length} ${kind}`).join(', ');
-  const incidents = new Set(queued.map(({ incident }) => incident)).size;
-  const lines = [
-    `Digest of ${queued.length} alerts about ${incidents} incidents: ${numbers}. The log has each in full.`,
-  ];
-  let chars = lines[0]?.length ?? 0;
-  for (const { text } of queued) {
-    const line = `- ${clip(text.split('\n')[0] ?? '', LINE_CHARS_MAX)}`;
-    if (chars + line.length > DIGEST_CHARS_MAX) break;
-    lines.push(line);
-    chars += line.length + 1;
-  }
-  const more = queued.length - (lines.length - 1);
-  return [...lines, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n');
 }

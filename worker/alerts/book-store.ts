@@ -132,6 +132,9 @@ const INCIDENT = z.looseObject({
   traceId: z.string().optional(),
   unnamed: z.array(z.string()),
   unnamedMore: COUNT.default(0),
+  named: z.array(z.string()).optional(),
+  namedMore: COUNT.optional(),
+  parts: z.array(z.string()).optional(),
   notified: z
     .looseObject({ atMs: TIME, messages: COUNT, chats: COUNT, level: z.string(), reminders: COUNT })
     .optional(),
@@ -141,6 +144,8 @@ const NOTICE = z.looseObject({
   incident: z.string(),
   kind: z.enum(['opened', 'reopened', 'spread', 'changed', 'lasts', 'resolved']).catch('opened'),
   text: z.string(),
+  update: z.string().optional(),
+  manner: z.enum(['silent', 'naming']).optional().catch(undefined),
 });
 
 /** Reads an incident of the book; `undefined` when this version does not know its cause, its version or its shape. */
@@ -173,7 +178,7 @@ export function alertOf(id: string, json: string | undefined): Alert {
 /** A notice from its queue; one that cannot be read says so, and makes way for those behind it. */
 export function noticeOf(id: string, json: string | undefined): Notice {
   const { data } = NOTICE.safeParse(parsed(json));
-  return data ?? { incident: 'other-version', kind: 'opened', text: unreadableText(id, json) };
+  return (data as Notice | undefined) ?? { incident: 'other-version', kind: 'opened', text: unreadableText(id, json) };
 }
 
 function unreadableText(id: string, json = ''): string {

@@ -4,6 +4,7 @@ import {
   type Condition,
   dueNotice,
   ended,
+  hasSpread,
   type Incident,
   incidentOf,
   isForgotten,
@@ -11,10 +12,13 @@ import {
   type NoticeKind,
   notAhead,
   notifiedOf,
+  OTHERS,
   occurred,
+  type Placed,
+  partOver,
   seen,
 } from './incident.ts';
-import { type Links, linkLines, noticeText } from './notice-text.ts';
+import { isWhole, type Links, messageText, updateText } from './notice-text.ts';
 import { eachAlone, type WatchFailure } from './watch-failure.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
@@ -24,7 +28,12 @@ export type Book = ReadonlyMap<string, Incident>;
 export interface Notice {
   incident: string;
   kind: NoticeKind;
+  /** The whole message about the incident, as it is to read now. */
   text: string;
+  /** What has changed, in few words; absent when it opens, and then the message is a new one. */
+  update?: string;
+  /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
+  manner?: 'silent' | 'naming';
 }
 
 /** What was observed since the book was last written. */
@@ -39,6 +48,8 @@ export interface Observation {
 }
 
 const INCIDENTS_MAX = 1_000;
+/** Open incidents of one cause; further ones share one, so that a flood stays readable. */
+const KEYS_MAX = 5;
 
 /**
  * Enters an observation into the book, and returns what the operator must be notified of. Pure: the same observation of
@@ -56,20 +67,24 @@ export function enter(
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
-    // An end needs no reading on.
-    const lines = kind === 'resolved' ? [] : linkLines(incident, links);
-    if (kind) notices.push({ incident: id, kind, text: [noticeText(incident, kind), ...lines].join('\n') });
+    if (kind) notices.push(noticeOf(incident, kind, links));
     incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
     eachAlone(all, (one) => one.cause, step, failed);
   each(alerts, (alert) => {
-    const before = incidents.get(incidentOf(alert));
-    if (!alert.isOver) put(occurred(before, alert, nowMs));
+    const at = placed(incidents, alert);
+    const before = incidents.get(incidentOf(at));
+    if (!alert.isOver) put(occurred(before, at, nowMs));
+    else if (before?.isOpen && at.part !== undefined) put(partOver(before, at, nowMs));
     else if (before?.isOpen) put(ended(before, nowMs, alert.text));
   });
-  each(conditions ?? [], (condition) => put(seen(incidents.get(incidentOf(condition)), condition, nowMs)));
-  const lasting = conditions && new Set(conditions.map(incidentOf));
+  const lasting = conditions && new Set<string>();
+  each(conditions ?? [], (condition) => {
+    const at = placed(incidents, condition);
+    lasting?.add(incidentOf(at));
+    put(seen(incidents.get(incidentOf(at)), at, nowMs));
+  });
   const blind = new Set(failures.map(({ what }) => what));
   each([...incidents.values()], (incident) => {
     if (incident.cause === 'watcher') return;
@@ -80,6 +95,27 @@ export function enter(
   if (watcher) put(watcher);
   forget(incidents, nowMs);
   return { book: incidents, notices, failures: failed };
+}
+
+function noticeOf(incident: Incident, kind: NoticeKind, links: Links): Notice {
+  const notice = { incident: incidentOf(incident), kind, text: messageText(incident, links) };
+  if (kind === 'opened' || kind === 'reopened') return notice;
+  const update = updateText(incident, kind);
+  if (kind !== 'spread' || incident.unnamed.length === 0) return { ...notice, update };
+  if (!isWhole(incident)) return { ...notice, update, manner: 'naming' };
+  const isMore = incident.notified !== undefined && hasSpread(incident, incident.notified);
+  return isMore ? { ...notice, update } : { ...notice, update, manner: 'silent' };
+}
+
+/** Where something is entered: where many of its cause are open, in the incident that stands for all others. */
+function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): Placed<T> {
+  const { cause, key = '', level: _, ...rest } = one;
+  if (key === '' || incidents.get(incidentOf(one))?.isOpen) return one;
+  const shared = { ...rest, cause, key: OTHERS, part: key } as unknown as Placed<T>;
+  const others = incidents.get(incidentOf(shared));
+  if (others?.isOpen && others.parts?.includes(key)) return shared;
+  const open = [...incidents.values()].filter((each) => each.cause === cause && each.isOpen && each.key !== OTHERS);
+  return open.length < KEYS_MAX || one.isOver ? one : shared;
 }
 
 /** Last, since all that went before may have failed. A look at the alerts alone opens it, and neither changes nor ends it. */

@@ -2,6 +2,7 @@ import type { Config } from '../../shared/base/config.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 
 /** The state of alert delivery, for the whole installation. Times are ms since the epoch by Redis' clock. */
 export interface AlertingRecord {
@@ -77,10 +78,28 @@ export interface Channels {
   retryMs: number;
 }
 
+/** The message about an incident, in the operator's chat. */
+export interface ShownMessage {
+  chatId: number;
+  messageId: number;
+}
+
+/** What is to be told of an incident. */
+export interface Telling {
+  /** The whole message. */
+  text: string;
+  /** What has changed; absent where the message is a new one. */
+  update?: string | undefined;
+  /** The message says it, and nobody is rung. */
+  isSilent: boolean;
+}
+
 /** The result of a message: the channel that took it, or none; and the new state of delivery. */
 export interface Delivery {
   by: string | undefined;
   record: AlertingRecord;
+  /** The message about the incident; absent where it stands in no chat. */
+  message?: ShownMessage | undefined;
   /** Why the first channel did not take it, if so. */
   refused?: string;
 }
@@ -107,45 +126,68 @@ export function createChannels(ports: {
 }
 
 /**
- * Sends a message to the operator's chat, or to the second channel where the first has failed for long, is gone or does
- * not exist. With neither, the log is the channel. Contract: never throws.
+ * Tells the operator's chat: a new message, or a change of the one that stands there and, unless it is silent, a reply to
+ * it. Where that channel has failed for long, is gone or does not exist, the second one gets the opening and the changes.
+ * With neither, the log is the channel. Contract: never throws.
  */
 export async function deliver(
   channels: Channels,
-  text: string,
+  telling: Telling,
+  shown: ShownMessage | undefined,
   record: AlertingRecord,
   nowMs: number,
 ): Promise<Delivery> {
   const { chatId, webhook } = channels;
   if (chatId === undefined && webhook === undefined) return { by: 'log', record: sentAt(record, nowMs) };
   const isEarly = record.failing !== undefined && nowMs < record.failing.retryAtMs;
-  if (chatId === undefined) return isEarly ? { by: undefined, record } : viaWebhook(channels, text, record, nowMs);
+  if (chatId === undefined) return isEarly ? { by: undefined, record } : viaWebhook(channels, telling, record, nowMs);
   const to = record.moved?.from === chatId ? record.moved.to : chatId;
-  const first = isEarly ? undefined : await channels.telegram(to).send(text);
-  if (first?.ok) return { by: 'telegram', record: sentAt(record, nowMs) };
+  const message = shown?.chatId === to ? shown : undefined;
+  const first = isEarly ? undefined : await show(channels.telegram(to), telling, message?.messageId);
+  if (first?.ok) {
+    const { messageId } = first;
+    const now = messageId === undefined ? undefined : { chatId: to, messageId };
+    return { by: 'telegram', record: sentAt(record, nowMs, telling.isSilent && message !== undefined), message: now };
+  }
   if (first?.movedTo !== undefined && first.movedTo !== to) {
-    return deliver(channels, text, { ...record, moved: { from: chatId, to: first.movedTo } }, nowMs);
+    return deliver(channels, telling, shown, { ...record, moved: { from: chatId, to: first.movedTo } }, nowMs);
   }
   const failed = first === undefined ? record : failedAt(channels, record, first, nowMs);
   const isLong = nowMs - (failed.failing?.sinceMs ?? nowMs) >= channels.secondAfterMs;
   const refused = first === undefined ? {} : { refused: first.why };
   if (webhook === undefined || !(isLong || first?.isGone)) return { by: undefined, record: failed, ...refused };
-  const second = await webhook.send(text);
+  const second = await webhook.send(telling.update ?? telling.text);
   // The operator has it; the record still says that the first channel fails.
   const sentMs = [...record.sentMs, nowMs];
   return second.ok
-    ? { by: 'webhook', record: { ...failed, sentMs }, ...refused }
+    ? { by: 'webhook', record: { ...failed, sentMs }, message: shown, ...refused }
     : { by: undefined, record: failed, refused: second.why };
 }
 
-async function viaWebhook(channels: Channels, text: string, record: AlertingRecord, nowMs: number): Promise<Delivery> {
-  const sent = await channels.webhook?.send(text);
+/** Killed between the change and the reply: the change is repeated, and the reply comes. */
+async function show(channel: AlertChannel, telling: Telling, messageId: number | undefined): Promise<Sent> {
+  const { text, update, isSilent } = telling;
+  if (update === undefined || messageId === undefined) return channel.send(text);
+  const edited = await channel.edit?.(messageId, text);
+  if (edited === undefined || (!edited.ok && edited.isLost)) return channel.send(text);
+  if (!edited.ok || isSilent) return edited;
+  const replied = await channel.send(update, messageId);
+  return replied.ok ? { ok: true, messageId } : replied;
+}
+
+async function viaWebhook(
+  channels: Channels,
+  { text, update }: Telling,
+  record: AlertingRecord,
+  nowMs: number,
+): Promise<Delivery> {
+  const sent = await channels.webhook?.send(update ?? text);
   if (sent === undefined || sent.ok) return { by: 'webhook', record: sentAt(record, nowMs) };
   return { by: undefined, record: failedAt(channels, record, sent, nowMs), refused: sent.why };
 }
 
-function sentAt({ failing: _, ...record }: AlertingRecord, nowMs: number): AlertingRecord {
-  return { ...record, lastSentMs: nowMs, sentMs: [...record.sentMs, nowMs] };
+function sentAt({ failing: _, ...record }: AlertingRecord, nowMs: number, isSilent = false): AlertingRecord {
+  return { ...record, lastSentMs: nowMs, sentMs: [...record.sentMs, ...(isSilent ? [] : [nowMs])] };
 }
 
 function failedAt(
@@ -163,7 +205,11 @@ function failedAt(
 
 /** The result of a message to an operator. */
 export type Sent =
-  | { ok: true }
+  | {
+      ok: true;
+      /** Absent where a message cannot be changed. */
+      messageId?: number;
+    }
   | {
       ok: false;
       /** Whether the destination no longer exists: a chat that is gone may never come back. */
@@ -175,6 +221,8 @@ export type Sent =
       isAway?: true;
       /** The chat's new id. */
       movedTo?: number;
+      /** Of a change: the message can be changed no more. */
+      isLost?: true;
     };
 
 /**
@@ -185,7 +233,9 @@ export type Sent =
  */
 export interface AlertChannel {
   readonly name: string;
-  send(text: string): Promise<Sent>;
+  send(text: string, replyTo?: number): Promise<Sent>;
+  /** Replaces the text of a message. A repeat changes nothing. Absent where that is not possible. */
+  edit?(messageId: number, text: string): Promise<Sent>;
 }
 
 const WEBHOOK_TIMEOUT_MS = 10_000;
@@ -194,19 +244,26 @@ const WEBHOOK_TIMEOUT_MS = 10_000;
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
   return {
     name: 'telegram',
-    async send(text) {
-      const sent = await telegram.sendMessage({ chatId }, text);
-      if (sent.ok) return { ok: true };
-      const { kind, description, retryAfterMs, migratedTo } = sent.failure;
-      return {
-        ok: false,
-        isGone: kind === 'gone' || kind === 'rejected',
-        why: `${kind}: ${description}`,
-        ...(retryAfterMs !== undefined && { retryAfterMs }),
-        ...(kind === 'away' && { isAway: true }),
-        ...(migratedTo !== undefined && { movedTo: migratedTo }),
-      };
+    async send(text, replyTo) {
+      const sent = await telegram.sendMessage({ chatId }, text, { replyTo });
+      return sent.ok ? { ok: true, messageId: sent.value.messageId } : notSent(sent.failure);
     },
+    async edit(messageId, text) {
+      const edited = await telegram.editMessage({ chatId }, messageId, text);
+      return edited.ok ? { ok: true, messageId } : notSent(edited.failure);
+    },
+  };
+}
+
+function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailure): Sent {
+  return {
+    ok: false,
+    isGone: kind === 'gone' || kind === 'rejected',
+    why: `${kind}: ${description}`,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(kind === 'away' && { isAway: true }),
+    ...(migratedTo !== undefined && { movedTo: migratedTo }),
+    ...((kind === 'message_gone' || kind === 'rejected') && { isLost: true }),
   };
 }
 

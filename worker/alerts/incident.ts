@@ -31,6 +31,11 @@ export interface Incident {
    */
   unnamed: readonly string[];
   unnamedMore: number;
+  /** Those that the message about it names already, but for the first; `namedMore` counts those that it has no room for. */
+  named?: readonly string[];
+  namedMore?: number;
+  /** Where it stands for many of its cause: their keys. */
+  parts?: readonly string[];
   /** What the operator knows of this opening. */
   notified?: { atMs: number; messages: number; chats: number; level: string; reminders: number };
 }
@@ -43,11 +48,19 @@ export interface Condition extends Alert {
   sinceMs?: number;
 }
 
+/** An alert or a condition as it is entered; `part` is its own key, where it shares an incident with others. */
+export type Placed<T extends Alert> = T & { part?: string };
+
+/** The key of the incident that stands for many of its cause. */
+export const OTHERS = 'others';
+
 /** The kinds of notice about an incident. */
 export type NoticeKind = 'opened' | 'reopened' | 'spread' | 'changed' | 'lasts' | 'resolved';
 
 const CHATS_NAMED_MAX = 1_000;
+const PARTS_MAX = 1_000;
 const UNNAMED_MAX = 50;
+const NAMED_MAX = 50;
 /** An incident that only occurrences show ends after this long without one. */
 export const QUIET_MS = 600_000;
 /** A recurrence within this time after its end reopens the incident; a later one is new. */
@@ -87,11 +100,13 @@ export function notAhead(incident: Incident, nowMs: number): Incident {
 }
 
 /** The incident with one more occurrence: opened, reopened or counted. */
-export function occurred(before: Incident | undefined, alert: Alert, nowMs: number): Incident {
-  const incident = before?.isOpen ? before : opened(before, alert, nowMs);
+export function occurred(before: Incident | undefined, alert: Placed<Alert>, nowMs: number): Incident {
+  const isOpen = before?.isOpen === true;
+  const incident = isOpen ? before : opened(before, alert, nowMs);
   const isNewChat = alert.chat !== undefined && !incident.chatNames.includes(alert.chat);
   const hasRoom = incident.chatNames.length < CHATS_NAMED_MAX;
-  const names = CAUSES[alert.cause].namesEach === true;
+  // The first is what the message begins with.
+  const names = isOpen && (isNewPart(incident, alert) || CAUSES[alert.cause].namesEach === true);
   return {
     ...incident,
     lastMs: nowMs,
@@ -101,7 +116,22 @@ export function occurred(before: Incident | undefined, alert: Alert, nowMs: numb
     chats: incident.chats + (isNewChat && hasRoom ? 1 : 0),
     ...(isNewChat && hasRoom && { chatNames: [...incident.chatNames, String(alert.chat)] }),
     ...(names && oneMoreUnnamed(incident, alert.line ?? alert.text)),
+    ...withPart(incident, alert),
   };
+}
+
+function isNewPart({ parts = [] }: Incident, { part }: Placed<Alert>): boolean {
+  return part !== undefined && !parts.includes(part) && parts.length < PARTS_MAX;
+}
+
+function withPart(incident: Incident, alert: Placed<Alert>): Pick<Incident, 'parts'> {
+  return isNewPart(incident, alert) ? { parts: [...(incident.parts ?? []), String(alert.part)] } : {};
+}
+
+/** The incident after one of those that it stands for is over: with the last of them it ends. */
+export function partOver(incident: Incident, { part, text }: Placed<Alert>, nowMs: number): Incident {
+  const parts = (incident.parts ?? []).filter((each) => each !== part);
+  return parts.length === 0 ? ended(incident, nowMs, text) : { ...incident, parts };
 }
 
 function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<Incident, 'unnamed' | 'unnamedMore'> {
@@ -110,8 +140,9 @@ function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<
 }
 
 /** The incident after a check of the state has seen its condition. */
-export function seen(before: Incident | undefined, condition: Condition, nowMs: number): Incident {
-  const incident = before?.isOpen ? before : opened(before, condition, Math.min(condition.sinceMs ?? nowMs, nowMs));
+export function seen(before: Incident | undefined, condition: Placed<Condition>, nowMs: number): Incident {
+  const isOpen = before?.isOpen === true;
+  const incident = isOpen ? before : opened(before, condition, Math.min(condition.sinceMs ?? nowMs, nowMs));
   return {
     ...incident,
     lastMs: nowMs,
@@ -119,6 +150,8 @@ export function seen(before: Incident | undefined, condition: Condition, nowMs: 
     level: condition.level ?? incident.level,
     messages: Math.max(condition.messages ?? 0, incident.messages),
     chats: Math.max(condition.chats ?? 0, incident.chats),
+    ...(isOpen && isNewPart(incident, condition) && oneMoreUnnamed(incident, condition.text)),
+    ...withPart(incident, condition),
   };
 }
 
@@ -191,7 +224,9 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
 /** The incident after the operator was notified. */
 export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number): Incident {
   const { notified: before, ...rest } = incident;
-  const named = { unnamed: [], unnamedMore: 0 };
+  const all = [...(incident.named ?? []), ...incident.unnamed];
+  const namedMore = (incident.namedMore ?? 0) + incident.unnamedMore + Math.max(0, all.length - NAMED_MAX);
+  const named = { unnamed: [], unnamedMore: 0, named: all.slice(0, NAMED_MAX), namedMore };
   if (kind === 'resolved') return { ...rest, ...named };
   const { messages, chats, level } = incident;
   const reminders = (before?.reminders ?? 0) + (kind === 'lasts' ? 1 : 0);
@@ -205,7 +240,7 @@ function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): bo
 }
 
 /** One chat became many, or either number has one digit more than when it was last notified. */
-function hasSpread({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
+export function hasSpread({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
   const isMany = chats > 1 && notified.chats <= 1;
   return isMany || tens(chats) > tens(notified.chats) || tens(messages) > tens(notified.messages);
 }

@@ -1,12 +1,13 @@
 import { clip } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { CAUSES } from './causes.ts';
-import { type Incident, incidentOf, type NoticeKind } from './incident.ts';
+import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
 
 /** A URL may have been written with its braces encoded. */
 const TRACE_ID = /\{traceId\}|%7BtraceId%7D/i;
-const OCCURRENCES_CHARS_MAX = 3_000;
-const LATEST_CHARS_MAX = 700;
+const OCCURRENCES_CHARS_MAX = 2_600;
+const LATEST_CHARS_MAX = 500;
+const HEADLINE_CHARS_MAX = 700;
 
 /** Where an operator reads on; each is absent where nobody set it. */
 export interface Links {
@@ -16,47 +17,65 @@ export interface Links {
   runbook?: string | undefined;
 }
 
-/** The lines under a notice that lead to the trace of its message, and to the runbook's section about it. Pure. */
-export function linkLines({ cause, traceId }: Incident, { trace, runbook }: Links): string[] {
+/** The lines under a message that lead to the trace of its message, and to the runbook's section about it. Pure. */
+function linkLines({ cause, traceId }: Incident, { trace, runbook }: Links): string[] {
   return [
     ...(trace !== undefined && traceId !== undefined ? [`Trace: ${trace.replace(TRACE_ID, traceId)}`] : []),
     ...(runbook === undefined ? [] : [`Runbook: ${runbook}#${cause}`]),
   ];
 }
 
-/** The operator's notice: plain text that says what happened, since when, how much of it, and what to do. Pure. */
-export function noticeText(incident: Incident, kind: NoticeKind): string {
+/** The message about an incident as it is now: plain text that says what happened, how much of it, and what to do. Pure. */
+export function messageText(incident: Incident, links: Links = {}): string {
+  const lines = linesOf(incident, [...(incident.named ?? []), ...incident.unnamed]);
+  if (!incident.isOpen)
+    return [resolvedText(incident), clip(headline(incident), HEADLINE_CHARS_MAX), ...lines].join('\n');
   const { todo } = CAUSES[incident.cause];
-  if (kind === 'opened') return withOthers(sentences(incident.first, others(incident), todo), incident);
-  if (kind === 'reopened')
-    return withOthers(sentences(incident.first, others(incident), backAgain(incident), todo), incident);
+  const words = sentences(headline(incident), others(incident), backAgain(incident), latest(incident), todo);
+  return [words, ...lines, ...linkLines(incident, links)].join('\n');
+}
+
+/** Whether the message about an incident names each occurrence that is to be named. */
+export function isWhole(incident: Incident): boolean {
+  const all = [...(incident.named ?? []), ...incident.unnamed];
+  return (incident.namedMore ?? 0) === 0 && linesOf(incident, all).length === all.length && incident.unnamedMore === 0;
+}
+
+/** A change of an incident in few words, which are understood without the message as well. Pure. */
+export function updateText(incident: Incident, kind: NoticeKind): string {
+  const { title, todo } = CAUSES[incident.cause];
+  const named = linesOf({ ...incident, namedMore: 0 }, incident.unnamed);
   if (kind === 'changed') return sentences(`Changed: ${incident.latest}`, extent(incident), todo);
   if (kind === 'lasts') return sentences(`Still open: ${incident.latest}`, extent(incident), todo);
-  if (kind === 'spread') return spreadText(incident);
-  return resolvedText(incident);
+  if (kind === 'resolved') return [resolvedText(incident), ...named].join('\n');
+  if (named.length > 0) return named.join('\n');
+  return sentences(`More: ${title}.`, extent(incident), `Latest: ${clip(incident.latest, LATEST_CHARS_MAX)}`);
 }
 
-/** The first words name one occurrence; those that came before they were sent are named below. */
-function withOthers(text: string, incident: Incident): string {
-  return [text, ...named({ ...incident, unnamed: incident.unnamed.slice(1) })].join('\n');
+/** What an incident is, in the words of an alert: as it is now, where these are about the whole of it. */
+function headline({ cause, key, isOpen, level, first, latest }: Incident): string {
+  const { namesEach, endsBy } = CAUSES[cause];
+  const isOfOne = namesEach === true || key === OTHERS || (endsBy === 'alert' && !isOpen);
+  return !isOfOne && (endsBy === 'watch' || level !== '') ? latest : first;
 }
 
-function spreadText(incident: Incident): string {
-  const { title } = CAUSES[incident.cause];
-  if (incident.unnamed.length > 0) return named(incident).join('\n');
-  return sentences(`Spreads: ${title}.`, extent(incident), `Latest: ${clip(incident.latest, LATEST_CHARS_MAX)}`);
+/** The latest occurrence, where neither the headline nor the list of all has it. */
+function latest(incident: Incident): string {
+  const { cause, key, messages, latest: words } = incident;
+  const isListed = CAUSES[cause].namesEach === true || key === OTHERS;
+  return messages > 1 && !isListed && words !== headline(incident) ? `Latest: ${clip(words, LATEST_CHARS_MAX)}` : '';
 }
 
-/** Each occurrence that was not notified yet, as far as there is room; the others are in the log. */
-function named({ unnamed, unnamedMore }: Pick<Incident, 'unnamed' | 'unnamedMore'>): string[] {
+/** Occurrences, as far as there is room; the others are in the log. */
+function linesOf({ namedMore = 0, unnamedMore }: Incident, all: readonly string[]): string[] {
   const lines: string[] = [];
   let chars = 0;
-  for (const text of unnamed) {
+  for (const text of all) {
     chars += text.length + 1;
     if (chars > OCCURRENCES_CHARS_MAX) break;
     lines.push(text);
   }
-  const more = unnamed.length - lines.length + unnamedMore;
+  const more = all.length - lines.length + namedMore + unnamedMore;
   return more > 0 ? [...lines, `… and ${more} more, each in the log`] : lines;
 }
 
@@ -64,8 +83,7 @@ function resolvedText(incident: Incident): string {
   const { over, endsBy } = CAUSES[incident.cause];
   const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
   const lastedS = Math.round(((incident.endedMs ?? incident.lastMs) - incident.openedMs) / 1000);
-  const lasted = sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
-  return [lasted, ...named(incident)].join('\n');
+  return sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
 }
 
 /** Whom an incident affects besides the message that its first words name. */
@@ -83,7 +101,7 @@ function concerned({ messages, chats }: Incident): string {
 }
 
 function backAgain({ reopenings, endedMs }: Incident): string {
-  return `It is back: ${count(reopenings, 'time')} since ${utcTime(endedMs ?? 0)}.`;
+  return reopenings === 0 ? '' : `It is back: ${count(reopenings, 'time')} since ${utcTime(endedMs ?? 0)}.`;
 }
 
 function count(number: number, what: string): string {

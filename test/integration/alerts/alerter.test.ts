@@ -83,7 +83,7 @@ test('killed between writing the book and removing the alerts: each alert still 
   expect(book.get('tool-server:1')).toMatchObject({ messages: 2 });
 });
 
-test('keeps 40 alerts while the chat refuses them, and then sends them in one digest', async () => {
+test('keeps 40 alerts while the chat refuses them, and then tells them in six messages', async () => {
   let isDown = true;
   const operator = chat(() => (isDown ? refusing() : { ok: true }));
   alerter({ telegram: operator.telegram });
@@ -92,12 +92,12 @@ test('keeps 40 alerts while the chat refuses them, and then sends them in one di
     await enterAll();
   }
   await until('many tries', () => (operator.sends() > 5 ? true : undefined));
-  expect(await waiting()).toBe(40);
+  expect(await waiting()).toBe(6);
   expect(Number(await redis.hget(keys.alerting, 'failingSinceMs'))).toBeGreaterThan(0);
   isDown = false;
-  await until('the digest', () => operator.taken[0]);
   await allSent();
-  expect(operator.taken).toEqual([expect.stringMatching(/^Digest of 40 alerts about 40 incidents: 40 opened/)]);
+  expect(operator.taken).toHaveLength(6);
+  expect(operator.taken[5]).toMatch(/^The server 5 is down\./);
   expect(await redis.hget(keys.alerting, 'failingSinceMs')).toBeNull();
 });
 
@@ -115,6 +115,59 @@ test('keeps to the retry-after of Telegram, also when another alert is queued', 
   await enterAll();
   await until('the second notice', async () => ((await waiting()) === 2 ? true : undefined));
   expect(operator.sends()).toBe(1);
+});
+
+const over = (n: number) => alertOf(n, { isOver: true, text: `Resolved: the server ${n} is up again.` });
+
+test('an incident is one message: it changes in place, and its end is a short reply to it', async () => {
+  const operator = chat();
+  alerter({ telegram: operator.telegram });
+  await queue(alertOf(1), alertOf(2));
+  await enterAll();
+  await allSent();
+  await queue(over(2));
+  await enterAll();
+  await allSent();
+  const end = expect.stringMatching(/^Resolved: the server 2 is up again\. It lasted \d+ seconds/);
+  expect(operator.edits).toEqual([[2, expect.stringMatching(/^Resolved: the server 2 .*\nThe server 2 is down\.$/)]]);
+  expect(operator.replies).toEqual([[2, end]]);
+  expect(operator.taken).toHaveLength(3);
+  expect(Object.keys(await redis.hgetall(keys.alerting)).filter((field) => /^message:/.test(field))).toEqual([
+    'message:tool-server:1',
+  ]);
+});
+
+test('a message that cannot be changed any more is replaced by a new one, without a reply', async () => {
+  const operator = chat();
+  alerter({ telegram: operator.telegram });
+  await queue(alertOf(1));
+  await enterAll();
+  await allSent();
+  operator.failEdits(refusing({ isLost: true, why: 'message_gone: message to edit not found' }));
+  await queue(over(1));
+  await enterAll();
+  await allSent();
+  expect(operator.replies).toEqual([]);
+  expect(operator.taken).toEqual([
+    expect.stringMatching(/^The server 1 is down/),
+    expect.stringMatching(/^Resolved: the server 1 .*\nThe server 1 is down\.$/),
+  ]);
+});
+
+test('a change whose fate is unknown is repeated, and its reply comes once', async () => {
+  const operator = chat();
+  alerter({ telegram: operator.telegram });
+  await queue(alertOf(1));
+  await enterAll();
+  await allSent();
+  operator.failEdits(refusing());
+  await queue(over(1));
+  await enterAll();
+  await until('many tries', () => (operator.edits.length > 2 ? true : undefined));
+  expect(operator.replies).toEqual([]);
+  operator.failEdits({ ok: true });
+  await allSent();
+  expect(operator.replies).toHaveLength(1);
 });
 
 test('follows a group to its supergroup and remembers the new chat', async () => {

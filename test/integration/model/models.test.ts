@@ -229,7 +229,10 @@ test('a model that retires within 30 days is one alert for all workers, which en
   world.claude.lives.set(CHOSEN, retiring(10));
   await world.telegram.waitForText(ALERT_CHAT, new RegExp(inDays(10).slice(0, 10)));
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved: no setting names the model any more, or its date has moved/);
-  expect(alerts()).toHaveLength(3);
+  await until(
+    'the new date, and the end of the old one in its message and below it',
+    () => alerts().length === 3 || undefined,
+  );
   world.claude.lives.set(CHOSEN, { ...retiring(10), lifecycle: 'retired' });
   await world.telegram.waitForText(ALERT_CHAT, /is retired: calls of it fail/, 10_000);
   expect(alerts().join('\n')).not.toContain(OTHER);
@@ -242,7 +245,7 @@ test('the alert ends when no setting names the model any more', async () => {
   await stopGateways();
   await start({ MODELS: OTHER }, FAST);
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);
-  expect(alerts()).toHaveLength(2);
+  await until('the end below it', () => alerts().length === 2 || undefined);
 });
 
 test('nonsense about a life alerts nobody, and what was known outlives an endpoint that is away', async () => {

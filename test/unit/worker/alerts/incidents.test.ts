@@ -13,12 +13,16 @@ test('a thousand failures of one cause are one incident: opened, spread, and res
   incidents.at(60_000, {});
   incidents.at(60_000 + QUIET_MS, {});
   expect(incidents.kinds()).toEqual(['opened', 'spread', 'resolved']);
-  const [first, spread, resolved] = incidents.told.map(({ text }) => text);
-  expect(first).toMatch(/^A message failed \(0\)\. Chat 1\..*cli dead list/);
-  expect(spread).toMatch(/^Spreads: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
-  expect(resolved).toMatch(
-    /^Resolved: no more messages fail\. It lasted \d+ seconds: 1000 messages of 80 chats \(failed\)\.$/,
+  const [first, spread, resolved] = incidents.told;
+  expect(first?.text).toMatch(/^A message failed \(0\)\. Chat 1\..*cli dead list/);
+  expect(first?.update).toBeUndefined();
+  expect(spread?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
+  expect(spread?.text).toMatch(
+    /^A message failed \(0\)\. .*: 1000 messages of 80 chats\. Latest: A message failed \(999\)/,
   );
+  const over = /^Resolved: no more messages fail\. It lasted \d+ seconds: 1000 messages of 80 chats \(failed\)\.$/;
+  expect(resolved?.update).toMatch(over);
+  expect(resolved?.text.split('\n')).toEqual([expect.stringMatching(over), 'A message failed (0). Chat 1.']);
 });
 
 test('500 failures in one observation cause one notice, and all of them are counted', () => {
@@ -34,7 +38,7 @@ test('a spread is reported a minute after the opening, and again when ten chats 
   incidents.at(0, { alerts: [failure(1)] });
   expect(incidents.at(1_000, { alerts: [failure(2)] })).toEqual([]);
   expect(incidents.at(60_000, {})).toMatchObject([
-    { kind: 'spread', text: expect.stringContaining('2 messages of 2 chats') },
+    { kind: 'spread', update: expect.stringContaining('2 messages of 2 chats') },
   ]);
   for (let chat = 3; chat < 10; chat++) expect(incidents.at(130_000, { alerts: [failure(chat)] })).toEqual([]);
   expect(incidents.at(130_001, { alerts: [failure(10)] })).toMatchObject([{ kind: 'spread' }]);
@@ -47,7 +51,8 @@ test('a condition causes a notice when it opens and when it is over, and no noti
   incidents.at(100_000, {});
   incidents.at(101_000, { conditions: [] });
   expect(incidents.kinds()).toEqual(['opened', 'resolved']);
-  expect(incidents.told.at(-1)?.text).toBe('Resolved: Telegram is polled again. It lasted 101 seconds (no-poll).');
+  const over = 'Resolved: Telegram is polled again. It lasted 101 seconds (no-poll).';
+  expect(incidents.told.at(-1)).toMatchObject({ text: `${over}\nNo poll has succeeded.`, update: over });
 });
 
 test('a flapping condition causes no notice until it lasts; then it is reopened and resolved', () => {
@@ -83,7 +88,8 @@ test('a changed level of a condition causes one notice', () => {
   incidents.at(10_000, { conditions: [provider('auth')] });
   incidents.at(20_000, { conditions: [provider('auth')] });
   expect(incidents.kinds()).toEqual(['opened', 'changed']);
-  expect(incidents.told[1]?.text).toMatch(/^Changed: The endpoint: auth\./);
+  expect(incidents.told[1]?.update).toMatch(/^Changed: The endpoint: auth\./);
+  expect(incidents.told[1]?.text).toMatch(/^The endpoint: auth\./);
 });
 
 test('failures with the cause of a condition join its incident, which stays open between two of them', () => {
@@ -100,25 +106,34 @@ test('failures with the cause of a condition join its incident, which stays open
   expect(incidents.kinds()).toEqual(['opened', 'resolved']);
 });
 
-test('every undeliverable message is named to the operator: the first at once, the others a few seconds later', () => {
+test('every undeliverable message is named: the first at once, the others a few seconds later in the same message', () => {
   const incidents = opened();
   const lost = (entry: string): Alert => ({ cause: 'undeliverable', text: `Entry ${entry} could not be delivered.` });
   incidents.at(0, { alerts: [lost('1-0')] });
   expect(incidents.at(100, { alerts: [lost('2-0'), lost('3-0')] })).toEqual([]);
+  const others = ['Entry 2-0 could not be delivered.', 'Entry 3-0 could not be delivered.'];
   const [named] = incidents.at(6_000, {});
-  expect(named?.text).toBe('Entry 2-0 could not be delivered.\nEntry 3-0 could not be delivered.');
-  expect(incidents.at(20_000, {})).toEqual([]);
+  expect(named).toMatchObject({ update: others.join('\n'), manner: 'silent' });
+  expect(named?.text.split('\n')).toEqual([expect.stringMatching(/^Entry 1-0 could not be delivered\./), ...others]);
+  expect(incidents.at(20_000, { alerts: [lost('4-0')] })).toMatchObject([
+    { update: 'Entry 4-0 could not be delivered.', manner: 'silent', text: expect.stringContaining('Entry 2-0') },
+  ]);
 });
 
-test('of 200 undeliverable messages as many are named as one alert holds, and the others are counted', () => {
+test('of 200 undeliverable messages as many are named as one message holds, and the others are counted', () => {
   const incidents = opened();
   const lost = (n: number): Alert => ({ cause: 'undeliverable', text: `Entry ${n}-0 ${'x'.repeat(100)}` });
   incidents.at(0, { alerts: Array.from({ length: 200 }, (_, n) => lost(n)) });
   const [named] = incidents.at(6_000, {});
-  const lines = named?.text.split('\n') ?? [];
+  expect(named?.manner).toBe('naming');
+  const [, ...lines] = named?.text.split('\n') ?? [];
   expect(named?.text.length).toBeLessThan(4_000);
   expect(lines[0]).toMatch(/^Entry 1-0/);
   expect(lines.at(-1)).toBe(`… and ${199 - (lines.length - 1)} more, each in the log`);
+  // The message is full: what comes then is told by itself.
+  expect(incidents.at(20_000, { alerts: [lost(200)] })).toMatchObject([
+    { manner: 'naming', update: expect.stringMatching(/^Entry 200-0 x+$/) },
+  ]);
 });
 
 test('a message that was not named before its incident ends is named when it ends', () => {
@@ -141,7 +156,8 @@ test('an isOver alert resolves only its own incident, and causes no notice if th
     {
       incident: 'ledger:a',
       kind: 'resolved',
-      text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).',
+      text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).\nIt does not add up.',
+      update: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).',
     },
   ]);
   expect(incidents.book().get('ledger:b')).toMatchObject({ isOpen: true });
@@ -166,7 +182,7 @@ test('of a server that changes its tools each second one notice an hour is made,
   });
   for (let second = 0; second < 7_300; second++) incidents.at(second * 1_000, { alerts: [at(second)], conditions: [] });
   expect(incidents.kinds()).toEqual(['opened', 'changed', 'changed']);
-  expect(incidents.told.at(-1)?.text).toMatch(/^Changed: tools 7200 /);
+  expect(incidents.told.at(-1)?.update).toMatch(/^Changed: tools 7200 /);
 });
 
 test('a tool server that comes and goes is told of again only once it stays away', () => {
@@ -187,7 +203,7 @@ test('an open incident is repeated after an hour, and then less and less often',
   const hour = 3600_000;
   for (let at = 0; at <= 48 * hour; at += hour / 4) incidents.at(at, { conditions: [condition()] });
   expect(incidents.kinds()).toEqual(['opened', 'lasts', 'lasts', 'lasts', 'lasts']);
-  expect(incidents.told.at(-1)?.text).toMatch(/^Still open: No poll has succeeded\. Since /);
+  expect(incidents.told.at(-1)?.update).toMatch(/^Still open: No poll has succeeded\. Since /);
 });
 
 test('what is to come is told of once, however long it lasts, and once more at its end', () => {
@@ -209,11 +225,34 @@ test('the book holds at most 1,000 incidents, and resolved ones are forgotten fi
   const incidents = opened();
   const tools = (from: number, count: number): Alert[] =>
     Array.from({ length: count }, (_, n) => ({ cause: 'tool-server', key: `${from + n}`, text: 'is down' }));
-  incidents.at(0, { alerts: tools(0, 10) });
-  incidents.at(1, { alerts: tools(0, 10).map((alert) => ({ ...alert, isOver: true as const })) });
-  incidents.at(2, { alerts: tools(10, 1_000) });
+  for (let from = 0; from < 1_005; from += 5) {
+    incidents.at(from, { alerts: tools(from, 5) });
+    incidents.at(from + 1, { alerts: tools(from, 5).map((alert) => ({ ...alert, isOver: true as const })) });
+  }
   expect(incidents.book().size).toBe(1_000);
   expect(incidents.book().has('tool-server:0')).toBe(false);
+});
+
+test('of 200 servers that go down five are incidents of their own, and the others are named in one more', () => {
+  const incidents = opened();
+  const down = Array.from(
+    { length: 200 },
+    (_, n): Alert => ({ cause: 'tool-server', key: `${n}`, text: `Server ${n} is down.` }),
+  );
+  const over = (alerts: Alert[]) => alerts.map((alert) => ({ ...alert, isOver: true as const, text: 'Resolved: up.' }));
+  expect(incidents.at(0, { alerts: down })).toHaveLength(6);
+  expect([...incidents.book().keys()].at(-1)).toBe('tool-server:others');
+  const [named] = incidents.at(6_000, { alerts: down });
+  expect(named).toMatchObject({ incident: 'tool-server:others', kind: 'spread' });
+  expect(named?.text).toMatch(/^Server 5 is down\. [^\n]*\nServer 6 is down\.\nServer 7 is down\.\n/);
+  expect(named?.text).toMatch(/… and \d+ more, each in the log$/);
+  incidents.at(7_000, { alerts: over(down.slice(0, 199)) });
+  expect(incidents.book().get('tool-server:others')).toMatchObject({ isOpen: true, parts: ['199'] });
+  expect(incidents.at(8_000, { alerts: over(down.slice(199)) })).toMatchObject([{ kind: 'resolved' }]);
+  const lasting = Array.from({ length: 9 }, (_, n) => condition({ cause: 'model-retires', key: `${n}`, text: `${n}` }));
+  for (let at = 9_000; at < 20_000; at += 1_000) incidents.at(at, { conditions: lasting });
+  expect(incidents.told.at(-1)).toMatchObject({ update: '6\n7\n8', manner: 'silent' });
+  expect(incidents.at(20_000, { conditions: [] })).toHaveLength(6);
 });
 
 test('every cause has a title, and every cause except a fact has a text for its end', () => {
