@@ -242,8 +242,8 @@ const tooLong: Scenario = {
     await goAway(stage, 'page', AWAY_MS / 3, async () => {});
     await until('Telegram is there', async () => !(await isAway(world)));
     await until('answers are dead letters', async () => (await world.peek.xlen(world.keys.dead)) > 0);
-    const replay = bindReplay(world.peek);
-    for (const [id] of await world.peek.xrange(world.keys.dead, '-', '+')) await replay.alone(world.keys, id);
+    for (const [id] of await world.peek.xrange(world.keys.dead, '-', '+'))
+      await bindReplay(world.peek).together(world.keys, [id]);
   },
 };
 

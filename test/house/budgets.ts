@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_623,
+  productLines: 46_622,
   productFiles: 452,
-  testLines: 73_964,
+  testLines: 73_947,
   rawCommands: 37,
   filesWithRawCommands: 17,
   importsMax: 28,

@@ -64,15 +64,22 @@ export async function replay(call: Call): Promise<number> {
     const run = bindReplay(source.redis);
     const letters = await meant(source);
     await record(call, source, 'replay', letters);
-    const ids: string[] = [];
+    const replayed: string[] = [];
     let chatless = 0;
-    for (const letter of letters) {
-      const [result, entry] = await (words.length === 0 ? run.alone : run.withPieces)(letter.keys, letter.id);
-      if (result === 'replayed') ids.push(letter.name);
-      if (result === 'chatless') chatless += 1;
-      if (!isJson) terminal.line(`${letter.name}: ${REPLAYED[result]}${entry}`);
+    // Put back one by one, a piece of a message would be answered by itself.
+    const messages = Map.groupBy(
+      letters,
+      ({ keys, record, entry, id }) => `${keys.dead} ${record.into ?? (entry || id)}`,
+    );
+    for (const pieces of messages.values() as Iterable<[DeadLetter, ...DeadLetter[]]>) {
+      const [{ keys, id }] = pieces;
+      const ids = pieces.map((piece) => piece.id);
+      const [result, entry] = await (words.length === 0 ? run.together(keys, ids) : run.withPieces(keys, id));
+      if (result === 'replayed') replayed.push(...pieces.map(({ name }) => name));
+      if (result === 'chatless') chatless += pieces.length;
+      if (!isJson) for (const { name } of pieces) terminal.line(`${name}: ${REPLAYED[result]}${entry}`);
     }
-    if (isJson) terminal.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
+    if (isJson) terminal.line(JSON.stringify({ replayed: replayed.length, chatless, ids: replayed }));
     return chatless > 0 ? 1 : 0;
   });
 }

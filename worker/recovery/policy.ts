@@ -57,28 +57,19 @@ export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
   scrubbed: { token: 'give up', ...OWN, refusal: 'give up', unknown: 'give up' },
 };
 
+const LEAVES_HISTORY = {
+  wire: 'start fresh session',
+  media: 'start fresh session',
+  poison: 'start fresh session',
+  refusal: 'start fresh session',
+  unknown: 'try without history',
+  output: 'give up',
+} as const;
+
 /** What happens instead when a kind's own step has reached its limit, or finds nothing to do. */
 export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
-  none: {
-    token: 'compact',
-    fit: 'compact',
-    wire: 'start fresh session',
-    media: 'start fresh session',
-    poison: 'start fresh session',
-    refusal: 'start fresh session',
-    unknown: 'try without history',
-    output: 'give up',
-  },
-  compacted: {
-    token: 'start fresh session',
-    fit: 'start fresh session',
-    wire: 'start fresh session',
-    media: 'start fresh session',
-    poison: 'start fresh session',
-    refusal: 'start fresh session',
-    unknown: 'try without history',
-    output: 'give up',
-  },
+  none: { token: 'compact', fit: 'compact', ...LEAVES_HISTORY },
+  compacted: { token: 'start fresh session', fit: 'start fresh session', ...LEAVES_HISTORY },
   fresh: {
     token: 'scrub message',
     fit: 'scrub message',

@@ -147,11 +147,12 @@ export function objectOf(text: string | undefined): Record<string, unknown> | un
 export type Replayed = ['replayed', entry: string] | ['gone' | 'chatless' | 'unfinished', ''];
 
 /**
- * Puts a dead letter back at the end of its lane, once: alone, or with all pieces of the message that it was one of.
+ * Puts dead letters of one chat back at the end of its lane, once and in one step: those that are named, or one with all
+ * pieces of the message that it was one of.
  * Contract: rejects when Redis cannot be reached. Idempotent.
  */
 export interface Replay {
-  alone(keys: Keys, id: string): Promise<Replayed>;
+  together(keys: Keys, ids: readonly string[]): Promise<Replayed>;
   withPieces(keys: Keys, id: string): Promise<Replayed>;
 }
 
@@ -175,7 +176,7 @@ export function bindReplay(redis: RedisClient): Replay {
   const run = bindScript<Replayed>(redis, join(import.meta.dirname, 'replay.lua'));
   const at = ({ dead, inbound, counts, absent }: Keys) => [dead, inbound, counts, absent];
   return {
-    alone: (keys, id) => run(at(keys), [keys.turnPrefix, '', id]),
+    together: (keys, ids) => run(at(keys), [keys.turnPrefix, '', ...ids]),
     withPieces: async (keys, id) => run(at(keys), [keys.turnPrefix, 1, ...(await piecesWith(redis, keys, id))]),
   };
 }
