@@ -11,8 +11,7 @@ import type { StatedWindow } from './model/claude/endpoint.ts';
 import type { Model } from './model/port.ts';
 import { withMeasures } from './model/usage.ts';
 import type { WorkerPorts } from './ports.ts';
-import { LIVES_EVERY_MS, watchModelLives } from './watch/model-lives.ts';
-import { withProviderNotes } from './watch/provider.ts';
+import { LIVES_EVERY_MS, watchModelLives, withProviderNotes } from './watch/provider.ts';
 
 /**
  * The model endpoint of the process: measured, recorded for the installation, and left alone while it is down. It also asks

@@ -1,12 +1,11 @@
 import { runLoop } from '../shared/base/loop.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { countWorkers } from '../shared/state/process/workers.ts';
 import { startTelegramBreaker } from '../shared/telegram/breaker.ts';
 import { holdBack } from '../shared/telegram/held-back.ts';
 import { paceTelegram } from '../shared/telegram/pacing.ts';
 import type { WorkerPorts } from './ports.ts';
-import { WORKER_GONE_MS } from './watch/processes.ts';
-import { countWorkers } from './watch/snapshot.ts';
 
 const COUNT_EVERY_MS = 10_000;
 
@@ -35,7 +34,7 @@ function startWorkerCount(redis: RedisClient) {
   const loop = runLoop({
     name: 'worker count',
     async round() {
-      count = Math.max(1, await countWorkers(redis, keysOf(0), Date.now() - WORKER_GONE_MS));
+      count = Math.max(1, await countWorkers(redis, Date.now()));
       return COUNT_EVERY_MS;
     },
     retryMs: COUNT_EVERY_MS,

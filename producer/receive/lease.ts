@@ -2,7 +2,7 @@ import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { openReceiverLease, type ReceiverLease } from '../../shared/state/process/receiver.ts';
+import { openReceiverLease } from '../../shared/state/process/receiver.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 
 /** A period during which we hold the lease. */
@@ -73,7 +73,7 @@ export function startLease(ports: LeasePorts): Lease {
 class RenewedLease implements Lease {
   readonly name = 'lease';
   readonly #ports: LeasePorts;
-  readonly #state: ReceiverLease;
+  readonly #state: ReturnType<typeof openReceiverLease>;
   readonly #stopping = new AbortController();
   readonly #keeping: Promise<void>;
   #term: RunningTerm | undefined;

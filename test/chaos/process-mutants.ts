@@ -28,7 +28,7 @@ export const PROCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an unclean end is not told',
-    mutations: [{ file: 'worker/watch/processes.ts', from: 'if (isGone) await tell(', to: 'if (isGone) void (' }],
+    mutations: [{ file: 'shared/state/process/workers.ts', from: 'if (isGone) await tell(', to: 'if (isGone) void (' }],
     scenario: 'gateway-loop-frozen',
     violates: 'I8',
   },

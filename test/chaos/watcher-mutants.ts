@@ -8,11 +8,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
   {
     name: 'an incident of another version is taken for one of ours',
     mutations: [
-      {
-        file: 'worker/alerts/book-store.ts',
-        from: '.refine((cause) => ruleOf(cause) !== undefined)',
-        to: '',
-      },
+      { file: 'worker/alerts/book-store.ts', from: '.refine((cause) => ruleOf(cause) !== undefined)', to: '' },
     ],
     scenario: 'book-unknown',
     violates: 'I8',
@@ -61,7 +57,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'what lies ahead of the clock stays young',
     mutations: [
       {
-        file: 'worker/watch/overdue.ts',
+        file: 'worker/watch/snapshot.ts',
         from: 'return nowMs - (steadyMs() - firstMs);',
         to: 'return Math.max(nowMs, firstMs);',
       },
@@ -79,7 +75,9 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a pause hides every chat',
-    mutations: [{ file: 'worker/watch/overdue.lua', from: "paused['*'] or paused[chat]", to: 'next(paused) ~= nil' }],
+    mutations: [
+      { file: 'shared/state/lane/overdue.lua', from: "paused['*'] or paused[chat]", to: 'next(paused) ~= nil' },
+    ],
     scenario: 'pause-busy',
     violates: 'I8',
     patienceS: PATIENCE_S,

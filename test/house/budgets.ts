@@ -3,11 +3,11 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_622,
+  productLines: 46_618,
   productFiles: 452,
-  testLines: 73_922,
-  rawCommands: 37,
-  filesWithRawCommands: 17,
+  testLines: 73_919,
+  rawCommands: 15,
+  filesWithRawCommands: 10,
   importsMax: 28,
   oneNeighbourFiles: 29,
 } as const;

@@ -24,7 +24,7 @@ const SMALL_LINES = 60;
 const WITH_LUA = /\.(?:ts|lua|mjs)$/;
 /** A command as words, a call of a client's command by a key, a key, a script. */
 const RAW = [
-  /\['(?:H|X|S|Z|DEL|EXP|INCR|PEXP|GET|UNLINK|L|R)[A-Z]*', /g,
+  /\['(?:H|X|S(?!IG)|Z|DEL|EXP|INCR|PEXP|GET|UNLINK|L|R)[A-Z]*', /g,
   /\.(?:h(?:get|set|mget|getall|del|exists|len|incrby|scan)|x(?:add|range|revrange|len|del|pending|read\w*|info|trim)|z(?:add|range\w*|rem\w*|score|card|count)|s(?:add|rem|members|card|ismember|scan)|l(?:push|range|len|pop|rem|trim)|r(?:push|pop)|expire|pexpire|unlink|mget|incr(?:by)?)\(/g,
   /\bbindScript[<(]/g,
 ];

@@ -4,7 +4,7 @@ import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { createBinding, notedStoreId } from '../../shared/state/blob/binding.ts';
-import { createKeptFiles } from '../../shared/state/blob/kept-files.ts';
+import { keptFiles } from '../../shared/state/blob/kept-files.ts';
 import { archiveBlobs } from '../../shared/state/blob/pointer.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { BlobStoreError, type Blobs, chatOfBlobs } from './blobs.ts';
@@ -89,7 +89,7 @@ export async function sweep(
   for await (const { owner, names } of blobs.oldBlobs(beforeMs)) {
     if (signal.aborted) break;
     const chat = chatOfBlobs(owner);
-    const files = createKeptFiles(redis, keys);
+    const files = keptFiles(redis, keys);
     const live = await (chat ? files.pointedAt(chat, names) : archiveBlobs(redis, keys, owner as SessionId));
     if ((await notedStoreId(redis)) === undefined) break;
     const orphans = names.filter((name) => !live.has(name));

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { hostname } from 'node:os';
 import type { Config } from '../../shared/base/config.ts';
 import { notedStoreId } from '../../shared/state/blob/binding.ts';
-import { hasWorkerOf } from '../../shared/state/process/process.ts';
+import { hasWorkerOf } from '../../shared/state/process/workers.ts';
 import { openBlobStore } from '../blob/store.ts';
 import { askRedis, type ReachedRedis } from './check-redis.ts';
 import { type Finding, failed, fine } from './terminal.ts';

@@ -4,11 +4,10 @@ import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-addre
 import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-settings.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
-import { keysOf } from '../../shared/redis/keys.ts';
 import { serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
-import { WORKER_GONE_MS } from '../watch/processes.ts';
+import { countWorkers } from '../../shared/state/process/workers.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
-import { countWorkers, createSnapshotReader } from '../watch/snapshot.ts';
+import { createSnapshotReader } from '../watch/snapshot.ts';
 import { advised, type Finding, failed, fine } from './terminal.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
@@ -84,7 +83,7 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
   const nowMs = await serverTimeMs(redis);
   const read = createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS);
   const now = await read({ nowMs, open: new Set() });
-  const workers = await countWorkers(redis, keysOf(0), nowMs - WORKER_GONE_MS);
+  const workers = await countWorkers(redis, nowMs);
   const waiting = now.shards.reduce((sum, { unanswered }) => sum + unanswered, 0);
   const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>): Finding => ({
     part,

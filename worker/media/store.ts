@@ -2,7 +2,7 @@ import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
-import { createKeptFiles } from '../../shared/state/blob/kept-files.ts';
+import { keptFiles } from '../../shared/state/blob/kept-files.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
 
@@ -44,7 +44,7 @@ const DAY_S = 24 * 60 * 60;
 /** Opens the media store of a shard. Files from before there was a blob store are read from Redis. */
 export function createMediaStore(ports: MediaStorePorts): MediaStore {
   const { redis, keys, blobs, retentionDays, reach } = ports;
-  const files = createKeptFiles(redis, keys);
+  const files = keptFiles(redis, keys);
   const ttlS = retentionDays * DAY_S;
   const bytesOf = async (chat: ChatKey, id: string, seconds?: number): Promise<Buffer | undefined> => {
     const kept = await files.find(chat, id, seconds);

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type StormLimits, stormState } from '../../shared/state/provider/storm.ts';
+import { type StormLimits, stormState } from '../../shared/state/provider/provider.ts';
 import { overflowStormAlert, overflowStormOver } from '../alerts/causes/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Failure } from '../model/errors/failure.ts';

@@ -1,19 +1,18 @@
 import type { Config } from '../../shared/base/config.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
-import { keysOf } from '../../shared/redis/keys.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { type LaneDepth, readDepths } from '../../shared/state/lane/waiting.ts';
 import { type InboundEntry, readOldest } from '../../shared/state/message/inbound.ts';
 import { hostAndPid, isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
+import { countWorkers } from '../../shared/state/process/workers.ts';
 import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
 import type { JobCounts } from '../lane/job-view.ts';
 import { type ModelSettings, modelsInUse } from '../model/catalog.ts';
-import { WORKER_GONE_MS } from '../watch/processes.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
-import { countWorkers, createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
+import { createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
 import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
 import { type IncidentReport, readIncidents } from './incidents.ts';
 import { type RunningTurn, readJobCounts, readRunning } from './message-location.ts';
@@ -72,14 +71,13 @@ export type StatusLimits = Pick<Config, 'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MA
 /** Reads the state of everything. */
 export async function readStatus(source: ReportSource, limits: StatusLimits): Promise<Status> {
   const { redis } = source;
-  const first = keysOf(0);
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
   const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running, keeping] =
     await Promise.all([
       isStarting(redis),
       readIncidents(source),
-      countWorkers(redis, first, nowMs - WORKER_GONE_MS),
+      countWorkers(redis, nowMs),
       writeRefusal(redis).then((refusal) => refusal === undefined),
       readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),

@@ -46,6 +46,7 @@ const SHARE_OF_AGE = 0.1;
  */
 export function startEndpointProbe(ports: EndpointProbePorts): Service {
   const { redis, keys, book, log, lookEveryMs } = ports;
+  const passes = createPasses(redis, keys);
   /** Since when this process sees such an incident, by its own clock. */
   let sinceMs: number | undefined;
   return runLoop({
@@ -55,13 +56,13 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       const isRefused = open.some(({ cause }) => cause === 'fixed-parts');
       const isOpen = isRefused || open.some(({ cause }) => cause === 'provider');
       // The next incident is not to wait for the pace that this one had come to.
-      if (!isOpen && sinceMs !== undefined) await redis.del(keys.endpointProbe);
+      if (!isOpen && sinceMs !== undefined) await passes.endEndpointPause();
       sinceMs = isOpen ? (sinceMs ?? performance.now()) : undefined;
       const lastsMs = performance.now() - (sinceMs ?? Number.POSITIVE_INFINITY);
       // What opened it has just been asked.
       if (lastsMs < ports.probeEveryMs) return lookEveryMs;
       const paceMs = Math.max(ports.probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
-      if ((await createPasses(redis, keys).takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
+      if ((await passes.takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
       // What it brings is recorded by the model itself.
       if (!isRefused) await ports.model.send(wordRequest(ports.modelName), signal);
       else if ((await ports.takesFixedParts(signal)) === 'taken')

@@ -1,17 +1,16 @@
-import { join } from 'node:path';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { GaugeReading } from '../../shared/base/meters.ts';
 import { METRIC, type MetricName, type Telemetry } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/backlog.ts';
+import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
-import { WORKER_GONE_MS } from './processes.ts';
-import { countWorkers, createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
+import { createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
 
 export interface StateGaugesPorts {
   /** A fail-fast connection; it outlives the gauges. */
@@ -21,18 +20,11 @@ export interface StateGaugesPorts {
   log: Logger;
 }
 
-/** What a snapshot does not hold, of one shard. */
-interface Waiting {
-  nowMs: number;
-  lanes: number;
-  deepest: number;
-  alerts: number;
-}
-
 /** The state of the installation at one moment. */
 export interface InstallationState {
   snapshot: Snapshot;
-  waiting: readonly Waiting[];
+  /** Of each shard. */
+  waiting: readonly LaneSizes[];
   /** Notices that the operator has not got. */
   notices: number;
   workers: number;
@@ -61,7 +53,6 @@ const READ: Readonly<Partial<Record<MetricName, Read>>> = {
 const GAUGES = Object.keys(READ) as MetricName[];
 /** A collector and a scrape may ask at the same time. */
 const FRESH_MS = 1_000;
-const LANES_MAX = 5_000;
 
 /**
  * Shows the state of the installation as gauges. Redis is read when they are exported or scraped, and then at most once a
@@ -97,23 +88,17 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
   const book = createBookStore(redis);
   // Every message without an answer counts, however young.
   const readSnapshot = createSnapshotReader(redis, shards, 0);
-  const readLanes = bindScript<[number, number, number, number]>(redis, join(import.meta.dirname, 'lanes.lua'));
-  const waitingIn = async (shard: number): Promise<Waiting> => {
-    const { lanes: all, alerts: queued, absent, lanePrefix } = keysOf(shard);
-    const reply = await readLanes([all, queued, absent], [lanePrefix, LANES_MAX]);
-    const [nowMs, lanes, deepest, alerts] = reply;
-    return { nowMs, lanes, deepest, alerts };
-  };
+  const measure = createLaneMeasure(redis);
   return async () => {
     const stored = await book.read();
     const open = new Set([...stored.book].filter(([, { isOpen }]) => isOpen).map(([id]) => id));
-    const waiting = Promise.all(Array.from({ length: shards }, (_, shard) => waitingIn(shard)));
+    const waiting = Promise.all(Array.from({ length: shards }, (_, shard) => measure(keysOf(shard))));
     const nowMs = await waiting.then(([first]) => first?.nowMs ?? Date.now(), Date.now);
     return standingAlone<InstallationState>({
       snapshot: readSnapshot({ nowMs, open }),
       waiting,
       notices: redis.xlen(keys.notices),
-      workers: countWorkers(redis, keys, nowMs - WORKER_GONE_MS),
+      workers: countWorkers(redis, nowMs),
     });
   };
 }

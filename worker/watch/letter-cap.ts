@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
 import { fieldsOf } from '../../shared/redis/stream.ts';
+import { bindDrop } from '../../shared/state/lane/dead-letters.ts';
 import type { Book } from '../alerts/book.ts';
 import { noticeOf } from '../alerts/book-store.ts';
 import { LETTERS_FULL } from '../alerts/causes/unanswered.ts';
@@ -17,7 +16,6 @@ export interface LetterCapPorts {
   lettersMax: number;
 }
 
-const DROPPED_AT_ONCE = 100;
 const INCIDENT = incidentOf({ cause: 'dead-letters' });
 
 /**
@@ -28,14 +26,12 @@ const INCIDENT = incidentOf({ cause: 'dead-letters' });
  * reached.
  */
 export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
-  const drop = bindScript<string[]>(redis, join(import.meta.dirname, 'drop-letters.lua'));
+  const drop = bindDrop(redis);
   return async (now: Pick<Snapshot, 'shards' | 'alerting'>, book: Book): Promise<void> => {
     const over = now.shards.filter(({ deadLetters }) => deadLetters > lettersMax);
     if (over.length === 0 || now.alerting.failing !== undefined || !(await isNotified(redis, book))) return;
     for (const { shard } of over) {
-      const keys = keysOf(shard);
-      const records = await drop([keys.dead, keys.counts], [lettersMax, DROPPED_AT_ONCE]);
-      for (const record of records)
+      for (const record of await drop(keysOf(shard), lettersMax))
         log.warn({ shard, record }, 'the oldest dead letter was removed: there are too many');
     }
   };

@@ -1,20 +1,12 @@
-import { join } from 'node:path';
+import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
+import { bindProviderNote, keepModelLife } from '../../shared/state/provider/provider.ts';
+import type { Lifecycle, ModelsInUse } from '../model/catalog.ts';
 import { type FailureReason, type ProviderTrouble, providerTroubleOf } from '../model/errors/failure.ts';
 import type { Model, ModelResult } from '../model/port.ts';
-
-/**
- * How the installation's model calls fare. Times are ms since the epoch by Redis' clock; absent means that it never
- * happened.
- */
-export interface ProviderRecord {
-  lastAnswerMs?: number;
-  /** Set while no call has gone through since a first one failed. */
-  failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
-}
 
 /** Calls that were not made, or that we aborted ourselves, show nothing about the endpoint. */
 const SILENT: ReadonlySet<FailureReason> = new Set(['aborted', 'paused']);
@@ -26,7 +18,7 @@ const FAILURES_EVERY_MS = 500;
  * shows that the endpoint is up. Contract: recording is best effort; it delays no call and never makes one fail.
  */
 export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, log: Logger): Model {
-  const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
+  const note = bindProviderNote(redis, keys);
   const notedMs = new Map<string, number>();
   const write = (why: ProviderTrouble | '', status: string): void => {
     const nowMs = performance.now();
@@ -35,7 +27,7 @@ export function withProviderNotes(model: Model, redis: RedisClient, keys: Keys, 
     // A change is recorded at once, however recent the last record is.
     notedMs.clear();
     notedMs.set(why, nowMs);
-    note([keys.provider], [why, status]).catch((error: Error) => {
+    note(why, status).catch((error: Error) => {
       notedMs.delete(why);
       log.debug({ err: error }, 'how the endpoint fares could not be noted');
     });
@@ -59,19 +51,36 @@ function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
   return SILENT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
 }
 
-/** Reads what was recorded. Rejects when Redis cannot be reached. */
-export async function readProvider(redis: RedisClient, keys: Keys): Promise<ProviderRecord> {
-  const { lastAnswerMs, failingSinceMs, lastFailureMs, failures, why, status } = await redis.hgetall(keys.provider);
-  return {
-    ...(lastAnswerMs !== undefined && { lastAnswerMs: Number(lastAnswerMs) }),
-    ...(failingSinceMs !== undefined && {
-      failing: {
-        sinceMs: Number(failingSinceMs),
-        lastMs: Number(lastFailureMs),
-        failures: Number(failures),
-        why: (why ?? 'network') as ProviderTrouble,
-        status: status ?? '',
-      },
-    }),
-  };
+/** Asks where a model is in its life; `undefined` where its endpoint does not say. Contract: rejects when it cannot. */
+export type AskLifecycle = (model: string, signal: AbortSignal) => Promise<Lifecycle | undefined>;
+
+/** A date 30 days ahead can wait for that long. */
+export const LIVES_EVERY_MS = 6 * 3600_000;
+const RETRY_MS = 60_000;
+
+/**
+ * Asks at the start and a few times a day where the models in use are in their lives, and keeps that for the watchdogs
+ * of all workers. An endpoint that cannot be asked, or does not say, changes nothing.
+ */
+export function watchModelLives(ports: {
+  redis: RedisClient;
+  keys: Keys;
+  ask: AskLifecycle;
+  models: ModelsInUse;
+  everyMs: number;
+  log: Logger;
+}): Service {
+  const { redis, keys, ask, models, everyMs, log } = ports;
+  return runLoop({
+    name: 'model lives',
+    async round(signal) {
+      for (const model of models.keys()) {
+        const life = await ask(model, signal);
+        if (life !== undefined) await keepModelLife(redis, keys, model, life);
+      }
+      return everyMs;
+    },
+    retryMs: Math.min(RETRY_MS, everyMs),
+    onError: (error) => log.debug({ err: error }, 'the endpoint could not be asked how long its models live'),
+  });
 }

@@ -1,25 +1,29 @@
-import { join } from 'node:path';
-import { type RedisClient, serversOf } from '../../shared/redis/connection.ts';
-import { type Keys, keysOf } from '../../shared/redis/keys.ts';
-import { bindScript } from '../../shared/redis/script.ts';
-import { fieldsOf, msOf } from '../../shared/redis/stream.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { type RedisState, readServers } from '../../shared/redis/server-state.ts';
+import {
+  countUnanswered,
+  createAnswerCounter,
+  createOverdueReader,
+  type Overdue,
+  type ReadOverdue,
+  type WaitingAnswers,
+} from '../../shared/state/lane/backlog.ts';
+import { countLetters } from '../../shared/state/lane/dead-letters.ts';
+import { newestOutcomes } from '../../shared/state/lane/record-streams.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/state/process/receiver.ts';
+import {
+  type ModelLives,
+  type ProviderRecord,
+  readModelLives,
+  readProvider,
+} from '../../shared/state/provider/provider.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
 import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
 import { type AlertingRecord, readAlerting } from '../alerts/delivery.ts';
 import { standingAlone } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
-import { type ModelLives, readModelLives } from './model-lives.ts';
-import {
-  createOverdueReader,
-  createSightings,
-  type Look,
-  type Overdue,
-  type ReadOverdue,
-  timesSeen,
-} from './overdue.ts';
-import { type ProviderRecord, readProvider } from './provider.ts';
 import type { Ended } from './verdict.ts';
 
 /** The state of the flow at one moment, by Redis' clock. */
@@ -43,7 +47,7 @@ export interface Snapshot {
 
 /** Whether Telegram answers, and while it does not, what waits for it. */
 export interface TelegramSnapshot extends Pick<TelegramRecord, 'backMs'> {
-  away?: { sinceMs: number; why: string; answers: number; chats: number };
+  away?: { sinceMs: number; why: string } & WaitingAnswers;
 }
 
 /** The state of one shard. */
@@ -64,21 +68,6 @@ export interface ShardSnapshot {
   /** How many were ever removed because there were too many. */
   lettersDropped: number;
 }
-
-/** What the servers report about themselves; of several, the one in the worst state. */
-export interface RedisState {
-  /** As Redis calls it: `master` or `slave`. */
-  role: string;
-  usedBytes: number;
-  /** 0 when there is no limit. */
-  maxBytes: number;
-  /** Which of its files it could not write, in Redis' own words; absent when all is well. */
-  unwritten?: string;
-}
-
-const WAITING_MAX = 5_000;
-/** The field of the counts; see `drop-letters.lua`. */
-export const LETTERS_DROPPED = 'lettersDropped';
 
 /**
  * Reads the state of the flow. What a part of it needs and cannot be read throws where it is used, so that it blinds
@@ -112,7 +101,7 @@ export function createSnapshotReader(
       provider: timed('provider', readProvider(redis, keys)),
       models: readModelLives(redis, keys),
       alerting: timed('alerting', readAlerting(redis, keys)),
-      redis: readRedis(redis),
+      redis: readServers(redis),
       spent: readSpent(redis, totals, nowMs),
       newest: readNewestOutcomes(redis, shards),
       shards: Promise.all(
@@ -126,47 +115,11 @@ export function createSnapshotReader(
 
 /** Reads whether Telegram is away, and only then what waits for it. */
 function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
-  const count = bindScript<[answers: number, chats: number]>(redis, join(import.meta.dirname, 'waiting-answers.lua'));
+  const countAnswers = createAnswerCounter(redis, shards);
   return async () => {
     const { away, ...rest } = await readTelegram(redis, keysOf(0));
-    if (away === undefined) return rest;
-    const counts = await Promise.all(
-      Array.from({ length: shards }, (_, shard) => {
-        const { inbound, absent, turnPrefix } = keysOf(shard);
-        return count([inbound, absent], [turnPrefix, WAITING_MAX]);
-      }),
-    );
-    const [answers, chats] = counts.reduce(([all, of], [more, ofMore]) => [all + more, of + ofMore], [0, 0]);
-    return { ...rest, away: { ...away, answers, chats } };
+    return away === undefined ? rest : { ...rest, away: { ...away, ...(await countAnswers()) } };
   };
-}
-
-/** Each server has its own memory and files; the first one that is full, or cannot write, refuses messages. */
-async function readRedis(redis: RedisClient): Promise<RedisState> {
-  const all = await Promise.all(
-    serversOf(redis).map(async (server) =>
-      stateOf((await Promise.all(SECTIONS.map((section) => server.info(section)))).join('\n')),
-    ),
-  );
-  const fullest = all.reduce((worst, each) => (shareOf(each) > shareOf(worst) ? each : worst));
-  const unwritten = all.find((each) => each.unwritten !== undefined)?.unwritten;
-  return { ...fullest, ...(unwritten !== undefined && { unwritten }) };
-}
-
-/** A server without a limit is never full, so any of them will do. */
-function shareOf({ usedBytes, maxBytes }: RedisState): number {
-  return maxBytes === 0 ? 0 : usedBytes / maxBytes;
-}
-
-const SECTIONS = ['memory', 'persistence', 'replication'] as const;
-const WRITES = ['aof_last_write_status', 'aof_last_bgrewrite_status', 'rdb_last_bgsave_status'];
-
-function stateOf(info: string): RedisState {
-  const value = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
-  const number = (name: string): number => Number(value(name) ?? 0);
-  const unwritten = WRITES.find((name) => (value(name) ?? 'ok') !== 'ok');
-  const state = { role: value('role') ?? '', usedBytes: number('used_memory'), maxBytes: number('maxmemory') };
-  return unwritten === undefined ? state : { ...state, unwritten };
 }
 
 async function readShard(
@@ -178,13 +131,12 @@ async function readShard(
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
   const jobs = viewJobs(redis, keys);
-  const [unanswered, late, counts, nextJob, deadLetters, dropped] = await Promise.all([
-    redis.xlen(keys.inbound),
-    readOverdue(keys, look, nowMs),
+  const [unanswered, late, counts, nextJob, letters] = await Promise.all([
+    countUnanswered(redis, keys),
+    readOverdue(keys, look.seen, nowMs),
     jobs.counts(),
     jobs.next(),
-    redis.xlen(keys.dead),
-    redis.hget(keys.counts, LETTERS_DROPPED),
+    countLetters(redis, keys),
   ]);
   return {
     shard,
@@ -195,14 +147,9 @@ async function readShard(
     ...(nextJob !== undefined && { nextJob }),
     jobsActive: counts.active,
     jobsDelayed: counts.delayed,
-    deadLetters,
-    lettersDropped: Number(dropped ?? 0),
+    deadLetters: letters.kept,
+    lettersDropped: letters.dropped,
   };
-}
-
-/** How many worker processes reported recently. */
-export async function countWorkers(redis: RedisClient, keys: Keys, sinceMs: number): Promise<number> {
-  return redis.zcount(keys.workers, sinceMs, '+inf');
 }
 
 /** Enough to find ten messages that asked the model behind commands and merged ones. */
@@ -210,20 +157,57 @@ const READ_MAX = 40;
 
 /** How the newest messages of all shards ended, the newest first. Rejects when Redis cannot be reached. */
 async function readNewestOutcomes(redis: RedisClient, shards: number): Promise<Ended[]> {
-  const all = await Promise.all(
-    Array.from({ length: shards }, (_, shard) => redis.xrevrange(keysOf(shard).outcomes, '+', '-', 'COUNT', READ_MAX)),
+  const all = await newestOutcomes(
+    redis,
+    Array.from({ length: shards }, (_, shard) => keysOf(shard)),
+    READ_MAX,
   );
-  // Ids never step back, whatever the clock does.
-  const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
-  return newest.flatMap(([, fields]) => readable(fieldsOf(fields).get('record')));
+  return all.flatMap(({ outcome, reason, settledAtMs }) =>
+    outcome === undefined || settledAtMs === undefined ? [] : { outcome, settledAtMs, ...(reason && { reason }) },
+  );
 }
 
-function readable(json: string | undefined): Ended[] {
-  try {
-    const { outcome, reason, settledAtMs } = JSON.parse(json ?? '') as Partial<Ended>;
-    if (outcome === undefined || settledAtMs === undefined) return [];
-    return [{ outcome, settledAtMs, ...(reason !== undefined && { reason }) }];
-  } catch {
-    return [];
-  }
+/**
+ * The times of one look as this process may use them. A time that lies ahead was written before the clock stepped back,
+ * and would look young for as long as the step is: it counts from when this process first saw it.
+ *
+ * Contract: `seen` throws where a time is none.
+ */
+export interface Look {
+  seen(name: string, ms: number): number;
+  /** Ends the look: what was not seen in it is forgotten. */
+  end(): void;
+}
+
+/** Keeps when times that lie ahead were first seen, by a clock that never steps. */
+export function createSightings(steadyMs = () => performance.now()): (nowMs: number) => Look {
+  let before: ReadonlyMap<string, number> = new Map();
+  return (nowMs) => {
+    const ahead = new Map<string, number>();
+    return {
+      seen(name, ms) {
+        if (!Number.isFinite(ms)) throw new RangeError(`The time of ${name} cannot be read`);
+        if (ms <= nowMs) return ms;
+        const sight = `${name} ${ms}`;
+        const firstMs = before.get(sight) ?? steadyMs();
+        ahead.set(sight, firstMs);
+        return nowMs - (steadyMs() - firstMs);
+      },
+      end() {
+        before = ahead;
+      },
+    };
+  };
+}
+
+/** A record whose times, the numbers in its fields `…Ms`, are those of a look; records within it are too. */
+export function timesSeen<T extends object | undefined>(name: string, record: T, look: Look): T {
+  if (record === undefined) return record;
+  const fields = Object.entries(record).map(([field, value]: [string, unknown]) => {
+    const path = `${name} ${field}`;
+    if (typeof value === 'number' && field.endsWith('Ms')) return [field, look.seen(path, value)];
+    const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return [field, isRecord ? timesSeen(path, value, look) : value];
+  });
+  return Object.fromEntries(fields) as T;
 }

@@ -3,14 +3,15 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { endStart } from '../../shared/state/process/process.ts';
+import { openWorkerList, type RunningMessages } from '../../shared/state/process/workers.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
+import { uncleanEndAlert } from '../alerts/causes/watch.ts';
 import type { Links } from '../alerts/notice-text.ts';
 import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
-import { openWorkerList, type RunningMessages, type WorkerList } from './processes.ts';
 import type { Watching } from './readiness.ts';
 import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
@@ -65,7 +66,7 @@ interface Seen {
 export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watching {
   const seen: Seen = { book: new Map() };
   const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
-  const list = openWorkerList(ports.redis, self.name, self.running);
+  const list = openWorkerList(ports.redis, self.name, self.running, uncleanEndAlert);
   const look = createLook(ports, deadMan, seen, list);
   const loop = runLoop({
     name: 'watchdog',
@@ -116,7 +117,7 @@ function createLook(
   ports: WatchdogPorts,
   deadMan: DeadMan | undefined,
   seen: Seen,
-  list: WorkerList,
+  list: ReturnType<typeof openWorkerList>,
 ): () => Promise<void> {
   const store = createBookStore(ports.redis);
   const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs, ports.limits.totals);

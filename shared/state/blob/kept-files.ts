@@ -4,32 +4,16 @@ import type { ChatKey, Keys } from '../../redis/keys.ts';
 /** A kept file: the name of its blob, or its bytes, where they were kept in Redis itself. */
 export type Kept = { blob: string } | { bytes: Buffer };
 
-/**
- * The files that each chat of a shard keeps, by the SHA-256 of their bytes.
- *
- * Contract: each method rejects when Redis cannot be reached, and may be repeated.
- */
-export interface KeptFiles {
-  /** Finds what a chat keeps; with `seconds` it is kept for so long from now on. */
-  find(chat: ChatKey, sha256: string, seconds?: number): Promise<Kept | undefined>;
-  /** Keeps a pointer for at least so many seconds from now on, and returns its blob; `undefined` where there is none. */
-  renew(chat: ChatKey, sha256: string, seconds: number): Promise<string | undefined>;
-  /** Points at a blob for at least so many seconds. Where there is a pointer, it stays, unless it is to be `replaced`. */
-  point(chat: ChatKey, sha256: string, blob: string, seconds: number, replaced: boolean): Promise<void>;
-  /** Keeps bytes in Redis for at least so many seconds. */
-  keepBytes(chat: ChatKey, sha256: string, bytes: Buffer, seconds: number): Promise<void>;
-  /** Forgets all that a chat keeps. */
-  erase(chat: ChatKey): Promise<void>;
-  /** Of the blobs of a chat those that are pointed at. The name of each begins with the SHA-256 of its bytes. */
-  pointedAt(chat: ChatKey, blobs: readonly string[]): Promise<ReadonlySet<string>>;
-}
-
 const SHA256_CHARS = 64;
 
-/** The files that the chats of a shard keep, over a connection. */
-export function createKeptFiles(redis: RedisClient, keys: Keys): KeptFiles {
+/**
+ * The files that each chat of a shard keeps, by the SHA-256 of their bytes. Each method rejects when Redis cannot be
+ * reached, and may be repeated.
+ */
+export function keptFiles(redis: RedisClient, keys: Keys) {
   return {
-    async find(chat, sha256, seconds) {
+    /** Finds what a chat keeps; with `seconds` it is kept for so long from now on. */
+    async find(chat: ChatKey, sha256: string, seconds?: number): Promise<Kept | undefined> {
       const [key, inRedis] = [keys.blob(sha256, chat), keys.media(sha256, chat)];
       const [blob, bytes] = await Promise.all(
         seconds === undefined
@@ -39,27 +23,32 @@ export function createKeptFiles(redis: RedisClient, keys: Keys): KeptFiles {
       if (bytes !== null) return { bytes };
       return blob === null ? undefined : { blob };
     },
-    async renew(chat, sha256, seconds) {
+    /** Keeps a pointer for at least so many seconds from now on, and returns its blob; `undefined` where there is none. */
+    async renew(chat: ChatKey, sha256: string, seconds: number): Promise<string | undefined> {
       const key = keys.blob(sha256, chat);
       // A conversation may refer to the same bytes: their time is never cut short.
       const [, got] = (await redis.multi().expire(key, seconds, 'GT').get(key).exec()) ?? [];
       return (got?.[1] as string | null | undefined) ?? undefined;
     },
-    async point(chat, sha256, blob, seconds, replaced) {
+    /** Points at a blob for at least so many seconds. Where there is a pointer, it stays, unless it is to be `replaced`. */
+    async point(chat: ChatKey, sha256: string, blob: string, seconds: number, replaced: boolean): Promise<void> {
       const key = keys.blob(sha256, chat);
       const writes = redis.multi();
       if (replaced) writes.set(key, blob, 'KEEPTTL', 'XX');
       await writes.set(key, blob, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
     },
-    async keepBytes(chat, sha256, bytes, seconds) {
+    /** Keeps bytes in Redis for at least so many seconds. */
+    async keepBytes(chat: ChatKey, sha256: string, bytes: Buffer, seconds: number): Promise<void> {
       const key = keys.media(sha256, chat);
       await redis.multi().set(key, bytes, 'EX', seconds, 'NX').expire(key, seconds, 'GT').exec();
     },
-    async erase(chat) {
+    /** Forgets all that a chat keeps. */
+    async erase(chat: ChatKey): Promise<void> {
       for (const prefix of [keys.blob('', chat), keys.media('', chat)])
         for await (const name of keysBehind(redis, prefix)) await redis.unlink(`${prefix}${name}`);
     },
-    async pointedAt(chat, blobs) {
+    /** Of the blobs of a chat those that are pointed at. The name of each begins with the SHA-256 of its bytes. */
+    async pointedAt(chat: ChatKey, blobs: readonly string[]): Promise<ReadonlySet<string>> {
       const pointers = await redis.mget(blobs.map((name) => keys.blob(name.slice(0, SHA256_CHARS), chat)));
       return new Set(blobs.filter((name, at) => pointers[at] === name));
     },

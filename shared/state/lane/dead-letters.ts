@@ -88,11 +88,34 @@ export async function removeLetter(redis: RedisClient, { keys, id }: DeadLetter)
   return (await redis.xdel(keys.dead, id)) === 1;
 }
 
-/** How many letters were ever removed because there were too many. */
-export async function countDropped(redis: RedisClient, shards: readonly Keys[]): Promise<number> {
-  const counts = await Promise.all(shards.map(({ counts }) => redis.hget(counts, 'lettersDropped')));
-  return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+/** How many letters a shard has, and how many were ever removed because there were too many. */
+export interface LetterCounts {
+  kept: number;
+  dropped: number;
 }
+
+/** Counts the letters of a shard. Rejects when Redis cannot be reached. */
+export async function countLetters(redis: RedisClient, { dead, counts }: Keys): Promise<LetterCounts> {
+  const [kept, dropped] = await Promise.all([redis.xlen(dead), redis.hget(counts, 'lettersDropped')]);
+  return { kept, dropped: Number(dropped ?? 0) };
+}
+
+/** How many letters of all shards were ever removed because there were too many. */
+export async function countDropped(redis: RedisClient, shards: readonly Keys[]): Promise<number> {
+  const counts = await Promise.all(shards.map((keys) => countLetters(redis, keys)));
+  return counts.reduce((sum, { dropped }) => sum + dropped, 0);
+}
+
+/**
+ * Binds the removal of a shard's oldest letters beyond a number, some at a time. Returns the ledger record of each, as
+ * JSON. Contract: the returned function rejects when Redis cannot be reached.
+ */
+export function bindDrop(redis: RedisClient): (keys: Keys, keptMax: number) => Promise<string[]> {
+  const drop = bindScript<string[]>(redis, join(import.meta.dirname, 'drop-letters.lua'));
+  return ({ dead, counts }, keptMax) => drop([dead, counts], [keptMax, DROPPED_AT_ONCE]);
+}
+
+const DROPPED_AT_ONCE = 100;
 
 /** All dead letters that are meant, shard by shard, oldest first. */
 export async function allLetters(
@@ -146,38 +169,21 @@ export function objectOf(text: string | undefined): Record<string, unknown> | un
  */
 export type Replayed = ['replayed', entry: string] | ['gone' | 'chatless' | 'unfinished', ''];
 
+/** Only so many letters are looked through for a person's `/retry`, and for pieces before and behind one. */
+const LOOKED_AT_MAX = 2_000;
+
 /**
  * Puts dead letters of one chat back at the end of its lane, once and in one step: those that are named, or one with all
  * pieces of the message that it was one of.
  * Contract: rejects when Redis cannot be reached. Idempotent.
  */
-export interface Replay {
-  together(keys: Keys, ids: readonly string[]): Promise<Replayed>;
-  withPieces(keys: Keys, id: string): Promise<Replayed>;
-}
-
-/**
- * The failed messages of one shard, as its chats see them. Contract: each method rejects when Redis cannot be reached.
- */
-export interface DeadLetters {
-  /** The id of the newest failed message of a chat, or of the one with that entry. */
-  newest(chat: ChatKey, entry?: string): Promise<string | undefined>;
-  /** Puts it back at the end of its lane, with all pieces of its message. One that is gone changes nothing. */
-  replay(id: string): Promise<void>;
-  /** Removes all of a chat. */
-  erase(chat: ChatKey): Promise<void>;
-}
-
-/** Only so many letters are looked through for a person's `/retry`, and for pieces before and behind one. */
-const LOOKED_AT_MAX = 2_000;
-
-/** Binds the putting back of dead letters to a connection. */
-export function bindReplay(redis: RedisClient): Replay {
+export function bindReplay(redis: RedisClient) {
   const run = bindScript<Replayed>(redis, join(import.meta.dirname, 'replay.lua'));
   const at = ({ dead, inbound, counts, absent }: Keys) => [dead, inbound, counts, absent];
   return {
-    together: (keys, ids) => run(at(keys), [keys.turnPrefix, '', ...ids]),
-    withPieces: async (keys, id) => run(at(keys), [keys.turnPrefix, 1, ...(await piecesWith(redis, keys, id))]),
+    together: (keys: Keys, ids: readonly string[]) => run(at(keys), [keys.turnPrefix, '', ...ids]),
+    withPieces: async (keys: Keys, id: string) =>
+      run(at(keys), [keys.turnPrefix, 1, ...(await piecesWith(redis, keys, id))]),
   };
 }
 
@@ -225,11 +231,14 @@ function pieceOf([id, fields]: StreamEntry, chat: string): Piece[] {
   return [{ id, entry: (fieldIn(fields, 'entry') ?? '') as EntryId, message: message.value, into }];
 }
 
-/** The dead letters of a shard, over a connection. */
-export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
+export type DeadLetters = ReturnType<typeof createDeadLetters>;
+
+/** The failed messages of one shard, as its chats see them. Each method rejects when Redis cannot be reached. */
+export function createDeadLetters(redis: RedisClient, keys: Keys) {
   const replay = bindReplay(redis);
   return {
-    async newest(chat, entry) {
+    /** The id of the newest failed message of a chat, or of the one with that entry. */
+    async newest(chat: ChatKey, entry?: string): Promise<string | undefined> {
       let looked = 0;
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', { page: PAGE, isBackwards: true })) {
         if (isOf(fields, chat, entry)) return id;
@@ -238,10 +247,12 @@ export function createDeadLetters(redis: RedisClient, keys: Keys): DeadLetters {
       }
       return undefined;
     },
-    async replay(id) {
+    /** Puts it back at the end of its lane, with all pieces of its message. One that is gone changes nothing. */
+    async replay(id: string): Promise<void> {
       await replay.withPieces(keys, id);
     },
-    async erase(chat) {
+    /** Removes all of a chat. */
+    async erase(chat: ChatKey): Promise<void> {
       const ids: string[] = [];
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '-', { page: PAGE }))
         if (isOf(fields, chat, undefined)) ids.push(id);

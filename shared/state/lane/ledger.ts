@@ -33,27 +33,7 @@ export interface LedgerAlarm {
   unaccounted: number;
 }
 
-interface Counts {
-  /** Reads; `begins` starts the counts where there are none. */
-  read(begins: boolean): Promise<LedgerReading>;
-  /** Stores another alarm and queues its alert in one step. Returns false when the alarm was not as it was read. */
-  raise(before: LedgerAlarm, after: LedgerAlarm, alert: Alert): Promise<boolean>;
-}
-
 type BalanceReply = [...numbers: [number, number, number], isCounted: 0 | 1, atMs: number, unaccounted: number];
-
-function createCounts(redis: RedisClient, keys: Keys): Counts {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const balance = script<BalanceReply>('balance');
-  const alarm = script<0 | 1>('alarm');
-  return {
-    read: async (begins) => readingOf(await balance([keys.counts, keys.inbound], [begins ? '1' : ''])),
-    async raise(before, after, alert) {
-      const args = [before.atMs, before.unaccounted, after.atMs, after.unaccounted, JSON.stringify(alert)];
-      return (await alarm([keys.counts, keys.alerts], args)) === 1;
-    },
-  };
-}
 
 function readingOf([accepted, settled, pending, isCounted, atMs, unaccounted]: BalanceReply): LedgerReading {
   return {
@@ -62,6 +42,10 @@ function readingOf([accepted, settled, pending, isCounted, atMs, unaccounted]: B
   };
 }
 
+const NO_ALARM = { atMs: 0, unaccounted: 0 };
+
+export type Ledger = ReturnType<typeof createLedger>;
+
 /**
  * The proof that no message of a shard was lost without an outcome. Each count moves in the same script as what it
  * counts.
@@ -69,35 +53,33 @@ function readingOf([accepted, settled, pending, isCounted, atMs, unaccounted]: B
  * Contract: each method is one atomic script, or two of which the second checks what the first saw; each rejects when
  * Redis cannot be reached.
  */
-export interface Ledger {
-  /** Reads, and changes nothing. */
-  read(): Promise<LedgerReading>;
-  /**
-   * Reads, and queues an alert when the balance is not 0 or has changed, or a "Resolved" one when it is 0 again. Starts
-   * the counts where there are none. May be repeated: a lasting state is queued once. Counts lower than this process
-   * has seen before are reported too: Redis has then lost data.
-   */
-  check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }>;
-}
-
-const NO_ALARM = { atMs: 0, unaccounted: 0 };
-
-/** Binds the ledger of one shard to a connection. */
-export function createLedger(redis: RedisClient, keys: Keys): Ledger {
-  const counts = createCounts(redis, keys);
+export function createLedger(redis: RedisClient, keys: Keys) {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const balance = script<BalanceReply>('balance');
+  const alarm = script<0 | 1>('alarm');
   const tellLoss = createLossTeller(redis, keys);
+  /** `begins` starts the counts where there are none. */
+  const read = async (begins: '1' | ''): Promise<LedgerReading> =>
+    readingOf(await balance([keys.counts, keys.inbound], [begins]));
   return {
-    read: () => counts.read(false),
-    async check(nowMs) {
-      const reading = await counts.read(true);
+    /** Reads, and changes nothing. */
+    read: () => read(''),
+    /**
+     * Reads, and queues an alert when the balance is not 0 or has changed, or a "Resolved" one when it is 0 again. Starts
+     * the counts where there are none. May be repeated: a lasting state is queued once. Counts lower than this process
+     * has seen before are reported too: Redis has then lost data.
+     */
+    async check(nowMs: number): Promise<LedgerReading & { alert?: Alert; lostData?: Alert }> {
+      const reading = await read('1');
       const lost = await tellLoss({ accepted: reading.accepted, hasGrown: false });
       const seen = { ...reading, ...(lost && { lostData: lost }) };
-      const { unaccounted, alarm = NO_ALARM } = reading;
+      const { unaccounted, alarm: before = NO_ALARM } = reading;
       const alert = alertOn(reading, keys.counts);
       if (!alert) return seen;
-      const atMs = unaccounted === 0 ? 0 : alarm.atMs || nowMs;
-      const isQueued = await counts.raise(alarm, { atMs, unaccounted }, alert);
-      return { ...seen, ...(isQueued && { alert }) };
+      const atMs = unaccounted === 0 ? 0 : before.atMs || nowMs;
+      const args = [before.atMs, before.unaccounted, atMs, unaccounted, JSON.stringify(alert)];
+      // Another process may have raised it meanwhile.
+      return { ...seen, ...((await alarm([keys.counts, keys.alerts], args)) === 1 && { alert }) };
     },
   };
 }

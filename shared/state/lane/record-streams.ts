@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { entriesFrom, fieldIn } from '../../redis/stream.ts';
+import { entriesFrom, fieldIn, msOf } from '../../redis/stream.ts';
 
 /** An event of the audit trail, as it is kept. */
 export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
@@ -26,6 +26,20 @@ export const outcomesIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeR
 export const eventsIn = (redis: RedisClient, keys: Keys) => recordsOf<KeptEvent>(redis, keys.events);
 /** How the messages ended whose dead letters a shard keeps. */
 export const letterRecordsIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.dead);
+
+/** How the newest messages of all shards ended, the newest first, of so many that are looked at in each. */
+export async function newestOutcomes(
+  redis: RedisClient,
+  shards: readonly Keys[],
+  lookedAtMax: number,
+): Promise<Partial<OutcomeRecord>[]> {
+  const all = await Promise.all(
+    shards.map(({ outcomes }) => redis.xrevrange(outcomes, '+', '-', 'COUNT', lookedAtMax)),
+  );
+  // Ids never step back, whatever the clock does.
+  const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
+  return newest.flatMap(([, fields]) => readable<OutcomeRecord>(fieldIn(fields, 'record') ?? '') ?? []);
+}
 
 /** Removes the oldest of the ledger and the audit trail, by the clock that named them; some thousands at once, at most. */
 export async function forgetRecordsOlderThan(redis: RedisClient, keys: Keys, days: number): Promise<void> {

@@ -61,25 +61,11 @@ export function writeRefusal(redis: RedisClient): Promise<string | undefined> {
   );
 }
 
-/** Whether a worker process of a host is on record. Rejects when Redis cannot be reached. */
-export async function hasWorkerOf(redis: RedisClient, host: string): Promise<boolean> {
-  const workers = await redis.zrange(keysOf(0).workers, '0', '-1');
-  return workers.some((worker) => worker.startsWith(`${host} `));
-}
-
 /**
- * Passes that one process at a time makes for all. Contract: each method returns 0 when the pass is taken for that long, or
- * for how long another process still has it; it rejects when Redis cannot be reached.
+ * Passes of a shard, or of the installation, that one process at a time makes for all. Contract: each `take…` returns 0 when
+ * the pass is taken for that long, or for how long another process still has it; it rejects when Redis cannot be reached.
  */
-export interface Passes {
-  takeReconciler(forMs: number): Promise<number>;
-  takeBlobKeeper(forMs: number): Promise<number>;
-  /** The pause between two probes of an endpoint in trouble, of which the longest is `mostMs`. */
-  takeEndpointProbe(forMs: number, mostMs: number): Promise<number>;
-}
-
-/** The passes of a shard, or of the installation. */
-export function createPasses(redis: RedisClient, keys: Keys): Passes {
+export function createPasses(redis: RedisClient, keys: Keys) {
   /** After a step back of Redis' clock a key would last for as long as the step: it lasts for `mostMs` at most. */
   const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
     if ((await redis.set(key, '', 'PX', forMs, 'NX')) === 'OK') return 0;
@@ -88,8 +74,11 @@ export function createPasses(redis: RedisClient, keys: Keys): Passes {
     return Math.max(1, Math.min(leftMs, mostMs));
   };
   return {
-    takeReconciler: (forMs) => take(keys.pass, forMs),
-    takeBlobKeeper: (forMs) => take(keys.blobPass, forMs),
-    takeEndpointProbe: (forMs, mostMs) => take(keys.endpointProbe, forMs, mostMs),
+    takeReconciler: (forMs: number) => take(keys.pass, forMs),
+    takeBlobKeeper: (forMs: number) => take(keys.blobPass, forMs),
+    /** The pause between two probes of an endpoint in trouble, of which the longest is `mostMs`. */
+    takeEndpointProbe: (forMs: number, mostMs: number) => take(keys.endpointProbe, forMs, mostMs),
+    /** Ends that pause: the next probe need not wait. */
+    endEndpointPause: async () => void (await redis.del(keys.endpointProbe)),
   };
 }

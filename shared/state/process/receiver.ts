@@ -95,21 +95,15 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
  * The right to poll, or to look after the webhook, which one process of a bot has at a time; it runs out by itself.
  * Contract: each method rejects when Redis cannot be used.
  */
-export interface ReceiverLease {
-  /** Takes the lease if it is free, or renews it for so long from now. Returns the name of the process that has it. */
-  hold(process: string, lastsMs: number): Promise<string>;
-  /** Gives the lease back, if the process still has it. */
-  release(process: string): Promise<void>;
-}
-
-/** The lease of a bot. */
-export function openReceiverLease(redis: RedisClient, botId: number): ReceiverLease {
+export function openReceiverLease(redis: RedisClient, botId: number) {
   const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));
   const release = bindScript<0 | 1>(redis, join(import.meta.dirname, 'release-lease.lua'));
   const keys = [keysOf(0).poller(botId)];
   return {
-    hold: (process, lastsMs) => hold(keys, [process, lastsMs]),
-    async release(process) {
+    /** Takes the lease if it is free, or renews it for so long from now. Returns the name of the process that has it. */
+    hold: (process: string, lastsMs: number) => hold(keys, [process, lastsMs]),
+    /** Gives the lease back, if the process still has it. */
+    async release(process: string): Promise<void> {
       await release(keys, [process]);
     },
   };

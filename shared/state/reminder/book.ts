@@ -28,44 +28,10 @@ export interface Due {
   stored: string;
 }
 
-/**
- * The reminders of the chats of one shard.
- *
- * Contract: each method rejects when Redis cannot be reached, and may be repeated at will. `set` answers
- * `fenced` when the turn was taken over.
- */
-export interface ReminderBook {
-  /** Sets a reminder, once per call: repeated, it keeps its first time. `full`: the chat has as many as it may have. */
-  set(
-    attempt: Attempt,
-    call: string,
-    reminder: Omit<Reminder, 'id'>,
-    dueAtMs: number,
-  ): Promise<{ kind: 'set'; id: string; dueAtMs: number } | { kind: 'full' } | { kind: 'fenced' }>;
-  /** The reminders of a chat, the next one first. */
-  of(chat: ChatKey): Promise<Coming[]>;
-  /** Cancels reminders, in a fenced write. */
-  cancelling(coming: readonly Coming[]): Change[];
-  /**
-   * Notes, in a fenced write, that the chat of a repeat was gone at a due time. One refusal may be a mistake: the repeat
-   * ends only where the chat was gone at the due time before as well.
-   */
-  chatGone(coming: readonly Coming[], dueAtMs: number): Change[];
-  /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
-  due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }>;
-  /**
-   * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else
-   * has done so, or it was cancelled.
-   */
-  enter(due: Due, message: string, nextMs: number | undefined, traceparent: string): Promise<EntryId | undefined>;
-  /** Puts a due reminder off. */
-  putOff(due: Due, untilMs: number): Promise<void>;
-}
-
 /** The most reminders of a chat. */
 export const REMINDERS_MAX = 50;
 const ID_CHARS = 8;
-/** Begins the field that stands beside a reminder whose chat was gone; `set.lua` counts no such fields. */
+/** Begins the field that stands beside a reminder whose chat was gone. */
 const GONE = 'gone:';
 
 /** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
@@ -74,8 +40,10 @@ export function setBefore(attempt: Attempt, call: string): number | undefined {
   return dueAtMs === undefined ? undefined : Number(dueAtMs);
 }
 
-/** The reminders of a shard, over a connection. */
-export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook {
+export type ReminderBook = ReturnType<typeof createReminderBook>;
+
+/** The reminders of the chats of one shard. Each method rejects when Redis cannot be reached, and may be repeated at will. */
+export function createReminderBook(redis: RedisClient, keys: Keys) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const set = script<['set' | 'full' | 'fenced', due: string]>('set');
   const due = script<[number, string, [ChatKey, string, string, string, ChatKey | ''][]]>('due');
@@ -85,55 +53,73 @@ export function createReminderBook(redis: RedisClient, keys: Keys): ReminderBook
     const at = [keys.reminders, keys.remindersOf(chat), keys.inbound, keys.counts];
     return enter(at, [memberOf(chat, id), id, dueAtMs, nextMs ?? '', chat, message, traceparent]);
   };
-  const cancelling: ReminderBook['cancelling'] = (coming) =>
+  return {
+    /**
+     * Sets a reminder, once per call: repeated, it keeps its first time. `full`: the chat has as many as it may have.
+     * `fenced`: the turn was taken over.
+     */
+    async set(attempt: Attempt, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
+      const { entry, home, fencingToken } = attempt;
+      const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
+      const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
+      const args = [memberOf(home, id), id, JSON.stringify({ id, ...reminder }), dueAtMs, REMINDERS_MAX, GONE];
+      const [kind, first] = await attempt.asWrite((number) => set(at, [fencingToken, number, call, ...args]));
+      return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
+    },
+    /** The reminders of a chat, the next one first. */
+    async of(chat: ChatKey): Promise<Coming[]> {
+      const chats = await withFormerGroup(redis, keys, chat);
+      const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
+      return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
+    },
+    ...reminderChanges(keys),
+    /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
+    async due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }> {
+      const at = [keys.reminders, keys.absent];
+      const [nowMs, next, found] = await due(at, [keys.remindersPrefix, count, keys.chatPrefix]);
+      const listed = found.map(([chat, id, dueAt, stored, other]) => {
+        return { chat, otherChat: other || undefined, id, dueAtMs: Number(dueAt), stored };
+      });
+      return { nowMs, nextMs: next === '' ? undefined : Number(next), due: listed };
+    },
+    /**
+     * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else
+     * has done so, or it was cancelled.
+     */
+    async enter(each: Due, message: string, nextMs: number | undefined, traceparent: string) {
+      return (await move(each, message, nextMs, traceparent)) || undefined;
+    },
+    /** Puts a due reminder off. */
+    async putOff(each: Due, untilMs: number): Promise<void> {
+      await move(each, '', untilMs, '');
+    },
+  };
+}
+
+/** The verbs of a fenced write. */
+function reminderChanges(keys: Keys) {
+  const cancelling = (coming: readonly Coming[]): Change[] =>
     coming.flatMap(({ chat, reminder: { id } }) => [
       ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`],
       ['ZREM', keys.reminders, memberOf(chat, id)],
     ]);
   return {
-    async set(attempt, call, reminder, dueAtMs) {
-      const { entry, home, fencingToken } = attempt;
-      const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
-      const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
-      const args = [memberOf(home, id), id, JSON.stringify({ id, ...reminder }), dueAtMs, REMINDERS_MAX];
-      const [kind, first] = await attempt.asWrite((number) => set(at, [fencingToken, number, call, ...args]));
-      return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
-    },
-    async of(chat) {
-      const chats = await withFormerGroup(redis, keys, chat);
-      const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
-      return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
-    },
+    /** Cancels reminders. */
     cancelling,
-    chatGone: (coming, dueAtMs) =>
+    /**
+     * Notes that the chat of a repeat was gone at a due time. One refusal may be a mistake: the repeat ends only where the
+     * chat was gone at the due time before as well.
+     */
+    chatGone: (coming: readonly Coming[], dueAtMs: number): Change[] =>
       coming.flatMap((each) =>
         each.afterGoneMs === dueAtMs
           ? cancelling([each])
           : [['HSET', keys.remindersOf(each.chat), `${GONE}${each.reminder.id}`, each.dueAtMs]],
       ),
-    async due(count) {
-      const [nowMs, next, found] = await due(
-        [keys.reminders, keys.absent],
-        [keys.remindersPrefix, count, keys.chatPrefix],
-      );
-      const listed = found.map(([chat, id, dueAt, stored, other]) => ({
-        chat,
-        otherChat: other || undefined,
-        id,
-        dueAtMs: Number(dueAt),
-        stored,
-      }));
-      return { nowMs, nextMs: next === '' ? undefined : Number(next), due: listed };
-    },
-    async enter(each, message, nextMs, traceparent) {
-      const entry = await move(each, message, nextMs, traceparent);
-      return entry === '' ? undefined : entry;
-    },
-    async putOff(each, untilMs) {
-      await move(each, '', untilMs, '');
-    },
   };
 }
+
+type SetReply = { kind: 'set'; id: string; dueAtMs: number } | { kind: 'full' } | { kind: 'fenced' };
 
 function memberOf(chat: ChatKey, id: string): string {
   return `${chat}:${id}`;

@@ -1,7 +1,7 @@
 -- Sets a reminder of a chat, once per call of a tool, if this attempt still owns the turn.
 -- KEYS  1 turn   2 reminders   3 reminders of the chat
 -- ARGV  1 fence   2 number of this write, as in write.lua   3 call   4 member of the sorted set   5 id
---       6 reminder (JSON)   7 due, ms   8 most reminders of a chat
+--       6 reminder (JSON)   7 due, ms   8 most reminders of a chat   9 prefix of the fields that are no reminder
 -- Reply {'set', due} (now or before; the due time is that of the first time) | {'full', ''} | {'fenced', ''}
 -- include: fence
 if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[2])) then
@@ -14,7 +14,7 @@ if before then
 end
 local reminders = 0
 for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
-  reminders = reminders + (field:sub(1, 5) == 'gone:' and 0 or 1)
+  reminders = reminders + (field:sub(1, #ARGV[9]) == ARGV[9] and 0 or 1)
 end
 if reminders >= tonumber(ARGV[8]) then
   return { 'full', '' }

@@ -15,14 +15,6 @@ export interface Used {
   unpricedCalls: number;
 }
 
-/** What the calls for each chat of a shard came to, by day. Contract: rejects when Redis cannot be reached. */
-export interface UsageBook {
-  /** The newest days, today first; days are days of UTC. */
-  ofDays(chat: ChatKey, days: number, nowMs: number): Promise<Used[]>;
-  /** Erases what is booked for a chat. */
-  erase(chat: ChatKey, nowMs: number): Promise<void>;
-}
-
 const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
@@ -45,15 +37,19 @@ export function bookUsage(
   ];
 }
 
-/** The book of a shard, over a connection. */
-export function createUsageBook(redis: RedisClient, keys: Keys): UsageBook {
+export type UsageBook = ReturnType<typeof createUsageBook>;
+
+/** What the calls for each chat of a shard came to, by day. Each method rejects when Redis cannot be reached. */
+export function createUsageBook(redis: RedisClient, keys: Keys) {
   return {
-    async ofDays(chat, days, nowMs) {
+    /** The newest days, today first; days are days of UTC. */
+    async ofDays(chat: ChatKey, days: number, nowMs: number): Promise<Used[]> {
       return Promise.all(
         newestDays(days, nowMs).map(async (day) => usedOf(await redis.hgetall(keys.usage(day, chat)))),
       );
     },
-    async erase(chat, nowMs) {
+    /** Erases what is booked for a chat. */
+    async erase(chat: ChatKey, nowMs: number): Promise<void> {
       // A day more, for a clock that was put back.
       for (const day of newestDays(KEEP_DAYS + 1, nowMs)) await redis.unlink(keys.usage(day, chat));
     },

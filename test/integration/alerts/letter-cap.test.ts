@@ -11,12 +11,7 @@ eachInWorld({ env: { DEAD_LETTERS_MAX: String(MAX) } });
 /** Dead letters as `settle.lua` writes them, the first of them numbered so. */
 async function fail(letters: number, from = 0): Promise<void> {
   for (let each = from; each < from + letters; each++) {
-    const record = JSON.stringify({
-      entry: `${each}-0`,
-      chat: String(CHAT),
-      outcome: 'failed',
-      traceId: `trace-${each}`,
-    });
+    const record = JSON.stringify({ entry: `${each}-0`, chat: `${CHAT}`, outcome: 'failed', traceId: `trace-${each}` });
     await world.peek.xadd(world.keys.dead, '*', 'entry', `${each}-0`, 'record', record, 'message', `words ${each}`);
   }
 }

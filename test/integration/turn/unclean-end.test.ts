@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { nameProcess } from '../../../shared/state/process/process.ts';
-import { openWorkerList } from '../../../worker/watch/processes.ts';
+import { openWorkerList } from '../../../shared/state/process/workers.ts';
+import { uncleanEndAlert } from '../../../worker/alerts/causes/watch.ts';
 import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -77,8 +78,8 @@ test('a process that is killed is told with what it was answering, and one that 
 });
 
 test('of other hosts, who was silent once after a suspended machine woke up is not struck off; who stays silent is, once', async () => {
-  const own = openWorkerList(world.peek, nameProcess(), new Map());
-  const second = openWorkerList(world.peek, nameProcess(), new Map());
+  const own = openWorkerList(world.peek, nameProcess(), new Map(), uncleanEndAlert);
+  const second = openWorkerList(world.peek, nameProcess(), new Map(), uncleanEndAlert);
   const sleeper = 'elsewhere 7 sleeper';
   const lost = 'elsewhere 8 lost';
   for (const name of [sleeper, lost]) {
@@ -88,7 +89,7 @@ test('of other hosts, who was silent once after a suspended machine woke up is n
   const nowMs = await own.show();
   await own.strikeEnded(nowMs);
   expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
-  await openWorkerList(world.peek, sleeper, new Map()).show();
+  await openWorkerList(world.peek, sleeper, new Map(), uncleanEndAlert).show();
   await second.strikeEnded(nowMs);
   await Promise.all([own.strikeEnded(nowMs), second.strikeEnded(nowMs)]);
   expect(await world.peek.xlen(world.keys.alerts)).toBe(1);

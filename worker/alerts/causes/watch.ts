@@ -3,6 +3,7 @@ import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import { hostAndPid } from '../../../shared/state/process/process.ts';
+import type { UncleanEnd } from '../../../shared/state/process/workers.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 import type { WatchFailure } from '../watch-failure.ts';
@@ -42,13 +43,8 @@ export const WATCH = {
 
 const WHERE_CHARS_MAX = 600;
 
-/** A worker process that was killed, ran out of memory or stood still; `turns` is what it had last shown to run. */
-export function uncleanEndAlert(end: {
-  name: string;
-  seenMs: number;
-  turns: string;
-  where?: string | null | undefined;
-}): Alert {
+/** A worker process that was killed, ran out of memory or stood still. */
+export function uncleanEndAlert(end: UncleanEnd): Alert {
   const { host, pid } = hostAndPid(end.name);
   const seen = utcTime(end.seenMs);
   const turns = (JSON.parse(end.turns) as [EntryId, ChatKey][]).map(([entry, chat]) => `chat ${chat}, entry ${entry}`);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createSightings, timesSeen } from '../../../../worker/watch/overdue.ts';
+import { createSightings, timesSeen } from '../../../../worker/watch/snapshot.ts';
 
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3600_000;

@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import type { Lifecycle } from '../../../worker/model/catalog.ts';
+import type { ProviderTrouble } from '../../../worker/model/errors/failure.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { type ChatKey, type EntryId, type Keys, keysOf } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+
+/** When many overflows are a storm, and how the gateway gets through it. */
+export interface StormLimits {
+  /** This many chats within five minutes. */
+  stormChats: number;
+  /** How long a chat waits before it asks again whether it may continue. */
+  stormWaitMs: number;
+  /** How long no chat is tried after a probe that was not answered; doubles, up to five minutes. */
+  stormRestMs: number;
+}
+
+const WITHIN_MS = 300_000;
+const PROBE_MS = 180_000;
+const PROBES_MIN = 2;
+const CALM_MS = 600_000;
+const REST_MS_MAX = 300_000;
+
+/** The storm of the whole installation. Each method is one atomic script, and rejects when Redis cannot be reached. */
+export function stormState(redis: RedisClient, { stormChats, stormRestMs }: StormLimits) {
+  const { overflows, storm, alerts } = keysOf(0);
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const enter = script<'go' | 'probe' | 'wait'>('enter-storm');
+  const endProbe = script<0 | 1>('end-probe');
+  return {
+    /** Records that a chat overflowed: whether its message may go on, as the one probe of a storm, or has to wait. */
+    enter: ({ chat, entry }: { chat: ChatKey; entry: EntryId }, alert: string): Promise<'go' | 'probe' | 'wait'> =>
+      enter([overflows, storm, alerts], [chat, entry, WITHIN_MS, stormChats, PROBE_MS, alert]),
+    /** Records how the message of a probe ended; `over` is the alert of the storm's end. */
+    endProbe: (entry: EntryId, isAnswered: boolean, over: string): Promise<0 | 1> =>
+      endProbe([storm, alerts], [entry, isAnswered ? '1' : '', PROBES_MIN, CALM_MS, stormRestMs, REST_MS_MAX, over]),
+  };
+}
+
+/**
+ * How the installation's model calls fare. Times are ms since the epoch by Redis' clock; absent means that it never
+ * happened.
+ */
+export interface ProviderRecord {
+  lastAnswerMs?: number;
+  /** Set while no call has gone through since a first one failed. */
+  failing?: { sinceMs: number; lastMs: number; failures: number; why: ProviderTrouble; status: string };
+}
+
+/** Binds the note of how a call ended; `why` is empty when it went through. It rejects when Redis cannot be reached. */
+export function bindProviderNote(redis: RedisClient, { provider }: Keys) {
+  const note = bindScript<number>(redis, join(import.meta.dirname, 'note-provider.lua'));
+  return (why: ProviderTrouble | '', status: string): Promise<number> => note([provider], [why, status]);
+}
+
+/** Reads what was noted. Rejects when Redis cannot be reached. */
+export async function readProvider(redis: RedisClient, { provider }: Keys): Promise<ProviderRecord> {
+  const { lastAnswerMs, failingSinceMs, lastFailureMs, failures, why, status } = await redis.hgetall(provider);
+  return {
+    ...(lastAnswerMs !== undefined && { lastAnswerMs: Number(lastAnswerMs) }),
+    ...(failingSinceMs !== undefined && {
+      failing: {
+        sinceMs: Number(failingSinceMs),
+        lastMs: Number(lastFailureMs),
+        failures: Number(failures),
+        why: (why ?? 'network') as ProviderTrouble,
+        status: status ?? '',
+      },
+    }),
+  };
+}
+
+/** Where each model is in its life, as the endpoint said last. */
+export type ModelLives = ReadonlyMap<string, Lifecycle>;
+
+/** Keeps what the endpoint says of a model. Rejects when Redis cannot be reached. */
+export async function keepModelLife(redis: RedisClient, { models }: Keys, model: string, life: Lifecycle) {
+  await redis.hset(models, model, JSON.stringify(life));
+}
+
+/** Reads what was kept; what cannot be read is left out. Rejects when Redis cannot be reached. */
+export async function readModelLives(redis: RedisClient, { models }: Keys): Promise<ModelLives> {
+  const kept = Object.entries(await redis.hgetall(models));
+  return new Map(
+    kept.flatMap(([model, json]) => {
+      const life = lifeOf(json);
+      return life === undefined ? [] : [[model, life]];
+    }),
+  );
+}
+
+function lifeOf(json: string): Lifecycle | undefined {
+  try {
+    const { stage, retiresAtMs } = JSON.parse(json) as Partial<Lifecycle>;
+    if (typeof stage !== 'string') return undefined;
+    return { stage, ...(typeof retiresAtMs === 'number' && { retiresAtMs }) };
+  } catch {
+    return undefined;
+  }
+}
