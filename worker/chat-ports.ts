@@ -10,7 +10,7 @@ import { createProgressViews, type ProgressViews } from './reply/progress.ts';
 import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
 import type { ShardPorts } from './shard.ts';
 import type { ChatMemory } from './tools/recall/chat-index.ts';
-import type { TurnPorts } from './turn/turn.ts';
+import type { TurnPorts } from './turn/ports.ts';
 
 /** The views by which chats see that a turn runs. */
 export function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews {

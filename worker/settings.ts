@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
-import { HEADER_NOTE } from './ask/header.ts';
+import { HEADER_NOTE } from './ask/pending.ts';
 import type { Settings } from './lane/settings.ts';
 import { tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';

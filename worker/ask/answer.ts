@@ -1,31 +1,21 @@
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
-import { percentOf, type Spent } from '../../shared/state/spending/limit.ts';
-import { bookUsage } from '../../shared/state/spending/usage-book.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Spent } from '../../shared/state/spending/limit.ts';
 import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
-import { commit, type TurnEvent } from '../lane/events.ts';
+import { billOf, commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import type { Block } from '../model/block.ts';
-import { calibrate, type Room } from '../model/count.ts';
-import { estimateContent } from '../model/estimate.ts';
-import type { ModelAnswer } from '../model/port.ts';
-import { costOf, type Prices } from '../model/prices.ts';
+import { calibrate, type Room, tokensWith } from '../model/count.ts';
 import { isThinking } from '../model/rules/shapes.ts';
-import { conversationSize } from '../model/usage.ts';
-import type { RecoverPorts } from '../recovery/effects.ts';
 import { trialWon } from '../recovery/stage-2.ts';
-import type { FilePart } from '../reply/file-part.ts';
+import type { FilePart } from '../reply/part.ts';
 import { planned } from '../reply/plan.ts';
-import { sourcesOf, withSources } from '../reply/sources.ts';
-import type { OpenedSession } from '../session/held-window.ts';
-import { type AssistantRecord, textOf } from '../session/record.ts';
-import { append, newStamp } from '../session/store.ts';
-import { withRecord } from '../tools/round.ts';
-import type { Called } from './call.ts';
-import { type Speech, wordsCommands } from './words.ts';
+import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { type AssistantRecord, newStamp } from '../session/record.ts';
+import { append } from '../session/store.ts';
+import type { Called, CallPorts } from './call.ts';
+import { answerText, answerWords, isCut, type Speech, wordsCommands } from './words.ts';
 
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
 
@@ -34,10 +24,7 @@ export type Answered = Extract<Called, { ok: true }>;
 
 /** A round that left the session well below full: the last compaction did not refill at once. */
 export function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
-  const { usage, content } = answer;
-  const tokens =
-    conversationSize(usage, content)?.tokens ?? sent.count.tokens + estimateContent(content) * sent.calibration;
-  return tokens <= fullTokens;
+  return tokensWith(answer, sent.count, sent.calibration) <= fullTokens;
 }
 
 /** A call that went through ends the trial: the session is kept, and its user is notified. */
@@ -68,28 +55,7 @@ export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): As
   };
 }
 
-/** Whether the answer ended because there was no more room for it. */
-export function isCut({ stopReason }: ModelAnswer): boolean {
-  return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
-}
-
-/** What the model said earlier for this message, tool calls included. */
-function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
-  return window.records.flatMap((record) =>
-    record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
-  );
-}
-
-/**
- * The last text that the model wrote for this message before it called tools: it may have nothing to add after them.
- */
-export function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
-  const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
-  const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());
-  return texts.findLast((text) => text !== '') ?? '';
-}
-
-/** What an answer is about. */
+/** An answer's message, and the rest of what its end is made of. */
 interface Answering {
   attempt: Attempt;
   opened: OpenedSession;
@@ -101,22 +67,15 @@ interface Answering {
 
 /** The decision to end a message with the model's answer. */
 export function answered(
-  { attempt, opened, room, files, nearlySpent: nearly }: Answering,
+  { attempt, opened, room, files, nearlySpent }: Answering,
   called: Answered,
   { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
 ): Verdict {
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
-  const said = answer.text.trim() === '' ? earlierWords(opened, attempt) : answer.text;
-  const words = said === '' ? attempt.texts.nothingToAdd : said;
-  const sourced = withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content]));
-  const { texts, unreportedCompactions } = attempt;
-  const compacted = unreportedCompactions > 0 ? [`_${texts.compacted(unreportedCompactions)}_`] : [];
-  const budget = nearly ? [`_${nearlyInWords(texts, nearly)}_`] : [];
-  const text = [sourced, ...(isCut(answer) ? [texts.cutAnswer] : []), ...compacted, ...budget]
-    .filter((part) => part !== '')
-    .join('\n\n');
-  const cost = billOf(attempt, answer, prices);
+  const words = answerWords(attempt, opened, answer);
+  const text = answerText(attempt, opened, answer, { words, nearlySpent });
+  const cost = billOf(attempt, 'answer', answer, prices);
   const won = trialWon(attempt);
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const { notices } = endedTrial(attempt);
@@ -127,15 +86,9 @@ export function answered(
     changes: [
       ...append(attempt.keys, attempt.session, [record]),
       ...cost.changes,
-      ...learnt(
-        attempt,
-        byFallback
-          ? undefined
-          : calibrate(attempt.calibration, sent.count, conversationSize(answer.usage, answer.content)?.sentTokens),
-        isFull,
-      ),
+      ...learnt(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer), isFull),
       ...won.changes,
-      ...(unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
+      ...(attempt.unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
     ],
     events: [...cost.events, ...won.events],
     ifCancelled: {
@@ -143,25 +96,6 @@ export function answered(
       events: cost.events,
     },
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
-  };
-}
-
-function nearlyInWords({ budget }: Texts, spent: Spent): string {
-  const { limit, isUsedUp, againMs } = spent;
-  const about = [limit.whose, limit.period, againMs] as const;
-  return isUsedUp ? budget.usedUp(...about) : budget.nearly(...about, percentOf(spent));
-}
-
-/** What an answer cost: a line of the audit trail, and the chat's book. */
-export function billOf(
-  attempt: Attempt,
-  { model, usage }: ModelAnswer,
-  prices: Prices,
-  purpose: 'answer' | 'retry' = 'answer',
-): { changes: Change[]; events: TurnEvent[] } {
-  return {
-    changes: bookUsage(attempt, usage, costOf(model, usage, prices)),
-    events: [{ event: 'model.answered', purpose, model, ...usage }],
   };
 }
 
@@ -179,7 +113,7 @@ function learnt(attempt: Attempt, calibration: number | undefined, isFull: boole
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  ports: Pick<RecoverPorts, 'observability' | 'settings'>,
+  ports: Pick<CallPorts, 'observability' | 'settings'>,
   attempt: Attempt,
   opened: OpenedSession,
   { called, room, speech }: { called: Answered; room: Room; speech: Speech },
@@ -187,7 +121,7 @@ export async function recordRound(
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
   const stage = stageAfterRound(attempt);
-  const cost = billOf(attempt, called.answer, ports.settings.prices);
+  const cost = billOf(attempt, 'answer', called.answer, ports.settings.prices);
   const won = trialWon(attempt);
   const changes = [
     ...append(attempt.keys, attempt.session, [record]),

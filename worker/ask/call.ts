@@ -1,31 +1,28 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
-import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
-import { commit, failedCallEvent } from '../lane/events.ts';
-import { modelWindow, type Settings } from '../lane/settings.ts';
+import { billOf, billOfFailed, commit } from '../lane/events.ts';
+import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
-import { HISTORY_BYTES_MAX } from '../model/block.ts';
-import { tokenizerFactor } from '../model/catalog.ts';
 import {
   type Count,
+  calibrationFor,
   countAtMost,
   countRequest,
   estimateFixed,
   type FixedParts,
   type Room,
   usableTokens,
+  withBelievedSize,
 } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, Model, ModelAnswer, ModelRequest, ModelResult, OnText, Usage } from '../model/port.ts';
-import { cacheLifetime, costOf } from '../model/prices.ts';
-import { conversationSize } from '../model/usage.ts';
-import { type Endpoint, trimOf } from '../recovery/effects.ts';
-import { isCountedToFit } from '../recovery/output.ts';
-import { areLargerThan } from '../recovery/oversized.ts';
+import { cacheLifetime } from '../model/prices.ts';
+import type { Endpoint } from '../recovery/effects.ts';
+import { countedTooLarge } from '../recovery/output.ts';
 import type { NotedFiles } from '../reply/noted-files.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import { asShown } from '../session/overlay.ts';
+import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
@@ -98,7 +95,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
-  const counted = tooLarge(ports, call, sent.count);
+  const counted = countedTooLarge(ports.settings, call, sent.count.tokens);
   if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
   const fillKept: FillMessages = (kept) => filled(ports, attempt, kept);
   const conversation = conversationOf(ports, call, await fillKept(messages));
@@ -120,8 +117,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   if (!result.ok && result.spent)
     await commit(ports.observability, attempt, {
       step: '',
-      changes: bookUsage(attempt, result.spent, costOf(ports.settings.modelName, result.spent, ports.settings.prices)),
-      events: [failedCallEvent('answer', ports.settings.modelName, result)],
+      ...billOfFailed(attempt, 'answer', ports.settings.modelName, result, ports.settings.prices),
     });
   if (result.ok) {
     const { byFallback, isSeconded } = result;
@@ -131,14 +127,6 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   }
   const { failure, repairs, silences } = result;
   return { ok: false, failure, isRepaired: repairs.length > 0, silences, sent };
-}
-
-/** A size that would have a conversation summarised is believed only where it can be that of the request. */
-function withBelievedSize(answer: ModelAnswer, { fullTokens }: Room, most: () => number): ModelAnswer {
-  const { usage, content } = answer;
-  const { inputTokens = 0 } = conversationSize(usage, content) ?? {};
-  if (inputTokens <= fullTokens || content.length === 0 || inputTokens <= most()) return answer;
-  return { ...answer, usage: { ...usage, passes: 'unstated' } };
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
@@ -199,33 +187,8 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
 /** Of a model and its fallback, both may have been billed: the result holds the cost of one. */
 async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetched['besides']): Promise<void> {
   if (besides === undefined) return;
-  const { model, usage } = besides;
-  await commit(ports.observability, attempt, {
-    step: '',
-    changes: bookUsage(attempt, usage, costOf(model, usage, ports.settings.prices)),
-    events: [{ event: 'model.answered', purpose: 'retry', model, ...usage }],
-  });
-}
-
-/**
- * Prevention: a request that we count as too long or too large is not sent. A session is full when a load had to omit
- * records: they must not disappear unnoticed. The last stage of a message is sent all the same: a count is an estimate,
- * and otherwise the user would get nothing.
- */
-function tooLarge(
-  { settings }: CallPorts,
-  { attempt, opened, room, windowTokens }: Call,
-  { tokens }: Count,
-): Failure | undefined {
-  if (attempt.stage === 'scrubbed') return undefined;
-  const usable = attempt.turn.isUncompacted
-    ? usableTokens(modelWindow(windowTokens, attempt.limit, settings), settings.maxOutputTokens)
-    : room.usableTokens;
-  const isTooLong = tokens > usable && !isCountedToFit(attempt);
-  if (isTooLong || opened.window.omitted > 0)
-    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
-  const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
-  return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
+  const cost = billOf(attempt, 'retry', besides, ports.settings.prices);
+  await commit(ports.observability, attempt, { step: '', ...cost });
 }
 
 /** What a request was made of, and who receives its text as it streams. */
@@ -267,7 +230,7 @@ export async function sendOrFallBack(
   if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !helpsAnother(first))
     return first;
   const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
-  const count: Count = countRequest(fixed, window, messages, fallbackModel, tokenizerFactor(fallbackModel));
+  const count: Count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
   const { windowTokens } = await model.limits(fallbackModel);
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
   const again = { ...request, model: fallbackModel, messages: await fill(messages) };

@@ -1,35 +1,29 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { type Attempt, payerOf } from '../lane/attempt.ts';
-import { commit } from '../lane/events.ts';
-import { learntWindow, type Settings } from '../lane/settings.ts';
+import { type Attempt, payerOf, type TurnTime } from '../lane/attempt.ts';
+import { billOf, commit } from '../lane/events.ts';
+import { learntWindow } from '../lane/settings.ts';
 import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
-import { tokenizerFactor } from '../model/catalog.ts';
-import { budgetFor, chatRoom, countContent, type Room } from '../model/count.ts';
-import { classifyAnswer } from '../model/errors/classify.ts';
-import type { Failure } from '../model/errors/failure.ts';
-import type { ModelAnswer, OnText } from '../model/port.ts';
-import { conversationSize } from '../model/usage.ts';
+import { budgetFor, calibrationFor, chatRoom, type Room } from '../model/count.ts';
+import type { OnText } from '../model/port.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
-import { newestTurn } from '../recovery/kept.ts';
+import { newestTokens } from '../recovery/kept.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { finishRound, openCalls } from '../tools/round.ts';
-import { answered, billOf, earlierWords, isCalm, isCut, progressed, recordRound } from './answer.ts';
+import { answered, isCalm, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import {
   type FailedCall,
   fallenSilent,
+  hiddenFailure,
   leaveGoneModel,
-  noteSilences,
   react,
   SILENCES_MAX,
   waitOrFail,
 } from './failures.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
-import { openSession, pendingRecord } from './open-session.ts';
-import type { TurnTime } from './time.ts';
-import type { Speech } from './words.ts';
+import { openSession, pendingRecord } from './pending.ts';
+import { goesOn, type Speech } from './words.ts';
 
 /** What asking the model works with. */
 export type AskPorts = CallPorts & RecoverPorts;
@@ -74,12 +68,10 @@ export async function askModel(
   // During a storm, do not send a request that would only be refused again.
   const storm = !begun.turn.waits.isInStorm ? undefined : await ports.endpoint.storm.enter(begun);
   if (storm) return waitOrFail(ports, begun, storm);
-  const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(
-    ports.settings.modelName,
-  );
+  const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(settings.modelName);
   const learntTokens = learntWindow(attempt.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
-  const calibration = attempt.calibration ?? tokenizerFactor(ports.settings.modelName);
+  const calibration = calibrationFor(settings.modelName, attempt.calibration);
   const pending = pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
   const hear: OnText = (text) => {
@@ -104,9 +96,9 @@ export async function askModel(
     if (called.ok) attempt = await leaveGoneModel(ports, attempt);
     const now = { ...asked, attempt };
     if (!called.ok) return reactTo(ports, now, called, time);
-    const hidden = failureOf(ports, now, called.answer, round);
+    const hidden = hiddenFailure(settings, now, called.answer, round);
     if (hidden) {
-      const cost = billOf(attempt, called.answer, settings.prices, 'retry');
+      const cost = billOf(attempt, 'retry', called.answer, settings.prices);
       await commit(ports.observability, attempt, { step: '', ...cost });
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
       return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);
@@ -146,7 +138,7 @@ async function reactTo(
 ): Promise<Verdict> {
   const { attempt } = about;
   const fellSilent = attempt.silences + silences + (time.isSilent() ? 1 : 0);
-  if (fellSilent > attempt.silences) await noteSilences(attempt, fellSilent);
+  if (fellSilent > attempt.silences) await attempt.write('', [attempt.turn.fallSilent(fellSilent)]);
   if (time.signal.aborted) return { kind: 'hand back' };
   if (fellSilent >= SILENCES_MAX) return fallenSilent(attempt);
   const { count, fixedTokens, askedOutputTokens } = sent;
@@ -155,45 +147,4 @@ async function reactTo(
   if (failure.kind === 'refusal') await speech.forget();
   const hasWords = speech.words.own !== '';
   return react(ports, { ...about, ...counts, countTokens, failure, isRepaired, hasWords }, time);
-}
-
-/** What the newest message alone costs, as it is shown. */
-function newestTokens({ window }: OpenedSession, calibration: number): number {
-  // What shortens a message stands behind it.
-  const [newest] = asShown(window.records.slice(newestTurn(window.records)));
-  return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
-}
-
-/** An answer can hide a failure: a refusal, a window exceeded without an error, or no text. */
-function failureOf(
-  ports: AskPorts,
-  { opened, attempt, windowTokens }: About,
-  answer: ModelAnswer,
-  round: number,
-): Failure | undefined {
-  const { stopReason, content, text, usage } = answer;
-  const hidden = classifyAnswer({
-    stopReason,
-    isEmpty: text.trim() === '' && !content.some(({ type }) => type === 'tool_use'),
-    outputTokens: usage.outputTokens,
-    inputTokens: conversationSize(usage, content)?.inputTokens,
-    windowTokens,
-  });
-  if (hidden || goesOn(answer, round, ports.settings) || answer.text.trim() !== '') return hidden;
-  if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
-  // After its tools a model may have nothing to add, and some models say nothing before them. Asked once more, it may
-  // say more.
-  const isDone = attempt.rounds > 0 && attempt.attempts > 1;
-  const isBlank = !isCut(answer) && !isDone && earlierWords(opened, attempt) === '';
-  return isBlank ? { kind: 'transient', reason: 'unknown' } : undefined;
-}
-
-/** Whether the model is not done: it called tools, or paused. */
-function goesOn(
-  { stopReason, content }: ModelAnswer,
-  round: number,
-  { toolRoundsMax }: Pick<Settings, 'toolRoundsMax'>,
-): boolean {
-  if (round >= toolRoundsMax) return false;
-  return stopReason === 'pause_turn' || (stopReason === 'tool_use' && content.some(({ type }) => type === 'tool_use'));
 }

@@ -1,15 +1,18 @@
 import type { Observability } from '../../shared/base/observability.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Attempt, TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { modelWindow, type Settings } from '../lane/settings.ts';
 import { backoffMs, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
+import { classifyAnswer } from '../model/errors/classify.ts';
 import { type Failure, type FailureKind, type FailureReason, isOverBudget } from '../model/errors/failure.ts';
-import type { Overflow, RecoverPorts, Recovery } from '../recovery/effects.ts';
+import type { ModelAnswer } from '../model/port.ts';
+import { conversationSize } from '../model/usage.ts';
+import type { Overflow, RecoverPorts } from '../recovery/effects.ts';
 import type { Trigger } from '../recovery/policy.ts';
 import { recover } from '../recovery/recover.ts';
-import type { TurnTime } from './time.ts';
+import { earlierWords, goesOn, isCut } from './words.ts';
 
 /** A failed call, with any kind of failure. */
 export type FailedCall = Omit<Overflow, 'failure'> & {
@@ -17,6 +20,30 @@ export type FailedCall = Omit<Overflow, 'failure'> & {
   /** Whether the model had begun to answer this request: then it was accepted. */
   hasWords: boolean;
 };
+
+/** An answer can hide a failure: a refusal, a window exceeded without an error, or no text. */
+export function hiddenFailure(
+  settings: Pick<Settings, 'toolRoundsMax'>,
+  { opened, attempt, windowTokens }: Pick<Overflow, 'opened' | 'attempt' | 'windowTokens'>,
+  answer: ModelAnswer,
+  round: number,
+): Failure | undefined {
+  const { stopReason, content, text, usage } = answer;
+  const hidden = classifyAnswer({
+    stopReason,
+    isEmpty: text.trim() === '' && !content.some(({ type }) => type === 'tool_use'),
+    outputTokens: usage.outputTokens,
+    inputTokens: conversationSize(usage, content)?.inputTokens,
+    windowTokens,
+  });
+  if (hidden || goesOn(answer, round, settings) || answer.text.trim() !== '') return hidden;
+  if (answer.stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
+  // After its tools a model may have nothing to add, and some models say nothing before them. Asked once more, it may
+  // say more.
+  const isDone = attempt.rounds > 0 && attempt.attempts > 1;
+  const isBlank = !isCut(answer) && !isDone && earlierWords(opened, attempt) === '';
+  return isBlank ? { kind: 'transient', reason: 'unknown' } : undefined;
+}
 
 /** How often a call is tried again where the endpoint does not say when it may be. */
 const RATE_TRIES_MIN = 3;
@@ -65,7 +92,7 @@ async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure):
   }
   const wait = waitOut(attempt, failure, ports.settings);
   if (wait.kind === 'give up') return undefined;
-  await noteWait(attempt, wait);
+  await attempt.write('', [attempt.turn.waits.waitForModel(wait)]);
   return { kind: 'later', delayMs: wait.delayMs, reason, isFree: true, isLongWait: wait.isLong };
 }
 
@@ -77,29 +104,20 @@ async function recoverFrom(
 ): Promise<Verdict> {
   const { attempt, failure } = failedCall;
   const overflow = { ...failedCall, failure: { ...failure, kind } };
-  const spentMs = attempt.turn.recoverySpentMs;
+  const { turn, write } = attempt;
   const startedMs = attempt.elapsedMs();
   const recovery = await time.recovering(
-    Math.max(0, ports.settings.recoveryTimeoutMs - spentMs),
+    Math.max(0, ports.settings.recoveryTimeoutMs - turn.recoverySpentMs),
     async (signal, deadline) => {
       const taken = await recover(ports, overflow, { signal, deadline });
       // A recovery that was cut short resumes with the rest of its time. One that was killed starts with its full time
       // again, which uses up an attempt.
-      if (signal.aborted && !deadline.aborted) await noteSpent(attempt, spentMs + attempt.elapsedMs() - startedMs);
+      if (signal.aborted && !deadline.aborted)
+        await write('', [turn.spendOnRecovery(turn.recoverySpentMs + attempt.elapsedMs() - startedMs)]);
       return taken;
     },
   );
-  return decidedBy(ports, failedCall, recovery);
-}
-
-async function noteSpent({ turn, write }: Attempt, spentMs: number): Promise<void> {
-  await write('', [turn.spendOnRecovery(spentMs)]);
-}
-
-async function decidedBy(ports: RecoverPorts, failedCall: FailedCall, recovery: Recovery): Promise<Verdict> {
-  if (recovery.kind === 'again') return { kind: 'again' };
-  if (recovery.kind === 'conclude') return recovery;
-  return waitOrFail(ports, failedCall.attempt, recovery.failure);
+  return recovery.kind === 'wait' ? waitOrFail(ports, attempt, recovery.failure) : recovery;
 }
 
 /** A call that could not be made is not this message's fault: the message waits, and fails when that takes too long. */
@@ -205,29 +223,12 @@ function isClientStatus(status: number | undefined): boolean {
   return status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
 }
 
-/** Stores that a message is waiting. */
-export async function noteWait({ turn, write }: Attempt, wait: Extract<Wait, { kind: 'wait' }>) {
-  await write('', [turn.waits.waitForModel(wait)]);
-}
-
 /** A call that fell silent is made once more; after that, what was said is all that there will be. */
 export const SILENCES_MAX = 2;
-
-/** Notes how many calls of a message fell silent. */
-export async function noteSilences({ turn, write }: Attempt, silences: number): Promise<void> {
-  await write('', [turn.fallSilent(silences)]);
-}
 
 /** The end of a message whose calls fell silent too often. */
 export function fallenSilent(attempt: Attempt): Ending {
   return failed('fell_silent', attempt.texts.unavailable, 'the model fell silent twice');
-}
-
-/** The end of a message for which no more calls are made: they fell silent, or its turn has taken all of its time. */
-export function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnMaxMs'>): Ending | undefined {
-  if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
-  const isOver = attempt.turn.spentMs >= turnMaxMs;
-  return isOver ? failed('turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
 }
 
 /**

@@ -3,13 +3,13 @@ import { commit } from '../lane/events.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
-import { type RecoverPorts, scrubOf, thinkingTrim } from '../recovery/effects.ts';
+import type { RecoverPorts } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/oversized.ts';
-import type { OpenedSession } from '../session/held-window.ts';
-import { asShown } from '../session/overlay.ts';
+import { thinkingTrim } from '../recovery/scrub.ts';
+import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { asShown, scrubOf } from '../session/overlay.ts';
 import type { LogRecord, UserRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import { withRecord } from '../tools/round.ts';
 
 /** A block of the log that holds pictures: one itself, or what a tool returned. */
 interface Holder {

@@ -1,6 +1,14 @@
 import type { Change } from '../../shared/state/change.ts';
+import { percentOf, type Spent } from '../../shared/state/spending/limit.ts';
+import type { Texts } from '../../shared/texts/texts.ts';
 import { type Attempt, spentMs } from '../lane/attempt.ts';
-import { append, newStamp } from '../session/store.ts';
+import type { Settings } from '../lane/settings.ts';
+import type { Block } from '../model/block.ts';
+import type { ModelAnswer } from '../model/port.ts';
+import { sourcesOf, withSources } from '../reply/sources.ts';
+import type { OpenedSession } from '../session/held-window.ts';
+import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
+import { append } from '../session/store.ts';
 
 /**
  * What the model has written for a message that is not answered yet. It is kept with the turn before a person sees it,
@@ -110,6 +118,66 @@ export function recordCommands({ keys, entry, session, trial }: Attempt, { own }
   if (text === '') return [];
   const record = { v: 1, t: 'assistant', ...newStamp(), entry, content: [{ type: 'text', text }] } as const;
   return append(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);
+}
+
+/** The words of an answer: its text, or what the model said last before its tools, or that there is nothing to add. */
+export function answerWords(attempt: Attempt, opened: OpenedSession, { text }: ModelAnswer): string {
+  return (text.trim() === '' ? earlierWords(opened, attempt) : text) || attempt.texts.nothingToAdd;
+}
+
+/** The words of an answer with their sources, and with what its user is told in the same message. */
+export function answerText(
+  attempt: Attempt,
+  opened: OpenedSession,
+  answer: ModelAnswer,
+  { words, nearlySpent }: { words: string; nearlySpent: Spent | undefined },
+): string {
+  const { texts, unreportedCompactions } = attempt;
+  return [
+    withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content])),
+    ...(isCut(answer) ? [texts.cutAnswer] : []),
+    ...(unreportedCompactions > 0 ? [`_${texts.compacted(unreportedCompactions)}_`] : []),
+    ...(nearlySpent ? [`_${nearlyInWords(texts, nearlySpent)}_`] : []),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}
+
+function nearlyInWords({ budget }: Texts, spent: Spent): string {
+  const { limit, isUsedUp, againMs } = spent;
+  const about = [limit.whose, limit.period, againMs] as const;
+  return isUsedUp ? budget.usedUp(...about) : budget.nearly(...about, percentOf(spent));
+}
+
+/** Whether the answer ended because there was no more room for it. */
+export function isCut({ stopReason }: ModelAnswer): boolean {
+  return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
+}
+
+/** Whether the model is not done: it called tools, or paused. */
+export function goesOn(
+  { stopReason, content }: ModelAnswer,
+  round: number,
+  { toolRoundsMax }: Pick<Settings, 'toolRoundsMax'>,
+): boolean {
+  if (round >= toolRoundsMax) return false;
+  return stopReason === 'pause_turn' || (stopReason === 'tool_use' && content.some(({ type }) => type === 'tool_use'));
+}
+
+/** The blocks that the model wrote earlier for this message, tool calls included. */
+function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
+  return window.records.flatMap((record) =>
+    record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
+  );
+}
+
+/**
+ * The last text that the model wrote for this message before it called tools: it may have nothing to add after them.
+ */
+export function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
+  const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
+  const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());
+  return texts.findLast((text) => text !== '') ?? '';
 }
 
 function joined(before: string, after: string): string {

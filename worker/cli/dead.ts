@@ -1,9 +1,8 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { compareStreamIds, msOf } from '../../shared/redis/stream.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import {
   allLetters,
   bindReplay,
-  countDropped,
   type DeadLetter,
   fieldOfLetter,
   findLetter,
@@ -13,7 +12,7 @@ import {
   removeLetter,
 } from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
-import { lettersReport } from '../report/letters-report.ts';
+import { lettersReport, readLetters } from '../report/letters-report.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
 import { UsageError } from './terminal.ts';
@@ -27,15 +26,8 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: DAY_MS } as const;
 export async function list(call: Call): Promise<number> {
   const filter = filterOf(call, Date.now());
   return withRedis(call.terminal, async (source) => {
-    const letters = await allLetters(source.redis, shardsOf(source), filter);
-    const dropped = await countDropped(source.redis, shardsOf(source));
-    const newest = letters
-      .toSorted((one, other) => compareStreamIds(other.id, one.id))
-      .slice(0, Number(call.options.limit ?? LIMIT_DEFAULT));
-    const total = letters.length;
-    call.print({ total, dropped, letters: newest.map(aboutOf) }, () =>
-      lettersReport({ letters: newest, total, dropped }, Date.now()),
-    );
+    const read = await readLetters(source, filter, Number(call.options.limit ?? LIMIT_DEFAULT));
+    call.print({ ...read, letters: read.letters.map(aboutOf) }, () => lettersReport(read, Date.now()));
     return 0;
   });
 }
@@ -71,8 +63,10 @@ export async function replay(call: Call): Promise<number> {
       letters,
       ({ keys, record, entry, id }) => `${keys.dead} ${record.into ?? (entry || id)}`,
     );
-    for (const pieces of messages.values() as Iterable<[DeadLetter, ...DeadLetter[]]>) {
-      const [{ keys, id }] = pieces;
+    for (const pieces of messages.values()) {
+      const [first] = pieces;
+      if (first === undefined) continue;
+      const { keys, id } = first;
       const ids = pieces.map((piece) => piece.id);
       const [result, entry] = await (words.length === 0 ? run.together(keys, ids) : run.withPieces(keys, id));
       if (result === 'replayed') replayed.push(...pieces.map(({ name }) => name));

@@ -1,5 +1,5 @@
 import { sessionState } from '../../shared/state/session/session.ts';
-import { LOAD_BYTES_PER_TOKEN } from '../ask/open-session.ts';
+import { LOAD_BYTES_PER_TOKEN } from '../ask/pending.ts';
 import type { Room } from '../model/count.ts';
 import { compactSession, type Uncompacted } from '../recovery/session-compaction.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';

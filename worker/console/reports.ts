@@ -1,21 +1,13 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { compareStreamIds } from '../../shared/redis/stream.ts';
-import {
-  allLetters,
-  bindReplay,
-  countDropped,
-  findLetter,
-  LETTER_NAME,
-  type Replayed,
-} from '../../shared/state/lane/dead-letters.ts';
+import { bindReplay, findLetter, LETTER_NAME, type Replayed } from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { loadPrices } from '../model/prices.ts';
 import { auditReport } from '../report/audit-report.ts';
 import { chatReport, readChat } from '../report/chat.ts';
 import { incidentsReport, readIncidents } from '../report/incidents.ts';
-import { lettersReport } from '../report/letters-report.ts';
+import { lettersReport, readLetters } from '../report/letters-report.ts';
 import { messageReport, readContent, readMessage } from '../report/message.ts';
 import { ENTRY_NAME, findMessages, type MessageName, TRACE_NAME } from '../report/message-location.ts';
 import { readRecoveries, recoveriesReport } from '../report/recoveries.ts';
@@ -116,10 +108,8 @@ function periodLinks(current: number): Html {
 async function showLetters(visit: Visit, desk: DeskPorts) {
   const { source } = desk;
   const chat = parseChatKey(visit.req.query('chat') ?? '')?.chat;
-  const all = await allLetters(source.redis, shardsOf(source), chat === undefined ? {} : { chat });
-  const letters = all.toSorted((one, other) => compareStreamIds(other.id, one.id)).slice(0, LETTERS_SHOWN);
-  const dropped = await countDropped(source.redis, shardsOf(source));
-  const report = lettersReport({ letters, total: all.length, dropped }, Date.now());
+  const letters = await readLetters(source, chat === undefined ? {} : { chat }, LETTERS_SHOWN);
+  const report = lettersReport(letters, Date.now());
   const news = visit.req.query('news') ?? '';
   const said = Object.hasOwn(NEWS, news) ? NEWS[news as keyof typeof NEWS] : undefined;
   const before = said === undefined ? html`` : html`<p class="done" role="status">${said}</p>`;

@@ -7,8 +7,8 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Payer } from '../model/port.ts';
-import type { FilePart } from '../reply/file-part.ts';
 import type { Part } from '../reply/format/layout.ts';
+import type { FilePart } from '../reply/part.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
@@ -159,6 +159,18 @@ export interface Attempt {
   asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
   /** Runs a query with its own script, after all earlier writes: `send` gets the number of the last one. */
   afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
+}
+
+/** The time that an attempt has. */
+export interface TurnTime {
+  /** Aborted when the attempt must stop. */
+  readonly signal: AbortSignal;
+  /** Runs a recovery under its own deadline. The turn's clock stops meanwhile, since the turn ends with the recovery. */
+  recovering<T>(leftMs: number, work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>): Promise<T>;
+  /** Notes that something arrived or ended: the attempt is not silent. */
+  progress(): void;
+  /** Whether the attempt was stopped because nothing arrived for too long. */
+  isSilent(): boolean;
 }
 
 /** For whom the calls of an attempt are made. */

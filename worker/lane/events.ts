@@ -4,12 +4,14 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, type MetricName, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
 import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';
 import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
 import type { FailureReason } from '../model/errors/failure.ts';
 import type { FailedCall, Usage } from '../model/port.ts';
+import { costOf, type Prices } from '../model/prices.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Attempt, Expected, Written } from './attempt.ts';
 
@@ -168,6 +170,34 @@ export function failedCallEvent(
 ): AuditEvent {
   const billed = spent !== undefined;
   return { event: 'model.failed', purpose, model, reason: failure.reason, billed, ...(spent ?? NOTHING_SPENT) };
+}
+
+/** What a call that went through cost, for its chat's book and the audit trail. */
+export function billOf(
+  attempt: Attempt,
+  purpose: 'answer' | 'retry' | 'summary',
+  { model, usage }: { model: string; usage: Usage },
+  prices: Prices,
+): { changes: Change[]; events: AuditEvent[] } {
+  return {
+    changes: bookUsage(attempt, usage, costOf(model, usage, prices)),
+    events: [{ event: 'model.answered', purpose, model, ...usage }],
+  };
+}
+
+/** The same of a call without an answer: a provider may bill it nevertheless. */
+export function billOfFailed(
+  attempt: Attempt,
+  purpose: 'answer' | 'summary',
+  model: string,
+  failed: FailedCall,
+  prices: Prices,
+): { changes: Change[]; events: AuditEvent[] } {
+  const { spent } = failed;
+  return {
+    changes: spent ? bookUsage(attempt, spent, costOf(model, spent, prices)) : [],
+    events: [failedCallEvent(purpose, model, failed)],
+  };
 }
 
 /** The changes that record events in one step with their effect: lines of the audit trail, and alerts. */

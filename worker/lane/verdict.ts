@@ -63,9 +63,7 @@ export function conclude(
   return { kind: 'conclude', conclusion, changes, events };
 }
 
-/**
- * The conclusion that a message failed: kept as a dead letter, with a notice to the user and an alert to the operator.
- */
+/** The end of a message that failed: kept as a dead letter, with a notice to its user and an alert to the operator. */
 export function failed(reason: string, notice: string, detail: string): Ending {
   return conclude(
     { outcome: 'failed', reason, parts: [notice] },

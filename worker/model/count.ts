@@ -2,7 +2,7 @@ import type { AssistantRecord, LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
 import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
-import type { MessageParam, ModelRequest } from './port.ts';
+import type { MessageParam, ModelAnswer, ModelRequest } from './port.ts';
 import { conversationSize } from './usage.ts';
 
 /** What a request will cost, as far as it can be known before it is sent. */
@@ -88,6 +88,23 @@ export function countAtMost(
   return tokens + media + PROVIDER_TOKENS_MAX;
 }
 
+/** A size that would have a conversation summarised is believed only where it can be that of the request. */
+export function withBelievedSize(answer: ModelAnswer, { fullTokens }: Room, most: () => number): ModelAnswer {
+  const { usage, content } = answer;
+  const { inputTokens = 0 } = conversationSize(usage, content) ?? {};
+  if (inputTokens <= fullTokens || content.length === 0 || inputTokens <= most()) return answer;
+  return { ...answer, usage: { ...usage, passes: 'unstated' } };
+}
+
+/** The tokens of a conversation with its newest answer: by the answer's usage, or else by our count of the request. */
+export function tokensWith(
+  { usage, content }: Pick<ModelAnswer, 'usage' | 'content'>,
+  { tokens }: Count,
+  calibration: number,
+): number {
+  return conversationSize(usage, content)?.tokens ?? tokens + estimateContent(content) * calibration;
+}
+
 /** What a message alone costs as input. Pure. */
 export function countContent(content: unknown, calibration: number): number {
   const media = estimateMedia(content);
@@ -122,8 +139,9 @@ function estimateMediaOf(messages: readonly MessageParam[]): number {
 export function calibrate(
   before: number | undefined,
   { known, estimated, media }: Count,
-  realTokens: number | undefined,
+  { usage, content }: Pick<ModelAnswer, 'usage' | 'content'>,
 ): number | undefined {
+  const realTokens = conversationSize(usage, content)?.sentTokens;
   if (realTokens === undefined) return before;
   const rest = realTokens - known - media;
   if (estimated < CALIBRATION_TOKENS_MIN || rest <= 0) return before;
@@ -171,6 +189,11 @@ export interface RoomSettings {
   maxOutputTokens: number;
   /** Share of the window at which a session is compacted after a reply. */
   compactAt: number;
+}
+
+/** The factor between our estimates and the tokens of a model: learnt in the chat, or else the usual one. */
+export function calibrationFor(model: string, learnt: number | undefined): number {
+  return learnt ?? tokenizerFactor(model);
 }
 
 /** How far a chat may fill its window, in tokens. At every size `fullTokens` lies below `usableTokens`. */

@@ -1,9 +1,8 @@
 import type { Room } from '../model/count.ts';
 import { estimateContent } from '../model/estimate.ts';
-import { asShown, withScrubs } from '../session/overlay.ts';
+import { asShown, trimOf, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
 import { view, type Window } from '../session/view.ts';
-import { trimOf } from './effects.ts';
 import { chooseKept, earlierFiles, type Kept, newestTurn, recordTokens } from './kept.ts';
 import { type Summariser, type SummaryFailure, type SummaryPart, summarise } from './summarise.ts';
 import { transcribe } from './transcript.ts';

@@ -2,22 +2,18 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { sessionState } from '../../shared/state/session/session.ts';
 import type { Budget } from '../../shared/state/spending/budget.ts';
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
-import { limitOwner, type Settings } from '../lane/settings.ts';
+import type { Settings } from '../lane/settings.ts';
 import type { Ending } from '../lane/verdict.ts';
-import { bindsThinking } from '../model/catalog.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import type { LogRecord, ScrubRecord, TrimRecord, UserRecord } from '../session/record.ts';
-import { type ConversationStore, newStamp } from '../session/store.ts';
+import type { UserRecord } from '../session/record.ts';
+import type { ConversationStore } from '../session/store.ts';
 import type { Toolbox } from '../tools/toolbox.ts';
 import type { Exclusions } from '../tools/toolboxes.ts';
 import type { FixedPartsVerdict } from './fixed-parts.ts';
-import type { LearntLimit } from './learnt-limit.ts';
-import type { Part } from './oversized.ts';
 import type { Trigger } from './policy.ts';
 import type { StormGuard } from './storm.ts';
 
@@ -77,50 +73,6 @@ export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shorten
   return attempt.turn.noteTried([...attempt.tried, kind]);
 }
 
-/** The record that trims everything up to the newest record. */
-export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]): TrimRecord {
-  return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
-}
-
-/** The record that shows a part shortened, under the message's own id; answers and results have ids of their own. */
-export function scrubOf({ record, block, instead }: Part): ScrubRecord {
-  const isMessage = record.t === 'user' && record.entry !== undefined;
-  const target = isMessage ? { entry: record.entry } : { record: record.id };
-  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
-}
-
-/** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
-export function thinkingTrim(
-  { settings: { modelName }, endpoint: { boundModels } }: Pick<RecoverPorts, 'settings' | 'endpoint'>,
-  records: readonly LogRecord[],
-): TrimRecord[] {
-  return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
-}
-
-/** How long a learnt window holds: what was true of an endpoint once need not be true for ever. */
-const LEARNT_KEEP_MS = 24 * 3600_000;
-
-/** The commands that keep a window which errors showed to be smaller than known, for this endpoint and model. */
-export function learnLimit(
-  { keys, session }: Pick<Attempt, 'keys' | 'session'>,
-  settings: Settings,
-  { keptTokens }: LearntLimit,
-): Change[] {
-  if (keptTokens === undefined) return [];
-  const untilMs = Date.now() + LEARNT_KEEP_MS;
-  const of = limitOwner(settings);
-  return [sessionState(keys, session).learnWindow({ tokens: keptTokens, untilMs, of })];
-}
-
-/** Reports that a stage threw, was refused or did not hold. */
-export function reportFailedStage(
-  { observability: { telemetry } }: RecoverPorts,
-  stage: RecoveryStage,
-  why: string,
-): void {
-  telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });
-}
-
 /** The endpoint of the model, with what this process has learned from its failures. */
 export interface Endpoint {
   model: Model;
@@ -135,4 +87,13 @@ export interface Endpoint {
   storm: StormGuard;
   /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
   boundModels: Set<string>;
+}
+
+/** Reports that a stage threw, was refused or did not hold. */
+export function reportFailedStage(
+  { observability: { telemetry } }: RecoverPorts,
+  stage: RecoveryStage,
+  why: string,
+): void {
+  telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });
 }

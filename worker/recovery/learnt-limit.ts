@@ -1,3 +1,7 @@
+import type { Change } from '../../shared/state/change.ts';
+import { sessionState } from '../../shared/state/session/session.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { limitOwner, type Settings } from '../lane/settings.ts';
 import type { Overflow } from './effects.ts';
 
 /** The room that a refusal for size leaves. */
@@ -57,4 +61,19 @@ type LearntFrom = Pick<Overflow, 'limitTokens' | 'sentTokens' | 'askedOutputToke
 function isAboutRequest({ observedTokens, limitTokens = 0 }: LearntFrom['failure'], sent: number, asked: number) {
   if (observedTokens === undefined) return limitTokens < (sent + asked) * COUNT_FACTOR;
   return observedTokens * COUNT_FACTOR >= sent && observedTokens <= (sent + asked) * COUNT_FACTOR;
+}
+
+/** How long a learnt window holds: what was true of an endpoint once need not be true for ever. */
+const LEARNT_KEEP_MS = 24 * 3600_000;
+
+/** The commands that keep a window which errors showed to be smaller than known, for this endpoint and model. */
+export function learnLimit(
+  { keys, session }: Pick<Attempt, 'keys' | 'session'>,
+  settings: Settings,
+  { keptTokens }: LearntLimit,
+): Change[] {
+  if (keptTokens === undefined) return [];
+  const untilMs = Date.now() + LEARNT_KEEP_MS;
+  const of = limitOwner(settings);
+  return [sessionState(keys, session).learnWindow({ tokens: keptTokens, untilMs, of })];
 }

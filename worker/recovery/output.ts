@@ -1,6 +1,12 @@
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
+import { modelWindow, type Settings } from '../lane/settings.ts';
+import { HISTORY_BYTES_MAX } from '../model/block.ts';
+import { type Room, usableTokens } from '../model/count.ts';
+import type { Failure } from '../model/errors/failure.ts';
+import { asShown } from '../session/overlay.ts';
 import { noteTried, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
+import { areLargerThan } from './oversized.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
 const MARGIN_TOKENS = 256;
@@ -82,25 +88,25 @@ export async function leaveOutTools(
 const COUNTED = 'counted';
 
 /** Whether the endpoint's own count says that the present request fits. */
-export function isCountedToFit(attempt: Attempt): boolean {
+function isCountedToFit(attempt: Attempt): boolean {
   return attempt.turn.countedToFit === requestOf(attempt);
 }
 
 /**
  * Before a step that costs a session, or a part of a message: the endpoint's own count is asked, where it offers one.
- * Where it says that the request fits in `usableTokens`, the request is sent as it is: if only our own count was against it,
+ * Where it says that the request fits in `fittingTokens`, the request is sent as it is: if only our own count was against it,
  * and once more in all if the endpoint had refused it. Returns nothing where the step has to be taken.
  */
 export async function tryAsCounted(
   { attempt, failure, opened, countTokens }: Overflow,
-  usableTokens: number,
+  fittingTokens: number,
   signal: AbortSignal,
 ): Promise<Recovery | undefined> {
   const isOwnCount = failure.reason === 'counted_too_long';
   if (isOwnCount ? isCountedToFit(attempt) || opened.window.omitted > 0 : attempt.tried.includes(COUNTED))
     return undefined;
   const tokens = await countTokens(signal);
-  if (tokens === undefined || tokens > usableTokens) return undefined;
+  if (tokens === undefined || tokens > fittingTokens) return undefined;
   const { turn } = attempt;
   const noted = isOwnCount ? turn.countToFit(requestOf(attempt)) : noteTried(attempt, COUNTED);
   // The request was not sent again: no attempt is used.
@@ -110,4 +116,25 @@ export async function tryAsCounted(
 
 function requestOf({ session, rounds, recoveries }: Attempt): string {
   return `${session} ${rounds} ${recoveries}`;
+}
+
+/**
+ * Prevention: a request that we count as too long or too large is not sent. A session is full when a load had to omit
+ * records: they must not disappear unnoticed. The last stage of a message is sent all the same: a count is an estimate,
+ * and otherwise the user would get nothing.
+ */
+export function countedTooLarge(
+  settings: Settings,
+  { attempt, opened, room, windowTokens }: Pick<Overflow, 'attempt' | 'opened' | 'windowTokens'> & { room: Room },
+  tokens: number,
+): Failure | undefined {
+  if (attempt.stage === 'scrubbed') return undefined;
+  const usable = attempt.turn.isUncompacted
+    ? usableTokens(modelWindow(windowTokens, attempt.limit, settings), settings.maxOutputTokens)
+    : room.usableTokens;
+  const isTooLong = tokens > usable && !isCountedToFit(attempt);
+  if (isTooLong || opened.window.omitted > 0)
+    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
+  const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
+  return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }

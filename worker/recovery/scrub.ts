@@ -2,20 +2,14 @@ import type { Change } from '../../shared/state/change.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/block.ts';
+import { bindsThinking } from '../model/catalog.ts';
 import { isThinking } from '../model/rules/shapes.ts';
 import { removedNotice } from '../reply/notices.ts';
-import { asShown } from '../session/overlay.ts';
+import { asShown, scrubOf, trimOf } from '../session/overlay.ts';
+import type { LogRecord, TrimRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
-import {
-  noteTried,
-  type Overflow,
-  type RecoverPorts,
-  type Recovery,
-  scrubOf,
-  thinkingTrim,
-  trimOf,
-} from './effects.ts';
+import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
 import { bytesOf, isMedia, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './oversized.ts';
 
 const KEPT_CHARS_MAX = 2_000;
@@ -147,4 +141,12 @@ function isNamed(part: Part, { opened, failure: { path }, isRepaired }: Overflow
   const content = messages[path.message]?.content;
   const origin = Array.isArray(content) ? origins.get(content[path.block]) : undefined;
   return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
+}
+
+/** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
+export function thinkingTrim(
+  { settings: { modelName }, endpoint: { boundModels } }: Pick<RecoverPorts, 'settings' | 'endpoint'>,
+  records: readonly LogRecord[],
+): TrimRecord[] {
+  return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
 }

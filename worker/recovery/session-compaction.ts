@@ -2,15 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
-import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { type AuditEvent, commit, failedCallEvent } from '../lane/events.ts';
+import { type AuditEvent, billOf, billOfFailed, commit } from '../lane/events.ts';
 import { type Room, roomOf } from '../model/count.ts';
 import type { FailedCall } from '../model/port.ts';
-import { costOf } from '../model/prices.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import { type LogRecord, startsTurn } from '../session/record.ts';
-import { append, newStamp } from '../session/store.ts';
+import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
+import { append } from '../session/store.ts';
 import type { Window } from '../session/view.ts';
 import {
   COMPACTION_CALLS_MAX,
@@ -21,8 +19,9 @@ import {
   maskResults,
   trimOldRounds,
 } from './compact.ts';
-import { type RecoverPorts, thinkingTrim } from './effects.ts';
+import type { RecoverPorts } from './effects.ts';
 import { LIMIT_TOKENS_MIN } from './learnt-limit.ts';
+import { thinkingTrim } from './scrub.ts';
 import { finishedPart, summariserOf } from './summarise.ts';
 import { wasNotAsked } from './summary-call.ts';
 
@@ -70,15 +69,11 @@ export async function compactSession(
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
       const { failed } = result.failed;
       const { compactionModel, prices } = ports.settings;
+      const cost = failed && billOfFailed(subject.attempt, 'summary', compactionModel, failed, prices);
       await commit(ports.observability, subject.attempt, {
         step: '',
-        changes: failed?.spent
-          ? bookUsage(subject.attempt, failed.spent, costOf(compactionModel, failed.spent, prices))
-          : [],
-        events: [
-          { event: 'context.compaction-failed', reason, calls },
-          ...(failed ? [failedCallEvent('summary', compactionModel, failed)] : []),
-        ],
+        changes: cost?.changes ?? [],
+        events: [{ event: 'context.compaction-failed', reason, calls }, ...(cost?.events ?? [])],
       });
       return result.failed;
     }
@@ -152,12 +147,6 @@ async function summariseSession(
   const about = { summary, records: windowStart, unseen, boundary, ...(files.length > 0 && { files }) };
   const record: LogRecord = { v: 1, t: 'compaction', ...stamp, ...about };
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
-  const cost = {
-    event: 'model.answered',
-    purpose: 'summary',
-    model: ports.settings.compactionModel,
-    ...usage,
-  } as const;
   const { keys, session } = subject.attempt;
   const compacted = sessionState(keys, session).compact({
     // The record lands at the end of the log, behind everything that was loaded.
@@ -168,12 +157,9 @@ async function summariseSession(
     unreported: messagesIn(opened.window, keptFrom),
   });
   const { compactionModel, prices } = ports.settings;
-  const effects = [
-    ...compacted,
-    ...subject.effects,
-    ...bookUsage(subject.attempt, usage, costOf(compactionModel, usage, prices)),
-  ];
-  await store(ports, { ...subject, effects }, [record, ...changes], [event, cost]);
+  const cost = billOf(subject.attempt, 'summary', { model: compactionModel, usage }, prices);
+  const effects = [...compacted, ...subject.effects, ...cost.changes];
+  await store(ports, { ...subject, effects }, [record, ...changes], [event, ...cost.events]);
   return result;
 }
 

@@ -3,8 +3,8 @@ import type { Attempt } from '../lane/attempt.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import { learnLimit, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
-import type { LearntLimit } from './learnt-limit.ts';
+import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.ts';
+import { type LearntLimit, learnLimit } from './learnt-limit.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
 
 /** A session that was compacted this often in a row refills at once: another compaction would not help. */

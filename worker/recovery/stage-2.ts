@@ -8,10 +8,10 @@ import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt, Trial } from '../lane/attempt.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
-import type { LogRecord } from '../session/record.ts';
-import { append, newSessionId, newStamp, SEED_READ_BYTES_MAX } from '../session/store.ts';
-import { learnLimit, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
-import type { LearntLimit } from './learnt-limit.ts';
+import { type LogRecord, newStamp } from '../session/record.ts';
+import { append, newSessionId, SEED_READ_BYTES_MAX } from '../session/store.ts';
+import type { Overflow, RecoverPorts, Recovery } from './effects.ts';
+import { type LearntLimit, learnLimit } from './learnt-limit.ts';
 import { asksForBlame } from './policy.ts';
 import { buildSeed } from './seed.ts';
 

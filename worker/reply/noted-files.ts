@@ -3,7 +3,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { bindScript } from '../../shared/redis/script.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
-import type { FilePart } from './file-part.ts';
+import type { FilePart } from './part.ts';
 
 /**
  * The files that the model wants to send with its answer. They are noted on the message's turn, so they survive a

@@ -52,6 +52,15 @@ export type Content = {
   | { kind: 'file'; name: string; caption: string; text?: string; sha256?: string }
 );
 
+/** A file of a reply: it is sent in its place, like a message. Plain JSON, stored with the conclusion. */
+export interface FilePart {
+  readonly path: 'file';
+  readonly name: string;
+  /** What it holds, for a text; otherwise `sha256` names its bytes among the kept ones. */
+  readonly text?: string;
+  readonly sha256?: string;
+}
+
 /** How a part is sent. */
 export interface Sending {
   /** The mark was written before, with something else. */

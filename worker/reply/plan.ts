@@ -1,10 +1,9 @@
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import { answerFile, type FilePart } from './file-part.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
 import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
 import { richBlocks } from './format/rich.ts';
-import type { Content } from './part.ts';
+import type { Content, FilePart } from './part.ts';
 import { splitReply } from './split.ts';
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
@@ -21,6 +20,15 @@ export function planned(
     parts: [...notices, ...laid.map(textOf), ...files.map(({ name }) => name)],
     layout: [...notices.map(() => null), ...laid, ...files],
   };
+}
+
+/** Where an answer takes more than about three messages, people want to keep or search it as one piece. */
+const LONG_ANSWER_CHARS = 12_000;
+
+/** A long answer once more as a file, as the model wrote it; undefined for a shorter one. */
+function answerFile(markdown: string): FilePart | undefined {
+  if (markdown.length <= LONG_ANSWER_CHARS) return undefined;
+  return { path: 'file', name: 'answer.md', text: markdown.toWellFormed() };
 }
 
 /** What is sent for a part of a conclusion. One that an earlier version stored is plain text. */

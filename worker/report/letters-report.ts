@@ -1,13 +1,20 @@
-import { msOf } from '../../shared/redis/stream.ts';
-import type { DeadLetter } from '../../shared/state/lane/dead-letters.ts';
-import { chatName, listSection, messageName, type Report, type Text } from './report.ts';
+import { compareStreamIds, msOf } from '../../shared/redis/stream.ts';
+import { allLetters, countDropped, type DeadLetter, type LetterFilter } from '../../shared/state/lane/dead-letters.ts';
+import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf, type Text } from './report.ts';
 import { counted } from './words.ts';
 
-/** The newest of so many dead letters; `dropped`: how many older ones were removed because there were too many. */
+/** The newest of `total` dead letters; `dropped`: how many older ones were removed because there were too many. */
 export interface LettersShown {
   letters: readonly DeadLetter[];
   total: number;
   dropped: number;
+}
+
+/** Reads the letters that a filter means; at most `limit` of them are shown, the newest first. */
+export async function readLetters(source: ReportSource, filter: LetterFilter, limit: number): Promise<LettersShown> {
+  const all = await allLetters(source.redis, shardsOf(source), filter);
+  const letters = all.toSorted((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
+  return { letters, total: all.length, dropped: await countDropped(source.redis, shardsOf(source)) };
 }
 
 /** The messages that failed and are kept. Pure. */

@@ -14,6 +14,12 @@ export interface OpenedSession {
   bytes: number;
 }
 
+/** A session after a record was appended to it. */
+export function withRecord(opened: OpenedSession, record: LogRecord): OpenedSession {
+  const records = [...opened.window.records, record];
+  return { ...opened, window: { ...opened.window, records }, logRecords: opened.logRecords + 1 };
+}
+
 /** The newest records of a log as a load left them, with their sizes: the next load goes on behind them. */
 export interface HeldWindow {
   /** Oldest first, without a gap. */

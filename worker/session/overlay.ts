@@ -2,9 +2,11 @@ import { clip } from '../../shared/base/text.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { isThinking } from '../model/rules/shapes.ts';
+import type { Part } from '../recovery/oversized.ts';
 import {
   type AssistantRecord,
   type LogRecord,
+  newStamp,
   resultText,
   type ScrubRecord,
   startsTurn,
@@ -16,6 +18,18 @@ const INPUT_CHARS = 200;
 const FIRST_LINE_CHARS = 120;
 /** Stands where thinking was, so that every block keeps its index; the view leaves blank text out. */
 const NOTHING: Block = { type: 'text', text: '' };
+
+/** The record that trims everything up to the newest record. */
+export function trimOf(what: TrimRecord['what'], records: readonly LogRecord[]): TrimRecord {
+  return { v: 1, t: 'trim', ...newStamp(), what, through: records.findLast(({ id }) => id !== '')?.id ?? '' };
+}
+
+/** The record that shows a part shortened, under the message's own id; answers and results have ids of their own. */
+export function scrubOf({ record, block, instead }: Part): ScrubRecord {
+  const isMessage = record.t === 'user' && record.entry !== undefined;
+  const target = isMessage ? { entry: record.entry } : { record: record.id };
+  return { v: 1, t: 'scrub', ...newStamp(), ...target, ...(block !== undefined && { block }), text: instead };
+}
 
 /** The records as a request shows them: scrubbed and trimmed. Pure; records and blocks keep their places. */
 export function asShown(records: readonly LogRecord[]): readonly LogRecord[] {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Block } from '../model/block.ts';
 import type { Usage } from '../model/port.ts';
 
@@ -105,6 +106,11 @@ export interface TornRecord {
 
 const TRIMMED: ReadonlySet<unknown> = new Set<TrimRecord['what']>(['results', 'thinking']);
 const TORN: TornRecord = { v: 1, t: 'torn', id: '', at: '' };
+
+/** The id and the time of a new record. */
+export function newStamp(): { id: string; at: string } {
+  return { id: randomUUID(), at: new Date().toISOString() };
+}
 
 /** Reads a record; never throws. A line that is malformed or of an unknown version becomes a torn record. */
 export function decodeRecord(json: string): LogRecord {

@@ -90,11 +90,6 @@ export function newSessionId(): SessionId {
   return `s-${randomUUID()}` as SessionId;
 }
 
-/** The id and the time of a new record. */
-export function newStamp(): { id: string; at: string } {
-  return { id: randomUUID(), at: new Date().toISOString() };
-}
-
 /** Binds a chat to an empty session that continues its previous one. */
 export function emptySession(keys: Keys, chat: ChatKey, from: SessionId, to: SessionId): Change[] {
   return [

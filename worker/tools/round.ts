@@ -3,9 +3,9 @@ import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
-import type { OpenedSession } from '../session/held-window.ts';
-import type { LogRecord } from '../session/record.ts';
-import { append, newStamp } from '../session/store.ts';
+import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { type LogRecord, newStamp } from '../session/record.ts';
+import { append } from '../session/store.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 
@@ -77,12 +77,6 @@ export async function finishRound(
   ]);
   ports.observability.reach('results stored');
   return withRecord(opened, record);
-}
-
-/** A session after a record was appended to it. */
-export function withRecord(opened: OpenedSession, record: LogRecord): OpenedSession {
-  const records = [...opened.window.records, record];
-  return { ...opened, window: { ...opened.window, records }, logRecords: opened.logRecords + 1 };
 }
 
 /** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */

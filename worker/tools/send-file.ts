@@ -1,8 +1,8 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import type { FilePart } from '../reply/file-part.ts';
 import { FILES_MAX, type NotedFiles } from '../reply/noted-files.ts';
+import type { FilePart } from '../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 export interface SendFilePorts {

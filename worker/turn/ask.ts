@@ -2,17 +2,17 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { askModel } from '../ask/conversation.ts';
-import { pendingRecord } from '../ask/open-session.ts';
-import type { TurnTime } from '../ask/time.ts';
+import { pendingRecord } from '../ask/pending.ts';
 import { Speech } from '../ask/words.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Attempt, TurnTime } from '../lane/attempt.ts';
 import { conclude, type Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
-import { handingOn, insteadOfNothing } from './conclude.ts';
+import { insteadOfNothing } from './conclude.ts';
 import { supersededBy } from './gather.ts';
 import { hear } from './hear.ts';
+import type { TurnPorts } from './ports.ts';
 import { isBurst, readContents } from './read.ts';
-import type { TurnPorts } from './turn.ts';
+import { handingOn } from './reminder.ts';
 
 /** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
 export async function answer(

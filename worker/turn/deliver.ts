@@ -10,26 +10,35 @@ import type { Coming } from '../../shared/state/reminder/book.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
+import { telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
-import type { Lane } from '../lane/lane.ts';
-import {
-  backoffMs,
-  conclude,
-  type Delivered,
-  type Later,
-  refused,
-  TELEGRAM_AWAY,
-  type Verdict,
-} from '../lane/verdict.ts';
+import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
-import { endingOwnRepeat } from './conclude.ts';
-import type { TurnPorts } from './turn.ts';
+import type { TurnPorts } from './ports.ts';
+import { endingOwnRepeat } from './reminder.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
+/** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
+export async function deliverAndClear(
+  ports: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: Destination,
+  { isNew, isFollowed = false }: { isNew: boolean; isFollowed?: boolean },
+): Promise<Delivered> {
+  const isLeft = ports.progress.isLeft(attempt);
+  const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
+  if (verdict.kind !== 'settle') return verdict;
+  if (isLeft) await ports.progress.clear(attempt, to);
+  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
+  if (attempt.message.ok && attempt.message.value.pressed !== undefined && conclusion.outcome !== 'refused')
+    void ports.telegram.removeButtons(to, attempt.message.value.pressed);
+  return verdict;
+}
+
 /** Delivers a stored conclusion, and says what follows from what Telegram says. Contract: as `runTurn`. */
-export async function deliverConclusion(
+async function deliverConclusion(
   ports: TurnPorts,
   attempt: Attempt,
   conclusion: Conclusion,
@@ -149,44 +158,8 @@ function later({ kind }: TelegramFailure, delayMs: number): Later {
   return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
 }
 
-const REASON = 'lane_full';
-const WAIT_MS = 1_000;
-/** What was taken meanwhile waits behind, so a flood without an end is told from time to time. */
-const LOOKS_MAX = 10;
-
-/**
- * The end of a message that a full lane did not take. The first of them waits until a second was quiet; then its notice
- * counts all that wait in the lane. The others are marked as told in the same step, and end in their turn without a
- * word. Those directly behind end at once with it.
- *
- * Contract: throws `FencedError`, or what Redis throws.
- */
-export async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Verdict> {
-  const teller = attempt.turn.company.reportedBy;
-  const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
-  const also = adjacent.length > 0 && { also: adjacent };
-  if (teller !== undefined) return conclude({ outcome: 'refused', reason: REASON, into: teller, parts: [], ...also });
-  const count = 1 + adjacent.length + others.length;
-  if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
-  const told = others.length > 0 && { told: others };
-  const marks = others.map((entry) => turnOf(attempt.keys, entry).company.reportBy(attempt.entry));
-  return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, { changes: marks });
-}
-
-/** Where the notice could not be delivered, nobody was told: each of the others has to do that itself. */
-export function clearReported({ keys }: Attempt, { told = [] }: Conclusion): Change[] {
-  return told.map((entry) => turnOf(keys, entry).company.clearReported());
-}
-
-async function isGrowing({ turn, write }: Attempt, count: number): Promise<boolean> {
-  const seen = turn.company.refusedSeen;
-  if (seen.count === count || seen.looks >= LOOKS_MAX) return false;
-  await write('', [turn.company.seeRefused(count, seen.looks + 1)]);
-  return true;
-}
-
 /** Why a conclusion is not delivered. */
-export interface Undeliverable {
+interface Undeliverable {
   /** `undeliverable`: Telegram itself says never. `failed`: nobody says so, but it cannot wait any longer. */
   outcome: 'undeliverable' | 'failed';
   reason: string;
@@ -198,18 +171,31 @@ export interface Undeliverable {
  * The end of a message whose conclusion is not delivered: only the operator can be notified. An answer is kept with its
  * dead letter, so that it can be delivered later without asking the model again.
  */
-export async function undelivered(
+async function undelivered(
   attempt: Attempt,
   conclusion: Conclusion,
   { outcome, reason, alert, commands = [] }: Undeliverable,
 ): Promise<Delivered> {
-  const { also } = conclusion;
-  await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...clearReported(attempt, conclusion), ...commands]);
+  const { also, told = [] } = conclusion;
+  // Where the notice could not be delivered, nobody was told: each of the others has to do that itself.
+  const untold = told.map((entry) => turnOf(attempt.keys, entry).company.clearReported());
+  await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...untold, ...commands]);
   return {
     kind: 'settle',
     conclusion: { outcome, reason, parts: [], ...(also && { also }) },
     ...(isKept(conclusion, outcome) && { keepsAnswer: true }),
   };
+}
+
+/** The end of a message whose conclusion could not be delivered because that threw on every try. */
+export function neverDelivered(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  reason: string,
+  detail: string,
+): Promise<Delivered> {
+  const alert = undeliveredAlert(attempt, `${reason}: ${detail}`);
+  return undelivered(attempt, conclusion, { outcome: 'failed', reason, alert });
 }
 
 /**

@@ -4,7 +4,7 @@ import { overBudget } from '../ask/failures.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs, conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
-import { unreadableFile } from '../reply/notices.ts';
+import { unreadableFile, unsupportedKind } from '../reply/notices.ts';
 import { downloadOnce, type FilePorts } from './file-block.ts';
 
 /** What listening works with. */
@@ -32,9 +32,13 @@ const QUOTED_CHARS = 300;
 export async function hear(
   ports: HearPorts,
   begun: Attempt,
-  messages: readonly InboundMessage[],
+  messages: readonly [InboundMessage, ...InboundMessage[]],
   signal: AbortSignal,
 ): Promise<Hearing> {
+  const [{ content }] = messages;
+  const isAlone = messages.length === 1 && content.kind === 'unsupported';
+  const canHear = ports.transcriber !== undefined && soundIn(messages[0]) !== undefined;
+  if (isAlone && !canHear) return conclude(refused('unsupported_kind', unsupportedKind(begun.texts, content.what)));
   const words = new Map<number, string>();
   let attempt = begun;
   for (const [at, message] of messages.entries()) {
@@ -46,7 +50,6 @@ export async function hear(
       kept === undefined
         ? await listen({ ...ports, transcriber: ports.transcriber }, attempt, sound, signal)
         : { kind: 'words', text: kept };
-    const isAlone = messages.length === 1 && message.content.kind === 'unsupported';
     if (heard.kind !== 'words') {
       if (isAlone || heard.kind !== 'conclude') return heard;
       continue;
@@ -58,7 +61,7 @@ export async function hear(
   return { kind: 'heard', words, attempt };
 }
 
-/** What may be heard in a message. */
+/** The sound of a message, in which words may be heard. */
 export function soundIn({ content }: InboundMessage): Sound | undefined {
   return 'sound' in content ? content.sound : undefined;
 }

@@ -4,15 +4,15 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
-import type { TurnTime } from '../ask/time.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
-import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
+import { type Attempt, ageMs, FencedError, spentMs, type TurnTime } from '../lane/attempt.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
 import { isInterruptible, supersededBy } from './gather.ts';
+import type { TurnPorts } from './ports.ts';
 import {
   attemptAttributes,
   handBack,
@@ -24,7 +24,7 @@ import {
   showWait,
   TURN_TIMEOUT,
 } from './settle.ts';
-import { failTurn, runTurn, type TurnPorts } from './turn.ts';
+import { failTurn, runTurn } from './turn.ts';
 
 /** What running jobs works with. */
 export interface ProcessorPorts {

@@ -1,5 +1,5 @@
 import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
-import { messageCode, plainName } from '../ask/header.ts';
+import { messageCode, plainName } from '../ask/pending.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';

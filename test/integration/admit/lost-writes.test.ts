@@ -8,7 +8,8 @@ import { bindScript } from '../../../shared/redis/script.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError } from '../../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../../worker/lane/lane.ts';
-import { createSessions, newStamp } from '../../../worker/session/store.ts';
+import { newStamp } from '../../../worker/session/record.ts';
+import { createSessions } from '../../../worker/session/store.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { lentRedis } from '../../fixture/lent-redis.ts';
 

@@ -59,7 +59,7 @@ function play(model: string, ratio: number): { cold: number[]; warm: number[] } 
       const error = Math.abs(count.tokens - real) / real;
       if (turn === 0) cold.push(error);
       if (turn === ANSWERS) warm.push(error);
-      calibration = calibrate(calibration, count, real);
+      calibration = calibrate(calibration, count, measured(real));
       const answer = textOfKind(kind, 400 + randomInt(random, 1_500), random);
       const outputTokens = realTokens(windowOf([...records, reply(answer, 1, 1, model)]), model, ratio) - real;
       records.push(reply(answer, real, outputTokens, model));
@@ -145,14 +145,18 @@ test('the anchor is the last pass of an answer with several, and never their sum
   expect(known(searched({ inputTokens: 23_000, outputTokens: 200 })).known).toBe(4_100);
 });
 
-test('a calibration is at most 2.5, moves half the way, and ignores small or negative samples', () => {
+const measured = (inputTokens: number, passes?: 'unstated') =>
+  ({ usage: { inputTokens, outputTokens: 0, cacheReadTokens: 0, ...(passes && { passes }) }, content: [] }) as const;
+
+test('a calibration is between 0.5 and 2.5, moves half the way, and ignores small or negative samples', () => {
   const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated, media: 0 });
-  expect(calibrate(undefined, count(1_000), 1_200)).toBe(1.2);
-  expect(calibrate(1, count(1_000), 2_000)).toBe(1.5);
-  expect(calibrate(undefined, count(1_000), 1_000_000)).toBe(2.5);
-  expect(calibrate(1.1, count(50), 500)).toBe(1.1);
-  expect(calibrate(1.1, count(1_000), undefined)).toBe(1.1);
-  expect(calibrate(1.1, count(1_000, 9_000), 8_000)).toBe(1.1);
+  expect(calibrate(undefined, count(1_000), measured(1_200))).toBe(1.2);
+  expect(calibrate(1, count(1_000), measured(2_000))).toBe(1.5);
+  expect(calibrate(undefined, count(1_000), measured(1_000_000))).toBe(2.5);
+  expect(calibrate(undefined, count(1_000), measured(1))).toBe(0.5);
+  expect(calibrate(1.1, count(50), measured(500))).toBe(1.1);
+  expect(calibrate(1.1, count(1_000), measured(1_800, 'unstated'))).toBe(1.1);
+  expect(calibrate(1.1, count(1_000, 9_000), measured(8_000))).toBe(1.1);
 });
 
 test('the prompt, the tools and the server tools each count among the fixed parts', () => {

@@ -1,6 +1,6 @@
 /** Bugs that wedged other gateways of this kind, each by its name. What the notes call them is in brackets. */
 import { expect, test } from '@jest/globals';
-import { calibrate, countRequest, usableTokens } from '../../../../worker/model/count.ts';
+import { countRequest, usableTokens } from '../../../../worker/model/count.ts';
 import { compact } from '../../../../worker/recovery/compact.ts';
 import { buildSeed } from '../../../../worker/recovery/seed.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
@@ -84,15 +84,6 @@ test('headroom: the output and the reserve are not both subtracted [altimate#35]
 test('negative window: a reserve larger than the window leaves at least half of it usable [altimate#35]', () => {
   for (const limit of [1_000, 8_000, 16_000, 20_000])
     for (const output of [1_024, 8_192, 64_000]) expect(usableTokens(limit, output)).toBeGreaterThanOrEqual(limit / 2);
-});
-
-test('calibration: one extreme figure leaves the factor between 0.5 and 2.5', () => {
-  const count = { tokens: 1_000, known: 0, estimated: 1_000, media: 0 };
-  for (const real of [1, 900_000]) {
-    const factor = calibrate(undefined, count, real) ?? Number.NaN;
-    expect(factor).toBeGreaterThanOrEqual(0.5);
-    expect(factor).toBeLessThanOrEqual(2.5);
-  }
 });
 
 test.each<[string, Reply]>([

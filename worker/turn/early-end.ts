@@ -1,0 +1,106 @@
+import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import { isPermitted } from '../../shared/telegram/commands.ts';
+import { fallenSilent, SILENCES_MAX } from '../ask/failures.ts';
+import { type Attempt, ageMs, BY_OPERATOR, type Conclusion } from '../lane/attempt.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { Settings } from '../lane/settings.ts';
+import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { healed } from '../reply/format/heal.ts';
+import { planned } from '../reply/plan.ts';
+import { insteadOfNothing } from './conclude.ts';
+import { failTogether, mergedConclusion } from './gather.ts';
+import type { TurnPorts } from './ports.ts';
+
+/** A deploy takes no longer. */
+const NEWER_MS_MAX = 600_000;
+const NEWER_RETRY_MS = 2_000;
+
+/** The message that is to be answered, with the command that it gives, or what becomes of it instead. */
+type FirstLook = { kind: 'open'; message: InboundMessage; command: ReturnType<typeof commandIn> } | Verdict;
+
+/**
+ * The message, unless its end is decided before anything is done for it: by another message, by an operator, at its
+ * admission, by its attempts, or by who gave the command. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<FirstLook> {
+  if (!attempt.message.ok) return unreadable(attempt, attempt.message);
+  const message = attempt.message.value;
+  const before = concludedBefore(attempt);
+  if (before) return conclude(before);
+  if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
+  const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
+  if (ended) return endedWithout(ports, attempt, ended);
+  const command = commandIn(message);
+  if (command && !isPermitted(command, message.from))
+    return conclude(refused('not_permitted', attempt.texts.notPermitted));
+  return { kind: 'open', message, command };
+}
+
+/** The end of a message that gets no answer, or the words so far in place of one; its pieces end with it. */
+export async function endedWithout(ports: TurnPorts, attempt: Attempt, ended: Ending): Promise<Verdict> {
+  return failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
+}
+
+/** A newer worker takes over what this one cannot read; if none does, the user is notified. */
+function unreadable(attempt: Attempt, { isNewer, problem }: Extract<Attempt['message'], { ok: false }>): Verdict {
+  if (isNewer && ageMs(attempt) < NEWER_MS_MAX)
+    return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
+  return failed('undecodable', attempt.texts.unreadable, problem);
+}
+
+/** The end of a message for which no more calls are made: they fell silent, or its turn has taken all of its time. */
+function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnMaxMs'>): Ending | undefined {
+  if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
+  const isOver = attempt.turn.spentMs >= turnMaxMs;
+  return isOver ? failed('turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
+}
+
+function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Ending | undefined {
+  if (attempt.attempts <= maxAttempts) return undefined;
+  return failed('attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
+}
+
+/** What another message decided about this one while it waited. */
+function concludedBefore(attempt: Attempt): Conclusion | undefined {
+  const { cancelledBy } = attempt.turn;
+  return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : stopped(attempt, cancelledBy));
+}
+
+/** A message that its user cancelled. What the model had said until then is kept, and says that it is not all. */
+function stopped(attempt: Attempt, command: string): Conclusion {
+  const { text: said } = attempt.turn.said;
+  if (said === '') return cancelled(command, command === BY_OPERATOR ? [attempt.texts.stoppedByOperator] : []);
+  return { ...cancelled(command), ...planned([], `${healed(said)}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
+}
+
+const REASON = 'lane_full';
+const WAIT_MS = 1_000;
+/** What was taken meanwhile waits behind, so a flood without an end is told from time to time. */
+const LOOKS_MAX = 10;
+
+/**
+ * The end of a message that a full lane did not take. The first of them waits until a second was quiet; then its notice
+ * counts all that wait in the lane. The others are marked as told in the same step, and end in their turn without a
+ * word. Those directly behind end at once with it.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Verdict> {
+  const teller = attempt.turn.company.reportedBy;
+  const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
+  const also = adjacent.length > 0 && { also: adjacent };
+  if (teller !== undefined) return conclude({ outcome: 'refused', reason: REASON, into: teller, parts: [], ...also });
+  const count = 1 + adjacent.length + others.length;
+  if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
+  const told = others.length > 0 && { told: others };
+  const marks = others.map((entry) => turnOf(attempt.keys, entry).company.reportBy(attempt.entry));
+  return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, { changes: marks });
+}
+
+async function isGrowing({ turn, write }: Attempt, count: number): Promise<boolean> {
+  const seen = turn.company.refusedSeen;
+  if (seen.count === count || seen.looks >= LOOKS_MAX) return false;
+  await write('', [turn.company.seeRefused(count, seen.looks + 1)]);
+  return true;
+}
