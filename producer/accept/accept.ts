@@ -49,7 +49,7 @@ export interface AcceptPorts {
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
-/** What is to be done with an update. */
+/** The decision about an update. */
 type Task =
   | { kind: 'ignore'; reason: string; overheard?: InboundMessage }
   | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
@@ -198,12 +198,12 @@ async function traced<Stored extends { entry: string; duplicate: boolean }>(
   );
 }
 
-/** What was said in a group, and not to the bot. */
+/** A remark in a group that was not made to the bot. */
 type Remark = NonNullable<InboundMessage['overheard']>[number];
 
 const REMARK_CHARS = 500;
 const LANES_MAX = 1_000;
-/** What is older than this has little to do with a question. */
+/** An older remark has little to do with a question. */
 const AGE_MS_MAX = 3_600_000;
 
 /**

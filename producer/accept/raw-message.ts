@@ -120,7 +120,7 @@ function count(value: unknown): number {
 const SPOKEN = ['voice', 'audio', 'video_note'] as const;
 const TYPE_CHARS = 128;
 
-/** What may be heard in a message: a voice message, an audio file, a video note. Pure, never throws. */
+/** The sound of a message: a voice message, an audio file, a video note. Pure, never throws. */
 export function soundOf(message: RawMessage): { what: string; sound: Sound } | undefined {
   const what = SPOKEN.find((kind) => kind in message);
   if (what === undefined) return undefined;
@@ -212,7 +212,7 @@ export function inWords(message: RawMessage | Fields): string | undefined {
 }
 
 /**
- * What a message brings besides words, as far as can be told without looking at it; nothing for other messages. Pure.
+ * The media of a message in words, as far as can be told without looking at it; nothing for other messages. Pure.
  */
 export function mediaInWords(message: RawMessage | Fields): string | undefined {
   return described(message, MEDIA);
@@ -225,7 +225,7 @@ function described(
   const fields: Fields = { ...message };
   for (const [kind, describe] of Object.entries(kinds)) {
     // A photo is a list of sizes.
-    const of = kind === 'photo' && Array.isArray(fields[kind]) ? {} : fields[kind];
+    const of = Array.isArray(fields[kind]) ? {} : fields[kind];
     if (isFields(of)) return describe(of);
   }
   return undefined;

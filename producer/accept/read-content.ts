@@ -17,7 +17,7 @@ import {
 } from './raw-message.ts';
 import { type RichContent, readRich } from './read-rich.ts';
 
-/** What a message says or brings; `undefined` for a service message. Long texts are cut. Pure, never throws. */
+/** The content of a message; `undefined` for a service message. Long texts are cut. Pure, never throws. */
 export function contentOf(message: RawMessage, textMaxChars: number): InboundMessage['content'] | undefined {
   const text = writtenText(message.text);
   if (text !== '') return { kind: 'text', text: capped(text, textMaxChars) };
@@ -137,7 +137,7 @@ const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.Media
 const QUOTED_CHARS = 1_000;
 
 /**
- * What a message refers to: the message that it answers with its picture or file, the words that it quotes, where it
+ * The context of a message: the message that it answers with its picture or file, the words that it quotes, where it
  * was forwarded from. Pure.
  */
 export function contextOf(message: RawMessage, botId: number): Pick<InboundMessage, 'answers' | 'forwardedFrom'> {

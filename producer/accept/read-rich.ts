@@ -6,7 +6,7 @@ import { fileOf, inWords, mediaInWords, soundOf } from './raw-message.ts';
 
 type Fields = Record<string, unknown>;
 
-/** What a rich message says, in words, and what is to be seen and heard in it. */
+/** The words of a rich message, and its files and sound. */
 export interface RichContent {
   /** Empty when there is nothing to read. */
   text: string;
@@ -19,7 +19,7 @@ export interface RichContent {
 const DEPTH_MAX = 40;
 /** As many as an album has. */
 const FILES_MAX = 10;
-/** What a block holds besides words, by the block's type, under the name that it has in a message of its own. */
+/** The medium that a block holds, by the block's type, under the name that it has in a message of its own. */
 const MEDIA: Readonly<Partial<Record<string, keyof Message>>> = {
   photo: 'photo',
   video: 'video',

@@ -1,8 +1,8 @@
 import { registerHooks } from 'node:module';
-import { join, resolve } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { INSTRUMENTER_CONSTANTS, type InstrumenterContext, type StrykerOptions } from '@stryker-mutator/api/core';
-import { commonTokens, declareClassPlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin';
+import { commonTokens, declareClassPlugin, declareValuePlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin';
 import {
   type DryRunOptions,
   type DryRunResult,
@@ -15,37 +15,48 @@ import {
   type TestRunner,
   TestStatus,
 } from '@stryker-mutator/api/test-runner';
-import fc from 'fast-check';
+import { limit } from './draws.ts';
 import { type Declared, declared } from './globals.ts';
+import { ignored } from './ignored.ts';
 
 const GLOBALS = pathToFileURL(join(import.meta.dirname, 'globals.ts')).href;
-/** Properties draw the same cases for each mutant, and are not shrunk: only whether they fail counts. */
-const DRAWN = { seed: 1, endOnFailure: true };
+/** The copy of the project that Stryker prepared; packages, which it only links, lie elsewhere. */
+const OURS = pathToFileURL(process.cwd() + sep).href;
+const DRAWS = pathToFileURL(join(import.meta.dirname, 'draws.ts')).href;
+/** Tests that run for seconds: by the clock, or with hundreds of cases. */
+const SLOW = /linear time|within two seconds|that the stand-in finds first/;
 
 /** Where the code that Stryker prepared looks for the mutant that is active, and notes what ran. */
 const context: InstrumenterContext = {};
 Object.assign(globalThis, { [INSTRUMENTER_CONSTANTS.NAMESPACE]: context });
 
 /**
- * Runs suites of pure rooms as Node does, without Jest: modules are loaded once for all mutants of a process, so that a
- * mutant takes milliseconds. One that takes effect while modules are loaded gets a process of its own.
+ * Runs suites of pure rooms as Node does, without Jest: modules are loaded once for many mutants, so that one takes
+ * milliseconds. For one that takes effect while modules are loaded, ours are loaded again.
  */
 class PureSuites implements TestRunner {
   static readonly inject = tokens(commonTokens.options);
   readonly #suites: readonly string[];
+  readonly #costMs = new Map<string, number>();
   #tests: Promise<Map<string, Declared>> | undefined;
+  #generation = 0;
 
   constructor(options: StrykerOptions) {
     this.#suites = options.suites as string[];
-    fc.configureGlobal(DRAWN);
+    limit.runs = options.runsMax as number;
     registerHooks({
-      resolve: (name, given, next) =>
-        name === '@jest/globals' ? { url: GLOBALS, shortCircuit: true } : next(name, given),
+      resolve: (name, given, next) => {
+        if (name === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
+        if (name === 'fast-check' && given.parentURL !== DRAWS) return { url: DRAWS, shortCircuit: true };
+        const found = next(name, given);
+        const isOurs = found.url.startsWith(OURS) && !found.url.includes('/node_modules/');
+        return isOurs ? { ...found, url: `${found.url}?generation=${this.#generation}` } : found;
+      },
     });
   }
 
   capabilities() {
-    return { reloadEnvironment: false };
+    return { reloadEnvironment: true };
   }
 
   async dryRun(_options: DryRunOptions): Promise<DryRunResult> {
@@ -55,6 +66,7 @@ class PureSuites implements TestRunner {
       const startedMs = performance.now();
       const problem = await problemOf(test);
       const measured = { id, name: id, timeSpentMs: performance.now() - startedMs };
+      this.#costMs.set(id, measured.timeSpentMs);
       tests.push(
         problem === undefined
           ? { ...measured, status: TestStatus.Success }
@@ -70,20 +82,27 @@ class PureSuites implements TestRunner {
   }
 
   async mutantRun(options: MutantRunOptions): Promise<MutantRunResult> {
-    const { activeMutant, mutantActivation, hitLimit, testFilter } = options;
-    if (mutantActivation === 'static') context.activeMutant = activeMutant.id;
-    let tests: Map<string, Declared>;
-    try {
-      tests = await this.#load();
-    } catch (error) {
-      return { status: MutantRunStatus.Killed, killedBy: [], failureMessage: `not loaded: ${error}`, nrOfTests: 0 };
+    const { activeMutant, mutantActivation, hitLimit, reloadEnvironment, testFilter } = options;
+    const isStatic = mutantActivation === 'static';
+    // Once without any mutant: what fails to load afterwards fails because of one.
+    Object.assign(context, { activeMutant: undefined });
+    let tests = await this.#load();
+    if (reloadEnvironment || isStatic) {
+      Object.assign(context, { activeMutant: isStatic ? activeMutant.id : undefined });
+      this.#forget();
+      try {
+        tests = await this.#load();
+      } catch (error) {
+        this.#forget();
+        return { status: MutantRunStatus.Killed, killedBy: [], failureMessage: `not loaded: ${error}`, nrOfTests: 0 };
+      }
     }
     Object.assign(context, {
       activeMutant: activeMutant.id,
       hitLimit,
       hitCount: hitLimit === undefined ? undefined : 0,
     });
-    const wanted = [...(testFilter ?? tests.keys())];
+    const wanted = this.#cheapestFirst(testFilter ?? tests.keys());
     for (const [at, id] of wanted.entries()) {
       const test = tests.get(id);
       const failureMessage = test === undefined ? 'not declared' : await problemOf(test);
@@ -93,6 +112,15 @@ class PureSuites implements TestRunner {
         return { status: MutantRunStatus.Killed, killedBy: [id], failureMessage, nrOfTests: at + 1 };
     }
     return { status: MutantRunStatus.Survived, nrOfTests: wanted.length };
+  }
+
+  #cheapestFirst(ids: Iterable<string>): string[] {
+    return [...ids].sort((a, b) => (this.#costMs.get(a) ?? 0) - (this.#costMs.get(b) ?? 0));
+  }
+
+  #forget(): void {
+    this.#generation += 1;
+    this.#tests = undefined;
   }
 
   /** Tests by a name that no other one has. */
@@ -108,7 +136,8 @@ async function loaded(suites: readonly string[]): Promise<Map<string, Declared>>
     const before = declared.length;
     const address = pathToFileURL(resolve(suite)).href;
     await import(address);
-    for (const [at, test] of declared.slice(before).entries()) tests.set(`${suite} ${at} ${test.name}`, test);
+    for (const [at, test] of declared.slice(before).entries())
+      if (!SLOW.test(test.name)) tests.set(`${suite} ${at} ${test.name}`, test);
   }
   return tests;
 }
@@ -123,5 +152,8 @@ async function problemOf({ run }: Declared): Promise<string | undefined> {
   }
 }
 
-/** Stryker takes its runners from this name. */
-export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'pure-suites', PureSuites)];
+/** Stryker takes its plugins from this name. */
+export const strykerPlugins = [
+  declareClassPlugin(PluginKind.TestRunner, 'pure-suites', PureSuites),
+  declareValuePlugin(PluginKind.Ignore, 'invisible', ignored),
+];

@@ -4,7 +4,7 @@ import type { FailureKind } from '../model/errors/failure.ts';
 /** Failures that a change of the request can fix. Transient and terminal ones never reach the table. */
 export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;
 
-/** What recovery does next. */
+/** The next step of recovery. */
 export type Step =
   /** Stage 1: old tool results are masked, or the model summarises the older part, aggressively. */
   | 'compact'
@@ -66,7 +66,7 @@ const LEAVES_HISTORY = {
   output: 'give up',
 } as const;
 
-/** What happens instead when a kind's own step has reached its limit, or finds nothing to do. */
+/** The step instead when a kind's own step has reached its limit, or finds nothing to do. */
 export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
   none: { token: 'compact', fit: 'compact', ...LEAVES_HISTORY },
   compacted: { token: 'start fresh session', fit: 'start fresh session', ...LEAVES_HISTORY },

@@ -4,24 +4,21 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import {
-  communityEvent,
   document,
   forwarded,
   mediaBlock,
   photo,
-  richMention,
   richMessage,
   video,
   voice,
 } from '../../stand-in/telegram/inbound-kinds.ts';
 import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
-const GROUP = -1_002_000_000_001;
 const OGG = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, 1)]);
 
 let endpoint: TranscriptionStandIn | undefined;
 
-eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: '' } });
+eachInWorld();
 
 afterEach(async () => {
   await endpoint?.close();
@@ -38,19 +35,6 @@ function send(blocks: object[], over: Record<string, unknown> = {}, chat = CHAT)
 /** What the model saw of the newest message: the texts, and the kinds of what else there is. */
 const seen = () =>
   saidIn(mainCalls().at(-1)).map(({ type, text }) => (type === 'text' ? String(text).replace(/#[\w-]{6}/, '#') : type));
-
-test('a rich message that mentions the bot in a group is answered, and one that does not is not', async () => {
-  await start();
-  send([words('What do we eat?')], {}, GROUP);
-  send(
-    [{ type: 'heading', text: ['Hey ', richMention(world.telegram.username)], size: 2 }, words('Lunch?')],
-    {},
-    GROUP,
-  );
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  expect(mainCalls()).toHaveLength(1);
-  expect(mainCalls()[0]?.pendingText).toContain('Lunch?');
-});
 
 test('pictures, a file and the thumbnail of a video in a rich message reach the model in their order', async () => {
   await start();
@@ -146,12 +130,4 @@ test('a forwarded rich message, and one that is answered, bring their pictures',
     'image',
     expect.stringContaining('What is on it?'),
   ]);
-});
-
-test.each(['added', 'removed'] as const)('that a group was %s by a community is answered by nobody', async (what) => {
-  await start({ TELEGRAM_ANSWER_ALL_IDS: String(GROUP) });
-  world.telegram.say(GROUP, '', { extra: communityEvent(what) });
-  world.telegram.say(GROUP, 'Hello');
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  expect(shown(GROUP)).toEqual([expect.stringContaining('Hello')]);
 });

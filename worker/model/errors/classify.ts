@@ -4,7 +4,7 @@ import * as failed from './failure-patterns.ts';
 import * as overflowed from './overflow-patterns.ts';
 import { holds, type Rule } from './overflow-patterns.ts';
 
-/** What an answer says about its own size. */
+/** The size of an answer, as the answer states it. */
 export interface AnswerUsage {
   stopReason: string | null;
   /** Whether it has neither words nor calls of tools. */

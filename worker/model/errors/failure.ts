@@ -1,4 +1,4 @@
-/** What kind of trouble a failure is: it alone decides the reaction (see the recovery table). */
+/** The kind of trouble that a failure is: it alone decides the reaction (see the recovery table). */
 export type FailureKind =
   | 'token'
   | 'fit'
@@ -77,7 +77,7 @@ export interface Failure {
   isSeconded?: true;
 }
 
-/** What a failure is classified as; the rest of it are facts that the error states. */
+/** The class of a failure; the rest of it are facts that the error states. */
 export type FailureClass = Pick<Failure, 'kind' | 'reason'>;
 
 const OF_ACCOUNT: ReadonlySet<FailureReason> = new Set(['authentication', 'permission', 'billing']);
@@ -117,7 +117,7 @@ const OF_REASON: Readonly<Partial<Record<FailureReason, ProviderTrouble>>> = {
   not_found: 'model',
 };
 
-/** What a failure shows about the endpoint; `undefined` when it is about one request, or no call was made. */
+/** The trouble of the endpoint that a failure shows; `undefined` when it is about one request, or no call was made. */
 export function providerTroubleOf(reason: FailureReason): ProviderTrouble | undefined {
   return OF_REASON[reason];
 }

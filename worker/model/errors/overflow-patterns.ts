@@ -1,5 +1,5 @@
 /**
- * What providers and proxies say when something is too large, or only looks like it.
+ * The words of providers and proxies when something is too large, or only looks like it.
  *
  * The rules read *plain* text (`plainText` in `plain-text.ts`): lower case, without quotes and links, `snake_case` and
  * `camelCase` split into words. A rule holds when one sentence matches every regex of `all` and not `none`. They are

@@ -31,8 +31,6 @@ import {
   unmarked,
 } from './shapes.ts';
 
-/** What is wrong with a single block of the messages. */
-
 const UNREADABLE = 'it cannot be read';
 
 /** `unicode-whole`. Sealed thinking cannot be changed, so it goes. */
@@ -140,7 +138,7 @@ function fixSource(draft: Draft, block: Block, path: string): Block | undefined 
   return { ...block, source: known };
 }
 
-/** What a tool returned as an object is written down, so that nothing of it is lost. */
+/** The result of a tool. An object is written down, so that nothing of it is lost. */
 function fixResult(draft: Draft, block: Block, returned: unknown, path: string): Block {
   const given = isFields(returned) ? jsonOf(returned) : block.content;
   const fixNested = (nested: unknown, place: string) => fixOurs(draft, nested, RESULT_SHAPES, place);
@@ -154,7 +152,7 @@ function fixResult(draft: Draft, block: Block, returned: unknown, path: string):
   return { ...block, content: Array.isArray(said) && said.length === 0 ? NOTHING_LEFT : said };
 }
 
-/** What a failed call returned, in words alone: a picture is named. */
+/** The result of a failed call in words alone: a picture is named. */
 function inWords(draft: Draft, content: readonly unknown[], path: string) {
   return fixEach(content, `${path}.content`, (nested, place) => {
     if (!isBlock(nested) || nested.type === 'text') return nested;
@@ -169,7 +167,7 @@ export function fixEach(items: readonly unknown[], path: string, fix: (item: unk
   return fixed.length === items.length && fixed.every((item, at) => item === items[at]) ? items : fixed;
 }
 
-/** What the model wrote is kept as it came, unknown types included, unless the API would refuse it. */
+/** A block of the model is kept as it came, unknown types included, unless the API would refuse it. */
 function fixModelPart(draft: Draft, part: Part): void {
   fixOwnKeys(draft, part);
   const { block, path } = part;
@@ -226,8 +224,6 @@ function fixCall(draft: Draft, part: Part): void {
   const wrapped = input === undefined || input === null ? {} : { value: input };
   draft.rewrite(part, { ...part.block, input: wrapped }, 'name-legal', 'well_formed');
 }
-
-/** What stands beside the messages: the model, the system prompt, the tools, the limit of output. */
 
 const OUTPUT_TOKENS_DEFAULT = 4096;
 

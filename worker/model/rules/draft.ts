@@ -5,7 +5,7 @@ import { type Fields, isBlock, isName, MESSAGE_SHAPE, trimmed } from './shapes.t
 
 /** A request under repair: its messages in parts that remember where they came from and whether they changed. */
 
-/** What was found, and what was done about it: nothing where there is no remedy. */
+/** A violation that was found, and the repair of it, where there is one. */
 export interface Note {
   rule: RuleName;
   path: string;
@@ -136,8 +136,6 @@ export function pendingPart(draft: Draft): Part | undefined {
     ({ block, came, out }) => !out && came?.type === 'text' && block.type === 'text',
   );
 }
-
-/** The messages of a request under repair, and the blocks of which they consist. */
 
 /** A block in a request. Another one can be put in its place. */
 export interface Slot {

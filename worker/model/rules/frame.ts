@@ -103,8 +103,6 @@ export const fixBreakpoints: Fix = (draft) => {
   for (const place of blocks.slice(0, Math.max(0, excess))) place.block = lighter(place.block, place.path) as Block;
 };
 
-/** Thinking goes back as it was, after what it was written after, or not at all. */
-
 /**
  * `thinking-leads` and `thinking-sealed`: drops thinking that ends a message and, where the model binds it, thinking
  * that something was changed before. The latest answer keeps all of its thinking or none.

@@ -122,7 +122,7 @@ function decodedBase64(data: string): Buffer | undefined {
   return bytes.length === (data.length / 4) * 3 - padding ? bytes : undefined;
 }
 
-/** What stands in the place of a block: its media type and size, as far as it has them, and why it is not here. */
+/** The words in the place of a block: its media type and size, as far as it has them, and why it is not here. */
 export function placeholder(block: Block, why: string): Block {
   const { data, media_type }: Fields = isFields(block.source) ? block.source : {};
   const isDeclared = /^[\w.+-]{1,40}\/[\w.+-]{1,60}$/.test(String(media_type));

@@ -124,8 +124,6 @@ function isAnswer(draft: Draft, part: Part, { caller, calls }: Asked, waiting: M
   return !part.out;
 }
 
-/** Tools that ran on the server: a call has its result behind it, or it still waits for one by right. */
-
 /** The calls of an answer that have no result yet. */
 interface Open {
   turn: DraftTurn | undefined;
@@ -150,7 +148,7 @@ export const fixServed: Fix = (draft) => {
   }
 };
 
-/** What is open after an answer; what it should have answered, and has not, goes. */
+/** The calls that are open after an answer; those that it should have answered, and has not, go. */
 function answered(draft: Draft, turn: DraftTurn, before: Open): Open {
   const { calls, orphans } = openIn(turn, before);
   for (const part of orphans)

@@ -28,7 +28,7 @@ export interface WireRequest {
   messages: { role: string; content: string | Block[] }[];
 }
 
-/** What a request is judged by, beyond itself. */
+/** Facts beyond the request itself that it is judged by. */
 export interface RequestFacts {
   /** The model's own limit of `max_tokens`; unchecked when it is not known. */
   maxOutputTokens?: number;
@@ -43,7 +43,7 @@ export interface RequestFacts {
 export interface Rule {
   /** The number that the rule has in the contract's table, and in the stand-in. */
   readonly number: number;
-  /** What a request must satisfy. */
+  /** The condition that a request must satisfy. */
   readonly demands: string;
   /** Finds what violates the rule, notes it, and heals it; rules that are seen together share one. */
   readonly fix: Fix;
@@ -126,7 +126,7 @@ function violation({ rule, path, problem = `not so: ${RULES[rule].demands}` }: N
   return { rule, path, problem };
 }
 
-/** What was done to heal one violation. */
+/** The change that healed one violation. */
 export interface Repair {
   /** The rule that made it necessary. */
   rule: RuleName;
@@ -154,14 +154,14 @@ export interface Repair {
 }
 
 /**
- * What comes first makes room for what comes after it: blocks before messages, messages before pairs, pairs before
+ * Each makes room for those after it: blocks before messages, messages before pairs, pairs before
  * thinking. Messages are filled before thinking is judged, since to fill one is a change, and again after it.
  */
 const BLOCKS = [fixUnicode, fixTop, fixBlocks, fixMedia];
 const MESSAGES = [fixNeighbours, fixServed, fixThinking, fixEnds, fixServed, fixPairs, fixEnds, fixEmpty];
 const WHOLE = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
 
-/** What a log may hold by right: it was cut anywhere, and its parts were masked and scrubbed. */
+/** For a log, which may have been cut anywhere, and whose parts may have been masked and scrubbed. */
 const FOR_LOG = [
   fixUnicode,
   fixBlocks,

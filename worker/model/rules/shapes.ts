@@ -23,7 +23,7 @@ export function isBlock(value: unknown): value is Block {
   return isFields(value) && typeof value.type === 'string';
 }
 
-/** What a tool and a call may be named. */
+/** Whether a value may name a tool or a call. */
 export function isName(value: unknown): value is string {
   return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value);
 }
@@ -78,7 +78,7 @@ function blockShape(must: Tests, may: Tests = {}): Shape {
 }
 
 const TEXT = blockShape({ text }, { citations: noCitations });
-/** What we write in messages and in the results of tools alike. */
+/** Blocks that we write in messages and in the results of tools alike. */
 const SHARED = {
   text: TEXT,
   image: blockShape({ source: isFields }, any('transformations')),
@@ -114,7 +114,7 @@ function modelShape(keys: string): Shape {
 
 const SERVED = modelShape('caller content tool_use_id');
 /**
- * What the API takes back of the blocks that it writes: it has keys of its own in some of them. Thinking is not here,
+ * The keys that the API takes back in the blocks that it writes: it has keys of its own in some of them. Thinking is not here,
  * since it goes back as it was or not at all.
  */
 export const MODEL_SHAPES: Shapes = new Map(
@@ -149,7 +149,7 @@ export const CITATION_SHAPES: Shapes = new Map(
 /** The system prompt is text alone. */
 export const SYSTEM_SHAPES: Shapes = new Map([['text', TEXT]]);
 
-/** What an image or a document is made from. */
+/** The sources of an image or a document, by type. */
 export const SOURCE_SHAPES: Shapes = new Map(
   Object.entries({
     base64: shape({ type: text, data: text, media_type: text }),

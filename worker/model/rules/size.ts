@@ -9,7 +9,7 @@ import { placeholder } from './media.ts';
 import { fixPairs } from './pairs.ts';
 import { isMedia } from './shapes.ts';
 
-/** What is kept of a text at least, however much too large the request is. */
+/** The least that is kept of a text, however much too large the request is. */
 const KEPT_CHARS = 4_000;
 /** More than the marker of a cut takes. */
 const MARKER_BYTES = 200;

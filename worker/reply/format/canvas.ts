@@ -15,7 +15,7 @@ export interface Formatted {
 export interface Canvas {
   text: string;
   entities: MessageEntity[];
-  /** What the next line begins with instead of its indentation: the marker of a list item. */
+  /** The beginning of the next line instead of its indentation: the marker of a list item. */
   lead: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export const ENTITIES_MAX = 100;
 /** Of all entities as JSON; Telegram refuses about 9,500. */
 export const ENTITY_BYTES_MAX = 9_000;
 
-/** What goes first when there are too many: never a link, whose URL is nowhere else. */
+/** From the most important; the last go first when there are too many: never a link, whose URL is nowhere else. */
 const IMPORTANCE: readonly EntityType[] = [
   'text_link',
   'spoiler',
@@ -56,7 +56,7 @@ export function mark(canvas: Canvas, entity: Mark, draw: () => void): void {
 }
 
 /**
- * What was drawn, as Telegram takes it: trimmed, with sorted entities that mark something, and no more than allowed.
+ * The drawn text as Telegram takes it: trimmed, with sorted entities that mark something, and no more than allowed.
  */
 export function finished({ text, entities }: Canvas): Formatted {
   const end = text.trimEnd().length;

@@ -4,7 +4,7 @@ import { minus, type Ruler, type Size } from './ruler.ts';
 import { type Block, type Code, isBlank, lettersOf, type Prose, plain, sliceInlines, trimmed } from './tree.ts';
 import { headOf } from './width.ts';
 
-/** What is left of a message, and where in it the next block stands. */
+/** The rest of a message, and where in it the next block stands. */
 export interface Room {
   readonly ruler: Ruler;
   readonly left: Size;
@@ -13,7 +13,7 @@ export interface Room {
   readonly isEmpty: boolean;
 }
 
-/** What goes into the message, and what comes after it. Together they are what was cut. */
+/** The blocks that go into the message, and those after it. Together they are what was cut. */
 export interface Cut {
   readonly head: readonly Block[];
   readonly rest: readonly Block[];

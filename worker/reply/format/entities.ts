@@ -15,10 +15,10 @@ const TYPES = {
 
 /** Where something is drawn. */
 export interface Indent {
-  /** What each line begins with. */
+  /** The beginning of each line. */
   readonly indent: string;
   readonly isInQuote: boolean;
-  /** What already applies; Telegram takes no mark within the same, and no code within a link. */
+  /** Marks that already apply; Telegram takes no mark within the same, and no code within a link. */
   readonly marks: readonly EntityType[];
 }
 
@@ -45,7 +45,7 @@ export function inQuote(place: Indent): Indent {
   return place.isInQuote ? { ...place, indent: `${place.indent}> ` } : { ...place, isInQuote: true };
 }
 
-/** What stands before an item: a bullet or its number, and the box of a task. */
+/** The marker before an item: a bullet or its number, and the box of a task. */
 export function markerOf({ start }: List, index: number, { checked }: Item): string {
   const number = start === undefined ? '' : `${start + index}. `;
   const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';

@@ -1,7 +1,7 @@
 import { Marked, type Token, Tokenizer, type TokenizerAndRendererExtension, type Tokens } from 'marked';
 import { letsBegin, withoutObstacles } from './beside-cjk.ts';
 
-/** What we add to Markdown: tokens of our own. */
+/** Our additions to Markdown, as tokens. */
 export type OwnToken =
   | { type: 'spoiler'; raw: string; tokens: Token[] }
   | { type: 'formula'; raw: string; text: string; isDisplay: boolean }

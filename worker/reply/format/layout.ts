@@ -32,13 +32,13 @@ export function layOut(markdown: string, { rich }: LayoutOptions): Part[] {
   return entityParts([paragraph(plain(markdown.toWellFormed().trim()))]);
 }
 
-/** What is sent instead of a part that Telegram refuses for its format. Nothing stands below plain text. */
+/** The parts that are sent instead of one that Telegram refuses for its format. Nothing stands below plain text. */
 export function stepDown({ path, blocks }: Part): Part[] {
   if (path === 'rich') return entityParts(blocks);
   return path === 'entities' ? [{ path: 'plain', blocks }] : [];
 }
 
-/** What a part says: for ledgers, and for versions that know only texts. */
+/** The plain text of a part: for ledgers, and for versions that know only texts. */
 export function textOf({ blocks }: Part): string {
   return plainText(blocks);
 }

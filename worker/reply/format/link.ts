@@ -18,7 +18,7 @@ export function linkUrl(href: string): string | undefined {
   return /[^.]\.[^.]|:/.test(hostname) ? url : undefined;
 }
 
-/** What is said after a text that cannot be a link: where it leads, unless that adds nothing. */
+/** The words after a text that cannot be a link: where it leads, unless that adds nothing. */
 export function destinationOf(href: string, text: string): string {
   const place = dereferenced(href)
     .trim()

@@ -2,7 +2,7 @@ import type { RichText } from '@grammyjs/types';
 import { type RichBlock, richBlocks } from './rich.ts';
 import type { Block } from './tree.ts';
 
-/** What a rich message takes up. */
+/** The size of a rich message, by each of its limits. */
 export interface RichSize {
   /** Characters that can be seen, as code points. */
   chars: number;

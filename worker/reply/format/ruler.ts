@@ -6,12 +6,12 @@ import { richBlocks } from './rich.ts';
 import { RICH_MAX, richSize } from './rich-limits.ts';
 import { type Block, type Inline, lettersOf, type Table } from './tree.ts';
 
-/** What blocks take up of each limit of a message; the first number counts characters. */
+/** The share of blocks in each limit of a message; the first number counts characters. */
 export type Size = readonly number[];
 
 /** How the blocks of one path are measured. Sizes add up: blocks together never take more than the sum of each. */
 export interface Ruler {
-  /** What one message takes. */
+  /** The most that one message takes. */
   readonly limit: Size;
   /** More than a list, an item, a quote or a fence takes up by itself. */
   readonly frame: Size;

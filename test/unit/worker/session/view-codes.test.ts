@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { LogRecord } from '../../../../worker/session/record.ts';
-import { view, type Window } from '../../../../worker/session/view.ts';
+import { openCode, view, type Window, withToolsOf } from '../../../../worker/session/view.ts';
 import { assistantSays, userSays } from '../../../fixture/records.ts';
-import { text } from '../../../stand-in/claude/specimens.ts';
+import { text, thinking } from '../../../stand-in/claude/specimens.ts';
 
 const of = (...all: LogRecord[]): Window => ({ head: undefined, records: all, omitted: 0 });
 
@@ -31,4 +31,40 @@ test('an answer that is not shown ends no run: what the model sees as one messag
     of(userSays('One', { header: '[#aaaaaa One]' }), assistantSays(' '), userSays('Two', { header: '[#bbbbbb Two]' })),
   ).flatMap(({ content }) => content as { text: string }[]);
   expect([first?.text, second?.text]).toEqual(['[#aaaaaa One]', '[#aaaaaa Two]']);
+});
+
+const hers = userSays('Hi', { header: '[#aaaaaa "Alice" writes]' });
+const his = userSays('Hi', { header: '[#bbbbbb "Gus" writes]' });
+
+test.each<[string, LogRecord[], string | undefined]>([
+  ['the first since the newest answer', [hers, assistantSays('Yes'), his, hers], '#bbbbbb'],
+  ['none behind an answer', [hers, assistantSays('Yes')], undefined],
+  ['that from before an answer that is not shown', [hers, assistantSays(' '), his], '#aaaaaa'],
+  [
+    'none of a message that is not shown, or that carries none',
+    [{ ...hers, content: ' ' }, userSays('Hi'), his],
+    '#bbbbbb',
+  ],
+])('the open code is %s', (_, all, code) => {
+  expect(openCode(all)).toBe(code);
+});
+
+test('an answer that was given with the other tools comes without its thinking and its size', () => {
+  const usage = { inputTokens: 9, outputTokens: 9, passes: [] };
+  const own = { ...assistantSays([thinking('hm'), text('own')]), usage } as unknown as LogRecord;
+  const guests = {
+    ...assistantSays([thinking('hm'), text('theirs')]),
+    isForGuest: true,
+    usage,
+  } as unknown as LogRecord;
+  const plain = { ...guests, content: 'plain' } as LogRecord;
+  const window = of(hers, own, guests, plain);
+  const { usage: _, ...bare } = plain as typeof plain & { usage: unknown };
+  expect(withToolsOf(window, false)).toEqual(
+    of(hers, own, { ...bare, content: [text(''), text('theirs')] } as LogRecord, bare as LogRecord),
+  );
+  expect(withToolsOf(window, true).records[1]).toEqual(assistantSays([text(''), text('own')]));
+  expect(withToolsOf(window, true).records.slice(2)).toEqual([guests, plain]);
+  const alone = of(hers, own);
+  expect(withToolsOf(alone, false)).toBe(alone);
 });

@@ -63,24 +63,7 @@ test('code and escapes keep their characters', () => {
 });
 
 test('no length changes, nor anything where no mark is beside such a character', () => {
-  const part = fc.constantFrom(
-    '重',
-    '：',
-    '（',
-    'カ',
-    '가',
-    'a',
-    ' ',
-    '"',
-    '.',
-    '*',
-    '**',
-    '~~',
-    '🙂',
-    '\n',
-    '_',
-    '𠮷',
-  );
+  const part = fc.constantFrom(...'重：（カ가a ".*🙂\n_𠮷', '**', '~~');
   fc.assert(
     fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
       const text = parts.join('');
@@ -90,24 +73,13 @@ test('no length changes, nor anything where no mark is beside such a character',
   );
 });
 
-test.each([
-  '*',
-  '**：',
-  '重**',
-  '**重：',
-  '*（',
-  '：*',
-  '~~。',
-  '**"',
-  '*重_',
-  '「**',
-  '[**重：**',
-  '`*：',
-  '***重。***請',
-])('200,000 characters of %s are read within two seconds, and none is lost', (pattern) => {
-  const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
-  const startedMs = performance.now();
-  const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
-  expect(letters(shown(text))).toBe(letters(text));
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
-});
+test.each('* **： 重** **重： *（ ：* ~~。 **" *重_ 「** [**重：** `*： ***重。***請'.split(' '))(
+  '200,000 characters of %s are read within two seconds, and none is lost',
+  (pattern) => {
+    const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
+    const startedMs = performance.now();
+    const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
+    expect(letters(shown(text))).toBe(letters(text));
+    expect(performance.now() - startedMs).toBeLessThan(2_000);
+  },
+);

@@ -237,21 +237,7 @@ test('splits any tree into rich messages that Telegram takes, and loses nothing'
 });
 
 test('lays out any answer in parts that can be sent, and an answer with letters has some', () => {
-  const marks = fc.constantFrom(
-    '\n\n',
-    '\n- ',
-    '\n> ',
-    '\n# ',
-    '\n```ts\n',
-    '**',
-    '`',
-    '||',
-    '| a ',
-    '\n|-|-|\n',
-    '<details>',
-    '$$',
-    ' x ',
-  );
+  const marks = fc.constantFrom(...'\n\n·\n- ·\n> ·\n# ·\n```ts\n·**·`·||·| a ·\n|-|-|\n·<details>·$$· x '.split('·'));
   const answers = fc
     .array(fc.oneof(prose(60), graphemeTexts(20), rawTexts(20), marks), { maxLength: 40 })
     .map((all) => all.join(''));

@@ -1,0 +1,13 @@
+/** Stands for `fast-check` where tests are run by `runner.ts`: the same cases for each mutant, and no shrinking. */
+import fc, { type IProperty, type Parameters } from 'fast-check';
+
+/** How many cases a property draws at most. */
+export const limit = { runs: Number.POSITIVE_INFINITY };
+
+function assert<Drawn>(property: IProperty<Drawn>, given: Parameters<Drawn> = {}): void {
+  const numRuns = Math.min(limit.runs, given.numRuns ?? 100);
+  fc.assert(property, { seed: 1, ...given, endOnFailure: true, numRuns });
+}
+
+// biome-ignore lint/style/noDefaultExport: as suites import it
+export default { ...fc, assert };
