@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_618,
+  productLines: 46_607,
   productFiles: 452,
-  testLines: 73_919,
+  testLines: 73_914,
   rawCommands: 15,
   filesWithRawCommands: 10,
   importsMax: 20,

@@ -9,5 +9,5 @@ function assert<Drawn>(property: IProperty<Drawn>, given: Parameters<Drawn> = {}
   fc.assert(property, { seed: 1, ...given, endOnFailure: true, numRuns });
 }
 
-// biome-ignore lint/style/noDefaultExport: as suites import it
-export default { ...fc, assert };
+/** The module's default export. */
+export const draws = { ...fc, assert };

@@ -23,6 +23,7 @@ const GLOBALS = pathToFileURL(join(import.meta.dirname, 'globals.ts')).href;
 /** The copy of the project that Stryker prepared; packages, which it only links, lie elsewhere. */
 const OURS = pathToFileURL(process.cwd() + sep).href;
 const DRAWS = pathToFileURL(join(import.meta.dirname, 'draws.ts')).href;
+const FAST_CHECK = `data:text/javascript,export { draws as default } from ${JSON.stringify(DRAWS)}`;
 /** Tests that run for seconds: by the clock, or with hundreds of cases. */
 const SLOW = /linear time|within two seconds|that the stand-in finds first/;
 
@@ -47,7 +48,7 @@ class PureSuites implements TestRunner {
     registerHooks({
       resolve: (name, given, next) => {
         if (name === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
-        if (name === 'fast-check' && given.parentURL !== DRAWS) return { url: DRAWS, shortCircuit: true };
+        if (name === 'fast-check' && given.parentURL !== DRAWS) return { url: FAST_CHECK, shortCircuit: true };
         const found = next(name, given);
         const isOurs = found.url.startsWith(OURS) && !found.url.includes('/node_modules/');
         return isOurs ? { ...found, url: `${found.url}?generation=${this.#generation}` } : found;
