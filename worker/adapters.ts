@@ -1,8 +1,9 @@
 import type { Root } from '../shared/app/process.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
-import { type Alert, alertCommand } from '../shared/flow/alert.ts';
+import type { Alert } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { queueAlert } from '../shared/state/incident/book.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
 import { openEndpoint } from './endpoint.ts';
 import type { WorkerPorts } from './ports.ts';
@@ -59,7 +60,7 @@ async function startTools(
   if (servers.length === 0) return NO_TOOLS;
   const { startConfinedMcp } = await import('./tools/mcp/client.ts');
   const redis = connectRedis(redisAddress, 'patient');
-  const queue = async (alert: Alert): Promise<void> => void (await redis.call(...alertCommand(keysOf(0), alert)));
+  const queue = async (alert: Alert): Promise<void> => queueAlert(redis, keysOf(0), alert);
   const tools = await startConfinedMcp(config, servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
   const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
   if (open.length > 0)

@@ -1,5 +1,6 @@
 import type { Config } from '../shared/base/config.ts';
 import type { Budget } from '../shared/state/spending/budget.ts';
+import { notedFiles } from '../shared/state/turn/noted-files.ts';
 import { withBudget, withBudgetToHear } from './budget/guarded.ts';
 import { chatTools } from './chat-tools.ts';
 import { createMediaStore } from './media/store.ts';
@@ -8,7 +9,6 @@ import { costOfMinute, type Prices } from './model/prices.ts';
 import type { WorkerPorts } from './ports.ts';
 import type { Endpoint } from './recovery/effects.ts';
 import { fixedPartsOf } from './recovery/fixed-parts.ts';
-import { createNotedFiles } from './reply/noted-files.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
 import type { ShardPorts } from './shard.ts';
@@ -29,7 +29,7 @@ export function askPorts(
   const settings = settingsOf(ports);
   const { log, reach } = observability;
   const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
-  const files = createNotedFiles(redis, keys);
+  const files = notedFiles(redis, keys);
   const tools = chatTools(ports, shard, { memory, files, media, settings });
   const model = budget ? withBudget(ports.model, budget, settings.prices) : ports.model;
   const endpoint: Endpoint = {

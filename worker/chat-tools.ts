@@ -1,10 +1,10 @@
 import type { ChatKey } from '../shared/redis/keys.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
+import type { NotedFiles } from '../shared/state/turn/noted-files.ts';
 import type { Settings } from './lane/settings.ts';
 import type { MediaStore } from './media/store.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createReminders } from './reminders/tool.ts';
-import type { NotedFiles } from './reply/noted-files.ts';
 import type { ShardPorts } from './shard.ts';
 import type { ChatMemory } from './tools/recall/chat-index.ts';
 import { createRecall } from './tools/recall/recall.ts';

@@ -43,7 +43,6 @@ export function startOversight(ports: OversightPorts) {
   const channels = createChannels(ports);
   const alerter = startAlerter({
     redis: connectRedis(redisAddress, 'impatient'),
-    keys: keysOf(0),
     channels,
     log,
     everyMs: limits?.alertEveryMs ?? ALERT_EVERY_MS,

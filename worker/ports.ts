@@ -2,7 +2,7 @@ import type { Root } from '../shared/app/process.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { Observability } from '../shared/base/observability.ts';
 import type { StormLimits } from '../shared/state/provider/provider.ts';
-import type { BreakerLimits } from '../shared/telegram/breaker-state.ts';
+import type { BreakerLimits } from '../shared/telegram/breaker.ts';
 import type { BlobLimits } from './blob/keeper.ts';
 import type { QueueLimits } from './lane/queue.ts';
 import type { Model } from './model/port.ts';

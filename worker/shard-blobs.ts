@@ -1,8 +1,9 @@
 import { hostname } from 'node:os';
 import type { Service } from '../shared/base/lifecycle.ts';
-import { type Alert, alertCommand } from '../shared/flow/alert.ts';
+import type { Alert } from '../shared/flow/alert.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { queueAlert } from '../shared/state/incident/book.ts';
 import { blobStoreAlert, otherBlobStoreAlert } from './alerts/causes/storage.ts';
 import type { Blobs } from './blob/blobs.ts';
 import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
@@ -29,7 +30,7 @@ export function openBlobs(
   const store = openBlobStore(config.BLOB_URL);
   if (store === undefined) return { blobs: undefined, keeper: undefined };
   const own = store.blobsOf(shard);
-  const tell = teller(async (alert) => void (await redis.call(...alertCommand(keysOf(0), alert))));
+  const tell = teller(async (alert) => queueAlert(redis, keysOf(0), alert));
   const keeper = startBlobKeeper({
     redis,
     keys: keysOf(shard),

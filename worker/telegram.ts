@@ -1,8 +1,8 @@
 import { runLoop } from '../shared/base/loop.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
-import { keysOf } from '../shared/redis/keys.ts';
 import { countWorkers } from '../shared/state/process/workers.ts';
-import { startTelegramBreaker } from '../shared/telegram/breaker.ts';
+import { telegramState } from '../shared/state/telegram/telegram.ts';
+import { BREAKER_LIMITS, startTelegramBreaker } from '../shared/telegram/breaker.ts';
 import { holdBack } from '../shared/telegram/held-back.ts';
 import { paceTelegram } from '../shared/telegram/pacing.ts';
 import type { WorkerPorts } from './ports.ts';
@@ -14,12 +14,13 @@ const COUNT_EVERY_MS = 10_000;
  * it allows, and no faster.
  */
 export function openTelegram(ports: WorkerPorts, redis: RedisClient) {
-  const { config, limits, redisAddress, observability } = ports;
+  const { config, redisAddress } = ports;
+  const { log } = ports.observability;
+  const limits = { ...BREAKER_LIMITS, ...ports.limits };
   const breaker = startTelegramBreaker({
     telegram: ports.telegram,
-    redis: connectRedis(redisAddress, 'impatient'),
-    keys: keysOf(0),
-    log: observability.log,
+    state: telegramState(connectRedis(redisAddress, 'impatient'), log, limits),
+    log,
     limits,
   });
   const held = holdBack(ports.telegram, breaker);

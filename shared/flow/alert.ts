@@ -1,5 +1,5 @@
 import { traceIdOf } from '../base/telemetry.ts';
-import type { ChatKey, EntryId, Keys } from '../redis/keys.ts';
+import type { ChatKey, EntryId } from '../redis/keys.ts';
 
 /** Why an operator is alerted. Each has a row in the table of causes, which says what to do and how it ends. */
 export type Cause =
@@ -71,18 +71,10 @@ export function whereOf({ chat, entry, traceparent }: Place & { traceparent: str
   return { chat, entry, traceId: traceIdOf(traceparent) };
 }
 
-/**
- * The command that queues an alert, for a fenced write: an alert is stored in one step with what it reports. The queue
- * has no cap: alerts are folded into incidents within seconds, and every occurrence must be counted.
- */
-export function alertCommand(keys: Keys, alert: Alert): [name: string, ...args: (string | number)[]] {
-  return ['XADD', keys.alerts, '*', 'alert', JSON.stringify(alert)];
-}
-
 const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
 
 /**
- * Reads what `alertCommand` queued, in any version: a cause that this one does not know is left in it, and a field that it
+ * Reads an alert as it was queued, in any version: a cause that this one does not know is left in it, and a field that it
  * cannot use is left out. `undefined` when it has no words.
  */
 export function readAlert(json: string | undefined): Alert | undefined {

@@ -248,6 +248,13 @@ function cork(socket: Duplex): void {
   };
 }
 
+/** What is left of a key's time, in ms. A clock that stepped back has made it longer: it lasts for `mostMs` at most. */
+export async function timeLeftMs(redis: RedisClient, key: string, mostMs: number): Promise<number> {
+  const leftMs = await redis.pttl(key);
+  if (leftMs > mostMs) await redis.pexpire(key, mostMs);
+  return Math.min(leftMs, mostMs);
+}
+
 const SCANNED = 1_000;
 
 /** What follows a prefix in the keys of all servers, in pieces that keep none of them busy. Rejects as Redis does. */

@@ -1,108 +1,123 @@
 /** The Redis keys of one shard. All of them carry the shard's hash tag, so that every script is atomic on a cluster. */
-export interface Keys {
-  /** Prefix for BullMQ, which builds `<prefix>:<queue>:…` from it. */
-  readonly queuePrefix: string;
-  readonly inbound: string;
-  readonly outcomes: string;
-  readonly events: string;
-  readonly alerts: string;
-  readonly dead: string;
-  /** Hash: how many messages were ever accepted and settled. */
-  readonly counts: string;
-  /** Set of the lanes that hold at least one unanswered message. */
-  readonly lanes: string;
-  /** Hash: the chats that the operator has paused, and `*` for all of them. */
-  readonly paused: string;
-  /** Stream: what operators did with the command line. Used in shard 0 only. */
-  readonly actions: string;
-  /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */
-  admitted(caller: string): string;
-  /** Held while one process's pass of the reconciler counts for all. */
-  readonly pass: string;
-  /** Set of the sessions that the archivist is to visit. */
-  readonly archivable: string;
-  /** Hash: which group a supergroup was before, by its id. Used in shard 0 only. */
-  readonly movedGroups: string;
-  /** Hash: what the poller last got from Telegram. Used in shard 0 only. */
-  readonly poll: string;
-  /** Hash: what the installation knows of whether Telegram answers. Used in shard 0 only. */
-  readonly telegram: string;
-  /** Hash: the book of incidents. Used in shard 0 only. */
-  readonly incidents: string;
-  /** Stream of notifications to the operator, and the hash with their delivery state and lock. Used in shard 0 only. */
-  readonly notices: string;
-  readonly alerting: string;
-  readonly alertingLock: string;
-  /** Hash: how calls to the model succeed and fail. Used in shard 0 only. */
-  readonly provider: string;
-  /** Hash: where each model is in its life, as the endpoint states it. Used in shard 0 only. */
-  readonly models: string;
-  /** Sorted set of the chats that overflowed lately, and the hash of the storm that they make. Used in shard 0 only. */
-  readonly overflows: string;
-  readonly storm: string;
-  /** Written to test whether Redis accepts writes; expires after a second. Used in shard 0 only. */
-  readonly checked: string;
-  /** Sorted set of the worker processes, by the time of their last heartbeat. Used in shard 0 only. */
-  readonly workers: string;
-  /** Since a start, until a worker has seen that all began; see `process.ts`. Used in shard 0 only. */
-  readonly starting: string;
-  /** Held for the time between two probes of an endpoint in trouble. Used in shard 0 only. */
-  readonly endpointProbe: string;
-  /** Hash: what runs in each worker process, and where one stood still. Used in shard 0 only. */
-  readonly running: string;
-  /** The number of shards. Used in shard 0 only. */
-  readonly shards: string;
-  /**
-   * A key that never exists. A script that reaches keys which it cannot name beforehand also names this one. While a
-   * cluster moves the shard to another node key by key, the script is then deferred as a whole, instead of failing
-   * half-way at the first key that has moved.
-   */
-  readonly absent: string;
-  /** Hash: which blob store the data refers to. Used in shard 0 only. */
-  readonly blobStore: string;
-  /** Held while one process's pass of the blob keeper counts for all. */
-  readonly blobPass: string;
-  /** Sorted set of the messages whose attempts ended with their process, by age. */
-  readonly poisonCandidates: string;
-  /** Sorted set of the reminders that are to come, `<chat>:<id>`, by their due time in ms. */
-  readonly reminders: string;
-  readonly lanePrefix: string;
-  readonly turnPrefix: string;
-  readonly chatPrefix: string;
-  readonly remindersPrefix: string;
-  /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */
-  updates(botId: number, updateId: number): string;
-  /**
-   * The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit.
-   */
-  written(botId: number, chatId: number, messageId: number): string;
-  /** Hash: what of a group's sender belongs to an addressed message without being addressed itself. */
-  follows(botId: number, chatId: number, senderId: number): string;
-  lane(lane: LaneKey): string;
-  turn(entry: EntryId): string;
-  chat(chat: ChatKey): string;
-  /** Hash: the reminders of a chat, by id. */
-  remindersOf(chat: ChatKey): string;
-  session(id: SessionId): string;
-  log(id: SessionId): string;
-  /** The pointer to the bytes of a chat's file in the blob store, by their hash. */
-  blob(sha256: string, chat: ChatKey): string;
-  /** The bytes of a file themselves, where there is no blob store, or from before there was one. */
-  media(sha256: string, chat: ChatKey): string;
-  archive(id: SessionId): string;
-  /** The lease of the one process that polls for a bot. Used in shard 0 only. */
-  poller(botId: number): string;
-  /** Hash: what the calls for a chat came to on a day, `2026-11-22`. */
-  usage(day: string, chat: ChatKey): string;
-  /**
-   * Hash: what was spent of each limit in a period, `2026-11-22` or `2026-11`. One place for all shards, so that a
-   * script sees the limits of a chat, a person and all at once.
-   */
-  spent(period: string): string;
-  /** Sorted set of what running calls hold of the limits, by when that lapses; and that one of them was settled. */
-  readonly reservations: string;
-  settled(reservation: string): string;
+export type Keys = Readonly<ReturnType<typeof keysOf>>;
+
+/** Builds the keys of one shard. The only place that spells our keys. */
+export function keysOf(shard: number) {
+  const tag = `{sw:${shard}}`;
+  return {
+    ...flowKeys(tag),
+    ...chatKeys(tag),
+    ...installationKeys(tag),
+    ...SPENDING,
+    /**
+     * A key that never exists. A script that reaches keys which it cannot name beforehand also names this one. While a
+     * cluster moves the shard to another node key by key, the script is then deferred as a whole, instead of failing
+     * half-way at the first key that has moved.
+     */
+    absent: `${tag}:absent`,
+  };
 }
+
+/** Messages on their way. */
+function flowKeys(tag: string) {
+  return {
+    /** Prefix for BullMQ, which builds `<prefix>:<queue>:…` from it. */
+    queuePrefix: tag,
+    ...{ inbound: `${tag}:inbound`, outcomes: `${tag}:outcomes`, events: `${tag}:events`, dead: `${tag}:dead` },
+    /** Stream: alerts that are not in the book of incidents yet. */
+    alerts: `${tag}:alerts`,
+    /** Hash: how many messages were ever accepted and settled. */
+    counts: `${tag}:counts`,
+    /** Set of the lanes that hold at least one unanswered message. */
+    lanes: `${tag}:lanes`,
+    /** Hash: the chats that the operator has paused, and `*` for all of them. */
+    paused: `${tag}:paused`,
+    /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */
+    admitted: (caller: string) => `${tag}:admitted:${caller}`,
+    /** Held while one process's pass of the reconciler, or of the blob keeper, counts for all. */
+    ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass` },
+    /** Sorted set of the messages whose attempts ended with their process, by age. */
+    poisonCandidates: `${tag}:poison-candidates`,
+    ...{ lanePrefix: `${tag}:lane:`, turnPrefix: `${tag}:turn:` },
+    lane: (lane: LaneKey) => `${tag}:lane:${lane}`,
+    turn: (entry: EntryId) => `${tag}:turn:${entry}`,
+    /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */
+    updates: (botId: number, updateId: number) =>
+      `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
+    /** The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit. */
+    written: (botId: number, chatId: number, messageId: number) => `${tag}:written:${botId}:${chatId}:${messageId}`,
+    /** Hash: what of a group's sender belongs to an addressed message without being addressed itself. */
+    follows: (botId: number, chatId: number, senderId: number) => `${tag}:follows:${botId}:${chatId}:${senderId}`,
+  };
+}
+
+/** Conversations, and what belongs to a chat. */
+function chatKeys(tag: string) {
+  return {
+    /** Set of the sessions that the archivist is to visit. */
+    archivable: `${tag}:archivable`,
+    /** Sorted set of the reminders that are to come, `<chat>:<id>`, by their due time in ms. */
+    reminders: `${tag}:reminders`,
+    ...{ chatPrefix: `${tag}:chat:`, remindersPrefix: `${tag}:reminders:` },
+    chat: (chat: ChatKey) => `${tag}:chat:${chat}`,
+    /** Hash: the reminders of a chat, by id. */
+    remindersOf: (chat: ChatKey) => `${tag}:reminders:${chat}`,
+    session: (id: SessionId) => `${tag}:session:${id}`,
+    log: (id: SessionId) => `${tag}:log:${id}`,
+    archive: (id: SessionId) => `${tag}:archive:${id}`,
+    /** The pointer to the bytes of a chat's file in the blob store, by their hash. */
+    blob: (sha256: string, chat: ChatKey) => `${tag}:blob:${chat}:${sha256}`,
+    /** The bytes of a file themselves, where there is no blob store, or from before there was one. */
+    media: (sha256: string, chat: ChatKey) => `${tag}:media:${chat}:${sha256}`,
+    /** Hash: what the calls for a chat came to on a day, `2026-11-22`. */
+    usage: (day: string, chat: ChatKey) => `${tag}:usage:${day}:${chat}`,
+  };
+}
+
+/** What the installation has one of: used in shard 0 only. */
+function installationKeys(tag: string) {
+  return {
+    /** Stream: what operators did with the command line. */
+    actions: `${tag}:actions`,
+    /** Hash: which group a supergroup was before, by its id. */
+    movedGroups: `${tag}:moved-groups`,
+    /** Hash: what the poller last got from Telegram; and the lease of the one process that polls for a bot. */
+    ...{ poll: `${tag}:poll`, poller: (botId: number) => `${tag}:poller:${botId}` },
+    /** Hash: what the installation knows of whether Telegram answers. */
+    telegram: `${tag}:telegram`,
+    /** Hash: the book of incidents. */
+    incidents: `${tag}:incidents`,
+    /** Stream of notifications to the operator, and the hash with their delivery state and lock. */
+    ...{ notices: `${tag}:notices`, alerting: `${tag}:alerting`, alertingLock: `${tag}:alerting-lock` },
+    /** Hash: how calls to the model succeed and fail; and where each model is in its life, as the endpoint states it. */
+    ...{ provider: `${tag}:provider`, models: `${tag}:models` },
+    /** Held for the time between two probes of an endpoint in trouble. */
+    endpointProbe: `${tag}:endpoint-probe`,
+    /** Sorted set of the chats that overflowed lately, and the hash of the storm that they make. */
+    ...{ overflows: `${tag}:overflows`, storm: `${tag}:storm` },
+    /** Written to test whether Redis accepts writes; expires after a second. */
+    checked: `${tag}:checked`,
+    /** Sorted set of the worker processes, by the time of their last heartbeat. */
+    workers: `${tag}:workers`,
+    /** Hash: what runs in each worker process, and where one stood still. */
+    running: `${tag}:running`,
+    /** Since a start, until a worker has seen that all began; see `process.ts`. */
+    starting: `${tag}:starting`,
+    /** The number of shards. */
+    shards: `${tag}:shards`,
+    /** Hash: which blob store the data refers to. */
+    blobStore: `${tag}:blob-store`,
+  };
+}
+
+/** One place for all shards, so that a script sees the limits of a chat, a person and all at once. */
+const SPENDING = {
+  /** Hash: what was spent of each limit in a period, `2026-11-22` or `2026-11`. */
+  spent: (period: string) => `{sw:0}:spending:${period}`,
+  /** Sorted set of what running calls hold of the limits, by when that lapses; and that one of them was settled. */
+  reservations: '{sw:0}:reservations',
+  settled: (reservation: string) => `{sw:0}:settled:${reservation}`,
+};
 
 /** The name of a queue of messages: the key of a chat, or its command lane, `-100123!`. */
 export type LaneKey = string & { readonly lane: unique symbol };
@@ -170,64 +185,3 @@ export function shardOf(chatId: number, shards: number): number {
   for (const digit of String(chatId)) hash = Math.imul(hash ^ digit.charCodeAt(0), 0x01000193);
   return (hash >>> 0) % shards;
 }
-
-/** Builds the keys of one shard. The only place that spells our keys. */
-export function keysOf(shard: number): Keys {
-  const tag = `{sw:${shard}}`;
-  return {
-    queuePrefix: tag,
-    inbound: `${tag}:inbound`,
-    outcomes: `${tag}:outcomes`,
-    events: `${tag}:events`,
-    alerts: `${tag}:alerts`,
-    dead: `${tag}:dead`,
-    counts: `${tag}:counts`,
-    lanes: `${tag}:lanes`,
-    paused: `${tag}:paused`,
-    actions: `${tag}:actions`,
-    pass: `${tag}:pass`,
-    archivable: `${tag}:archivable`,
-    ...{ movedGroups: `${tag}:moved-groups`, poll: `${tag}:poll` },
-    telegram: `${tag}:telegram`,
-    incidents: `${tag}:incidents`,
-    notices: `${tag}:notices`,
-    alerting: `${tag}:alerting`,
-    alertingLock: `${tag}:alerting-lock`,
-    ...{ provider: `${tag}:provider`, models: `${tag}:models` },
-    workers: `${tag}:workers`,
-    running: `${tag}:running`,
-    ...{ checked: `${tag}:checked`, starting: `${tag}:starting`, endpointProbe: `${tag}:endpoint-probe` },
-    overflows: `${tag}:overflows`,
-    storm: `${tag}:storm`,
-    shards: `${tag}:shards`,
-    absent: `${tag}:absent`,
-    blobStore: `${tag}:blob-store`,
-    blobPass: `${tag}:blob-pass`,
-    poisonCandidates: `${tag}:poison-candidates`,
-    reminders: `${tag}:reminders`,
-    lanePrefix: `${tag}:lane:`,
-    turnPrefix: `${tag}:turn:`,
-    chatPrefix: `${tag}:chat:`,
-    remindersPrefix: `${tag}:reminders:`,
-    admitted: (caller) => `${tag}:admitted:${caller}`,
-    updates: (botId, updateId) => `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
-    written: (botId, chatId, messageId) => `${tag}:written:${botId}:${chatId}:${messageId}`,
-    follows: (botId, chatId, senderId) => `${tag}:follows:${botId}:${chatId}:${senderId}`,
-    lane: (lane) => `${tag}:lane:${lane}`,
-    turn: (entry) => `${tag}:turn:${entry}`,
-    chat: (chat) => `${tag}:chat:${chat}`,
-    remindersOf: (chat) => `${tag}:reminders:${chat}`,
-    session: (id) => `${tag}:session:${id}`,
-    log: (id) => `${tag}:log:${id}`,
-    blob: (sha256, chat) => `${tag}:blob:${chat}:${sha256}`,
-    media: (sha256, chat) => `${tag}:media:${chat}:${sha256}`,
-    archive: (id) => `${tag}:archive:${id}`,
-    poller: (botId) => `${tag}:poller:${botId}`,
-    usage: (day, chat) => `${tag}:usage:${day}:${chat}`,
-    spent: (period) => `{sw:0}:spending:${period}`,
-    reservations: '{sw:0}:reservations',
-    settled: (reservation) => `{sw:0}:settled:${reservation}`,
-  };
-}
-
-/** A file is named within its chat. */

@@ -2,9 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { pause, type Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import { runLoop } from '../base/loop.ts';
-import type { RedisClient } from '../redis/connection.ts';
-import type { Keys } from '../redis/keys.ts';
-import { BREAKER_LIMITS, type BreakerLimits, type BreakerState, createBreakerState } from './breaker-state.ts';
+import type { BreakerPauses, TelegramState } from '../state/telegram/telegram.ts';
 import type { Telegram } from './client.ts';
 import { isWordless, type TelegramFailure, type TelegramResult } from './failure.ts';
 
@@ -40,27 +38,40 @@ const FRESH_MS = 1_000;
 const PROBE_DUE_MS = 250;
 const OTHER_PROBE_MS = 100;
 const WHY_CHARS = 200;
+const LEASE_GRACE_MS = 2_000;
+
+export interface BreakerLimits extends BreakerPauses {
+  /** How long a probe waits for its answer. */
+  telegramProbeMs: number;
+  /** How often a process looks at what the others know. */
+  telegramLookEveryMs: number;
+}
+
+/** A backlog must drain within a minute after Telegram is back, whatever its last probe met. */
+export const BREAKER_LIMITS: BreakerLimits = {
+  telegramPauseMs: 1_000,
+  telegramPauseMsMax: 15_000,
+  telegramProbeMs: 10_000,
+  telegramLookEveryMs: 1_000,
+};
 
 export interface BreakerPorts {
   /** What a probe asks. */
   telegram: Pick<Telegram, 'getMe'>;
-  /** A connection that fails at once; closed on stop. */
-  redis: RedisClient;
-  keys: Keys;
+  /** Over a connection that fails at once; closed on stop. */
+  state: TelegramState;
   log: Logger;
-  limits?: Partial<BreakerLimits> | undefined;
+  limits: BreakerLimits;
 }
 
 /** Asks Telegram something harmless, unless another process does. */
 type Probe = () => Promise<'answered' | 'silent' | 'taken'>;
 
 /** One breaker for the installation: its state is in Redis, and every process of it reads and writes the same. */
-export function startTelegramBreaker({ telegram, redis, keys, log, limits: given }: BreakerPorts): TelegramBreaker {
-  const limits = { ...BREAKER_LIMITS, ...given };
-  const state = createBreakerState(redis, keys, log, limits);
+export function startTelegramBreaker({ telegram, state, log, limits }: BreakerPorts): TelegramBreaker {
   const probe: Probe = async () => {
     const owner = randomUUID();
-    if (!(await state.beginProbe(owner))) return 'taken';
+    if (!(await state.beginProbe(owner, limits.telegramProbeMs + LEASE_GRACE_MS))) return 'taken';
     const why = whySilent(await telegram.getMe(limits.telegramProbeMs));
     await state.endProbe(owner, why);
     return why === '' ? 'answered' : 'silent';
@@ -80,20 +91,20 @@ export function startTelegramBreaker({ telegram, redis, keys, log, limits: given
     ...createNotes(state, probe),
     async stop() {
       await loop.stop();
-      redis.disconnect();
+      state.close();
     },
   };
 }
 
 /** A round of every process: one of them asks a Telegram that is away whether it is back. Returns the wait, in ms. */
-async function lookForIt(state: BreakerState, probe: Probe, everyMs: number): Promise<number> {
+async function lookForIt(state: TelegramState, probe: Probe, everyMs: number): Promise<number> {
   const { awayMs } = await state.look();
   if (awayMs === 0) return everyMs;
   if (awayMs > PROBE_DUE_MS) return Math.min(awayMs - PROBE_DUE_MS, everyMs);
   return (await probe()) === 'taken' ? OTHER_PROBE_MS : 0;
 }
 
-async function answersNow(state: BreakerState, probe: Probe, probeMs: number): Promise<boolean> {
+async function answersNow(state: TelegramState, probe: Probe, probeMs: number): Promise<boolean> {
   const untilMs = performance.now() + 2 * probeMs;
   while (performance.now() < untilMs) {
     const { nowMs, awayMs, answeredMs } = await state.look();
@@ -107,7 +118,7 @@ async function answersNow(state: BreakerState, probe: Probe, probeMs: number): P
 }
 
 /** Notes how calls end. */
-function createNotes(state: BreakerState, probe: Probe): Pick<TelegramBreaker, 'confirmed' | 'doubted'> {
+function createNotes(state: TelegramState, probe: Probe): Pick<TelegramBreaker, 'confirmed' | 'doubted'> {
   let isInDoubt = false;
   let notedAtMs = Number.NEGATIVE_INFINITY;
   return {

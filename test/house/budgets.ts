@@ -3,11 +3,11 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_607,
+  productLines: 46_602,
   productFiles: 452,
-  testLines: 73_914,
-  rawCommands: 15,
-  filesWithRawCommands: 10,
+  testLines: 73_913,
+  rawCommands: 0,
+  filesWithRawCommands: 0,
   importsMax: 20,
   oneNeighbourFiles: 29,
 } as const;

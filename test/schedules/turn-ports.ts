@@ -5,6 +5,7 @@ import type { Keys } from '../../shared/redis/keys.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
+import { notedFiles } from '../../shared/state/turn/noted-files.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createChatArchive } from '../../worker/command/chat-archive.ts';
 import { createChatState } from '../../worker/command/chat-state.ts';
@@ -14,7 +15,6 @@ import { createMediaStore } from '../../worker/media/store.ts';
 import type { Model } from '../../worker/model/port.ts';
 import { createStormGuard, STORM_LIMITS } from '../../worker/recovery/storm.ts';
 import { createDrafts } from '../../worker/reply/drafts.ts';
-import { createNotedFiles } from '../../worker/reply/noted-files.ts';
 import { createProgressViews } from '../../worker/reply/progress.ts';
 import { createStatusLines } from '../../worker/reply/status-line.ts';
 import { createSessions } from '../../worker/session/store.ts';
@@ -76,7 +76,7 @@ export function turnPorts(
       },
       tools: withExclusions(NO_TOOLS),
       store: { sessions: createSessions(redis, keys), media },
-      files: createNotedFiles(redis, keys),
+      files: notedFiles(redis, keys),
       observability,
       breaker: ALWAYS_THERE,
     },

@@ -1,31 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys } from '../../shared/redis/keys.ts';
-import { bindScript, type RunScript } from '../../shared/redis/script.ts';
-import { fieldsOf, msOf } from '../../shared/redis/stream.ts';
+import { msOf } from '../../shared/redis/stream.ts';
+import { noticeQueue, type TakenNotices, type ToldNotices } from '../../shared/state/incident/notices.ts';
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
-import {
-  type AlertingRecord,
-  alertingFields,
-  alertingOf,
-  byClock,
-  type Channels,
-  deliver,
-  type ShownMessage,
-  type Telling,
-} from './delivery.ts';
+import { byClock, type Channels, deliver, type Telling } from './delivery.ts';
 import type { NoticeKind } from './incident.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
   redis: RedisClient;
-  keys: Keys;
   channels: Channels;
   log: Logger;
   everyMs: number;
@@ -39,18 +27,6 @@ export const ALERT_TAKE_OVER_MS = 45_000;
 const NOTICES_MAX = 500;
 /** How long a notice is kept that no channel takes. */
 const KEPT_MS = 7 * 24 * 3600_000;
-/** The field of alerting that holds the message about an incident. */
-const MESSAGE = 'message:';
-
-type TakeReply = [] | [nowMs: number, fields: string[], entries: [id: string, fields: string[]][]];
-
-/** The scripts that run before and after a send. */
-interface Scripts {
-  owner: string;
-  take: RunScript<TakeReply>;
-  putBack: RunScript<1>;
-}
-
 /**
  * Tells of the waiting notices at least once each: one process at a time for the whole installation. An incident is one
  * message, which changes with it; a reply to it rings when that matters. Each notice is logged before it is told. What no
@@ -58,16 +34,19 @@ interface Scripts {
  */
 export function startAlerter(ports: AlerterPorts): Service {
   const { redis, log, everyMs } = ports;
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const scripts: Scripts = {
-    owner: randomUUID(),
-    take: script<TakeReply>('take-notices'),
-    putBack: script<1>('put-notices-back'),
-  };
+  const queue = noticeQueue(redis);
+  const owner = randomUUID();
   const logged = new Set<string>();
   const loop = runLoop({
     name: 'alerter',
-    round: async () => ((await sendNext(ports, scripts, logged)) ? 0 : everyMs),
+    async round() {
+      const taken = await queue.take(owner, ports.takeOverMs, NOTICES_MAX);
+      if (taken === undefined) return everyMs;
+      const told = await tellNext(ports, taken, logged);
+      await queue.putBack(owner, told);
+      // Something was told, and more may be waiting.
+      return told.isSent ? 0 : everyMs;
+    },
     retryMs: everyMs,
     onError: (error) => log.debug({ err: error }, 'alerting failed; it is tried again'),
   });
@@ -80,59 +59,42 @@ export function startAlerter(ports: AlerterPorts): Service {
   };
 }
 
-/** Returns whether something was sent, and more may be waiting. */
-async function sendNext(ports: AlerterPorts, scripts: Scripts, logged: Set<string>): Promise<boolean> {
-  const { notices, alerting, alertingLock } = ports.keys;
-  const at = [notices, alerting, alertingLock];
-  const reply = await scripts.take(at, [scripts.owner, ports.takeOverMs, NOTICES_MAX]);
-  if (reply.length === 0) return false;
-  const [nowMs, pairs, entries] = reply;
-  const queued = entries.map(([id, of]) => ({ id, ...noticeOf(id, fieldsOf(of).get('notice')) }));
+async function tellNext(
+  ports: AlerterPorts,
+  { nowMs, record, messages, notices }: TakenNotices,
+  logged: Set<string>,
+): Promise<ToldNotices & { isSent: boolean }> {
+  const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
   logNew(ports, queued, logged);
-  const fields = Object.fromEntries(fieldsOf(pairs));
-  const before = byClock(alertingOf(fields), nowMs);
-  const { ids, record, isSent, messages } = await sendDue(ports, queued, before, { fields, nowMs });
-  for (const id of ids) logged.delete(id);
-  const kept = { ...record, sentMs: recentOf(record.sentMs, nowMs), atMs: nowMs };
-  await scripts.putBack(at, [scripts.owner, ids.length, ...ids, ...alertingFields(kept), ...messages]);
-  return isSent;
+  const told = await sendDue(ports, queued, { nowMs, record: byClock(record, nowMs), messages });
+  for (const id of told.ids) logged.delete(id);
+  return { ...told, record: { ...told.record, sentMs: recentOf(told.record.sentMs, nowMs), atMs: nowMs } };
 }
 
 async function sendDue(
   { channels, log }: AlerterPorts,
   queued: readonly QueuedNotice[],
-  record: AlertingRecord,
-  { fields, nowMs }: { fields: Readonly<Record<string, string>>; nowMs: number },
-): Promise<{ ids: readonly string[]; record: AlertingRecord; messages: readonly string[]; isSent: boolean }> {
+  { nowMs, record, messages }: Omit<TakenNotices, 'notices'>,
+): Promise<ToldNotices & { isSent: boolean }> {
   const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
-  if (outgoing === undefined) return { ids: [], record, messages: [], isSent: false };
-  const field = MESSAGE + outgoing.incident;
-  const delivery = await deliver(channels, outgoing, messageOf(fields[field]), record, nowMs);
+  if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
+  const { incident, kind } = outgoing;
+  const delivery = await deliver(channels, outgoing, messages.get(incident), record, nowMs);
   if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
   if (delivery.by !== undefined) {
-    const isKept = delivery.message !== undefined && outgoing.kind !== 'resolved';
-    const messages = [
-      ...forgotten(fields, nowMs),
-      field,
-      isKept ? `${delivery.message?.chatId} ${delivery.message?.messageId} ${nowMs}` : '',
-    ];
-    return { ids: outgoing.ids, record: delivery.record, messages, isSent: true };
+    const shown = kind === 'resolved' || !delivery.message ? undefined : { ...delivery.message, atMs: nowMs };
+    const changed = new Map([...forgotten(messages, nowMs), [incident, shown] as const]);
+    return { ids: outgoing.ids, record: delivery.record, messages: changed, isSent: true };
   }
   const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
   if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
-  return { ids, record: delivery.record, messages: [], isSent: false };
-}
-
-function messageOf(value: string | undefined): (ShownMessage & { atMs: number }) | undefined {
-  const [chatId = Number.NaN, messageId = Number.NaN, atMs = 0] = (value ?? '').split(' ').map(Number);
-  return Number.isInteger(chatId) && Number.isInteger(messageId) ? { chatId, messageId, atMs } : undefined;
+  return { ids, record: delivery.record, messages: new Map(), isSent: false };
 }
 
 /** Messages that nothing has been told of for so long that a new one is better seen; facts never end. */
-function forgotten(fields: Readonly<Record<string, string>>, nowMs: number): string[] {
-  return Object.entries(fields).flatMap(([field, value]) =>
-    field.startsWith(MESSAGE) && nowMs - (messageOf(value)?.atMs ?? 0) > KEPT_MS ? [field, ''] : [],
-  );
+function forgotten(messages: TakenNotices['messages'], nowMs: number): [incident: string, undefined][] {
+  const old = [...messages].filter(([, { atMs }]) => nowMs - atMs > KEPT_MS);
+  return old.map(([incident]) => [incident, undefined]);
 }
 
 /** Before the send, and once in each process that takes the notice. */

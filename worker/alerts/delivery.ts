@@ -1,43 +1,10 @@
 import type { Config } from '../../shared/base/config.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys } from '../../shared/redis/keys.ts';
+import type { AlertingRecord, ShownMessage } from '../../shared/state/incident/notices.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 
-/** The state of alert delivery, for the whole installation. Times are ms since the epoch by Redis' clock. */
-export interface AlertingRecord {
-  /** When an alert last reached an operator. */
-  lastSentMs?: number;
-  /** Set while no alert reaches one. */
-  failing?: { sinceMs: number; why: string; tries: number; retryAtMs: number };
-  /** The new id of the operator's group after it became a supergroup. */
-  moved?: { from: number; to: number };
-  /** The times of the messages of the last hour. */
-  sentMs: readonly number[];
-  /** When this was written. */
-  atMs?: number;
-}
-
 /** What two servers of a cluster may differ by. */
 const STEP_MS = 60_000;
-
-/** Reads the state of alert delivery. Rejects when Redis cannot be reached. */
-export async function readAlerting(redis: RedisClient, keys: Keys): Promise<AlertingRecord> {
-  return alertingOf(await redis.hgetall(keys.alerting));
-}
-
-/** A record from the fields of its hash. */
-export function alertingOf(fields: Readonly<Record<string, string>>): AlertingRecord {
-  const { lastSentMs, failingSinceMs, why, tries, retryAtMs, movedFrom, movedTo, sentMs, atMs } = fields;
-  const failing = { sinceMs: Number(failingSinceMs), why: why ?? '', tries: Number(tries ?? 0) };
-  return {
-    ...(lastSentMs !== undefined && { lastSentMs: Number(lastSentMs) }),
-    ...(failingSinceMs !== undefined && { failing: { ...failing, retryAtMs: Number(retryAtMs ?? 0) } }),
-    ...(movedTo !== undefined && { moved: { from: Number(movedFrom), to: Number(movedTo) } }),
-    sentMs: (sentMs ?? '').split(',').filter(Boolean).map(Number),
-    ...(atMs !== undefined && { atMs: Number(atMs) }),
-  };
-}
 
 /** The record by the clock as it is now: where that has stepped back since, all times step with it. Pure. */
 export function byClock(record: AlertingRecord, nowMs: number): AlertingRecord {
@@ -54,17 +21,6 @@ export function byClock(record: AlertingRecord, nowMs: number): AlertingRecord {
   };
 }
 
-/** The fields of a record, for its hash; an empty value removes the field. */
-export function alertingFields({ lastSentMs, failing, moved, sentMs, atMs }: AlertingRecord): (string | number)[] {
-  return [
-    ...['lastSentMs', lastSentMs ?? ''],
-    ...['failingSinceMs', failing?.sinceMs ?? '', 'why', failing?.why ?? ''],
-    ...['tries', failing?.tries ?? '', 'retryAtMs', failing?.retryAtMs ?? ''],
-    ...['movedFrom', moved?.from ?? '', 'movedTo', moved?.to ?? ''],
-    ...['sentMs', sentMs.join(','), 'atMs', atMs ?? ''],
-  ];
-}
-
 /** The channels to the operators. */
 export interface Channels {
   /** The chat from the configuration; `undefined` when there is none. */
@@ -76,12 +32,6 @@ export interface Channels {
   secondAfterMs: number;
   /** The first wait after a failure; each further wait doubles, up to five minutes. */
   retryMs: number;
-}
-
-/** The message about an incident, in the operator's chat. */
-export interface ShownMessage {
-  chatId: number;
-  messageId: number;
 }
 
 /** What is to be told of an incident. */
@@ -146,7 +96,7 @@ export async function deliver(
   const first = isEarly ? undefined : await show(channels.telegram(to), telling, message?.messageId);
   if (first?.ok) {
     const { messageId } = first;
-    const now = messageId === undefined ? undefined : { chatId: to, messageId };
+    const now = messageId === undefined ? undefined : { chatId: to, messageId, atMs: nowMs };
     return { by: 'telegram', record: sentAt(record, nowMs, telling.isSilent && message !== undefined), message: now };
   }
   if (first?.movedTo !== undefined && first.movedTo !== to) {

@@ -1,4 +1,5 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
+import type { NotedFiles } from '../../shared/state/turn/noted-files.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
 import { billOf, billOfFailed, commit } from '../lane/events.ts';
@@ -20,7 +21,6 @@ import type { MessageParam, Model, ModelAnswer, ModelRequest, ModelResult, OnTex
 import { cacheLifetime } from '../model/prices.ts';
 import type { Endpoint } from '../recovery/effects.ts';
 import { countedTooLarge } from '../recovery/output.ts';
-import type { NotedFiles } from '../reply/noted-files.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';

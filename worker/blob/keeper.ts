@@ -5,8 +5,8 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
 import { createBinding, notedStoreId } from '../../shared/state/blob/binding.ts';
 import { keptFiles } from '../../shared/state/blob/kept-files.ts';
-import { archiveBlobs } from '../../shared/state/blob/pointer.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
+import { archiveBlobs } from '../../shared/state/session/archive.ts';
 import { BlobStoreError, type Blobs, chatOfBlobs } from './blobs.ts';
 
 export interface SweepPorts {

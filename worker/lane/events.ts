@@ -1,9 +1,11 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import type { Observability } from '../../shared/base/observability.ts';
-import { METRIC, type MetricName, SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
-import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
+import { METRIC, type MetricName, SPAN } from '../../shared/base/telemetry.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { queuedAlert } from '../../shared/state/incident/book.ts';
+import { auditLine } from '../../shared/state/lane/record-streams.ts';
 import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
 import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';
@@ -205,7 +207,7 @@ export function recorded(attempt: Attempt, events: readonly TurnEvent[]): Change
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);
     const told = alert?.(attempt, event);
-    return [...(audit ? [auditLine(attempt, event)] : []), ...(told ? [alertCommand(attempt.keys, told)] : [])];
+    return [...(audit ? [auditLine(attempt, event)] : []), ...(told ? [queuedAlert(attempt.keys, told)] : [])];
   });
 }
 
@@ -249,9 +251,4 @@ export async function commit(
 function reportOf(event: TurnEvent): Report<TurnEvent> {
   // The table has for each name a report of that event.
   return REPORTS[event.event] as Report<TurnEvent>;
-}
-
-function auditLine({ entry, chat, keys, traceparent }: Attempt, event: TurnEvent): Change {
-  const record = JSON.stringify({ entry, chat, traceId: traceIdOf(traceparent), atMs: Date.now(), ...event });
-  return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
 }

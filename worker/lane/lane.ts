@@ -1,7 +1,8 @@
-import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
 import { BURST_MAX, type Outcome, type Waiting } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import { queueAlert } from '../../shared/state/incident/book.ts';
 import {
   type Admission,
   createLaneStore,
@@ -166,7 +167,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
     ...{ conclusionOf, isCancelled },
     takePass: createPasses(redis, keys).takeReconciler,
-    readmit: tellingOfLeft(readmit, (alert) => redis.call(...alertCommand(keys, alert))),
+    readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
     begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
       settle(attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
@@ -181,7 +182,7 @@ const LEFT_MS = 60_000;
 /** Alerts the operator of foreign entries that no later version takes for `leftMs`: nothing else would tell of them. */
 export function tellingOfLeft(
   readmit: () => Promise<Readmission>,
-  queueAlert: (alert: Alert) => Promise<unknown>,
+  tell: (alert: Alert) => Promise<void>,
   leftMs = LEFT_MS,
 ): () => Promise<Readmission> {
   /** Since when this process has seen each foreign entry, by a clock that never steps, and of how many it has told. */
@@ -192,7 +193,7 @@ export function tellingOfLeft(
     const nowMs = performance.now();
     seenMs = new Map(found.foreign.map((entry) => [entry, seenMs.get(entry) ?? nowMs]));
     const left = [...seenMs.values()].filter((sinceMs) => nowMs - sinceMs >= leftMs).length;
-    if (left > told) await queueAlert(leftLanesAlert(left));
+    if (left > told) await tell(leftLanesAlert(left));
     told = left;
     return found;
   };

@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import { type Job, Queue, type QueueBase, Worker } from 'bullmq';
 import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/base/telemetry.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
+import { type RedisClient, timeLeftMs } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
@@ -194,11 +194,7 @@ async function whileDelayed(job: Job<TurnJob>, change: () => Promise<void>): Pro
 async function shortenLocks(redis: RedisClient, queue: Queue): Promise<void> {
   const active = await queue.getRanges(['active'], 0, PAGE - 1);
   const lasting = [queue.toKey('stalled-check'), ...active.map((id) => `${queue.toKey(id)}:lock`)];
-  await Promise.all(
-    lasting.map(async (key) => {
-      if ((await redis.pttl(key)) > LOCK_MS_MAX) await redis.pexpire(key, LOCK_MS_MAX);
-    }),
-  );
+  await Promise.all(lasting.map((key) => timeLeftMs(redis, key, LOCK_MS_MAX)));
 }
 
 /** Opens the worker of a shard. It does not run until `run()` is called. */

@@ -1,5 +1,5 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
+import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/causes/telegram.ts';
@@ -133,7 +133,7 @@ async function sendOnce(
   if (isMade) {
     const { reply } = attempt.turn;
     const unsure = [reply.mark(at, 'unsure'), reply.mark(index, 'unsure')];
-    await attempt.write(`unsure:${at}`, [...unsure, alertCommand(attempt.keys, unsureAlert(attempt))]);
+    await attempt.write(`unsure:${at}`, [...unsure, queuedAlert(attempt.keys, unsureAlert(attempt))]);
     return UNSURE;
   }
   const wait = await tooEarly(ports, attempt, at);

@@ -6,9 +6,14 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys, SessionId } from '../../shared/redis/keys.ts';
-import { decodePointer, encodePointer } from '../../shared/state/blob/pointer.ts';
 import { forgetRecordsOlderThan } from '../../shared/state/lane/record-streams.ts';
-import { type ArchivePlan, type MovedSegment, sessionArchives } from '../../shared/state/session/archive.ts';
+import {
+  type ArchivePlan,
+  decodePointer,
+  encodePointer,
+  type MovedSegment,
+  sessionArchives,
+} from '../../shared/state/session/archive.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';

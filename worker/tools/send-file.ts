@@ -1,7 +1,7 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
-import type { Attempt } from '../lane/attempt.ts';
-import { FILES_MAX, type NotedFiles } from '../reply/noted-files.ts';
+import { FILES_MAX, type NotedFiles } from '../../shared/state/turn/noted-files.ts';
+import { type Attempt, FencedError } from '../lane/attempt.ts';
 import type { FilePart } from '../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
@@ -58,6 +58,7 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
         const sha256 = await bytesOf(attempt, source);
         if (sha256 === undefined) return toolError('No bytes are kept under this reference (any more).');
         const noted = await files.note(attempt, id, { path: 'file', name, sha256 });
+        if (noted === 'fenced') throw new FencedError();
         if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
         return toolText(`"${name}" will be sent with your answer.`);
       });

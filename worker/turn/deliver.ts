@@ -2,10 +2,11 @@ import { type Span, SpanKind } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
-import { type Alert, alertCommand } from '../../shared/flow/alert.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
 import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
+import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
@@ -179,7 +180,7 @@ async function undelivered(
   const { also, told = [] } = conclusion;
   // Where the notice could not be delivered, nobody was told: each of the others has to do that itself.
   const untold = told.map((entry) => turnOf(attempt.keys, entry).company.clearReported());
-  await attempt.write(outcome, [alertCommand(attempt.keys, alert), ...untold, ...commands]);
+  await attempt.write(outcome, [queuedAlert(attempt.keys, alert), ...untold, ...commands]);
   return {
     kind: 'settle',
     conclusion: { outcome, reason, parts: [], ...(also && { also }) },

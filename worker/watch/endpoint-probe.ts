@@ -1,9 +1,9 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import { alertCommand } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
+import { queueAlert } from '../../shared/state/incident/book.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
@@ -65,8 +65,7 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       if ((await passes.takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
       // What it brings is recorded by the model itself.
       if (!isRefused) await ports.model.send(wordRequest(ports.modelName), signal);
-      else if ((await ports.takesFixedParts(signal)) === 'taken')
-        await redis.call(...alertCommand(keys, fixedPartsTakenAlert()));
+      else if ((await ports.takesFixedParts(signal)) === 'taken') await queueAlert(redis, keys, fixedPartsTakenAlert());
       return lookEveryMs;
     },
     retryMs: lookEveryMs,

@@ -4,6 +4,7 @@ import type { GaugeReading } from '../../shared/base/meters.ts';
 import { METRIC, type MetricName, type Telemetry } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
+import { noticeQueue } from '../../shared/state/incident/notices.ts';
 import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/backlog.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
@@ -84,7 +85,6 @@ export function startStateGauges({ redis, shards, telemetry, log }: StateGaugesP
 
 /** Reads the state of the installation. Rejects when Redis cannot be reached. */
 export function createStateReader(redis: RedisClient, shards: number): () => Promise<InstallationState> {
-  const keys = keysOf(0);
   const book = createBookStore(redis);
   // Every message without an answer counts, however young.
   const readSnapshot = createSnapshotReader(redis, shards, 0);
@@ -97,7 +97,7 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
     return standingAlone<InstallationState>({
       snapshot: readSnapshot({ nowMs, open }),
       waiting,
-      notices: redis.xlen(keys.notices),
+      notices: noticeQueue(redis).count(),
       workers: countWorkers(redis, nowMs),
     });
   };

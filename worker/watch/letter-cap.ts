@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { fieldsOf } from '../../shared/redis/stream.ts';
+import { noticeQueue } from '../../shared/state/incident/notices.ts';
 import { bindDrop } from '../../shared/state/lane/dead-letters.ts';
 import type { Book } from '../alerts/book.ts';
 import { noticeOf } from '../alerts/book-store.ts';
@@ -41,6 +41,6 @@ export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
 async function isNotified(redis: RedisClient, book: Book): Promise<boolean> {
   const incident = book.get(INCIDENT);
   if (!incident?.isOpen || incident.notified?.level !== LETTERS_FULL) return false;
-  const waiting = await redis.xrange(keysOf(0).notices, '-', '+');
-  return waiting.every(([id, fields]) => noticeOf(id, fieldsOf(fields).get('notice')).incident !== INCIDENT);
+  const waiting = await noticeQueue(redis).waiting();
+  return waiting.every(([id, json]) => noticeOf(id, json).incident !== INCIDENT);
 }

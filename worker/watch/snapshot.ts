@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type RedisState, readServers } from '../../shared/redis/server-state.ts';
+import { type AlertingRecord, readAlerting } from '../../shared/state/incident/notices.ts';
 import {
   countUnanswered,
   createAnswerCounter,
@@ -20,8 +21,7 @@ import {
 } from '../../shared/state/provider/provider.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
-import { readTelegram, type TelegramRecord } from '../../shared/telegram/breaker-state.ts';
-import { type AlertingRecord, readAlerting } from '../alerts/delivery.ts';
+import { readTelegram, type TelegramRecord } from '../../shared/state/telegram/telegram.ts';
 import { standingAlone } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
 import type { Ended } from './verdict.ts';
@@ -70,26 +70,21 @@ export interface ShardSnapshot {
 }
 
 /**
- * Reads the state of the flow. What a part of it needs and cannot be read throws where it is used, so that it blinds
- * nobody for the rest. Contract: rejects when Redis cannot be reached.
- */
-export type ReadSnapshot = (at: { nowMs: number; open: ReadonlySet<string> }) => Promise<Snapshot>;
-
-/**
- * A reader of snapshots for the given number of shards, in which a message is overdue after `unansweredMs`, with what is
- * spent of the given limits.
+ * A reader of the state of the flow for the given number of shards, in which a message is overdue after `unansweredMs`, with
+ * what is spent of the given limits. What a part of it needs and cannot be read throws where it is used, so that it blinds
+ * nobody for the rest. Contract: the reader rejects when Redis cannot be reached.
  */
 export function createSnapshotReader(
   redis: RedisClient,
   shards: number,
   unansweredMs: number,
   totals: readonly Limit[] = [],
-): ReadSnapshot {
+) {
   const readOverdue = createOverdueReader(redis, unansweredMs);
   const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   const lookAt = createSightings();
-  return async ({ nowMs, open }) => {
+  return async ({ nowMs, open }: Pick<Snapshot, 'nowMs' | 'open'>): Promise<Snapshot> => {
     const look = lookAt(nowMs);
     const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
       timesSeen(name, await reading, look);
@@ -100,7 +95,7 @@ export function createSnapshotReader(
       poll: timed('poll', readHeartbeat(redis, keys)),
       provider: timed('provider', readProvider(redis, keys)),
       models: readModelLives(redis, keys),
-      alerting: timed('alerting', readAlerting(redis, keys)),
+      alerting: timed('alerting', readAlerting(redis)),
       redis: readServers(redis),
       spent: readSpent(redis, totals, nowMs),
       newest: readNewestOutcomes(redis, shards),
@@ -117,7 +112,7 @@ export function createSnapshotReader(
 function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
   const countAnswers = createAnswerCounter(redis, shards);
   return async () => {
-    const { away, ...rest } = await readTelegram(redis, keysOf(0));
+    const { away, ...rest } = await readTelegram(redis);
     return away === undefined ? rest : { ...rest, away: { ...away, ...(await countAnswers()) } };
   };
 }

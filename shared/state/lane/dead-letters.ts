@@ -89,13 +89,7 @@ export async function removeLetter(redis: RedisClient, { keys, id }: DeadLetter)
 }
 
 /** How many letters a shard has, and how many were ever removed because there were too many. */
-export interface LetterCounts {
-  kept: number;
-  dropped: number;
-}
-
-/** Counts the letters of a shard. Rejects when Redis cannot be reached. */
-export async function countLetters(redis: RedisClient, { dead, counts }: Keys): Promise<LetterCounts> {
+export async function countLetters(redis: RedisClient, { dead, counts }: Keys) {
   const [kept, dropped] = await Promise.all([redis.xlen(dead), redis.hget(counts, 'lettersDropped')]);
   return { kept, dropped: Number(dropped ?? 0) };
 }

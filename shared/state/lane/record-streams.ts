@@ -1,8 +1,11 @@
+import type { Attempt } from '../../../worker/lane/attempt.ts';
 import type { AuditEvent } from '../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { traceIdOf } from '../../base/telemetry.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { entriesFrom, fieldIn, msOf } from '../../redis/stream.ts';
+import type { Change } from '../change.ts';
 
 /** An event of the audit trail, as it is kept. */
 export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
@@ -19,6 +22,12 @@ export interface ShardRecords<T> {
 
 const PAGE = 1_000;
 const DAY_SECONDS = 24 * 3600;
+
+/** A line of the audit trail about a message, for a fenced write. */
+export function auditLine({ entry, chat, keys, traceparent }: Attempt, event: { event: string }): Change {
+  const record = JSON.stringify({ entry, chat, traceId: traceIdOf(traceparent), atMs: Date.now(), ...event });
+  return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
+}
 
 /** The ledger of a shard: a record for each message that ended. */
 export const outcomesIn = (redis: RedisClient, keys: Keys) => recordsOf<OutcomeRecord>(redis, keys.outcomes);

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { type Alert, alertCommand, lostDataAlert } from '../../flow/alert.ts';
+import { type Alert, lostDataAlert } from '../../flow/alert.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups } from '../chat/chat.ts';
+import { queueAlert } from '../incident/book.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
 export type EditResult = 'new' | 'repeated' | 'replaced' | 'unchanged' | 'too late' | 'command' | 'unknown';
@@ -37,61 +38,45 @@ export interface GroupMove {
   to: number;
 }
 
-/**
- * The way in. `accept` stores a message durably, once per update id.
- *
- * Contract: rejects when Redis cannot store the message (unreachable, out of memory, out of disk). The message may be
- * stored all the same, so the caller retries: `accept` is idempotent per update id. When an acceptance shows that Redis
- * lost earlier ones, it raises an alert.
- */
-export interface Inbox {
-  /** Remembers that a group goes on under another id, and alerts. Rejects when Redis cannot store that. */
-  reportMove(move: GroupMove): Promise<void>;
-  /** Which group a supergroup was before; nothing where no producer has seen it move. */
-  movedFrom(chatId: number): Promise<number | undefined>;
-  /** What of a sender belongs to an accepted message of the same group. */
-  expected(botId: number, message: InboundMessage): Promise<Expected>;
-  accept(botId: number, message: InboundMessage, traceparent: string): Promise<{ entry: EntryId; duplicate: boolean }>;
-  /**
-   * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry
-   * and its place. Where it was never accepted, it is accepted now if it `mayBeNew`. Contract: as `accept`.
-   */
-  edit(
-    botId: number,
-    message: InboundMessage,
-    traceparent: string,
-    mayBeNew: boolean,
-  ): Promise<{ result: EditResult; entry: EntryId | '' }>;
-}
-
 /** The command with which a message cancels earlier messages of its chat; empty when it is no such command. */
 function cancelledBy(message: InboundMessage): string {
   const command = commandIn(message);
   return command && cancels(command) && isPermitted(command, message.from) ? command.name : '';
 }
 
-/** An inbox over a fail-fast connection. */
-export function createInbox(redis: RedisClient, shards: number): Inbox {
+export type Inbox = ReturnType<typeof createInbox>;
+
+/**
+ * The way in, over a fail-fast connection. `accept` stores a message durably, once per update id.
+ *
+ * Contract: rejects when Redis cannot store the message (unreachable, out of memory, out of disk). The message may be
+ * stored all the same, so the caller retries: `accept` is idempotent per update id. When an acceptance shows that Redis
+ * lost earlier ones, it raises an alert.
+ */
+export function createInbox(redis: RedisClient, shards: number) {
   const run = bindScript<[0 | 1, EntryId, number]>(redis, join(import.meta.dirname, 'accept.lua'));
   const edit = bindScript<[EditResult, EntryId | '', number]>(redis, join(import.meta.dirname, 'edit.lua'));
   const moved = movedGroups(redis);
-  const lossTellers = new Map<number, TellLoss>();
+  const lossTellers = new Map<number, ReturnType<typeof createLossTeller>>();
   // The message is stored whether or not this alert can be queued; the next acceptance tries again.
-  const lookForLoss = async (shard: number, state: Parameters<TellLoss>[0]): Promise<void> => {
+  const lookForLoss = async (shard: number, state: Counted): Promise<void> => {
     const tellLoss = lossTellers.get(shard) ?? createLossTeller(redis, keysOf(shard));
     lossTellers.set(shard, tellLoss);
     await tellLoss(state).catch(() => undefined);
   };
   return {
-    async reportMove({ from, to }) {
+    /** Remembers that a group goes on under another id, and alerts. Rejects when Redis cannot store that. */
+    async reportMove({ from, to }: GroupMove): Promise<void> {
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken as before: put ${to} into TELEGRAM_ALLOWED_IDS, and leave ${from} there until then.`;
       await moved.add(from, to);
-      await redis.call(...alertCommand(keysOf(0), { cause: 'group-moved', key: String(from), text }));
+      await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
     },
+    /** Which group a supergroup was before; nothing where no producer has seen it move. */
     movedFrom: moved.formerOf,
-    expected: (botId, { chatId, from }) =>
+    /** What of a sender belongs to an accepted message of the same group. */
+    expected: (botId: number, { chatId, from }: InboundMessage): Promise<Expected> =>
       redis.hgetall(keysOf(shardOf(chatId, shards)).follows(botId, chatId, from.id)),
-    async accept(botId, message, traceparent) {
+    async accept(botId: number, message: InboundMessage, traceparent: string) {
       const shard = shardOf(message.chatId, shards);
       const [added, entry, accepted] = await run(keysFor(shard, botId, message), [
         SEEN_SECONDS,
@@ -100,7 +85,11 @@ export function createInbox(redis: RedisClient, shards: number): Inbox {
       await lookForLoss(shard, { accepted, hasGrown: added === 1 });
       return { entry, duplicate: added === 0 };
     },
-    async edit(botId, message, traceparent, mayBeNew) {
+    /**
+     * Replaces an accepted message by what it was edited into, as long as no attempt at it has begun: it keeps its entry
+     * and its place. Where it was never accepted, it is accepted now if it `mayBeNew`. Contract: as `accept`.
+     */
+    async edit(botId: number, message: InboundMessage, traceparent: string, mayBeNew: boolean) {
       const shard = shardOf(message.chatId, shards);
       const { absent, turnPrefix } = keysOf(shard);
       const [result, entry, accepted] = await edit(
@@ -156,21 +145,19 @@ export interface Counted {
  * when it went back: then Redis lost data. The highest count is kept in memory on purpose: Redis could have lost
  * anything that it held.
  *
- * Contract: rejects when the alert cannot be queued; the next call tries again. Returns the alert that it queued.
+ * Contract: the returned function is called in the order in which the counts of a shard were read. It rejects when the
+ * alert cannot be queued; the next call tries again. Returns the alert that it queued.
  */
-export type TellLoss = (counted: Counted) => Promise<Alert | undefined>;
-
-/** A detector for one shard. Call it in the order in which the counts were read. */
-export function createLossTeller(redis: RedisClient, keys: Keys): TellLoss {
+export function createLossTeller(redis: RedisClient, keys: Keys) {
   let highest = 0;
-  return async ({ accepted, hasGrown }) => {
+  return async ({ accepted, hasGrown }: Counted): Promise<Alert | undefined> => {
     const before = highest;
     const isLower = accepted < before || (hasGrown && accepted === before);
     highest = accepted;
     if (!isLower) return undefined;
     const alert = lostDataAlert(keys.counts, before, accepted);
     try {
-      await redis.call(...alertCommand(keys, alert));
+      await queueAlert(redis, keys, alert);
     } catch (error) {
       highest = Math.max(highest, before);
       throw error;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { RedisClient } from '../../redis/connection.ts';
+import { type RedisClient, timeLeftMs } from '../../redis/connection.ts';
 import { type Keys, keysOf } from '../../redis/keys.ts';
 
 /** Longer than a start takes in which tool servers are slow. */
@@ -66,12 +66,9 @@ export function writeRefusal(redis: RedisClient): Promise<string | undefined> {
  * the pass is taken for that long, or for how long another process still has it; it rejects when Redis cannot be reached.
  */
 export function createPasses(redis: RedisClient, keys: Keys) {
-  /** After a step back of Redis' clock a key would last for as long as the step: it lasts for `mostMs` at most. */
   const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
     if ((await redis.set(key, '', 'PX', forMs, 'NX')) === 'OK') return 0;
-    const leftMs = await redis.pttl(key);
-    if (leftMs > mostMs) await redis.pexpire(key, mostMs);
-    return Math.max(1, Math.min(leftMs, mostMs));
+    return Math.max(1, await timeLeftMs(redis, key, mostMs));
   };
   return {
     takeReconciler: (forMs: number) => take(keys.pass, forMs),

@@ -30,30 +30,26 @@ export interface PollRecord {
   otherKind?: string;
 }
 
-/**
- * Reports to other processes how receiving goes.
- *
- * Contract: best effort. The methods return at once and never throw; news of one kind is written at most once in a
- * given time; no secret is ever written.
- */
-export interface Heartbeat {
-  answered(): void;
-  failed(kind: ReceiveFailure): void;
-}
-
 /** Short compared with the two minutes after which silence is reported. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 
 type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'otherMs';
 
-/** A heartbeat that writes news of one kind at most every `everyMs`. */
+export type Heartbeat = ReturnType<typeof createHeartbeat>;
+
+/**
+ * Reports to other processes how receiving goes.
+ *
+ * Contract: best effort. The methods return at once and never throw; news of one kind is written at most every `everyMs`;
+ * no secret is ever written.
+ */
 export function createHeartbeat(
   redis: RedisClient,
   keys: Keys,
   log: Logger,
   everyMs: number,
   receiver: Receiver = 'poller',
-): Heartbeat {
+) {
   const beat = bindScript<number>(redis, join(import.meta.dirname, 'beat.lua'));
   const writtenAtMs = new Map<TimeField, number>();
   const write = (field: TimeField, kind = ''): void => {
@@ -67,7 +63,7 @@ export function createHeartbeat(
   };
   return {
     answered: () => write('lastAnswerMs'),
-    failed(kind) {
+    failed(kind: ReceiveFailure): void {
       if (kind === 'conflict' || kind === 'webhook_set') write('conflictMs');
       else if (kind === 'unauthorized') write('unauthorizedMs');
       else write('otherMs', kind);

@@ -15,22 +15,6 @@ export interface Reservation {
   settle(bill: Bill): Promise<void>;
 }
 
-/**
- * The limits of what may be spent.
- *
- * Contract: rejects when Redis cannot be reached. Of what a process that is gone held, the certain part is booked after
- * 20 seconds, and the rest is free again. Something that begins within a limit is never cut: a limit is exceeded by what one call
- * costs at most, since all others wait while it holds what is left.
- */
-export interface Budget {
-  /** Holds what something may come to. Without a payer only the limits of all apply. A limit is returned that is used up. */
-  reserve(payer: Payer | undefined, bounds: Bounds): Promise<Reservation | Spent | 'held by others'>;
-  /** What is spent of each limit of a payer; the limits of all are not among them. */
-  spentBy(payer: Payer): Promise<Spent[]>;
-  /** A limit of a payer that is nearly spent, for the first message that asks in its period. Idempotent for a message. */
-  nearlySpent(payer: Payer, message: EntryId): Promise<Spent | undefined>;
-}
-
 const DAY_SECONDS = 24 * 3600;
 /** A book is not read after its period, but a call may be settled then. */
 const KEEP_SECONDS = { day: 2 * DAY_SECONDS, month: 62 * DAY_SECONDS } as const;
@@ -51,21 +35,32 @@ interface Scripts {
 
 const KEYS = keysOf(0);
 
-/** The budget over a connection; `undefined` without a limit: then nothing is counted. */
+export type Budget = NonNullable<ReturnType<typeof createBudget>>;
+
+/**
+ * The limits of what may be spent; `undefined` without one: then nothing is counted.
+ *
+ * Contract: rejects when Redis cannot be reached. Of what a process that is gone held, the certain part is booked after
+ * 20 seconds, and the rest is free again. Something that begins within a limit is never cut: a limit is exceeded by what one call
+ * costs at most, since all others wait while it holds what is left.
+ */
 export function createBudget(
   redis: RedisClient,
   limits: readonly Limit[],
   /** By Redis' clock: one whose clock is wrong must not spend of another day. */
   nowMs: () => number = Date.now,
-): Budget | undefined {
+) {
   if (limits.length === 0) return undefined;
   const script = (name: string) => bindScript<number>(redis, join(import.meta.dirname, `${name}.lua`));
   const scripts = { reserve: script('hold-money'), settle: script('settle-money') };
   const own = limits.filter(({ whose }) => whose !== 'total');
   return {
-    reserve: (payer, bounds) => reserve(scripts, limits, { payer, bounds, atMs: nowMs() }),
-    spentBy: (payer) => readSpent(redis, own, nowMs(), payer),
-    async nearlySpent(payer, message) {
+    /** Holds what something may come to. Without a payer only the limits of all apply. A limit is returned that is used up. */
+    reserve: (payer: Payer | undefined, bounds: Bounds) => reserve(scripts, limits, { payer, bounds, atMs: nowMs() }),
+    /** What is spent of each limit of a payer; the limits of all are not among them. */
+    spentBy: (payer: Payer) => readSpent(redis, own, nowMs(), payer),
+    /** A limit of a payer that is nearly spent, for the first message that asks in its period. Idempotent for a message. */
+    async nearlySpent(payer: Payer, message: EntryId): Promise<Spent | undefined> {
       for (const each of await readSpent(redis, own, nowMs(), payer)) {
         const field = fieldOf(each.limit, payer);
         if (percentOf(each) < NEARLY_PERCENT || field === undefined) continue;

@@ -1,7 +1,8 @@
 import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
-import { type Alert, alertCommand } from '../../../shared/flow/alert.ts';
+import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
+import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { enter } from '../../../worker/alerts/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/delivery.ts';
@@ -17,7 +18,7 @@ function alertOf(n: number, part: Partial<Alert> = {}): Alert {
 }
 
 async function queue(...alerts: Alert[]): Promise<void> {
-  for (const alert of alerts) await redis.call(...alertCommand(keys, alert));
+  for (const alert of alerts) await queueAlert(redis, keys, alert);
 }
 
 /** Enters what is queued into the book, as each watchdog does. */
@@ -31,12 +32,8 @@ async function enterAll(store = createBookStore(redis)): Promise<boolean> {
 
 const waiting = () => redis.xlen(keys.notices);
 const allSent = () => until('an empty queue', async () => ((await waiting()) === 0 ? true : undefined));
-const refusing = (part: Partial<Extract<Sent, { ok: false }>> = {}): Sent => ({
-  ok: false,
-  isGone: false,
-  why: 'unknown: 502',
-  ...part,
-});
+type Refused = Extract<Sent, { ok: false }>;
+const refusing = (part: Partial<Refused> = {}): Sent => ({ ok: false, isGone: false, why: 'unknown: 502', ...part });
 
 test('logs a queued alert before it is sent, and sends it to the operator once', async () => {
   const operator = chat();

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
 import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
-import { alertCommand } from '../../../shared/flow/alert.ts';
 import {
   chatKey,
   type EntryId,
@@ -10,6 +9,7 @@ import {
   type SessionId,
   TURNS_QUEUE,
 } from '../../../shared/redis/keys.ts';
+import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { createLaneStore } from '../../../shared/state/lane/lanes.ts';
 import { createClock, tellingOfLeft } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
@@ -109,7 +109,7 @@ test('entries that no later version takes are told to the operator, once', async
   const entries = [await entryOf(LONG_CHAT), await entryOf(`${CHAT}#1`)];
   await peek.xreadgroup('GROUP', INBOUND_GROUP, 'dispatcher', 'COUNT', 2, 'STREAMS', keys.inbound, '>');
   const store = createLaneStore(peek, keys, createClock(), 50);
-  const readmit = tellingOfLeft(store.readmit, (alert) => peek.call(...alertCommand(keys, alert)), 50);
+  const readmit = tellingOfLeft(store.readmit, (alert) => queueAlert(peek, keys, alert), 50);
   expect((await readmit()).foreign).toEqual(entries);
   expect(await peek.xlen(keys.alerts)).toBe(0);
   await until('an alert', async () => (await readmit()) && ((await peek.xlen(keys.alerts)) > 0 || undefined));
