@@ -3,12 +3,12 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_602,
+  productLines: 46_588,
   productFiles: 452,
   testLines: 73_913,
   rawCommands: 0,
   filesWithRawCommands: 0,
-  importsMax: 20,
+  importsMax: 18,
   oneNeighbourFiles: 29,
 } as const;
 

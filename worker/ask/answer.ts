@@ -14,7 +14,7 @@ import { planned } from '../reply/plan.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import type { Called, CallPorts } from './call.ts';
+import type { Call, Called, CallPorts } from './call.ts';
 import { answerText, answerWords, isCut, type Speech, wordsCommands } from './words.ts';
 
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
@@ -55,19 +55,15 @@ export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): As
   };
 }
 
-/** An answer's message, and the rest of what its end is made of. */
-interface Answering {
-  attempt: Attempt;
-  opened: OpenedSession;
-  room: Room;
-  files: readonly FilePart[];
-  /** A budget that the user is now told of. */
-  nearlySpent: Spent | undefined;
-}
-
 /** The decision to end a message with the model's answer. */
 export function answered(
-  { attempt, opened, room, files, nearlySpent }: Answering,
+  {
+    attempt,
+    opened,
+    room,
+    files,
+    nearlySpent,
+  }: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
   { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
 ): Verdict {

@@ -17,7 +17,7 @@ import {
   withBelievedSize,
 } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { MessageParam, Model, ModelAnswer, ModelRequest, ModelResult, OnText, Usage } from '../model/port.ts';
+import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText, Usage } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
 import type { Endpoint } from '../recovery/effects.ts';
 import { countedTooLarge } from '../recovery/output.ts';
@@ -48,8 +48,7 @@ export interface Call {
   calibration: number;
   /** Whether the model must answer in text, without tools. */
   wordsOnly: boolean;
-  /** Absent when nothing streams the text. */
-  onText: OnText | undefined;
+  onText: OnText;
 }
 
 /** What was sent, or would have been. */
@@ -97,21 +96,13 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   };
   const counted = countedTooLarge(ports.settings, call, sent.count.tokens);
   if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
-  const fillKept: FillMessages = (kept) => filled(ports, attempt, kept);
-  const conversation = conversationOf(ports, call, await fillKept(messages));
-  const request = { ...conversation, maxTokens, wordsOnly: call.wordsOnly };
+  const request = { ...(await requestOf(ports, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
   const code = openCode(asShown(window.records));
   const toldOf = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
-  const { onText } = call;
+  const onText: OnText = (text) => call.onText(toldOf(text));
   ports.observability.reach('model called');
-  const result = await sendOrFallBack(
-    ports.endpoint.model,
-    ports.settings.fallbackModel,
-    request,
-    { window, fixed, fill: fillKept, onText: onText && ((text) => onText(toldOf(text))) },
-    signal,
-  );
+  const result = await sendOrFallBack(ports, attempt, request, { window, fixed, onText }, signal);
   await recordRepairs(ports, attempt, result.repairs);
   await recordBesides(ports, attempt, result.besides);
   if (!result.ok && result.spent)
@@ -137,21 +128,21 @@ export async function countExactly(
 ): Promise<number | undefined> {
   const { attempt, opened } = about;
   const messages = view(withToolsOf(opened.window, isOfGuest(attempt)));
-  const request = { ...conversationOf(ports, about, await filled(ports, attempt, messages)), maxTokens: 1 };
-  return ports.endpoint.model.countTokens(request, signal);
+  const request = await requestOf(ports, about, messages);
+  return ports.endpoint.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
-function conversationOf(
+async function requestOf(
   ports: CallPorts,
   { attempt, opened: { window } }: Pick<Call, 'attempt' | 'opened'>,
   messages: MessageParam[],
-): Omit<ModelRequest, 'maxTokens'> {
+): Promise<Omit<ModelRequest, 'maxTokens'>> {
   return {
     payer: payerOf(attempt),
     session: attempt.session,
     model: ports.settings.modelName,
     system: ports.settings.systemPrompt,
-    messages,
+    messages: await filled(ports, attempt, messages),
     tools: ports.tools.specs(),
     serverTools: ports.settings.serverTools,
     caches: true,
@@ -191,20 +182,8 @@ async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetche
   await commit(ports.observability, attempt, { step: '', ...cost });
 }
 
-/** What a request was made of, and who receives its text as it streams. */
-export interface Sending {
-  window: Window;
-  fixed: FixedParts;
-  fill: FillMessages;
-  /** Absent when nothing streams the text. */
-  onText: OnText | undefined;
-}
-
-/** Fills stored files into messages. */
-export type FillMessages = (messages: MessageParam[]) => Promise<MessageParam[]>;
-
 /** The result that counts, and what the other call cost where two were made and both are billed. */
-export type Fetched = ModelResult & {
+type Fetched = ModelResult & {
   byFallback: boolean;
   silences: number;
   besides?: { model: string; usage: Usage };
@@ -216,24 +195,26 @@ export type Fetched = ModelResult & {
  * Sends a request, and sends it to the fallback model once when the first is overloaded, broken or unreachable, or
  * declines. Thinking is omitted for the fallback, since it belongs to another model. If the fallback gives no answer, or
  * declines as well, the first result stands. `silences` says how many of the calls fell silent after they had said
- * something. Contract: as `Model.send`, plus whatever `fill` rejects with.
+ * something. Contract: as `Model.send`, plus what Redis throws.
  */
-export async function sendOrFallBack(
-  model: Model,
-  fallbackModel: string | undefined,
+async function sendOrFallBack(
+  ports: CallPorts,
+  attempt: Attempt,
   request: ModelRequest,
-  { window, fixed, fill, onText }: Sending,
+  { window, fixed, onText }: { window: Window; fixed: FixedParts; onText: OnText },
   signal: AbortSignal,
 ): Promise<Fetched> {
+  const { model } = ports.endpoint;
+  const { fallbackModel } = ports.settings;
   const result = await model.send(request, signal, onText);
   const first = { ...result, byFallback: false, silences: silencesIn(result) };
   if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !helpsAnother(first))
     return first;
   const messages = view({ ...window, records: [...window.records, trimOf('thinking', window.records)] });
-  const count: Count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
+  const count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
   const { windowTokens } = await model.limits(fallbackModel);
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
-  const again = { ...request, model: fallbackModel, messages: await fill(messages) };
+  const again = { ...request, model: fallbackModel, messages: await filled(ports, attempt, messages) };
   const second = await model.send(again, signal, onText);
   if (second.ok && second.answer.stopReason !== 'refusal')
     return { ...second, byFallback: true, silences: first.silences, ...billed(request.model, first) };

@@ -1,4 +1,3 @@
-import type { Observability } from '../../shared/base/observability.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Attempt, TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
@@ -248,11 +247,6 @@ export async function setChoiceAside(
   return { kind: 'again' };
 }
 
-interface GonePorts {
-  settings: Pick<Settings, 'modelName'>;
-  observability: Pick<Observability, 'telemetry' | 'reach'>;
-}
-
 /**
  * Ends the choice of a model that is gone, now that the usual one has answered: in one write with the notice to the user
  * and the alert, and only if the chat has not chosen another one meanwhile. Returns the attempt as it continues.
@@ -260,7 +254,7 @@ interface GonePorts {
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveGoneModel(
-  { settings: { modelName }, observability }: GonePorts,
+  { settings: { modelName }, observability }: Pick<RecoverPorts, 'settings' | 'observability'>,
   attempt: Attempt,
 ): Promise<Attempt> {
   const { keys, chat, texts, notices, turn } = attempt;

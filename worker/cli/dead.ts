@@ -12,7 +12,7 @@ import {
   removeLetter,
 } from '../../shared/state/lane/dead-letters.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
-import { lettersReport, readLetters } from '../report/letters-report.ts';
+import { lettersReport, readLetters } from '../report/letters.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
 import { UsageError } from './terminal.ts';

@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { readStatus } from '../report/status.ts';
-import { statusReport } from '../report/status-report.ts';
+import { readStatus, statusReport } from '../report/status.ts';
 import type { Terminal } from './terminal.ts';
 import { textOf } from './text.ts';
 import { type Call, type Ground, withRedis } from './verb.ts';

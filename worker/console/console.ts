@@ -8,10 +8,10 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
-import { guard, serveLogin } from './login.ts';
+import { guard, serveLogin, tokenOf } from './login.ts';
+import { serveMessages } from './messages.ts';
 import { BOARD, HOME, problemPage } from './pages/layout.ts';
 import { serveReports } from './reports.ts';
-import { tokenOf } from './token.ts';
 import {
   BOARD_POLICY,
   type ConsoleConfig,
@@ -69,6 +69,7 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
     await next();
   });
   serveReports(app, desk);
+  serveMessages(app, desk);
   serveBoard(app, desk);
   app.notFound((visit) =>
     show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),

@@ -5,8 +5,8 @@ import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ReportSource } from '../report/report.ts';
 import type { StatusLimits } from '../report/status.ts';
+import type { Token } from './login.ts';
 import { type Page, pageOf } from './pages/layout.ts';
-import type { Token } from './token.ts';
 
 /** A request as the console knows it. */
 export interface VisitEnv {

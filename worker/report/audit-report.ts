@@ -2,7 +2,7 @@ import type { LedgerReading } from '../../shared/state/lane/ledger.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
 import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
 import type { RollUp } from './roll-up.ts';
-import { budgetFacts } from './status-report.ts';
+import { budgetFacts } from './status.ts';
 import type { Counts } from './tallies.ts';
 import { counted, money, percent, thousands } from './words.ts';
 

@@ -1,22 +1,39 @@
 import type { Config } from '../../shared/base/config.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
-import { type Pause, readPauses } from '../../shared/state/lane/stops.ts';
-import { type LaneDepth, readDepths } from '../../shared/state/lane/waiting.ts';
-import { type InboundEntry, readOldest } from '../../shared/state/message/inbound.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { hostAndPid, isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
-import { type BudgetSettings, type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
-import type { JobCounts } from '../lane/job-view.ts';
+import {
+  type BudgetSettings,
+  percentOf,
+  type Spent,
+  spentInWords,
+  totalsOf,
+} from '../../shared/state/spending/limit.ts';
 import { type ModelSettings, modelsInUse } from '../model/catalog.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
 import { createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
 import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
-import { type IncidentReport, readIncidents } from './incidents.ts';
-import { type RunningTurn, readJobCounts, readRunning } from './message-location.ts';
-import { type ReportSource, shardsOf } from './report.ts';
+import { type InFlight, readInFlight } from './in-flight.ts';
+import { type IncidentReport, incidentItems, readIncidents } from './incidents.ts';
+import {
+  chatName,
+  type Fact,
+  joined,
+  listSection,
+  messageName,
+  type Report,
+  type ReportSource,
+  type Section,
+  shardsOf,
+  type Text,
+  type Verdict,
+} from './report.ts';
+import { counted, inWords, megabytes, percent } from './words.ts';
 
 /** How one thing that the gateway needs fares, in words. */
 export interface PartState {
@@ -24,31 +41,14 @@ export interface PartState {
   detail: string;
 }
 
-/** The lanes of all chats. */
-export interface Lanes {
-  /** How many hold at least one message. */
-  count: number;
-  /** How many hold more than the one that is being answered. */
-  waiting: number;
-  /** The deepest first. */
-  deepest: LaneDepth[];
-}
-
-const DEEPEST_SHOWN = 5;
-
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
-export interface Status {
+export interface Status extends InFlight {
   atMs: number;
   isGreen: boolean;
   colour: Colour;
   /** Why it is red or yellow, the worst first. */
   troubles: Trouble[];
   ledger: Balance;
-  /** The oldest message whose user has no answer. */
-  oldest?: InboundEntry;
-  lanes: Lanes;
-  jobs: JobCounts;
-  running: RunningTurn[];
   /** How receiving goes, and which process does it; `ageMs` is that of the last answer. */
   receiving: PartState & { ageMs?: number; by?: string };
   provider: PartState;
@@ -58,7 +58,6 @@ export interface Status {
   /** `share` is 0 to 1; absent where Redis has no limit. Volatile: it writes nothing to disk. */
   redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
-  pauses: Pause[];
   /** The part of each limit of all chats that is spent, in billionths of a dollar or in tokens; none where there is none. */
   budgets: readonly Spent[];
 }
@@ -73,32 +72,27 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, takesWrites, by, ledger, pauses, oldest, lanes, jobs, running, keeping] =
-    await Promise.all([
-      isStarting(redis),
-      readIncidents(source),
-      countWorkers(redis, nowMs),
-      writeRefusal(redis).then((refusal) => refusal === undefined),
-      readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
-      readLedger(source),
-      readAllPauses(source),
-      readOldestOfAll(source),
-      readLanes(source),
-      readJobCounts(source),
-      readRunning(source),
-      readKeeping(redis),
-    ]);
+  const [starting, incidents, workers, takesWrites, by, ledger, inFlight, keeping] = await Promise.all([
+    isStarting(redis),
+    readIncidents(source),
+    countWorkers(redis, nowMs),
+    writeRefusal(redis).then((refusal) => refusal === undefined),
+    readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
+    readLedger(source),
+    readInFlight(source),
+    readKeeping(redis),
+  ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
   const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
   const troubles = troublesOf(
     { nowMs, conditions, incidents, newest: now.newest },
-    { workers, takesWrites, unaccounted: ledger.unaccounted, pauses, isStarting: starting },
+    { workers, takesWrites, unaccounted: ledger.unaccounted, pauses: inFlight.pauses, isStarting: starting },
   );
   const colour = colourOf(troubles, starting);
   return {
-    ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, ledger, ...(oldest && { oldest }) },
-    ...{ lanes, jobs, running, incidents, workers, pauses, budgets: now.spent },
+    ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, ledger, incidents, workers, budgets: now.spent },
+    ...inFlight,
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
     redis: { ...memoryOf(now), takesWrites, isVolatile: keeping.risks.includes('volatile') },
@@ -141,12 +135,6 @@ function memoryOf({
   return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
 }
 
-async function readLanes(source: ReportSource): Promise<Lanes> {
-  const all = (await Promise.all(shardsOf(source).map((keys) => readDepths(source.redis, keys)))).flat();
-  const deepest = all.sort((one, other) => other.messages - one.messages).slice(0, DEEPEST_SHOWN);
-  return { count: all.length, waiting: all.filter(({ messages }) => messages > 1).length, deepest };
-}
-
 async function readLedger(source: ReportSource): Promise<Balance> {
   const all = await Promise.all(shardsOf(source).map((keys) => createLedger(source.redis, keys).read()));
   const sum = (name: keyof Balance) => all.reduce((total, reading) => total + reading[name], 0);
@@ -158,12 +146,120 @@ async function readLedger(source: ReportSource): Promise<Balance> {
   };
 }
 
-async function readAllPauses(source: ReportSource): Promise<Pause[]> {
-  const all = (await Promise.all(shardsOf(source).map((keys) => readPauses(source.redis, keys)))).flat();
-  return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
+const RUNNING_SHOWN = 10;
+const INCIDENTS_SHOWN = 8;
+const PAUSES_SHOWN = 20;
+
+/** The state of everything on one screen: its colour first, and why. Pure. */
+export function statusReport(status: Status): Report {
+  const open = status.incidents.filter(({ isOpen }) => isOpen);
+  const incidents = incidentItems(open.slice(0, INCIDENTS_SHOWN), status.atMs);
+  return {
+    nowMs: status.atMs,
+    verdict: verdictOf(status),
+    sections: [
+      { facts: numbers(status) },
+      listSection('Open incidents', {
+        items: incidents,
+        more: { count: open.length - INCIDENTS_SHOWN, noun: 'incident' },
+      }),
+      turnsInFlight(status),
+      lanes(status),
+      ...(status.pauses.length === 0 ? [] : [pauses(status)]),
+      { title: 'Connections', facts: connections(status) },
+      ...(status.budgets.length === 0 ? [] : [{ title: 'Spent of each limit', facts: budgetFacts(status.budgets) }]),
+    ],
+  };
 }
 
-async function readOldestOfAll(source: ReportSource): Promise<InboundEntry | undefined> {
-  const each = await Promise.all(shardsOf(source).map((keys) => readOldest(source.redis, keys)));
-  return each.filter((one) => one !== undefined).sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
+/** The part of each limit of all chats that is spent. Pure. */
+export function budgetFacts(budgets: Status['budgets']): Fact[] {
+  return budgets.map((each) => ({ name: each.limit.setting, value: `${spentInWords(each)}, ${percentOf(each)} %` }));
+}
+
+function verdictOf({ colour, troubles, atMs }: Status): Verdict {
+  const [worst, ...others] = troubles;
+  const word = `${colour.slice(0, 1).toUpperCase()}${colour.slice(1)}`;
+  if (worst === undefined) {
+    const reason = colour === 'starting' ? 'A process has just started.' : 'All is well.';
+    return { tone: 'good', word, reason, more: [utcTime(atMs)] };
+  }
+  const more = [
+    `${worst.todo} Runbook: ${worst.cause}`.trim(),
+    ...others.map(({ text, cause }) => `Also: ${text} Runbook: ${cause}`),
+    utcTime(atMs),
+  ];
+  return { tone: colour === 'red' ? 'bad' : 'fair', word, reason: worst.text, more };
+}
+
+function numbers({ ledger, jobs, oldest, deadLetters, workers }: Status): Fact[] {
+  const waits: Text =
+    oldest === undefined
+      ? 'none waits for an answer'
+      : [
+          'oldest ',
+          messageName(oldest.entry),
+          ' of chat ',
+          chatName(oldest.lane),
+          ', accepted ',
+          { atMs: oldest.acceptedMs },
+        ];
+  return [
+    { name: 'Pending', value: ledger.pending, note: joined(`of ${ledger.accepted} accepted; `, waits) },
+    { name: 'Running', value: jobs.active, note: `${jobs.waiting} waiting, ${jobs.delayed} put off` },
+    { name: 'Dead letters', value: { of: 'letters', id: '', text: deadLetters }, note: 'messages that failed' },
+    { name: 'Workers', value: workers, note: 'alive' },
+  ];
+}
+
+function turnsInFlight({ running, jobs, atMs }: Status): Section {
+  const shown = running.slice(0, RUNNING_SHOWN);
+  const rows = shown.map(({ entry, chat, step, attempt, sinceMs }) => [
+    messageName(entry),
+    chatName(chat),
+    step,
+    attempt,
+    sinceMs === undefined ? 'just begun' : inWords(atMs - sinceMs),
+  ]);
+  const table = { columns: ['Message', 'Chat', 'Step', 'Attempt', 'For'], rows };
+  return listSection('Turns in flight', { table, more: { count: jobs.active - shown.length, noun: 'turn' } });
+}
+
+function lanes({ lanes: { count, waiting, deepest } }: Status): Section {
+  if (count === 0) return { title: 'Lanes', empty: 'No message is waiting.' };
+  const intro = `${counted(count, 'chat')} with messages; in ${waiting} of them, messages wait for the one before.`;
+  const rows = deepest.map(({ lane, messages }) => [chatName(lane), messages]);
+  return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
+}
+
+function pauses({ pauses: all }: Status): Section {
+  const rows = all
+    .slice(0, PAUSES_SHOWN)
+    .map(({ chat, sinceMs, by, why }) => [
+      chat === EVERY_CHAT ? 'every chat' : chatName(chat),
+      { atMs: sinceMs },
+      by,
+      why || 'no reason given',
+    ]);
+  const more = { count: all.length - PAUSES_SHOWN, noun: 'pause' };
+  return { title: 'Paused', table: { columns: ['Chat', 'Since', 'By', 'Reason'], rows }, more };
+}
+
+function connections({ receiving, provider, alerts, redis }: Status): Fact[] {
+  const { usedBytes, maxBytes, share, takesWrites, isVolatile } = redis;
+  const room = share === undefined ? 'without a limit' : `of ${megabytes(maxBytes)}, ${percent(share)}`;
+  const state = takesWrites ? 'takes writes' : 'TAKES NO WRITES';
+  const detail = `${megabytes(usedBytes)} ${room}; ${state}${isVolatile ? '; writes nothing to disk' : ''}`;
+  const by = receiving.by === undefined ? '' : `; by ${receiving.by}`;
+  const fact = (name: string, { isWell, detail: value }: PartState): Fact => ({
+    name,
+    value,
+    tone: isWell ? 'good' : 'bad',
+  });
+  return [
+    fact('Receiving', { ...receiving, detail: `${receiving.detail}${by}` }),
+    fact('Model', provider),
+    fact('Alerts', alerts),
+    fact('Redis', { isWell: takesWrites, detail }),
+  ];
 }

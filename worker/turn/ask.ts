@@ -22,13 +22,11 @@ export async function answer(
   to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
-  const { settings, store, observability } = ports.ask;
-  const { telegram, transcriber } = ports;
-  const heard = await hear({ settings, telegram, transcriber }, begun, messages, time.signal);
+  const { settings, store } = ports.ask;
+  const heard = await hear(ports, begun, messages, time.signal);
   if (heard.kind !== 'heard') return heard;
   const { attempt, words } = heard;
-  const reading = { settings, store, telegram, observability };
-  const read = await readContents(reading, attempt, { messages, words }, time.signal);
+  const read = await readContents(ports, attempt, { messages, words }, time.signal);
   if (read.kind !== 'read') return read;
   // Each of several forwards says by itself where it is from.
   const { forwardedFrom: _, ...together } = messages[0];

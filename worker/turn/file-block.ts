@@ -1,24 +1,13 @@
-import type { Observability } from '../../shared/base/observability.ts';
 import type { InboundFile } from '../../shared/flow/message.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
-import type { Settings } from '../lane/settings.ts';
 import { backoffMs, failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
-import type { ConversationStore } from '../session/store.ts';
 import { waitForTelegram } from './deliver.ts';
-
-/** What reading the files of a message works with. */
-export interface FilePorts {
-  settings: Pick<Settings, 'textMaxChars' | 'maxAttempts' | 'headerSecret'>;
-  telegram: Telegram;
-  store: Pick<ConversationStore, 'media'>;
-  observability: Pick<Observability, 'telemetry' | 'reach'>;
-}
+import type { TurnPorts } from './ports.ts';
 
 /** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
 export type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
@@ -41,7 +30,7 @@ const PDF_PAGES_MAX = 100;
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function readFile(
-  ports: FilePorts,
+  ports: TurnPorts,
   attempt: Attempt,
   toRead: FileToRead,
   signal: AbortSignal,
@@ -53,12 +42,12 @@ export async function readFile(
   return keep(ports, attempt, toRead, loaded.bytes);
 }
 
-async function keep(ports: FilePorts, attempt: Attempt, { file, field }: FileToRead, bytes: Buffer) {
-  const limits = { textMaxChars: ports.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
+async function keep({ ask }: TurnPorts, attempt: Attempt, { file, field }: FileToRead, bytes: Buffer) {
+  const limits = { textMaxChars: ask.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.kept) await ports.store.media.keep(attempt.home, read.kept);
-  await commit(ports.observability, attempt, {
+  if (read.kept) await ask.store.media.keep(attempt.home, read.kept);
+  await commit(ask.observability, attempt, {
     step: field,
     changes: [attempt.turn.keepContent(field, JSON.stringify(read.block))],
     events:
@@ -74,7 +63,7 @@ export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, 
 
 /** Downloads a file. One that Telegram refuses will not arrive; any other trouble may pass. */
 export async function downloadOnce(
-  { settings: { maxAttempts }, telegram }: Pick<FilePorts, 'settings' | 'telegram'>,
+  { ask: { settings }, telegram }: TurnPorts,
   attempt: Attempt,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
   signal: AbortSignal,
@@ -87,7 +76,7 @@ export async function downloadOnce(
   if (failure.kind === 'away') return waitForTelegram(failure);
   const why = refusalOf(failure) ?? (attempt.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
-  if (attempt.attempts >= maxAttempts)
+  if (attempt.attempts >= settings.maxAttempts)
     return failed('file_not_downloaded', attempt.texts.fileAway, failure.description);
   // Telegram's own wait is never cut short.
   const delayMs = Math.max(backoffMs(attempt.attempts), failure.retryAfterMs ?? 0);

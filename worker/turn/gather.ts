@@ -102,18 +102,16 @@ export function failTogether(attempt: Attempt, decided: Verdict, pieces?: readon
   return { ...decided, changes: [...decided.changes, ...marks] };
 }
 
-/** What looking at the messages behind works with. */
-interface BusyPorts {
-  lane: Pick<Lane, 'behind'>;
-}
-
 /**
  * The message behind this one that it is answered together with, where its chat wants that: the nearest one for the
  * model that is no piece of it. A chat that wants to be interrupted leaves a running turn as well; one that merges,
  * only a turn that has not begun to think. A recovery is never left: it decides about the conversation, not about one
  * message.
  */
-export async function supersededBy({ lane }: BusyPorts, attempt: Attempt): Promise<EntryId | undefined> {
+export async function supersededBy(
+  { lane }: Pick<GatherPorts, 'lane'>,
+  attempt: Attempt,
+): Promise<EntryId | undefined> {
   if (attempt.message.ok && attempt.message.value.content.kind === 'reminder') return undefined;
   const way = attempt.choice('busy');
   const isBegun = attempt.turn.isRecordedIn(attempt.session);

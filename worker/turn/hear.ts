@@ -5,13 +5,8 @@ import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs, conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
 import { unreadableFile, unsupportedKind } from '../reply/notices.ts';
-import { downloadOnce, type FilePorts } from './file-block.ts';
-
-/** What listening works with. */
-export interface HearPorts extends Pick<FilePorts, 'settings' | 'telegram'> {
-  /** Absent without an endpoint: then nothing is heard. */
-  transcriber: Transcriber | undefined;
-}
+import { downloadOnce } from './file-block.ts';
+import type { TurnPorts } from './ports.ts';
 
 /**
  * What was said in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
@@ -30,25 +25,26 @@ const QUOTED_CHARS = 300;
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function hear(
-  ports: HearPorts,
+  ports: TurnPorts,
   begun: Attempt,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   signal: AbortSignal,
 ): Promise<Hearing> {
   const [{ content }] = messages;
   const isAlone = messages.length === 1 && content.kind === 'unsupported';
-  const canHear = ports.transcriber !== undefined && soundIn(messages[0]) !== undefined;
+  const { transcriber } = ports;
+  const canHear = transcriber !== undefined && soundIn(messages[0]) !== undefined;
   if (isAlone && !canHear) return conclude(refused('unsupported_kind', unsupportedKind(begun.texts, content.what)));
   const words = new Map<number, string>();
   let attempt = begun;
   for (const [at, message] of messages.entries()) {
     const sound = soundIn(message);
-    if (sound === undefined || ports.transcriber === undefined) continue;
+    if (sound === undefined || transcriber === undefined) continue;
     const field = at === 0 ? 'heard' : `heard:${at}`;
     const kept = attempt.turn.content(field);
     const heard: Heard =
       kept === undefined
-        ? await listen({ ...ports, transcriber: ports.transcriber }, attempt, sound, signal)
+        ? await listen({ ...ports, transcriber }, attempt, sound, signal)
         : { kind: 'words', text: kept };
     if (heard.kind !== 'words') {
       if (isAlone || heard.kind !== 'conclude') return heard;
@@ -74,32 +70,31 @@ async function keep(attempt: Attempt, field: string, text: string): Promise<Atte
 }
 
 async function listen(
-  ports: HearPorts & { transcriber: Transcriber },
+  ports: TurnPorts & { transcriber: Transcriber },
   attempt: Attempt,
   sound: Sound,
   signal: AbortSignal,
 ): Promise<Heard> {
   const file = { what: 'document', ...sound } as const;
   const loaded = await downloadOnce(ports, attempt, { file }, signal);
-
   if (loaded.kind === 'unreadable') {
     const notice = unreadableFile(attempt.texts, loaded.why, sound.name);
     return conclude(refused(`file_${loaded.why}`, notice));
   }
   if (loaded.kind !== 'loaded') return loaded;
   const said = await ports.transcriber.transcribe(recordingOf(attempt, sound, loaded.bytes), signal);
-  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.settings.textMaxChars) };
+  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.ask.settings.textMaxChars) };
   return unheard(ports, attempt, said);
 }
 
 function unheard(
-  { settings: { maxAttempts } }: HearPorts,
+  { ask: { settings } }: TurnPorts,
   attempt: Attempt,
   said: Exclude<Transcription, { kind: 'heard' }>,
 ): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
   if (said.kind === 'over budget') return overBudget(attempt, said.failure);
-  if (said.kind === 'trouble' && attempt.attempts < maxAttempts)
+  if (said.kind === 'trouble' && attempt.attempts < settings.maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempt.attempts, said.retryAfterMs), reason: 'transcription' };
   const detail = `the transcription endpoint: ${said.detail}`;
   return failed(`transcription_${said.kind}`, attempt.texts.notTranscribed, detail);

@@ -6,8 +6,9 @@ import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
-import { type FilePorts, type FileToRead, readFile } from './file-block.ts';
+import { type FileToRead, readFile } from './file-block.ts';
 import { soundIn } from './hear.ts';
+import type { TurnPorts } from './ports.ts';
 
 /** A message's content for the log, or the decision when there is none. */
 export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
@@ -45,12 +46,12 @@ const SPOKEN: Readonly<Record<string, string>> = {
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function readContents(
-  ports: FilePorts,
+  ports: TurnPorts,
   attempt: Attempt,
   { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
-  const code = messageCode(ports.settings.headerSecret, attempt.entry);
+  const code = messageCode(ports.ask.settings.headerSecret, attempt.entry);
   const blocks: Block[] = [];
   const pieces = isBurst(messages) ? forwardedPieces(messages, words) : ownPieces(messages, words);
   for (const piece of pieces) {

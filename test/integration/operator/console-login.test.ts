@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import type { Service } from '../../../shared/base/lifecycle.ts';
-import { tokenOf } from '../../../worker/console/token.ts';
+import { tokenOf } from '../../../worker/console/login.ts';
 import { openConsole, TOKEN, type Visitor, visitorOf } from '../../fixture/console.ts';
 import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { portOf } from '../../fixture/process.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { SESSION_MS, tokenOf } from '../../../../worker/console/token.ts';
+import { SESSION_MS, tokenOf } from '../../../../worker/console/login.ts';
 
 const NOW = 1_800_000_000_000;
 const token = tokenOf('an-operator-token-of-32-characters');
