@@ -44,14 +44,13 @@ async function begin(): Promise<void> {
   say(`\nKilled:\n${scores.join('\n')}`);
 }
 
-function mutantsOf({ sources, suites, runsMax }: PureRoom): Promise<MutantResult[]> {
+function mutantsOf({ sources, suites, runsMax = Number.MAX_SAFE_INTEGER }: PureRoom): Promise<MutantResult[]> {
   const options = {
     mutate: [...sources],
     suites,
     runsMax,
     plugins: [join(import.meta.dirname, 'runner.ts')],
     testRunner: 'pure-suites',
-    ignorers: ['invisible'],
     coverageAnalysis: 'perTest' as const,
     concurrency: Number(values.concurrency),
     // Modules that were loaded once are never let go.

@@ -2,7 +2,7 @@ import { registerHooks } from 'node:module';
 import { join, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { INSTRUMENTER_CONSTANTS, type InstrumenterContext, type StrykerOptions } from '@stryker-mutator/api/core';
-import { commonTokens, declareClassPlugin, declareValuePlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin';
+import { commonTokens, declareClassPlugin, PluginKind, tokens } from '@stryker-mutator/api/plugin';
 import {
   type DryRunOptions,
   type DryRunResult,
@@ -17,15 +17,15 @@ import {
 } from '@stryker-mutator/api/test-runner';
 import { limit } from './draws.ts';
 import { type Declared, declared } from './globals.ts';
-import { ignored } from './ignored.ts';
 
 const GLOBALS = pathToFileURL(join(import.meta.dirname, 'globals.ts')).href;
 /** The copy of the project that Stryker prepared; packages, which it only links, lie elsewhere. */
 const OURS = pathToFileURL(process.cwd() + sep).href;
 const DRAWS = pathToFileURL(join(import.meta.dirname, 'draws.ts')).href;
 const FAST_CHECK = `data:text/javascript,export { draws as default } from ${JSON.stringify(DRAWS)}`;
-/** Tests that run for seconds: by the clock, or with hundreds of cases. */
-const SLOW = /linear time|within two seconds|that the stand-in finds first/;
+/** Tests that run for seconds: by the clock, with hundreds of cases, with 100,000 messages or with 30 MB. */
+const SLOW =
+  /linear time|within two seconds|that the stand-in finds first|^(?:messages-present|body-size) |too many messages|measured by the edge|5 MB/;
 
 /** Where the code that Stryker prepared looks for the mutant that is active, and notes what ran. */
 const context: InstrumenterContext = {};
@@ -50,7 +50,7 @@ class PureSuites implements TestRunner {
         if (name === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
         if (name === 'fast-check' && given.parentURL !== DRAWS) return { url: FAST_CHECK, shortCircuit: true };
         const found = next(name, given);
-        const isOurs = found.url.startsWith(OURS) && !found.url.includes('/node_modules/');
+        const isOurs = found.url.startsWith(OURS) && !found.url.includes('/node_modules/') && found.url !== DRAWS;
         return isOurs ? { ...found, url: `${found.url}?generation=${this.#generation}` } : found;
       },
     });
@@ -153,8 +153,5 @@ async function problemOf({ run }: Declared): Promise<string | undefined> {
   }
 }
 
-/** Stryker takes its plugins from this name. */
-export const strykerPlugins = [
-  declareClassPlugin(PluginKind.TestRunner, 'pure-suites', PureSuites),
-  declareValuePlugin(PluginKind.Ignore, 'invisible', ignored),
-];
+/** Stryker takes its runners from this name. */
+export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'pure-suites', PureSuites)];

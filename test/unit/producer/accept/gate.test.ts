@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Gate } from '../../../../producer/accept/gate.ts';
 import { readUpdate } from '../../../../producer/accept/read-update.ts';
-import { mediaBlock, photo, richMention, richMessage } from '../../../stand-in/telegram/inbound-kinds.ts';
+import { richMention, richMessage } from '../../../stand-in/telegram/inbound-kinds.ts';
 
 const USER = 1001;
 const GUEST = 1002;
@@ -56,11 +56,6 @@ test.each<[string, object]>([
     ]),
   ],
   [
-    'a mention in the caption of a rich picture',
-    richMessage([{ ...mediaBlock(photo('f')), caption: { text: richMention('spillway_bot') } }]),
-  ],
-  ['a mention in a cell', richMessage([{ type: 'table', cells: [[{ text: richMention('spillway_bot') }]] }])],
-  [
     'a mention of a bot without a name in a rich message',
     richMessage([paragraph({ type: 'text_mention', text: 'bot', user: { id: BOT } })]),
   ],
@@ -69,6 +64,11 @@ test.each<[string, object]>([
     richMessage([paragraph({ type: 'bot_command', text: '/help', bot_command: '/help' })]),
   ],
   ['a command for this bot', { text: '/stop@spillway_bot' }],
+  [
+    'a mention behind other marks',
+    { text: 'hey', entities: [{ type: 'bold' }, { type: 'text_mention', user: { id: BOT } }] },
+  ],
+  ['a rich mention with its sign', richMessage([paragraph({ ...richMention('x'), username: '@spillway_bot' })])],
 ])('in a group, accepts %s', (_, over) => {
   expect(isTaken(over)).toBe(true);
 });
@@ -84,16 +84,23 @@ test.each<[string, object]>([
     'a message of a topic that the bot opened',
     { text: 'x', reply_to_message: { message_id: 3, from: { id: BOT }, forum_topic_created: { name: 'Ops' } } },
   ],
-  ['a path that is no command', { text: '/etc/hosts is broken' }],
-  ['marks that are no list', { text: '@spillway_bot', entities: { type: 'mention' } }],
   ['a rich message that names somebody else', richMessage([paragraph(richMention('somebody'))])],
   ['a rich message with the name in code', richMessage([{ type: 'pre', text: '@spillway_bot' }])],
   [
     'a rich message with broken marks',
-    richMessage([paragraph({ type: 'mention' }, { type: 'text_mention', user: 7 }, null)]),
+    richMessage([paragraph({ type: 'mention' }, { type: 'text_mention', user: 7 }, { type: 'text_mention' }, null)]),
   ],
+  ['a rich link to the name', richMessage([paragraph({ type: 'url', text: 'x', username: 'spillway_bot' })])],
+  ['a mark without its text', { photo: [{ file_id: 'f', width: 1, height: 1 }], entities: [mention('@a', '@a')] }],
   ['an endless nest of rich blocks', richMessage([nested(5_000)])],
-  ['broken marks', { text: '@spillway_bot', entities: [null, 7, { type: 'mention', offset: 'x' }] }],
+  [
+    'broken marks',
+    {
+      text: '@spillway_bot',
+      entities: [null, 7, { type: 'text_mention' }, { type: 'mention', offset: 0, length: '13' }],
+    },
+  ],
+  ['a broken place of a mark', { text: '@spillway_bot', entities: [{ type: 'mention', offset: '0', length: 13 }] }],
 ])('in a group, ignores %s', (_, over) => {
   expect(readUpdate(inGroup(over), GATE, 4_000)).toMatchObject({ accept: false, reason: 'not_addressed' });
 });
@@ -107,6 +114,7 @@ test('a group in answersAll needs no mention, but a command for another bot is s
 test('while our name is unknown, every mention counts', () => {
   const gate = { ...GATE, bot: { id: BOT, name: undefined } };
   expect(isTaken(naming('@somebody what is this?', '@somebody'), gate)).toBe(true);
+  expect(isTaken(richMessage([paragraph(richMention('somebody'))]), gate)).toBe(true);
   expect(isTaken({ text: 'What do we eat?' }, gate)).toBe(false);
 });
 

@@ -26,6 +26,8 @@ test('an edit is read as the message that it makes', () => {
 test.each<[string, object, boolean]>([
   ['now addresses the bot', { text: '/ask why' }, true],
   ['addresses nobody', {}, false],
+  ['addresses the bot, an hour later', { text: '/ask why', edit_date: 100 + 3_600 }, true],
+  ['addresses the bot, at no time', { text: '/ask why', date: 0.5 }, false],
   ['addresses the bot, over an hour later', { text: '/ask why', edit_date: 100 + 3_601 }, false],
   ['addresses the bot, at a time that is none', { text: '/ask why', edit_date: 'now' }, false],
 ])('in a group, an edit that %s may be a message of its own: %#', (_, over, mayBeNew) => {

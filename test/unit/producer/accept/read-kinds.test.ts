@@ -33,6 +33,17 @@ test.each<[string, object, string]>([
     checklist('Trip', ['Book', { text: 'Pack', isDone: true }]),
     '(a checklist: Trip)\n- [ ] Book\n- [x] Pack',
   ],
+  ['a place without a location', { venue: { title: 'Bar', address: 'Street 1' } }, '(a place: Bar, Street 1, at ?)'],
+  ['a location without numbers', { location: {} }, '(a location: ?, ?)'],
+  ['a contact without a last name', contact('Ann', '+49123'), '(a contact: Ann +49123)'],
+  [
+    'a poll with a broken option',
+    { poll: { question: 'Lunch?', options: [7, { text: 'Soup' }] } },
+    '(a poll: Lunch? [ ] Soup)',
+  ],
+  ['a poll without options', { poll: { question: 'Lunch?' } }, '(a poll: Lunch? )'],
+  ['a video without a picture', video(), '(a video of 3 s)\n(it cannot be shown)'],
+  ['the same with words', video({ caption: 'Look' }), '(a video of 3 s)\n(it cannot be shown)\nLook'],
 ])('%s is told in words', (_, message, text) => {
   expect(read(message)).toEqual({ kind: 'text', text });
 });
@@ -56,6 +67,43 @@ test('a rich message is read: paragraphs, lists, tables, code, and the text of w
     kind: 'text',
     text: 'Title\n• one\n| a | b |\n| 1 |  |\n```py\nx = 1\n```\nMore\ninside\nread all the same',
   });
+});
+
+const paragraph = (text: unknown) => ({ type: 'paragraph', text });
+const items = [
+  { has_checkbox: true, is_checked: true, label: '1.', blocks: [paragraph('a'), paragraph('b')] },
+  { has_checkbox: true, blocks: [paragraph('c')] },
+  { label: '', blocks: [] },
+  { label: 7, blocks: [paragraph('d'), { type: 'list', items: [{ blocks: [paragraph('e')] }] }] },
+  { blocks: 7 },
+  null,
+];
+
+test.each<[string, object[], string]>([
+  ['a divider', [{ type: 'divider' }], '---'],
+  ['a formula', [{ type: 'mathematical_expression', expression: 'x^2' }], '$$x^2$$'],
+  ['a list', [{ type: 'list', items }], '1. [x] a\n  b\n- [ ] c\n- \n- d\n  - e'],
+  ['a list that is none', [paragraph('a'), { type: 'list', items: 7 }, paragraph('b')], 'a\nb'],
+  ['a table that is none', [paragraph('a'), { type: 'table', cells: 7 }, paragraph('b')], 'a\nb'],
+  ['a table with broken rows', [{ type: 'table', cells: [7, [null, { text: 'a' }]] }], '|  |\n|  | a |'],
+  ['a caption of nothing', [{ ...mediaBlock(photo('p')), caption: { text: '' } }, paragraph('a')], '(a photo)\na'],
+  ['a caption that is none', [{ ...mediaBlock(photo('p')), caption: 'x' }, paragraph('a')], '(a photo)\na'],
+  ['a map that is none', [{ type: 'map', location: 7, text: 'a' }], 'a'],
+  ['a place beside a text', [{ ...paragraph('a'), location: { latitude: 1, longitude: 2 } }], 'a'],
+  ['a type that is a list', [{ type: ['photo'], ...photo('p'), text: 'a' }], 'a'],
+  ['marks without words', [paragraph([{ alternative_text: '🙂' }, { expression: 'y' }, 7, null])], '🙂y'],
+  ['the deepest nest', nested(40), 'deep'],
+  ['the deepest marks', [paragraph(marked(41))], 'deep'],
+])('a rich message with %s is read', (_, blocks, text) => {
+  expect(read(richMessage([...blocks, paragraph(' ')]))).toMatchObject({ kind: 'text', text });
+});
+
+test.each<[string, object[]]>([
+  ['blocks', nested(41)],
+  ['marks', [paragraph(marked(42))]],
+  ['lists', [{ type: 'list', items: [{ blocks: nested(40) }] }]],
+])('a nest of %s that is deeper than Telegram allows is not read', (_, blocks) => {
+  expect(JSON.stringify(read(richMessage(blocks)))).not.toContain('deep');
 });
 
 test('what a rich message holds besides words is named where it stands, and kept', () => {
@@ -101,16 +149,13 @@ test('of more media than an album has, the rest is named', () => {
   expect(read12).toHaveProperty('files.length', 10);
 });
 
-test.each<[string, object]>([
-  ['no photo', { type: 'photo', photo: 'x' }],
-  ['sizes without ids', { type: 'photo', photo: [{ width: 1 }] }],
-  ['a video that is none', { type: 'video', video: null }],
-  ['a voice without an id', { type: 'voice_note', voice_note: { duration: 1 } }],
-])('a rich block with %s throws nothing and keeps nothing', (_, block) => {
-  const content = read(richMessage([{ type: 'paragraph', text: 'Hi' }, block]));
-  expect(content).toMatchObject({ kind: 'text', text: expect.stringMatching(/^Hi/) });
-  expect(content).not.toHaveProperty('files');
-  expect(content).not.toHaveProperty('sound');
+test.each<[string, object, string]>([
+  ['no photo', { type: 'photo', photo: 'x' }, 'Hi'],
+  ['sizes without ids', { type: 'photo', photo: [{ width: 1 }] }, 'Hi\n(a photo; left out)'],
+  ['a video that is none', { type: 'video', video: null }, 'Hi'],
+  ['a voice without an id', { type: 'voice_note', voice_note: {} }, 'Hi\n(a voice message; left out)'],
+])('a rich block with %s throws nothing and keeps nothing', (_, block, text) => {
+  expect(read(richMessage([paragraph('Hi'), block]))).toEqual({ kind: 'text', text });
 });
 
 test.each<[string, object]>([
@@ -135,15 +180,14 @@ test.each(['added', 'removed'] as const)("that a group was %s by a community is 
   expect(read(communityEvent(what))).toBeUndefined();
 });
 
-test.each(['new_chat_members', 'pinned_message', 'video_chat_started', 'gift'])(
-  'a service message (%s) is none',
-  (field) => {
-    expect(read({ [field]: {} })).toBeUndefined();
-  },
-);
-
 function nested(depth: number): object[] {
   let blocks: object[] = [{ type: 'paragraph', text: 'deep' }];
   for (let at = 0; at < depth; at++) blocks = [{ type: 'blockquote', blocks }];
   return blocks;
+}
+
+function marked(depth: number): unknown {
+  let text: unknown = 'deep';
+  for (let at = 0; at < depth; at++) text = at % 2 ? [text] : { type: 'bold', text };
+  return text;
 }

@@ -48,6 +48,6 @@ test.each([null, 7, 'x', [], {}, { file_id: '' }, { file_id: 'x\ud83d' }, { file
 );
 
 test('what a sender states wrongly is left out', () => {
-  const raw = { file_id: 'f', duration: -1, file_size: '9', mime_type: 7, file_name: {} };
+  const raw = { file_id: 'f', duration: -1, file_size: 0, mime_type: 7, file_name: {} };
   expect(read({ voice: raw })).toEqual({ kind: 'unsupported', what: 'voice', sound: { fileId: 'f' } });
 });

@@ -2,24 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { withoutObstacles } from '../../../../../worker/reply/format/beside-cjk.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
-import type { Inline } from '../../../../../worker/reply/format/tree.ts';
-
-/** What a line becomes, with tags for its marks. */
-function shown(markdown: string): string {
-  return parse(markdown)
-    .map((block) => (block.type === 'paragraph' ? tagged(block.inlines) : `[${block.type}]`))
-    .join('\n');
-}
-
-function tagged(inlines: readonly Inline[]): string {
-  return inlines
-    .map((inline) => {
-      if (inline.type === 'text') return inline.text;
-      const [tag] = inline.type;
-      return `<${tag}>${'inlines' in inline ? tagged(inline.inlines) : inline.text}</${tag}>`;
-    })
-    .join('');
-}
+import { shown } from '../../../../fixture/tagged.ts';
 
 test.each([
   ['**重點：**請先備份。', '<b>重點：</b>請先備份。'],
@@ -33,7 +16,7 @@ test.each([
   ['**“重要”**的', '<b>“重要”</b>的'],
   ['**50%**的，**C++**是', '<b>50%</b>的，<b>C++</b>是'],
   ['**`code`**是', '<b><c>code</c></b>是'],
-  ['**[書](https://x.org)**的', '<b><l>書</l></b>的'],
+  ['**[書](https://x.org)**的', '<b><a https://x.org>書</a></b>的'],
   ['abc**（括號）**文字', 'abc<b>（括號）</b>文字'],
   ['**粗*斜體。*字**好', '<b>粗<i>斜體。</i>字</b>好'],
   ['**甲：**乙**丙：**丁', '<b>甲：</b>乙<b>丙：</b>丁'],
@@ -42,7 +25,7 @@ test.each([
   ['**このアスタリスクは。**この文', '<b>このアスタリスクは。</b>この文'],
   ['**별표(괄호)**이 문장', '<b>별표(괄호)</b>이 문장'],
 ])('a mark beside Chinese, Japanese or Korean is a mark: %s', (markdown, read) => {
-  expect(shown(markdown)).toBe(read);
+  expect(shown(parse(markdown))).toBe(read);
 });
 
 test.each([
@@ -55,11 +38,11 @@ test.each([
   'a**"b"**c',
   'a **b **c',
 ])('what is no mark stays none: %s', (text) => {
-  expect(shown(text)).toBe(text);
+  expect(shown(parse(text))).toBe(text);
 });
 
 test('code and escapes keep their characters', () => {
-  expect(shown('`**碼。**請` \\*\\*不是。\\*\\*請')).toBe('<c>**碼。**請</c> **不是。**請');
+  expect(shown(parse('`**碼。**請` \\*\\*不是。\\*\\*請'))).toBe('<c>**碼。**請</c> **不是。**請');
 });
 
 test('no length changes, nor anything where no mark is beside such a character', () => {
@@ -79,7 +62,7 @@ test.each('* **： 重** **重： *（ ：* ~~。 **" *重_ 「** [**重：** `*
     const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
     const startedMs = performance.now();
     const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
-    expect(letters(shown(text))).toBe(letters(text));
+    expect(letters(shown(parse(text)))).toBe(letters(text));
     expect(performance.now() - startedMs).toBeLessThan(2_000);
   },
 );

@@ -5,9 +5,9 @@ import { plain, type Table } from '../../../../../worker/reply/format/tree.ts';
 import { widthOf, wrapped } from '../../../../../worker/reply/format/width.ts';
 import { graphemeTexts, SEEDED } from '../../../../fixture/texts.ts';
 
-function tableOf([header = [], ...rows]: string[][], align: Table['align'] = []): Table {
-  const cells = (row: string[]) => row.map((text) => [plain(text)]);
-  return { type: 'table', header: cells(header), align, rows: rows.map(cells) };
+function tableOf(rows: string[], align: Table['align'] = []): Table {
+  const [header = [], ...cells] = rows.map((row) => row.split('|').map((text) => [plain(text)]));
+  return { type: 'table', header, align, rows: cells };
 }
 
 test.each<[string, number]>([
@@ -30,28 +30,15 @@ test.each<[string, number]>([
 });
 
 test('pads cells by what they take on the screen', () => {
-  expect(
-    gridOf(
-      tableOf(
-        [
-          ['name', 'n'],
-          ['世界', '1'],
-          ['👍🏽', '22'],
-        ],
-        ['left', 'right'],
-      ),
-    ),
-  ).toBe(['name |  n', '-----+---', '世界 |  1', '👍🏽   | 22'].join('\n'));
-  expect(gridOf(tableOf([['abcde'], ['x']], ['center']))).toBe('abcde\n-----\n  x');
+  expect(gridOf(tableOf(['name|n', '世界|1', '👍🏽|22'], ['left', 'right']))).toBe(
+    'name |  n\n-----+---\n世界 |  1\n👍🏽   | 22',
+  );
+  expect(gridOf(tableOf(['abcde', 'x'], ['center']))).toBe('abcde\n-----\n  x');
 });
 
 test('wraps cells such that a phone shows whole lines', () => {
-  const lines = gridOf(
-    tableOf([
-      ['option', 'what it does'],
-      ['a', 'It keeps every word of the cell and breaks the line at spaces.'],
-    ]),
-  ).split('\n');
+  const words = 'a|It keeps every word of the cell and breaks the line at spaces.';
+  const lines = gridOf(tableOf(['option|what it does', words])).split('\n');
   expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(GRID_COLUMNS);
   expect(lines.slice(2)).toEqual([
     'a      | It keeps every word of the cell',
@@ -60,17 +47,9 @@ test('wraps cells such that a phone shows whole lines', () => {
 });
 
 test('narrows the widest columns first', () => {
-  expect(
-    columnWidths(
-      tableOf([
-        ['a', 'b', 'c'],
-        ['x', 'y'.repeat(10), 'z'.repeat(90)],
-      ]),
-    ),
-  ).toEqual([1, 10, 23]);
-  expect(columnWidths(tableOf([Array.from({ length: 12 }, () => 'x'.repeat(20))]))).toEqual(
-    Array.from({ length: 12 }, () => 8),
-  );
+  expect(columnWidths(tableOf(['a|b|c', `x|${'y'.repeat(10)}|${'z'.repeat(90)}`]))).toEqual([1, 10, 23]);
+  const wide = Array.from({ length: 12 }, () => 'x'.repeat(20)).join('|');
+  expect(columnWidths(tableOf([wide]))).toEqual(Array.from({ length: 12 }, () => 8));
 });
 
 test('wraps any text into lines that fit, without loss', () => {

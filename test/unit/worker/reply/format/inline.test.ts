@@ -1,73 +1,107 @@
 import { expect, test } from '@jest/globals';
+import { destinationOf, linkUrl } from '../../../../../worker/reply/format/link.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
-import { type Block, type Inline, paragraph, plain } from '../../../../../worker/reply/format/tree.ts';
+import { shown } from '../../../../fixture/tagged.ts';
 
-const text = (said: string): Block => paragraph(plain(said));
-const code = (said: string): Inline => ({ type: 'code', text: said });
-const link = (url: string, said = url): Inline => ({ type: 'link', url, inlines: [plain(said)] });
-
-test('replaces character references once, and not in code', () => {
-  expect(parse('&lt;b&gt; &amp;lt; &#38;lt; &#x41; &hellip; &unknown; \\&amp; &#0; `&lt;`')).toEqual([
-    paragraph(plain('<b> &lt; &lt; A … &unknown; &amp; &#0; '), code('&lt;')),
-  ]);
+test.each<[string, string]>([
+  [
+    '&lt;b&gt; &amp;lt; &#38;lt; &#x41; &hellip; &unknown; \\&amp; &#0; `&lt;`',
+    '<b> &lt; &lt; A … &unknown; &amp; &#0; <c>&lt;</c>',
+  ],
+  ['&quot;&apos;&nbsp;&mdash;&ndash;&larr;&rarr;&times;&copy;', '"\'\u00a0—–←→×©'],
+  [
+    '&#55295; &#55296; &#57343; &#57344; &#1114111; &#1114112;',
+    '\ud7ff &#55296; &#57343; \ue000 \u{10ffff} &#1114112;',
+  ],
+  [
+    '[a](https://x.org/a_b_c) [b](tg://resolve?domain=x) https://y.org/*z*/ <https://w.org>',
+    '<a https://x.org/a_b_c>a</a> <a tg://resolve?domain=x>b</a> <a https://y.org/*z*/>https://y.org/*z*/</a> <a https://w.org>https://w.org</a>',
+  ],
+  [
+    '[c](docs/c.md) [d](mailto:d@x.org) [e](http://localhost:80) [f](#part) [g](javascript:x) me@x.org www.x.org',
+    'c (docs/c.md) d (d@x.org) e (http://localhost:80) f g (javascript:x) me@x.org www.x.org',
+  ],
+  [
+    '![A cat](https://x.org/c.png) ![](https://x.org/d.png) ![x](d.png) ![](x.png)',
+    '<a https://x.org/c.png>A cat</a> <a https://x.org/d.png>https://x.org/d.png</a> x (d.png)  (x.png)',
+  ],
+  [
+    '[a][1] and [2]\n\n[1]: https://x.org "Title"\n[2]: https://y.org\n[3]: https://z.org\n\n[note]: see above',
+    '<a https://x.org>a</a> (Title) and <a https://y.org>2</a>\n[3]: https://z.org\n[note]: see above',
+  ],
+  ['from $395k … $483k', 'from $395k … $483k'],
+  ['$5 and $6', '$5 and $6'],
+  ['$HOME:$PATH', '$HOME:$PATH'],
+  ['US$5 or A$6', 'US$5 or A$6'],
+  ['$ x $', '$ x $'],
+  ['$5$', '$5$'],
+  ['\\$x\\$', '$x$'],
+  ['a $b', 'a $b'],
+  ['so $x^2$ and $\\frac{1}{2}$, not `$y$`', 'so <f>x^2</f> and <f>\\frac{1}{2}</f>, not <c>$y$</c>'],
+  ['~5 to ~6, ~a~, a || b || c, 2 * 3 * 4, snake_case_name', '~5 to ~6, ~a~, a || b || c, 2 * 3 * 4, snake_case_name'],
+  ['[a]: https://x.org\n[a]: https://x.org\n\n[a]', '[a]: https://x.org\n<a https://x.org>a</a>'],
+  ['[a]:https://x.org\n\n[a] ![b][a]', '<a https://x.org>a</a> <a https://x.org>b</a>'],
+  ['[bc]:  \n  <http://x.org>\n\n[bc]', '<a http://x.org>bc</a>'],
+  ['[d]: mailto:a@b.c\n\n[d]', 'd (a@b.c)'],
+  ['![a][1] [b](https://y.org]\n\n[1]: https://x.org', '<a https://x.org>a</a> [b](https://y.org]'],
+  ['$x$', '<f>x</f>'],
+  ['a$x$', 'a$x$'],
+  ['a $x $ b', 'a $x $ b'],
+  ['$2x$ $a2$ $2=2$', '$2x$ <f>a2</f> <f>2=2</f>'],
+  ['$x$y', '$x$y'],
+  ['a <br/> b<br >c<BR>d <br x> x<br>y', 'a \n b\nc\nd <br x> x\ny'],
+  ['a  \t \nb', 'a\nb'],
+  ['a \nb', 'a\nb'],
+  ['[]()', '[]()'],
+  ['[ ](https://x.org) [](  )', '<a https://x.org>https://x.org</a> [](  )'],
+  ['[a](https://x.org "a") [b](https://x.org " ")', '<a https://x.org>a</a> <a https://x.org>b</a> ( )'],
+  ['[a](https://x.org "b &amp; c")', '<a https://x.org>a</a> (b & c)'],
+  ['![ ](x.png "t")', '(x.png) (t)'],
+  ['<a@b.c>', 'a@b.c'],
+  ['||a|| || b|| ||c || ||de||', '<sp>a</sp> || b|| <sp>c || ||de</sp>'],
+  ['||a\nb||', '||a\nb||'],
+  ['`` ` `` ` `', '<c>`</c> <c> </c>'],
+  ['| a |\n|---|\n| b | c |  |\n| d \\| e | f \\| g |\n| h', '[table left,left,left a|| / b|c| / d | e|f | g| / h||]'],
+  [
+    '| a |\n|---|\n  b | **c** | [d](https://x.org) |  ',
+    '[table left,left,left a|| / b|<b>c</b>|<a https://x.org>d</a>]',
+  ],
+  ['~~a~~ ~~~c~~~', '<s>a</s> ~~~c~~~'],
+  ['a_重：_b', 'a_重：_b'],
+  [
+    '**a ||b *c ~~d **e *f ~~g *h **i** h* g~~ f* e** d~~ c* b|| a**',
+    '<b>a <sp>b <i>c <s>d <b>e <i>f <s>g <i>h <b>i</b> h</i> g</s> f</i> e</b> d</s> c</i> b</sp> a</b>',
+  ],
+  [
+    '*a **b *c **d *e **f *g **h *i **j** i* h** g* f** e* d** c* b** a*',
+    '<i>a <b>b <i>c <b>d <i>e <b>f <i>g <b>h <i>i **j** i</i> h</b> g</i> f</b> e</i> d</b> c</i> b</b> a</i>',
+  ],
+])('reads %j', (markdown, read) => {
+  expect(shown(parse(markdown))).toBe(read);
 });
 
-test('links only what Telegram takes as a link; any other destination follows the text', () => {
-  const [read] = parse(
-    '[a](https://x.org/a_b_c) [b](tg://resolve?domain=x) https://y.org/*z*/ <https://w.org> ' +
-      '[c](docs/c.md) [d](mailto:d@x.org) [e](http://localhost:80) [f](#part) [g](javascript:x) me@x.org www.x.org',
-  );
-  expect(read).toEqual(
-    paragraph(
-      link('https://x.org/a_b_c', 'a'),
-      plain(' '),
-      link('tg://resolve?domain=x', 'b'),
-      plain(' '),
-      link('https://y.org/*z*/'),
-      plain(' '),
-      link('https://w.org'),
-      plain(' c (docs/c.md) d (d@x.org) e (http://localhost:80) f g (javascript:x) me@x.org www.x.org'),
-    ),
-  );
+test.each(['http://x.org', 'https://[::1]/', 'tg://a', 'tg://a/b', 'tg://a?b', `https://x.org/${'a'.repeat(1_986)}`])(
+  '%s can be a link, also with spaces around it',
+  (url) => {
+    expect(linkUrl(` ${url} `)).toBe(url);
+  },
+);
+
+test.each(
+  `xhttps://x.org·https://x .org·https://x..·https://exa%20mple.org·xtg://a·tg://a b·tg://a!b·tg://a?b c·https://x.org/${'a'.repeat(1_987)}`.split(
+    '·',
+  ),
+)('%s can be none', (url) => {
+  expect(linkUrl(url)).toBeUndefined();
 });
 
-test('an image is a link with its description, or else its URL', () => {
-  expect(parse('![A cat](https://x.org/c.png) ![](https://x.org/d.png) ![x](d.png)')).toEqual([
-    paragraph(link('https://x.org/c.png', 'A cat'), plain(' '), link('https://x.org/d.png'), plain(' x (d.png)')),
-  ]);
-});
-
-test('resolves references of links, and shows a definition that nothing uses', () => {
-  expect(
-    parse('[a][1] and [2]\n\n[1]: https://x.org "Title"\n[2]: https://y.org\n[3]: https://z.org\n\n[note]: see above'),
-  ).toEqual([
-    paragraph(link('https://x.org', 'a'), plain(' (Title) and '), link('https://y.org', '2')),
-    text('[3]: https://z.org'),
-    text('[note]: see above'),
-  ]);
-});
-
-test('a formula between dollar signs is told from money and variables', () => {
-  const formula = (said: string): Inline => ({ type: 'formula', text: said });
-  for (const said of [
-    'from $395k … $483k',
-    '$5 and $6',
-    '$HOME:$PATH',
-    'US$5 or A$6',
-    '$ x $',
-    '$5$',
-    '\\$x\\$',
-    'a $b',
-  ]) {
-    expect(parse(said)).toEqual([text(said.replaceAll('\\', ''))]);
-  }
-  expect(parse('so $x^2$ and $\\frac{1}{2}$, not `$y$`')).toEqual([
-    paragraph(plain('so '), formula('x^2'), plain(' and '), formula('\\frac{1}{2}'), plain(', not '), code('$y$')),
-  ]);
-});
-
-test('one tilde and marks without text are no marks', () => {
-  expect(parse('~5 to ~6, ~a~, a || b || c, 2 * 3 * 4, snake_case_name')).toEqual([
-    text('~5 to ~6, ~a~, a || b || c, 2 * 3 * 4, snake_case_name'),
-  ]);
+test.each<[string, string, string]>([
+  ['', 'a', ''],
+  [' a ', 'a', ''],
+  ['a', ' a ', ''],
+  ['#part', 'a', ''],
+  ['MAILTO:a@b.c', 'a', ' (a@b.c)'],
+  ['x-mailto:y', 'a', ' (x-mailto:y)'],
+])('a destination %j that is no link, after %j: %j', (href, text, said) => {
+  expect(destinationOf(href, text)).toBe(said);
 });
