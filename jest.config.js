@@ -6,7 +6,7 @@ export default {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // What explores is `npm run test:deep`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/deep/'],
-  testTimeout: 90_000,
+  testTimeout: 180_000,
   // The tests wait more than they compute.
   maxWorkers: 4,
   testSequencer: '<rootDir>/test/environment/sequencer.mjs',

@@ -7,7 +7,7 @@ import type { BlobLimits } from './blob/keeper.ts';
 import type { QueueLimits } from './lane/queue.ts';
 import type { Model } from './model/port.ts';
 import type { OversightLimits } from './oversight.ts';
-import type { SettingFiles } from './settings.ts';
+import type { SettingFiles, WaitLimits } from './settings.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import type { Exclusions } from './tools/toolboxes.ts';
 
@@ -24,14 +24,11 @@ export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'tel
       draftsEveryMs: number;
       statusAfterMs: number;
       statusEveryMs: number;
-      waitingNoticeMs: number;
-      summaryPatienceMs: number;
-      doubtWaitMs: number;
-      summaryTimeMs: number;
       summaryIdleMs: number;
       toolServerDownMs: number;
       modelLivesEveryMs: number;
-    } & BlobLimits &
+    } & WaitLimits &
+      BlobLimits &
       BreakerLimits &
       OversightLimits &
       StormLimits

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
 import { HEADER_NOTE } from './ask/pending.ts';
 import type { Settings } from './lane/settings.ts';
+import { RETRY_MS } from './lane/verdict.ts';
 import { tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';
 import type { Prices } from './model/prices.ts';
@@ -118,6 +119,10 @@ const DOUBT_WAIT_MS = 2_000;
 /** A summary that takes longer is not waited for: there is a way on without one. */
 const SUMMARY_TIME_MS = 60_000;
 
+type Wait = 'waitingNoticeMs' | 'retryMs' | 'summaryPatienceMs' | 'summaryTimeMs' | 'doubtWaitMs';
+/** The waits that tests shorten. */
+export type WaitLimits = Pick<Settings, Wait>;
+
 /** The settings of turns, from the configuration and the files that it names. */
 export function settingsOf({
   config,
@@ -126,7 +131,7 @@ export function settingsOf({
 }: {
   config: Config;
   files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
-  limits?: Partial<Pick<Settings, 'waitingNoticeMs' | 'summaryPatienceMs' | 'summaryTimeMs' | 'doubtWaitMs'>>;
+  limits?: Partial<WaitLimits>;
 }): Settings {
   return {
     modelName: config.MODEL,
@@ -155,6 +160,7 @@ export function settingsOf({
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     telegramPatienceMs: config.TELEGRAM_PATIENCE_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
+    retryMs: limits?.retryMs ?? RETRY_MS,
     doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,
     summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_TIME_MS,
     summaryTimeMs: limits?.summaryTimeMs ?? SUMMARY_TIME_MS,

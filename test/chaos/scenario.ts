@@ -187,7 +187,7 @@ export async function midTraffic(stage: Stage, everyMs: number, act: () => Promi
 }
 
 /** Resolves when `look` holds; rejects with what was waited for. For a fault that needs a certain moment. */
-export async function until(what: string, look: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+export async function until(what: string, look: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await look())) {
     if (Date.now() > deadline) throw new Error(`Waited in vain for ${what}.`);

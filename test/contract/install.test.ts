@@ -27,4 +27,4 @@ test('an install with the settings of this project runs no script of a dependenc
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}, 60_000);
+});

@@ -87,7 +87,7 @@ async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure):
   const { reason, retryAfterMs } = failure;
   if (!isOutage(failure)) {
     if (attempt.attempts >= ports.settings.maxAttempts) return undefined;
-    return { kind: 'later', delayMs: backoffMs(attempt.attempts, retryAfterMs), reason };
+    return { kind: 'later', delayMs: backoffMs(attempt.attempts, ports.settings.retryMs, retryAfterMs), reason };
   }
   const wait = waitOut(attempt, failure, ports.settings);
   if (wait.kind === 'give up') return undefined;
@@ -176,9 +176,7 @@ const WORDS_TRIES_MAX = 3;
 /** Another chat is asked first: the wait is exact. */
 const NOT_CALLED: ReadonlySet<string> = new Set(['paused', 'overflow_storm']);
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
-/**
- * A trial that began with endpoint trouble fails in the same way at once, or not at all: it waits no longer than this.
- */
+/** A trial that began with endpoint trouble fails like that at once, or not at all: it waits no longer. */
 const TRIAL_PATIENCE_MS = 60_000;
 
 /** Whether a failure is the endpoint's: then it is bounded by time and uses up no attempt. */
@@ -192,30 +190,22 @@ export function isOutage({ kind, reason }: Failure): boolean {
  */
 export function waitOut(
   attempt: Attempt,
-  failure: Failure,
-  patience: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs'>,
+  { status, reason, retryAfterMs: askedMs }: Failure,
+  { outagePatienceMs, waitingNoticeMs, retryMs }: Pick<Settings, 'outagePatienceMs' | 'waitingNoticeMs' | 'retryMs'>,
 ): Wait {
   const before = attempt.turn.waits.outage;
   const tries = before.tries + 1;
   const waitedMs = before.waitedMs + (tries > 1 ? attempt.elapsedMs() : 0);
   const isOfEndpoint = attempt.trial !== undefined && isEndpointTrouble(attempt.trial.why as FailureReason);
-  const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : patience.outagePatienceMs, patience.outagePatienceMs);
-  const isOnlyWords = isClientStatus(failure.status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
+  const patienceMs = Math.min(isOfEndpoint ? TRIAL_PATIENCE_MS : outagePatienceMs, outagePatienceMs);
+  const isOnlyWords = isClientStatus(status) && tries > (attempt.trial ? 0 : WORDS_TRIES_MAX);
   if (waitedMs >= patienceMs || isOnlyWords) return { kind: 'give up' };
-  const { waitingNoticeMs } = patience;
-  if (failure.retryAfterMs !== undefined) {
-    const delayMs = NOT_CALLED.has(failure.reason) ? failure.retryAfterMs : backoffMs(tries, failure.retryAfterMs);
-    return {
-      kind: 'wait',
-      delayMs,
-      waitedMs: waitedMs + delayMs,
-      tries,
-      isLong: waitedMs + delayMs >= waitingNoticeMs,
-    };
-  }
   const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
-  const delayMs = Math.min(backoffMs(tries), untilNoticeMs, patienceMs - waitedMs);
-  return { kind: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong: waitedMs >= waitingNoticeMs };
+  const grownMs = backoffMs(tries, retryMs, askedMs);
+  const ownMs = Math.min(grownMs, untilNoticeMs, patienceMs - waitedMs);
+  const delayMs = askedMs === undefined ? ownMs : NOT_CALLED.has(reason) ? askedMs : grownMs;
+  const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= waitingNoticeMs;
+  return { kind: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong };
 }
 
 function isClientStatus(status: number | undefined): boolean {

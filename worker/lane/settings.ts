@@ -57,6 +57,8 @@ export interface Settings extends RoomSettings {
   telegramPatienceMs: number;
   /** A user whose message waits longer is notified, once. */
   waitingNoticeMs: number;
+  /** The wait after the first failure of a kind; later ones grow from it. */
+  retryMs: number;
   /** How long after a refusal the same request is sent once more, before the refusal is believed. */
   doubtWaitMs: number;
   /** How long a summary waits for an endpoint in trouble. */

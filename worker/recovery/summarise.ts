@@ -192,6 +192,7 @@ export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): 
     preserve: ports.settings.preserve,
     patienceMs: subject.patienceMs,
     doubtWaitMs: ports.settings.doubtWaitMs,
+    retryMs: ports.settings.retryMs,
     untilMs: subject.untilMs,
     beforeCall: () => attempt.assertOwned(),
     keepPart: async (part) => {

@@ -14,6 +14,7 @@ export interface SummaryAsker {
   patienceMs: number;
   /** How long after a refusal the same call is made once more, before the refusal is believed. */
   doubtWaitMs: number;
+  retryMs: number;
   /** When a summary must be there, by the monotonic clock, whatever the model does. */
   untilMs: number;
   /** Runs just before each call. Contract: throws when we may no longer make calls. */
@@ -85,7 +86,7 @@ async function askPatiently(
     if (isRefused && (isDoubted || wasNotAsked(result.failure))) return result;
     isDoubted ||= isRefused;
     firstFailedAtMs ??= performance.now();
-    const waitMs = isRefused ? asker.doubtWaitMs : backoffMs(failures, result.failure.retryAfterMs);
+    const waitMs = isRefused ? asker.doubtWaitMs : backoffMs(failures, asker.retryMs, result.failure.retryAfterMs);
     const patienceMs = isRefused ? Number.POSITIVE_INFINITY : asker.patienceMs;
     const triedUntilMs = Math.min(firstFailedAtMs + patienceMs, asker.untilMs);
     if (performance.now() + waitMs > triedUntilMs) return result;

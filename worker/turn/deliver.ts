@@ -141,7 +141,7 @@ export async function waitWithAnswer(
       reason: TELEGRAM_AWAY,
       alert: telegramAwayAlert(attempt, waitedMs, failure),
     });
-  const wait = isTry ? later(failure, backoffMs(tries)) : waitForTelegram(failure);
+  const wait = isTry ? later(failure, backoffMs(tries, settings.retryMs)) : waitForTelegram(failure);
   const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
   await attempt.write('', [attempt.turn.waits.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
   return { ...wait, delayMs };

@@ -79,7 +79,7 @@ export async function downloadOnce(
   if (attempt.attempts >= settings.maxAttempts)
     return failed('file_not_downloaded', attempt.texts.fileAway, failure.description);
   // Telegram's own wait is never cut short.
-  const delayMs = Math.max(backoffMs(attempt.attempts), failure.retryAfterMs ?? 0);
+  const delayMs = Math.max(backoffMs(attempt.attempts, settings.retryMs), failure.retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }
 

@@ -94,8 +94,10 @@ function unheard(
 ): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
   if (said.kind === 'over budget') return overBudget(attempt, said.failure);
-  if (said.kind === 'trouble' && attempt.attempts < settings.maxAttempts)
-    return { kind: 'later', delayMs: backoffMs(attempt.attempts, said.retryAfterMs), reason: 'transcription' };
+  if (said.kind === 'trouble' && attempt.attempts < settings.maxAttempts) {
+    const delayMs = backoffMs(attempt.attempts, settings.retryMs, said.retryAfterMs);
+    return { kind: 'later', delayMs, reason: 'transcription' };
+  }
   const detail = `the transcription endpoint: ${said.detail}`;
   return failed(`transcription_${said.kind}`, attempt.texts.notTranscribed, detail);
 }

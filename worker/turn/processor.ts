@@ -162,7 +162,7 @@ async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknow
   const { entry, chat, attempts } = attempt;
   ports.turn.ask.observability.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < ports.turn.ask.settings.maxAttempts)
-    return { kind: 'later', delayMs: backoffMs(attempts), reason: INTERNAL_ERROR };
+    return { kind: 'later', delayMs: backoffMs(attempts, ports.turn.ask.settings.retryMs), reason: INTERNAL_ERROR };
   return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 

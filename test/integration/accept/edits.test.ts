@@ -84,7 +84,7 @@ test('an edit of a message that waits replaces its text; it keeps its entry, its
   await edit(2, 'first');
   expect(await entries()).toEqual(before);
   free();
-  await nextOutcome(world, CHAT, 3, 30_000);
+  await nextOutcome(world, CHAT, 3);
   expect((await settledOutcomes(world)).map(({ entry }) => entry)).toEqual(before);
   expect(asked().slice(-2)).toEqual(['first', 'last']);
   expect(shown().join('\n')).not.toContain('frist');
@@ -127,7 +127,7 @@ test('an edit of a message that is being answered, or was, changes nothing and m
   await world.claude.waitForCall(({ kind }) => kind === 'main');
   await edit(2, 'second');
   isFree = true;
-  await nextOutcome(world, CHAT, 1, 30_000);
+  await nextOutcome(world, CHAT);
   await edit(2, 'third');
   world.telegram.say(CHAT, 'next');
   await nextOutcome(world, CHAT, 2);
@@ -142,7 +142,7 @@ test('killed after it began, an edited message goes on with the text that it beg
   expect(await victim.ended).toBe('SIGKILL');
   await take('edited_message', { text: 'too late' });
   await takeOver();
-  await nextOutcome(world, CHAT, 1, 25_000);
+  await nextOutcome(world, CHAT);
   expect(asked()).toEqual(['first']);
   expect(ignored).toEqual(['edit_too_late']);
 });
@@ -200,7 +200,7 @@ test('an edit takes no message into the lane of commands, and none out of it', a
   await take('message', { text: 'hello', message_id: 2 });
   await take('edited_message', { text: '/status', message_id: 2 });
   await start();
-  await untilSettled(world, 2, 15_000);
+  await untilSettled(world, 2);
   expect(asked()).toEqual(['hello']);
   expect(ignored).toEqual(['edit_of_a_command', 'edit_of_a_command']);
 });

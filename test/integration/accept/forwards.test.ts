@@ -8,11 +8,11 @@ import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } fr
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { document, forwarded, photo, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const NOW_S = Math.floor(Date.now() / 1000);
-const PATIENCE_MS = 25_000;
 
 // What is written at once comes one by one, and an attempt at the first may begin before the last.
 eachInWorld({ env: { COMMENT_WAIT_MS: '1000' } });
@@ -38,7 +38,7 @@ test('a comment and the fifty messages that were forwarded with it are one messa
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   forwardMany(50);
   await start({ LANE_MAX_MESSAGES: '50' });
-  await untilSettled(world, 51, PATIENCE_MS);
+  await untilSettled(world, 51);
   expect(await outcomes()).toEqual(['answered', ...merged(50)]);
   expect(seen()).toHaveLength(101);
   expect(seen().slice(0, 4)).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
@@ -104,7 +104,7 @@ test.each<[string, () => void, string[]]>([
   world.telegram.say(CHAT, 'Hello', { date: NOW_S });
   write();
   await start();
-  await untilSettled(world, expected.length, PATIENCE_MS);
+  await untilSettled(world, expected.length);
   expect(await outcomes()).toEqual(expected);
 });
 
@@ -113,7 +113,7 @@ test('a burst is bounded: what is over a hundred is a message of its own, and wh
   forwardMany(120);
   // Telegram delivers a hundred at a time: the comment has to wait for the others.
   await start({ LANE_MAX_MESSAGES: '5', COMMENT_WAIT_MS: '3000' });
-  await untilSettled(world, 121, PATIENCE_MS);
+  await untilSettled(world, 121);
   const counts = Object.groupBy(await outcomes(), (outcome) => outcome);
   expect([counts.answered?.length, counts.merged?.length, counts.refused?.length]).toEqual([2, 103, 16]);
   expect(shown().filter((text) => text.includes('Too many'))).toEqual([expect.stringContaining('16 of them')]);
@@ -160,7 +160,7 @@ test('a forwarded command is what somebody wrote, and cancels nothing', async ()
   expect(seen()).toEqual(['[# forwarded from "A"]', '/stop', 'What does this do?']);
 });
 
-test.each<[Failpoint, number]>([
+variants<[Failpoint, number]>([
   ['attempt begun', 1],
   ['model called', 1],
   ['answer stored', 1],
@@ -171,7 +171,7 @@ test.each<[Failpoint, number]>([
   forwardMany(3);
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  await untilSettled(world, 4, PATIENCE_MS);
+  await untilSettled(world, 4);
   expect(await outcomes()).toEqual(['answered', ...merged(3)]);
   expect(seen()).toHaveLength(7);
 });
@@ -182,7 +182,7 @@ test('forwards that come after the model was asked are a message of their own, a
   expect(await victim.ended).toBe('SIGKILL');
   forwardMany(2);
   await takeOver();
-  await untilSettled(world, 3, PATIENCE_MS);
+  await untilSettled(world, 3);
   expect(await outcomes()).toEqual(['answered', 'answered', 'merged']);
   expect(seen(-1)).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
 });
@@ -191,13 +191,13 @@ async function isAdmitted(): Promise<boolean> {
   return (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) > 0;
 }
 
-test.each(['merge', 'interrupt'])('in a chat that wants %s, a burst is not left for its own pieces', async (way) => {
+variants(['merge', 'interrupt'])('in a chat that wants %s, a burst is not left for its own pieces', async (way) => {
   await start();
   world.telegram.say(CHAT, `/busy ${way}`);
   await nextOutcome(world, CHAT);
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   forwardMany(2);
-  await untilSettled(world, 4, PATIENCE_MS);
+  await untilSettled(world, 4);
   expect((await outcomes()).slice(1)).toEqual(['answered', ...merged(2)]);
   expect(seen()).toHaveLength(5);
 });

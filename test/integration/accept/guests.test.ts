@@ -72,7 +72,7 @@ test('the turn of a guest that was killed in its tools goes on with those that o
   say('Look, and write', GUEST);
   expect(await doomed.ended).toBe('SIGKILL');
   await takeOver();
-  expect(await nextOutcome(world, GROUP, 1, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   for (const at of mainCalls().keys()) expect(offered(at)).toEqual(READ_ONLY);
   expect((await notebook.notes()).filter((note) => note.startsWith('write'))).toEqual([]);
 });

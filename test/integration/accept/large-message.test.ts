@@ -41,18 +41,18 @@ async function expectWhole(session: SessionId): Promise<void> {
   expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
   expect(world.claude.violations()).toEqual([]);
   world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2, 20_000)).toMatchObject({ outcome: 'answered', session });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session });
 }
 
 const say = async (text: string) => {
   world.telegram.say(CHAT, text);
-  return nextOutcome(world, CHAT, 1, 20_000);
+  return nextOutcome(world, CHAT);
 };
 const sendFile = async (name: string, bytes: Buffer) => {
   const id = world.telegram.addFile(bytes, `documents/${name}`);
   const document = { file_id: id, file_unique_id: id, file_name: name, file_size: bytes.length };
   world.telegram.say(CHAT, '', { extra: { document } });
-  return nextOutcome(world, CHAT, 1, 20_000);
+  return nextOutcome(world, CHAT);
 };
 
 test('a PDF that exceeds only the budget is read whole, beside the whole conversation', async () => {

@@ -75,15 +75,6 @@ test('an update accepted twice and a message settled twice count once', async ()
   expect(await numbers()).toEqual([1, 1, 0, 0]);
 });
 
-test('an attempt that was taken over settles nothing, and counts nothing', async () => {
-  const entry = await accepted(1);
-  await lane.admit(100);
-  const frozen = await begun(entry);
-  await begun(entry);
-  expect(await lane.settle(frozen, recordOf(entry))).toEqual({ result: 'fenced' });
-  expect(await numbers()).toEqual([1, 0, 1, 0]);
-});
-
 test('an entry that is discarded twice counts once', async () => {
   await accepted(1);
   const broken = (await redis.xadd(keys.inbound, '*', 'nonsense', 'x')) as EntryId;

@@ -59,7 +59,7 @@ test('messages under the old id of a group come first, and no two turns run at o
   await start();
   await world.telegram.waitForText(NEW, /re a/);
   for (const text of ['x', 'y']) asksNew(text);
-  await untilSettled(world, 5, 20_000);
+  await untilSettled(world, 5);
   expect(oneAtATime()).toEqual(['a', 'b', 'c', 'x', 'y']);
   expect(shown()).toEqual(['a', 'b', 'c', 'x', 'y'].map((text) => expect.stringContaining(`re ${text}`)));
   expect(await world.peek.llen(world.keys.log((await sessionOf(NEW)) as SessionId))).toBe(10);
@@ -78,7 +78,7 @@ test('/new under the old id starts a new session for the new id', async () => {
   const session = (await sessionOf(NEW)) as SessionId;
   expect(session).not.toBe(before);
   expect(await world.peek.hget(world.keys.session(session), 'closedBy')).toBeNull();
-  const outcomes = (await untilSettled(world, 5, 10_000)).filter(({ outcome }) => outcome === 'answered');
+  const outcomes = (await untilSettled(world, 5)).filter(({ outcome }) => outcome === 'answered');
   expect(outcomes.slice(-2).map((each) => each.session)).toEqual([session, session]);
 });
 
@@ -95,7 +95,7 @@ test('a turn that started under the new id before the move was known ends before
   await nextOutcome(world, OLD);
   asksOld('b');
   asksNew('y');
-  await untilSettled(world, 4, 20_000);
+  await untilSettled(world, 4);
   const order = (await settledOutcomes(world)).map(({ chat }) => Number(chat));
   expect(order).toEqual([OLD, NEW, OLD, NEW]);
   const calls = world.claude.calls.filter(({ kind }) => kind === 'main');
@@ -110,7 +110,7 @@ test('killed while the old lane is handed on to the new one: all messages of bot
   asksNew('x');
   expect(await victim.ended).toBe('SIGKILL');
   await start();
-  await untilSettled(world, 3, 20_000);
+  await untilSettled(world, 3);
   expect((await settledOutcomes(world)).map(({ chat, outcome }) => [Number(chat), outcome])).toEqual([
     [OLD, 'answered'],
     [OLD, 'answered'],

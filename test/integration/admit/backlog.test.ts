@@ -40,7 +40,7 @@ beforeAll(async () => {
     await redis.eval(PLANT, 2, keys.inbound, keys.lanes, ...args);
   }
   await redis.hset(keys.counts, 'accepted', LANES, 'settled', 0);
-}, 120_000);
+});
 
 afterAll(async () => {
   redis.disconnect();
@@ -82,7 +82,7 @@ test('a pass over 200,000 lanes holds Redis up for no longer than a moment, mend
   // What is slow by itself is so in each slice.
   expect(slow.length).toBeLessThan(Number(calls) / 5);
   expect(slow.filter(([ms]) => ms > STANDSTILL_MS)).toEqual([]);
-}, 120_000);
+});
 
 test('a script is never given a list of any length', async () => {
   const lane = createLane(redis, keys);

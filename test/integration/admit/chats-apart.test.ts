@@ -8,6 +8,7 @@ import { pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
+import { variants } from '../../fixture/variants.ts';
 import { blocksOf, nestedBlocks } from '../../stand-in/claude/request.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
 
@@ -95,7 +96,7 @@ test.each(PLACES)('a chat neither reads nor is sent the file of another one whos
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each(PLACES)(
+variants(PLACES)(
   '/forget erases long texts and results at once, and another chat keeps the same file (%j)',
   async (env) => {
     await start(env);
@@ -132,7 +133,7 @@ test('killed between the references and the bytes: the forgetting is carried out
   expect(await doomed.ended).toBe('SIGKILL');
   expect(await bytesLeft()).toHaveLength(1);
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 2, 25_000)).toMatchObject({ outcome: 'command', reason: 'forget' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command', reason: 'forget' });
   expect(shown().filter((text) => text === EN.forgotten)).toHaveLength(1);
   expect(await bytesLeft()).toEqual([]);
   for (const key of ['*:log:*', '*:session:*']) expect(await world.peek.keys(key)).toEqual([]);

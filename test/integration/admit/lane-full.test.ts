@@ -5,6 +5,7 @@ import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../../fixture/
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const TAKEN = 3;
@@ -33,7 +34,7 @@ async function jobsAdded(): Promise<number> {
 test('messages over a full lane end with one job and one notice for all, and one outcome each', async () => {
   writeMany();
   await start();
-  const outcomes = await untilSettled(world, WRITTEN, 20_000);
+  const outcomes = await untilSettled(world, WRITTEN);
   expect(await reasons()).toEqual(EXPECTED);
   expect(outcomes.map(({ entry }) => entry)).toEqual(outcomes.map(({ entry }) => entry).sort());
   expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(WRITTEN);
@@ -48,7 +49,7 @@ test('messages over a full lane end with one job and one notice for all, and one
   expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
 });
 
-test.each([
+variants([
   ['answer stored', 1],
   ['part sent', 2],
   ['settled', 1],
@@ -59,7 +60,7 @@ test.each([
     const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
     expect(await victim.ended).toBe('SIGKILL');
     await takeOver();
-    await untilSettled(world, WRITTEN, 20_000);
+    await untilSettled(world, WRITTEN);
     expect(await reasons()).toEqual(EXPECTED);
     await until('the notice', () => (notices().length > 0 ? true : undefined));
     expect(notices()).toHaveLength(count);
@@ -76,7 +77,7 @@ test('messages refused after the notice of others was stored get a notice of the
   // Admitted as the next gateway starts, and so before the dead one's job is taken over.
   for (const update of [9_001, 9_002]) await createInbox(world.peek, 1).accept(7, inboundText(update, CHAT), '');
   await takeOver();
-  await untilSettled(world, WRITTEN + 2, 20_000);
+  await untilSettled(world, WRITTEN + 2);
   await until('both notices', () => (notices().length === 2 ? true : undefined));
   expect(await reasons()).toEqual([...EXPECTED, 'lane_full', 'lane_full']);
   expect(notices()[1]).toContain('2 of them');
@@ -97,7 +98,7 @@ const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the u
 test('messages over a full lane that stand apart get one notice for all, and each its outcome in its turn', async () => {
   const written = writeInterleaved();
   await start();
-  const settled = await untilSettled(world, written, 20_000);
+  const settled = await untilSettled(world, written);
   expect(await reasons()).toEqual([
     ...Array(TAKEN).fill('answered'),
     ...['lane_full', 'lane_full', 'answered', 'merged', 'lane_full', 'lane_full'],
@@ -107,14 +108,14 @@ test('messages over a full lane that stand apart get one notice for all, and eac
   expect(settled.slice(-2).map(({ into }) => into)).toEqual([settled[3]?.entry, settled[3]?.entry]);
 });
 
-test.each(['answer stored', 'settled'])(
-  'killed at "%s" of the notice for messages that stand apart: no message is told twice, and none unreportedCompactions',
+variants(['answer stored', 'settled'])(
+  'killed at "%s" of the notice for messages that stand apart: no message is told twice, and none is left untold',
   async (step) => {
     const written = writeInterleaved();
     const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
     expect(await victim.ended).toBe('SIGKILL');
     await takeOver();
-    await untilSettled(world, written, 20_000);
+    await untilSettled(world, written);
     expect(notices().map((text) => /\d of them|this one/.exec(text)?.[0])).toEqual(['4 of them']);
   },
 );
@@ -123,7 +124,7 @@ test('where the notice cannot be delivered, the messages that stand apart are to
   const written = writeInterleaved();
   world.telegram.fail('sendMessage', BLOCKED, 1, ({ text }) => String(text).includes('Too many'));
   await start();
-  await untilSettled(world, written, 20_000);
+  await untilSettled(world, written);
   expect((await reasons()).slice(TAKEN)).toEqual([
     ...['telegram_gone', 'telegram_gone', 'answered', 'merged', 'lane_full', 'lane_full'],
   ]);
@@ -133,7 +134,7 @@ test('where the notice cannot be delivered, the messages that stand apart are to
 test('a flood of hundreds gets one notice', async () => {
   for (let number = 1; number <= 300; number++) world.telegram.say(CHAT, `message ${number}`);
   await start();
-  await untilSettled(world, 300, 40_000);
+  await untilSettled(world, 300);
   expect(notices()).toEqual([expect.stringContaining(`${300 - TAKEN} of them`)]);
 });
 
@@ -141,7 +142,7 @@ test('after a /stop, what a full lane did not take is told anew', async () => {
   const date = Math.floor(Date.now() / 1000);
   for (const text of ['1', '2', '3', 'r1', '/stop', 'r2']) world.telegram.say(CHAT, text, { date });
   await start();
-  await untilSettled(world, 6, 20_000);
+  await untilSettled(world, 6);
   expect((await reasons()).slice(-2)).toEqual(['stop', 'lane_full']);
   expect(notices()).toEqual([expect.stringContaining('this one')]);
 });
@@ -155,7 +156,7 @@ test('when the bot is blocked every message ends as undeliverable, the refused o
   );
   writeMany();
   await start();
-  const outcomes = await untilSettled(world, WRITTEN, 20_000);
+  const outcomes = await untilSettled(world, WRITTEN);
   expect(outcomes.every(({ outcome }) => outcome === 'undeliverable')).toBe(true);
   expect(await jobsAdded()).toBe(TAKEN + 1);
 });

@@ -52,7 +52,7 @@ test('WORKER_CONCURRENCY=1 answers one message at a time across 4 shards', async
   await start();
   const chats = Array.from({ length: SHARDS }, (_, shard) => chatsOf(shard, 3)).flat();
   for (const chat of chats) world.telegram.say(chat, 'hello');
-  await until('all answers', async () => ((await settled()) === chats.length ? true : undefined), 20_000);
+  await until('all answers', async () => ((await settled()) === chats.length ? true : undefined));
   expect(most()).toBe(1);
 });
 
@@ -61,7 +61,7 @@ test('WORKER_CONCURRENCY=3 answers at most 3 messages of two shards at once, and
   await start({ WORKER_CONCURRENCY: '3' });
   const [first, second] = [chatsOf(0, 3), chatsOf(1, 9)];
   for (const chat of [...first, ...second]) world.telegram.say(chat, 'hello');
-  await until('all answers', async () => ((await settled()) === 12 ? true : undefined), 20_000);
+  await until('all answers', async () => ((await settled()) === 12 ? true : undefined));
   expect(most()).toBe(3);
 });
 
@@ -92,7 +92,7 @@ test('a second process runs what a busy one cannot', async () => {
   await start();
   const chats = Array.from({ length: SHARDS }, (_, shard) => chatsOf(shard, 3)[2] ?? 0);
   for (const chat of chats) world.telegram.say(chat, 'short');
-  await until('the other answers', async () => ((await settled()) === SHARDS ? true : undefined), 25_000);
+  await until('the other answers', async () => ((await settled()) === SHARDS ? true : undefined));
 });
 
 test('whenFree resolves at the release of a slot, or at its timeout', async () => {

@@ -45,7 +45,6 @@ test.each(['docs/runbook.md', 'docs/operations.md'])(
     expect(wrong).toEqual([]);
     expect(tried).toBeGreaterThan(3);
   },
-  120_000,
 );
 
 test('the runbook has a section for each cause of an incident, with the severity that the code has', () => {

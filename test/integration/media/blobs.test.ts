@@ -28,7 +28,6 @@ import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 
-const PATIENCE_MS = 20_000;
 /** The keeper of a test is at work all the time, but believes that nothing is an orphan. */
 const OFTEN = { blobEveryMs: 50 };
 
@@ -57,7 +56,7 @@ const cli = (...args: string[]) => runCli(args, world.env);
 
 async function saySecond(): Promise<void> {
   world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 }
 
 test('the bytes of a picture are a file and not in Redis, and another process shows the model the same picture', async () => {
@@ -82,7 +81,7 @@ test('killed between the bytes and their pointer: one answer with the picture, a
   expect(await blobFiles()).toHaveLength(1);
   expect(await world.peek.keys('*:blob:*')).toEqual([]);
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(pictureIn(0)).toMatchObject({ type: 'base64' });
   expect(await orphans()).toBe(1);
   expect(await blobFiles()).toHaveLength(1);
@@ -195,7 +194,7 @@ test.each(DISKS)(
       world.telegram.say(another, 'Texts are answered');
       expect(await nextOutcome(world, another)).toMatchObject({ outcome: 'answered' });
       await mend();
-      expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered', attempts: 1 });
+      expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
       expect(pictureIn(mainCalls().length - 1)).toMatchObject({ type: 'base64' });
     } finally {
       await stopGateways();

@@ -5,6 +5,7 @@ import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } fr
 import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import { audio, forwarded, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
@@ -91,7 +92,7 @@ test('silence is answered with a sentence', async () => {
   expect(shown()).toEqual([expect.stringContaining('could not make out any words')]);
 });
 
-test.each([
+variants([
   ['stated', { bytes: 25 * MB }],
   ['not stated', {}],
 ])('a voice message of 25 MB, whose size is %s, is refused with a sentence, and nothing is sent', async (_, over) => {
@@ -108,7 +109,7 @@ test('trouble of the endpoint passes: the message keeps its place', async () => 
   await start();
   speak();
   world.telegram.say(CHAT, 'Second');
-  await nextOutcome(world, CHAT, 2, 30_000);
+  await nextOutcome(world, CHAT, 2);
   expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual(['answered', 'answered']);
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['hello there', 'Second']);
   expect(endpoint.calls).toHaveLength(3);
@@ -118,7 +119,7 @@ test('trouble that lasts ends with a sentence, an alert and a dead letter, witho
   endpoint.fail({ do: 'answer', status: 500, body: '{"error":"secret words"}' }, 9);
   await start({ MAX_ATTEMPTS: '2' });
   speak();
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({
+  expect(await nextOutcome(world, CHAT)).toMatchObject({
     outcome: 'failed',
     reason: 'transcription_trouble',
   });
@@ -128,10 +129,10 @@ test('trouble that lasts ends with a sentence, an alert and a dead letter, witho
   endpoint.heal();
   const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
-  expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test.each([401, 400])('status %d ends at once, with a sentence and an alert', async (status) => {
+variants([401, 400])('status %d ends at once, with a sentence and an alert', async (status) => {
   endpoint.fail({ do: 'answer', status, body: '{"error":{"message":"Incorrect API key: sk-123"}}' });
   await start();
   speak();
@@ -145,7 +146,7 @@ test('an endpoint that is slower than the turn allows is trouble, and the turn e
   endpoint.fail({ do: 'hang' }, 9);
   await start({ TURN_TIMEOUT_MS: '1000', MAX_ATTEMPTS: '2' });
   speak();
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({
+  expect(await nextOutcome(world, CHAT)).toMatchObject({
     outcome: 'failed',
     reason: 'transcription_trouble',
   });
@@ -156,7 +157,7 @@ test('killed after it was heard, a message is not paid for again, and is shown b
   speak();
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 1, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(endpoint.calls).toHaveLength(1);
   expect(shown().filter((text) => text.startsWith('🎤'))).toHaveLength(1);
 });

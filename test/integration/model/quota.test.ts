@@ -11,7 +11,7 @@ test('calls wait for room that the provider states, in order, instead of being r
   world.telegram.say(1050, 'first');
   await nextOutcome(world, 1050);
   for (const chat of CHATS) world.telegram.say(chat, 'hello');
-  for (const chat of CHATS) await nextOutcome(world, chat, 1, 20_000);
+  for (const chat of CHATS) await nextOutcome(world, chat);
   expect(CHATS.map((chat) => shown(chat))).toEqual(CHATS.map(() => ['You said: hello']));
   expect(mainCalls().filter(({ status }) => status === 429)).toEqual([]);
   expect(mainCalls()).toHaveLength(CHATS.length + 1);

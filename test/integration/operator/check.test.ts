@@ -61,7 +61,7 @@ test('check and start name every wrong file and a budget of 10 in one run, with 
   }
   expect(checked.stdout).toMatch(/^ok {4} telegram: /m);
   expect(world.claude.calls).toHaveLength(1);
-}, 60_000);
+});
 
 test('what is wrong with files is said together with what is wrong with settings, before anything connects', async () => {
   const wrong = { ...world.env, ...(await wrongFiles()), MAX_ATTEMPTS: '-1' };
@@ -74,7 +74,7 @@ test('what is wrong with files is said together with what is wrong with settings
     for (const words of [/MAX_ATTEMPTS is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
   }
   expect(world.telegram.calls).toEqual([]);
-}, 60_000);
+});
 
 test('the room is judged by the window that the endpoint states, and with the tools; in json, wrong settings are parts', async () => {
   expect((await check()).stdout).toMatch(/^ok {4} room: the system prompt and the tools take about \d+ tokens$/m);
@@ -113,7 +113,7 @@ test('a port that another program has fails, one that our own gateway has is fin
   await world.peek.del(world.keys.workers);
   await gateway.stop();
   expect((await check({ HTTP_PORT: String(portOf(gateway)) })).stdout).toMatch(/^ok {4} port: .* is free/m);
-}, 30_000);
+});
 
 test('without a switch and a second channel it says what that means, and it is advice', async () => {
   const bare = await check();
@@ -167,4 +167,4 @@ test('the private Redis: started anew, running at its port, and with the data of
   await gateway.stop();
   expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server, started for this check; master/m);
   expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
-}, 60_000);
+});

@@ -130,12 +130,3 @@ test('audit reads 2,345 outcomes, more than a page', async () => {
   await pipeline.exec();
   expect(JSON.parse((await audit('--json')).stdout)).toMatchObject({ outcomes: { total: 2_345 } });
 });
-
-test.each([[['--days', '0']], [['--days', '91']], [['--days', 'all']], [['--week']]])(
-  'audit with %j exits 2 and explains --days',
-  async (args) => {
-    const { code, stderr } = await audit(...args);
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/--days/);
-  },
-);

@@ -152,29 +152,17 @@ test('purge removes one letter, those before a day, or all with --all --yes', as
   expect(JSON.parse((await dead('purge', '--all', '--yes', '--json')).stdout)).toMatchObject({ removed: 2 });
 });
 
-test.each([
-  [[]],
-  [['replay']],
-  [['replay', '1-0', '--all']],
-  [['purge']],
-  [['show']],
-  [['list', 'x']],
-  [['list', '--limit', 'x']],
-  [['list', '5-0']],
-  [['list', '--content']],
-  [['replay', '--all', '--limit', '1']],
-  [['purge', '--all', '--yes', '--limit', '1']],
-  [['purge', '--before', '0']],
-  [['list', '--since', 'yesterday']],
-  [['list', '--chat', 'bob']],
-  [['show', '5-0', '--chat', '1001']],
-  [['purge', '--all', '--chat', '1001']],
-  [['fly']],
-  [['list', '--wings']],
-])('dead with %j exits 2, prints the usage and changes nothing', async (args) => {
+test('dead that is misused exits 2, prints the usage and changes nothing', async () => {
   await world.peek.xadd(world.keys.dead, '5-0', 'entry', '1-0', 'record', '{}', 'chat', '1001', 'message', '{}');
-  const { code, stderr } = await dead(...args);
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/Usage: npm run cli -- dead|--since is|--chat is|add --yes/);
+  const lines = [
+    ...['', 'replay', 'replay 1-0 --all', 'purge', 'show', 'list x', 'list --limit x', 'list 5-0', 'list --content'],
+    ...['replay --all --limit 1', 'purge --all --yes --limit 1', 'purge --before 0', 'list --since yesterday'],
+    ...['list --chat bob', 'show 5-0 --chat 1001', 'purge --all --chat 1001', 'fly', 'list --wings'],
+  ];
+  for (const line of lines) {
+    const { code, stderr } = await dead(...line.split(' ').filter(Boolean));
+    const why = expect.stringMatching(/Usage: npm run cli -- dead|--since is|--chat is|add --yes/);
+    expect({ line, code, stderr }).toEqual({ line, code: 2, stderr: why });
+  }
   expect(await ids()).toEqual(['5-0']);
 });

@@ -46,7 +46,3 @@ test('incidents and status show what this version does not know, as far as it ca
   expect(status.incidents).toHaveLength(3);
   expect(status.troubles.map(({ cause }: { cause: string }) => cause)).toEqual(['worker', 'other-version']);
 });
-
-test.each([[['--wings']], [['one']]])('incidents with %j exits 2', async (args) => {
-  expect((await incidents(...args)).code).toBe(2);
-});

@@ -114,11 +114,3 @@ test('actions lists who paused what and why, the newest first', async () => {
   ]);
   expect((await cli('actions', '--limit', '1')).stdout).toMatch(/UTC {2}bob {2}resume 1001\n$/);
 });
-
-test.each([[['pause', 'bob']], [['pause', '1', '2']], [['resume', '--all']], [['actions', '--limit', '0']]])(
-  '%j exits 2 and writes nothing',
-  async (args) => {
-    expect((await cli(...args)).code).toBe(2);
-    expect(await world.peek.exists(world.keys.paused, world.keys.actions)).toBe(0);
-  },
-);

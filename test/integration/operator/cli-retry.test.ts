@@ -6,6 +6,7 @@ import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 
 eachInWorld();
 
@@ -52,7 +53,7 @@ test('a failed message comes back by the entry that its alert names, once, howev
   expect(world.telegram.shown(CHAT).filter(({ text }) => text === 're hello')).toHaveLength(1);
 });
 
-test.each<[string, () => Promise<unknown>]>([
+variants<[string, () => Promise<unknown>]>([
   ['before it reads anything', async () => {}],
   [
     'once it has written down what it is about to do',

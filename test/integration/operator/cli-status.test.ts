@@ -80,7 +80,7 @@ test('status and audit state the numbers of the stand-ins in a run with faults',
   });
   await start();
   for (const chat of chats) for (const nth of [1, 2]) world.telegram.say(chat, `message ${nth} of ${chat}`);
-  const outcomes = await untilSettled(world, 8, 60_000);
+  const outcomes = await untilSettled(world, 8);
   const now = await stated();
   expect(now.ledger).toEqual({ accepted: 8, settled: 8, pending: 0, unaccounted: 0 });
   const { stdout } = await runCli(['audit', '--json'], world.env);
@@ -100,8 +100,4 @@ test('status without Redis says so, and exits 1', async () => {
   const ended = await runCli(['status'], { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' });
   expect(ended).toMatchObject({ code: 1, stdout: '' });
   expect(ended.stderr).toMatch(/Redis/i);
-});
-
-test.each([[['--wings']], [['now']], [['--watch', '--every', 'x']]])('status with %j exits 2', async (args) => {
-  expect(await status(...args)).toMatchObject({ code: 2 });
 });

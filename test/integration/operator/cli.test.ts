@@ -261,14 +261,18 @@ test('session export ends with the last line that is read', async () => {
   expect({ code, lines: stdout.trim().split('\n').length }).toEqual({ code: 0, lines: 3 });
 });
 
-test.each([['session'], ['session', 'show'], ['session', 'dance', '1'], ['fly']])(
-  'the incomplete or unknown command %s exits 2 and prints the usage',
-  async (...args) => {
-    const ended = await cli(args);
-    expect(ended.code).toBe(2);
-    expect(ended.stderr).toMatch(/Usage|The verbs are/);
-  },
-);
+test.each([
+  ...['session', 'session show', 'session dance 1', 'fly', 'audit --days 0', 'audit --days 91', 'audit --days all'],
+  ...['audit --week', 'status --wings', 'status now', 'status --watch --every x', 'incidents --wings', 'incidents one'],
+  ...['pause bob', 'pause 1 2', 'resume --all', 'actions --limit 0'],
+])('%s exits 2, says what is wrong and writes nothing', async (line) => {
+  const { code, stderr } = await runCli(line.split(' '), world.env);
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringMatching(/Usage|The verbs are|--days|--every|--limit/),
+  });
+  expect(await world.peek.dbsize()).toBe(0);
+});
 
 test('session reset keeps the old session and binds the chat to a new one', async () => {
   await cli(['session', 'import', String(CHAT)], world.env, '{"role":"user","content":"remember 4711"}');

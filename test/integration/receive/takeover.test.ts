@@ -71,7 +71,7 @@ test('the lease can be acquired again after a replica takes over its shard', asy
   await until('end of the term', () => !first?.isHeld() || undefined);
   const next = await lease.begin(AbortSignal.timeout(10_000));
   expect(next?.isHeld()).toBe(true);
-}, 40_000);
+});
 
 test('only its holder renews or releases the lease, and a holder that has lost it gets it no more', async () => {
   const lease = openReceiverLease(world.peek, world.telegram.botId);

@@ -53,7 +53,7 @@ function lieAsTold(sequences: readonly (readonly Told[])[]): ReadonlySet<string>
 /** The conversation is whole, and nothing that was learnt is left. */
 async function expectUnharmed(chat: number, session: SessionId, nth: number): Promise<void> {
   world.telegram.say(chat, 'And now?');
-  await nextOutcome(world, chat, nth, 20_000);
+  await nextOutcome(world, chat, nth);
   const last = world.claude.calls.findLast(
     ({ pendingText, body }) => pendingText === 'And now?' && JSON.stringify(body).includes(`of chat ${chat}"`),
   );
@@ -72,7 +72,7 @@ test('after any sequence of single lies of the endpoint a chat has all of its co
   const says = [...sessions].map(async ([chat, own]) => {
     for (const nth of (sequences[chat - CHAT] ?? []).keys()) {
       world.telegram.say(chat, `Message of ${chat}, number ${nth}`);
-      const { outcome, session } = await nextOutcome(world, chat, nth + 1, 60_000);
+      const { outcome, session } = await nextOutcome(world, chat, nth + 1);
       expect({ chat, nth, outcome, session }).toEqual({ chat, nth, outcome: 'answered', session: own });
     }
   });
@@ -84,7 +84,7 @@ test('after any sequence of single lies of the endpoint a chat has all of its co
   const alerts = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
   expect(alerts.filter((text) => !/^The model endpoint|^Resolved: the model endpoint/.test(text))).toEqual([]);
   expect(world.claude.violations()).toEqual([]);
-}, 180_000);
+});
 
 function firstAsk(text: string): { chat: number; nth: number } | undefined {
   const [, chat, nth] = /^Message of (\d+), number (\d+)$/.exec(text) ?? [];

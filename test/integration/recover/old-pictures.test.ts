@@ -68,7 +68,7 @@ test('from the 101st picture on the beginning changes once a batch, and is the s
   );
   expect(thoughts).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
-}, 90_000);
+});
 
 test('a log with 260 pictures is sent with 80 of them, by the same message, and keeps all of its words', async () => {
   await givenPictures(260);

@@ -6,6 +6,7 @@ import { CHAT, eachWithGateway, mainCalls, shown, world } from '../../fixture/ea
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
 
 const EXCHANGES = 40;
@@ -39,7 +40,7 @@ const exchangesShown = () => {
   return Array.from({ length: EXCHANGES }, (_, at) => at).filter((at) => body.includes(`Answer number ${at}:`)).length;
 };
 
-test.each(EVERY_LIE)('"%s", once, costs nothing: the message is answered with the whole conversation', async (lie) => {
+variants(EVERY_LIE)('"%s", once, costs nothing: the message is answered with the whole conversation', async (lie) => {
   const session = await givenConversation();
   lieOnce(lie);
   world.telegram.say(CHAT, 'Hello?');
@@ -68,17 +69,17 @@ test('a usage that cannot be that of the request is no size of the conversation:
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
 });
 
-test.each(EVERY_LIE)('"%s", once, to a summary costs no conversation', async (lie) => {
+variants(EVERY_LIE)('"%s", once, to a summary costs no conversation', async (lie) => {
   world.claude.windowTokens = 20_000;
   const session = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
   lieOnce(lie, 'compaction');
   world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered', session });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session });
   expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each(['credit', 'key', 'permission'] as const)('"%s" to every summary costs no history', async (lie) => {
+variants(['credit', 'key', 'permission'] as const)('"%s" to every summary costs no history', async (lie) => {
   world.claude.windowTokens = 20_000;
   const session = await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
   world.claude.react(({ kind }) => (kind === 'compaction' ? LIES[lie] : undefined));

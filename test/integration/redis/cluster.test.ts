@@ -11,11 +11,11 @@ import { ALERT_CHAT, createWorld, type World } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
+import { deepTest } from '../../fixture/variants.ts';
 
 const SHARDS = 6;
 const CHATS = Array.from({ length: 9 }, (_, index) => 1001 + index);
 const CHAT = 1001;
-const SETTLING_MS = 30_000;
 /** Longer than the cluster takes to see that a node is gone, and than a worker waits for a job at a time. */
 const OUTAGE_MS = BLOCK_MS + 2_000;
 
@@ -71,7 +71,7 @@ async function outcomesOf(chat: number): Promise<OutcomeRecord[]> {
 async function untilSettled(chats: readonly number[], messages: number): Promise<void> {
   for (const chat of chats) {
     const look = async () => (await outcomesOf(chat)).length >= messages || undefined;
-    await until(`outcome ${messages} of chat ${chat}`, look, SETTLING_MS);
+    await until(`outcome ${messages} of chat ${chat}`, look);
   }
 }
 
@@ -148,18 +148,21 @@ test('a master is killed under load and comes back: every message has one outcom
   await expectAnswered(4);
 });
 
-test('a gateway that is asked to end while one master is away ends in seconds; another one answers what is left', async () => {
-  await givenBusyGateway();
-  const victim = await cluster.holderOf(keysOfChat(CHAT).inbound);
-  victim.kill9();
-  gateway?.kill('SIGTERM');
-  expect(await gateway?.ended).toBe('0');
-  await victim.restart();
-  gateway = await spawnGateway(world);
-  await expectAnswered(2);
-});
+deepTest(
+  'a gateway that is asked to end while one master is away ends in seconds; another one answers what is left',
+  async () => {
+    await givenBusyGateway();
+    const victim = await cluster.holderOf(keysOfChat(CHAT).inbound);
+    victim.kill9();
+    gateway?.kill('SIGTERM');
+    expect(await gateway?.ended).toBe('0');
+    await victim.restart();
+    gateway = await spawnGateway(world);
+    await expectAnswered(2);
+  },
+);
 
-test('all servers are killed at once and come back: every message has one outcome, in order', async () => {
+deepTest('all servers are killed at once and come back: every message has one outcome, in order', async () => {
   await givenBusyGateway();
   for (const server of cluster.servers) server.kill9();
   sayRounds(3, 4);
@@ -168,7 +171,7 @@ test('all servers are killed at once and come back: every message has one outcom
   await expectAnswered(4);
 });
 
-test('a shard moves to another master while it works: every message has one outcome, in order', async () => {
+deepTest('a shard moves to another master while it works: every message has one outcome, in order', async () => {
   const { inbound } = keysOfChat(CHAT);
   await givenBusyGateway();
   const from = await cluster.holderOf(inbound);
@@ -181,7 +184,7 @@ test('a shard moves to another master while it works: every message has one outc
   expect(await cluster.holderOf(inbound)).toBe(to);
 });
 
-test('a replica takes over by command under load: every message has one outcome, in order', async () => {
+deepTest('a replica takes over by command under load: every message has one outcome, in order', async () => {
   const { inbound } = keysOfChat(CHAT);
   const replica = await cluster.addReplica(await cluster.holderOf(inbound));
   await givenBusyGateway();

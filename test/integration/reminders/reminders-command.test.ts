@@ -99,7 +99,7 @@ test('a group that became a supergroup keeps its reminders: they are listed, can
   await world.telegram.waitForText(to, /call Ann/);
   await nextOutcome(world, basic, 3);
   world.telegram.say(to, '/reminders', { fromId: CHAT });
-  await nextOutcome(world, to, 1);
+  await nextOutcome(world, to);
   expect(shown(to).at(-1)).toMatch(/1 upcoming reminder.*\n1\. .*water the plants/);
   const [second = ''] = await coming();
   world.telegram.say(to, `/reminders cancel ${second.split(':')[1]}`, { fromId: CHAT });

@@ -24,12 +24,11 @@ import {
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { callsTools } from '../../fixture/notebook.ts';
 import { asks, coming, givenReminder, makeDue, OFTEN, TEXT } from '../../fixture/reminders.ts';
-
-const PATIENCE_MS = 25_000;
+import { variants } from '../../fixture/variants.ts';
 
 eachInWorld();
 
-test.each<[Failpoint, number]>([
+variants<[Failpoint, number]>([
   ['tool called', 1],
   ['tool result stored', 1],
   ['results stored', 1],
@@ -41,7 +40,7 @@ test.each<[Failpoint, number]>([
   expect(await victim.ended).toBe('SIGKILL');
   expect(await coming()).toHaveLength(1);
   await takeOver();
-  await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  await nextOutcome(world, CHAT);
   expect(await coming()).toHaveLength(1);
   expect(shown().filter((text) => text.includes('set this for later'))).toHaveLength(1);
 });
@@ -54,7 +53,7 @@ test('killed after it was set, and due before the message goes on: it comes once
   expect(await victim.ended).toBe('SIGKILL');
   await makeDue();
   await takeOver();
-  await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+  await nextOutcome(world, CHAT, 2);
   expect(await coming()).toEqual([]);
   expect(
     mainCalls()
@@ -75,11 +74,11 @@ test('killed after a cancellation: the model is told that it is done', async () 
   world.telegram.say(CHAT, 'Cancel it');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  await nextOutcome(world, CHAT);
   expect(result).toContain(`Cancelled: ${id}.`);
 });
 
-test.each<Failpoint>(['accepted', 'admitted', 'job added', 'attempt begun', 'model called', 'settled'])(
+variants<Failpoint>(['attempt begun', 'accepted', 'admitted', 'job added', 'model called', 'settled'])(
   'killed at "%s" of a reminder that is due: it has one outcome and one answer',
   async (step) => {
     await givenReminder();
@@ -87,9 +86,9 @@ test.each<Failpoint>(['accepted', 'admitted', 'job added', 'attempt begun', 'mod
     await makeDue();
     expect(await victim.ended).toBe('SIGKILL');
     await takeOver();
-    expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
     world.telegram.say(CHAT, 'and the next');
-    await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+    await nextOutcome(world, CHAT, 2);
     expect(await settledOutcomes(world)).toHaveLength(2);
     expect(shown().filter((text) => text.includes(TEXT))).toHaveLength(1);
     expect(await coming()).toEqual([]);
@@ -101,7 +100,7 @@ test('several processes side by side: each of many due times becomes one message
     await givenReminder({ text: `${TEXT} ${count}`, repeat: { everyMinutes: 60 } });
   await Promise.all([spawn(), spawn(), start({}, OFTEN)]);
   await makeDue();
-  await nextOutcome(world, CHAT, 12, PATIENCE_MS);
+  await nextOutcome(world, CHAT, 12);
   await stopGateways();
   expect(await outcomes()).toEqual(Array.from({ length: 12 }, () => 'answered'));
   expect(new Set(mainCalls().map(({ pendingText }) => pendingText)).size).toBe(12);
@@ -157,6 +156,6 @@ test('while the model cannot be reached the user is reminded at once, and the an
   await world.telegram.waitForText(CHAT, /The model cannot be reached right now/);
   expect(shown()).toEqual([EN.reminders.waiting(TEXT)]);
   isAway = false;
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toHaveLength(2);
 });

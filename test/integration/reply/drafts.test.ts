@@ -48,7 +48,7 @@ test('the stop button ends the turn, and the words so far stay as a message that
   const { params } = await world.telegram.waitForCall(({ method, ok }) => method === 'sendMessageDraft' && ok);
   expect(params.can_stop).toBe(true);
   world.telegram.pressStop(CHAT);
-  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'cancelled' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'command' });
   const [words, reply] = world.telegram.shown(CHAT).map(({ text }) => text);
   expect(words).toMatch(/^word 0, .*\n\n⏹ Stopped here\.$/s);
@@ -65,7 +65,7 @@ test('words that are stopped inside of bold text stay bold, and show no marks', 
   world.telegram.say(CHAT, 'tell me');
   await world.telegram.waitForCall(({ method, ok }) => method === 'sendMessageDraft' && ok);
   world.telegram.pressStop(CHAT);
-  await nextOutcome(world, CHAT, 2, 20_000);
+  await nextOutcome(world, CHAT, 2);
   const [words] = world.telegram.shown(CHAT);
   expect(words?.text).toMatch(/^word 0/);
   expect(words?.entities).toEqual([expect.objectContaining({ type: 'bold', offset: 0 })]);

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { CHAT, eachWithGateway, moveToWorld, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
-const PATIENCE_MS = 30_000;
 const TABLE = 'Two hosts:\n\n| host | load |\n|---|---:|\n| a | 1 |\n| b | 12 |\n';
 
 eachWithGateway();
@@ -10,7 +9,7 @@ eachWithGateway();
 async function answered(text: string) {
   world.claude.react(() => ({ do: 'answer', text }));
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   return world.telegram.shown(CHAT);
 }
 

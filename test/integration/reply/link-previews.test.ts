@@ -30,7 +30,7 @@ test.each([
   world.claude.react(() => ({ do: 'answer', text: answer }));
   await start({}, { draftsEveryMs: 20 });
   world.telegram.say(CHAT, 'Summarise this page');
-  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   const seen = leaks();
   expect(seen.length).toBeGreaterThan(0);
   expect(seen.filter(({ previews }) => JSON.stringify(previews) !== JSON.stringify(OFF))).toEqual([]);
@@ -41,7 +41,7 @@ test('the status line of a group, an answer that was cut, and what is repeated a
   world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, ({ text }) => String(text).includes('attacker'));
   await start({}, { statusAfterMs: 20, statusEveryMs: 20 });
   world.telegram.say(GROUP, 'Summarise this page', { fromId: CHAT });
-  expect(await nextOutcome(world, GROUP, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(shown(GROUP).at(-1)).toContain(LEAK);
   const texts = world.telegram.calls.filter(({ method, params }) => SHOWING.test(method) && params.chat_id === GROUP);
   expect(new Set(texts.map(({ method }) => method))).toEqual(new Set(['sendMessage', 'editMessageText']));

@@ -18,7 +18,7 @@ async function everybodyAsks(nth: number): Promise<number> {
     return { do: 'answer', after: asked.promise };
   });
   for (const chat of CHATS) world.telegram.say(chat, 'hello');
-  for (const chat of CHATS) await nextOutcome(world, chat, nth, 30_000);
+  for (const chat of CHATS) await nextOutcome(world, chat, nth);
   return world.telegram.calls.filter(({ status }) => status === 429).length;
 }
 

@@ -81,7 +81,7 @@ test('killed with a line in the chat: the next gateway goes on in the same line,
   victim.kill('SIGKILL');
   held.go();
   await start(allow(), SOON);
-  expect(await nextOutcome(world, GROUP, 1, 30_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(shown(GROUP)).toEqual([`You said: ${HANG}`]);
   expect(calls('sendMessage').filter(({ params }) => params.text === EN.working)).toHaveLength(1);
 });

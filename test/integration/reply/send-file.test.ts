@@ -5,9 +5,9 @@ import { outcomes } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { variants } from '../../fixture/variants.ts';
 import { call, text } from '../../stand-in/claude/specimens.ts';
 
-const PATIENCE_MS = 25_000;
 const CSV = 'city,people\nTainan,1856642\n';
 
 let notebook: Notebook;
@@ -116,7 +116,7 @@ test('what is kept only to be sent is gone after a day, and sending it does not 
   expect(await world.peek.ttl(kept)).toBeLessThanOrEqual(7 * 24 * 3_600);
 });
 
-test.each<[Failpoint, number]>([
+variants<[Failpoint, number]>([
   ['round stored', 1],
   ['tool called', 1],
   ['tool result stored', 2],
@@ -135,12 +135,12 @@ test.each<[Failpoint, number]>([
   world.telegram.say(CHAT, 'Send it');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  await nextOutcome(world, CHAT);
   expect(documents().map(({ name }) => name)).toEqual(['cities.csv', 'notes.md']);
   expect(shown().filter((said) => said.includes('Done after'))).toHaveLength(1);
 });
 
-test.each([2, 3])('killed after part %i was sent: that file alone comes once more, marked', async (nth) => {
+variants([2, 3])('killed after part %i was sent: that file alone comes once more, marked', async (nth) => {
   world.claude.react(
     callsTools([
       file('f1', { name: 'cities.csv', content: CSV }),
@@ -151,7 +151,7 @@ test.each([2, 3])('killed after part %i was sent: that file alone comes once mor
   world.telegram.say(CHAT, 'Send it');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  await nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  await nextOutcome(world, CHAT);
   const names = ['cities.csv', 'notes.md'];
   expect(documents().map(({ name }) => name)).toEqual(
     names.flatMap((name, at) => (at === nth - 2 ? [name, name] : [name])),

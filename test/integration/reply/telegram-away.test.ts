@@ -12,7 +12,6 @@ import { goAwayBeforeAnswer, isAway, sayTwice } from '../../fixture/telegram-awa
 import { OUTAGES } from '../../stand-in/telegram/failures.ts';
 import type { TelegramCall } from '../../stand-in/telegram/server.ts';
 
-const PATIENCE_MS = 40_000;
 /** With pauses that are this much shorter, longer than the thirty tries that once ended a delivery. */
 const LONG_MS = 4_000;
 
@@ -41,7 +40,7 @@ describe.each(OUTAGES)('Telegram away: %s', (how) => {
     if (how !== 'refused') expect(probes()).toBeGreaterThan(probesBefore);
     expect(mainCalls().length).toBe(chats.length);
     await world.telegram.comeBack();
-    for (const { outcome, delivery } of await untilSettled(world, 2 * chats.length, PATIENCE_MS))
+    for (const { outcome, delivery } of await untilSettled(world, 2 * chats.length))
       expect([outcome, delivery]).toEqual(['answered', { parts: 1, confirmed: 1, unsure: 0 }]);
     for (const chat of chats) {
       const texts = shown(chat);
@@ -69,9 +68,9 @@ test('two gateways have one breaker: what one of them finds holds for the other,
   // Two that each kept a pace of their own would come closer than the longest pause.
   expect(Math.min(...late.slice(1))).toBeGreaterThan(40);
   await world.telegram.comeBack();
-  await untilSettled(world, 2, PATIENCE_MS);
+  await untilSettled(world, 2);
   expect(await outcomes()).toEqual(['answered', 'answered']);
-}, 60_000);
+});
 
 test('a gateway that is killed in the middle of an outage leaves the answer to the next one, which does not ask again', async () => {
   const gateway = await spawn();
@@ -84,24 +83,24 @@ test('a gateway that is killed in the middle of an outage leaves the answer to t
   await pause(1_000);
   expect([await outcomes(), mainCalls().length]).toEqual([[], 1]);
   await world.telegram.comeBack();
-  await untilSettled(world, 2, PATIENCE_MS);
+  await untilSettled(world, 2);
   expect(await outcomes()).toEqual(['answered', 'answered']);
   // Killed between the mark of a send and its refusal, nobody knows that nothing was sent.
   expect(shown()).toEqual([expect.stringMatching(/^(↻ [^\n]+\n\n)?You said: First$/), 'You said: Second']);
   expect(mainCalls().length).toBe(2);
-}, 60_000);
+});
 
 test('sends alone that fail are an outage too, whatever else Telegram answers: they wait, and are not given up', async () => {
   await start();
   sayTwice(CHAT);
   world.telegram.fail('sendMessage', { do: 'html502' }, MANY);
-  await until('the breaker is open', isAway, PATIENCE_MS);
+  await until('the breaker is open', isAway);
   await pause(LONG_MS);
   expect([await outcomes(), mainCalls().length]).toEqual([[], 1]);
   world.telegram.heal();
-  await untilSettled(world, 2, PATIENCE_MS);
+  await untilSettled(world, 2);
   expect(shown()).toEqual([`${EN.repeat}\n\nYou said: First`, 'You said: Second']);
-}, 90_000);
+});
 
 test('a prober that was killed holds up nobody: its lease ends, and another process finds that Telegram is there', async () => {
   const nowMs = Date.now();
@@ -116,7 +115,7 @@ test('a prober that was killed holds up nobody: its lease ends, and another proc
   world.telegram.say(CHAT, 'First');
   await pause(1_000);
   expect([await isAway(), mainCalls().length]).toEqual([true, 0]);
-  await untilSettled(world, 1, PATIENCE_MS);
+  await untilSettled(world, 1);
   expect([await isAway(), shown()]).toEqual([false, ['You said: First']]);
 });
 
@@ -125,9 +124,9 @@ test('one odd send is one witness: Telegram is asked, it answers, and others go 
   world.telegram.fail('sendMessage', { do: 'html502' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.say(CHAT, 'First');
   world.telegram.say(CHAT + 1, 'First');
-  await untilSettled(world, 1, PATIENCE_MS);
+  await untilSettled(world, 1);
   expect(await isAway()).toBe(false);
-  await untilSettled(world, 2, PATIENCE_MS);
+  await untilSettled(world, 2);
   expect([shown(), shown(CHAT + 1)]).toEqual([[`${EN.repeat}\n\nYou said: First`], ['You said: First']]);
 });
 
@@ -143,7 +142,7 @@ test('a wait of 900 seconds that Telegram asks for is obeyed over a crash, in bo
   await takeOver();
   world.telegram.say(CHAT, '/help');
   world.telegram.say(CHAT + 1, 'First');
-  await untilSettled(world, 1, PATIENCE_MS);
+  await untilSettled(world, 1);
   await pause(1_500);
   expect(shown(CHAT + 1)).toEqual(['You said: First']);
   expect([sends().filter(({ params }) => Number(params.chat_id) === CHAT).length, mainCalls().length]).toEqual([1, 2]);
@@ -151,9 +150,9 @@ test('a wait of 900 seconds that Telegram asks for is obeyed over a crash, in bo
   // The time is over.
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'quietUntilMs', Date.now());
   await endDelays();
-  await untilSettled(world, 4, PATIENCE_MS);
+  await untilSettled(world, 4);
   expect(shown().filter((text) => text.startsWith('You said'))).toEqual(['You said: First', 'You said: Second']);
-}, 60_000);
+});
 
 test('an outage is one incident with what waits and since when, and it is resolved', async () => {
   await start(
@@ -167,10 +166,10 @@ test('an outage is one incident with what waits and since when, and it is resolv
   expect(await openIncidents()).toEqual(['telegram']);
   await world.telegram.comeBack();
   // The message may well be resolved before it could be sent: it says both in one.
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Telegram answers again/, PATIENCE_MS);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Telegram answers again/);
   expect(text).toMatch(/^Telegram has not answered .* 1 finished answers of 1 chats wait, and 1 further messages/m);
   expect(await openIncidents()).toEqual([]);
-}, 60_000);
+});
 
 async function openIncidents(): Promise<string[]> {
   const { book } = await createBookStore(world.peek).read();

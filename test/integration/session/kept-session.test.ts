@@ -90,9 +90,9 @@ test('a session that the operator binds during the trial of another stays bound'
   world.telegram.say(CHAT, 'Hello?');
   await world.claude.waitForCall(({ status }) => status === 529);
   const bound = await give(conversation(3, 100));
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(await sessionOf(CHAT)).toBe(bound);
-}, 45_000);
+});
 
 test('a chat keeps its session through an outage before a round of tools and another one after it', async () => {
   await startWithNotebook({ OUTAGE_PATIENCE_MS: '1000' });
@@ -107,9 +107,9 @@ test('a chat keeps its session through an outage before a round of tools and ano
     return DOWN;
   });
   world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'answered', session: old });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session: old });
   expect(failed.size).toBe(2);
-}, 45_000);
+});
 
 test('a chat keeps its session when the endpoint hangs until the attempts of a message are used up', async () => {
   await start({ TURN_TIMEOUT_MS: '700', RECOVERY_TIMEOUT_MS: '700', MAX_ATTEMPTS: '4' });
@@ -117,12 +117,12 @@ test('a chat keeps its session when the endpoint hangs until the attempts of a m
   let isDown = true;
   world.claude.react(() => (isDown ? { do: 'hang' } : undefined));
   world.telegram.say(CHAT, 'Hello?');
-  expect(await nextOutcome(world, CHAT, 1, 40_000)).toMatchObject({ outcome: 'failed' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   isDown = false;
   world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(await sessionOf(CHAT)).toBe(old);
-}, 80_000);
+});
 
 test('a group keeps its session when it becomes a supergroup while its message is blamed', async () => {
   const group = -2001;
@@ -182,8 +182,8 @@ test('a chat keeps its session through a turn of 22 tool rounds that overflow wi
       : { do: 'answer', content: [use(`t${rounds}`, 'long', { words: 1_250 })], stopReason: 'tool_use' };
   });
   world.telegram.say(CHAT, 'Read it all');
-  expect(await nextOutcome(world, CHAT, 1, 40_000)).toMatchObject({ outcome: 'answered', session: old });
-}, 60_000);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', session: old });
+});
 
 test('a chat keeps its session when a blamed message is stopped before the trial of a fresh session', async () => {
   await start();

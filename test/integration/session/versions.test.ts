@@ -13,7 +13,6 @@ import { NEXT_VERSION } from '../../fixture/state/next-version.ts';
 import { playScene, SCENE } from '../../fixture/state/scene.ts';
 import { dumpState, loadState, type State, stateOf, withFieldsMore } from '../../fixture/state/state.ts';
 
-const PATIENCE_MS = 25_000;
 const STRANGER = 4_999;
 const SCENE_UPDATES = 20;
 const DAY_MS = 24 * 3_600_000;
@@ -30,9 +29,9 @@ async function expectGoesOn(state: State): Promise<void> {
     await world.peek.zadd(world.keys.reminders, String(Date.now() + DAY_MS), member);
   const before = (await settledOutcomes(world)).length;
   await takeOver();
-  await untilSettled(world, before + UNDER_WAY - 1, PATIENCE_MS);
+  await untilSettled(world, before + UNDER_WAY - 1);
   await runCli(['resume', String(SCENE.paused)], world.env);
-  const outcomes = (await untilSettled(world, before + UNDER_WAY, PATIENCE_MS)).slice(before);
+  const outcomes = (await untilSettled(world, before + UNDER_WAY)).slice(before);
   expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array(UNDER_WAY).fill('answered'));
   expect(shown(SCENE.running)).toEqual(['You said: hang', 'You said: the next']);
   expect(shown(SCENE.paused).at(-1)).toContain('wait for the end of the pause');
@@ -50,11 +49,11 @@ async function expectGoesOn(state: State): Promise<void> {
   expect(report.code).toBe(0);
   const retried = await runCli(['dead', 'replay', '--all'], world.env);
   expect(retried.stdout).toContain('is back at the end of its lane');
-  await untilSettled(world, before + UNDER_WAY + 1, PATIENCE_MS);
+  await untilSettled(world, before + UNDER_WAY + 1);
   // The ids of its first updates are those of the scene's, which are known.
   for (let nth = 0; nth < SCENE_UPDATES; nth++) world.telegram.say(STRANGER, 'hello?');
   world.telegram.say(SCENE.talked, 'do you remember?');
-  await untilSettled(world, before + UNDER_WAY + 2, PATIENCE_MS);
+  await untilSettled(world, before + UNDER_WAY + 2);
   expect(JSON.stringify(world.claude.calls.at(-1)?.body)).toContain('and again');
   // This stand-in did not sign what another one thought.
   expect(world.claude.violations().filter(({ violation }) => !violation?.message.includes('thinking'))).toEqual([]);
@@ -81,15 +80,11 @@ test('what this version wrote is a state that this version reads; WRITE_STATE=0.
       `${JSON.stringify(state, undefined, 1)}\n`,
     );
   expect(Object.keys(state).length).toBeGreaterThan(20);
-}, 60_000);
+});
 
-test.each(['0.3'])(
-  'the state of version %s is read: all in it is answered or readable',
-  async (version) => {
-    await expectGoesOn(stateOf(version));
-  },
-  90_000,
-);
+test.each(['0.3'])('the state of version %s is read: all in it is answered or readable', async (version) => {
+  await expectGoesOn(stateOf(version));
+});
 
 test('a field more everywhere, as the next version may write it, disturbs nothing and is kept', async () => {
   const state = withFieldsMore(stateOf('0.3'));
@@ -98,7 +93,7 @@ test('a field more everywhere, as the next version may write it, disturbs nothin
   expect(chat.later).toBeDefined();
   const log = await world.peek.lrange(world.keys.log(chat.session as never), 0, 0);
   expect(log[0]).toContain('"later"');
-}, 90_000);
+});
 
 test('a recovery of a stage that this version does not know is left to a later one', async () => {
   const entry = String(
@@ -154,9 +149,9 @@ test('beside the next version, in both directions: turns in flight are taken ove
   try {
     const [own] = [await start()];
     await takenOver('first ', own, () => start(next.folder));
-    await untilSettled(world, 2 * chats.length, 40_000);
+    await untilSettled(world, 2 * chats.length);
     await takenOver('second ', started.at(-1) as GatewayProcess, () => start());
-    await untilSettled(world, 4 * chats.length, 40_000);
+    await untilSettled(world, 4 * chats.length);
     const said = ['first a', 'first b', 'second a', 'second b'].map((text) => `re ${text}`);
     for (const chat of chats) expect(shown(chat).filter((text) => text !== '…')).toEqual(said);
     expect((await settledOutcomes(world)).every(({ outcome }) => outcome === 'answered')).toBe(true);
@@ -169,4 +164,4 @@ test('beside the next version, in both directions: turns in flight are taken ove
     await Promise.all(started.map((gateway) => gateway.stop()));
     await next.remove();
   }
-}, 150_000);
+});

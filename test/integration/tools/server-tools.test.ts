@@ -64,7 +64,7 @@ test.each([
 async function twoTurns(...reactions: Reaction[]): Promise<void> {
   world.claude.react(({ index }) => reactions[index]);
   world.telegram.say(CHAT, 'Look it up');
-  expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
   expect(world.claude.violations()).toEqual([]);
@@ -103,7 +103,7 @@ test('a search that was paused when its message was stopped is left out of the n
   world.telegram.say(CHAT, 'Look it up');
   await world.claude.waitForCall(({ index }) => index === 1);
   world.telegram.say(CHAT, '/stop');
-  expect(await nextOutcome(world, CHAT, 1)).toMatchObject({ outcome: 'cancelled' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
   resolve();
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
 
@@ -19,7 +20,7 @@ afterEach(() => notebook.remove());
 const raw = (id: string, input: string) => call(id, { name: 'notebook__write', input });
 const REFUSED = { is_error: true, content: [{ type: 'text', text: expect.stringMatching(/was not valid JSON/) }] };
 
-test.each([
+variants([
   ['that breaks off', '{"text": "half'],
   ['with something behind it', '{"text": "a"} and so on'],
   ['that is a text', '"text"'],
@@ -66,7 +67,7 @@ test('killed behind a round with such a call: it is not made by the next process
   world.telegram.say(CHAT, 'Write it down');
   expect(await gateway.ended).toBe('SIGKILL');
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(await notebook.notes()).toEqual([]);
   const last = mainCalls().at(-1);
   expect(last && resultsIn(last)).toMatchObject([REFUSED]);

@@ -3,6 +3,7 @@ import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { CHAT, eachInWorld, spawn, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
 import { text } from '../../stand-in/claude/specimens.ts';
 
@@ -25,7 +26,7 @@ async function killedAt(step: Failpoint, nth: number, ...rounds: Block[][]) {
   world.telegram.say(CHAT, 'Do it');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(world.telegram.shown(CHAT).map((message) => message.text)).toEqual([`Done after ${rounds.length} rounds.`]);
   expect(await settledOutcomes(world)).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
@@ -56,7 +57,7 @@ test('killed after a result was stored: the call is not repeated, and the model 
   expect(results).toEqual([expect.objectContaining({ content: [text('write: t1')] })]);
 });
 
-test.each<[Failpoint, number]>([
+variants<[Failpoint, number]>([
   ['round stored', 1],
   ['results stored', 1],
   ['model called', 2],
@@ -80,6 +81,6 @@ test('SIGTERM during a call: the turn is handed back without using up an attempt
   await first.stop();
   expect(await first.ended).toBe('0');
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect((await notebook.notes()).filter((note) => note === 'write t2')).toHaveLength(1);
 });

@@ -3,6 +3,7 @@ import { saidIn } from '../../fixture/asked.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import { document, photo, video, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const MB = 1024 * 1024;
@@ -51,7 +52,7 @@ test('a file of the answered message and one of the reply both reach the model, 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each<[string, () => Promise<Record<string, unknown>> | Record<string, unknown>]>([
+variants<[string, () => Promise<Record<string, unknown>> | Record<string, unknown>]>([
   ['that Telegram does not know any more', () => photo('file-gone')],
   [
     'of more than 20 MB',
@@ -92,12 +93,12 @@ test('killed after both files were read: neither is downloaded again', async () 
   world.telegram.say(CHAT, '', { replyTo: FIRST, extra: photo(await send(), { caption: 'And this?' }) });
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  expect(await nextOutcome(world, CHAT, 2, 25_000)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(downloads() - before).toBe(2);
   expect(seen()).toHaveLength(5);
 });
 
-test.each([
+variants([
   ['a video', video],
   ['a video note', videoNote],
 ])('of %s the model sees the thumbnail, and is told so', async (what, build) => {

@@ -7,8 +7,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { spawnGateway } from '../../fixture/process.ts';
-
-const PATIENCE_MS = 25_000;
+import { variants } from '../../fixture/variants.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -18,7 +17,7 @@ async function killedAt(step: Failpoint, nth = 1) {
   world.telegram.say(CHAT, 'Do not lose me');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  return nextOutcome(world, CHAT, 1, PATIENCE_MS);
+  return nextOutcome(world, CHAT);
 }
 
 function answers() {
@@ -50,20 +49,20 @@ test('killed between fresh session and replay: one fresh session, one alert, one
   expect(sessions).toBe(2);
 });
 
-test.each<[Failpoint, number]>([
+variants<[Failpoint, number]>([
+  ['model called', 1],
   ['update received', 1],
   ['accepted', 1],
   ['admitted', 1],
   ['job added', 1],
   ['attempt begun', 1],
-  ['model called', 1],
   ['answer stored', 1],
   ['settled', 1],
 ])('killed at "%s": the message has one outcome and one answer', async (step, nth) => {
   const outcome = await killedAt(step, nth);
   expect(outcome).toMatchObject({ outcome: 'answered' });
   world.telegram.say(CHAT, 'and the next');
-  await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+  await nextOutcome(world, CHAT, 2);
   expect(await settledOutcomes(world)).toHaveLength(2);
   expect(answers()).toHaveLength(2);
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);

@@ -1,7 +1,8 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect } from '@jest/globals';
 import { CHAT, eachInWorld, mainCalls, shown, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { type GatewayProcess, spawnRunning } from '../../fixture/process.ts';
+import { variants } from '../../fixture/variants.ts';
 
 /** From the kill to the next call of the model, with the settings of production. */
 const AGAIN_MS_MAX = 10_000;
@@ -20,24 +21,20 @@ async function spawnUsual(): Promise<GatewayProcess> {
   return gateway;
 }
 
-test.each<[string, boolean]>([
+variants<[string, boolean]>([
   ['one that runs beside it, as on another host', true],
   ['one that is started in its place', false],
-])(
-  'after kill -9 in a turn, %s runs the turn again within 10 s',
-  async (_, isBeside) => {
-    world.claude.react(() => (mainCalls().length === 1 ? { do: 'hang' } : undefined));
-    const victim = await spawnUsual();
-    world.telegram.say(CHAT, 'Do not lose me');
-    await world.claude.waitForCall(({ kind }) => kind === 'main', 20_000);
-    if (isBeside) await spawnUsual();
-    victim.kill('SIGKILL');
-    const killedMs = performance.now();
-    if (!isBeside) await spawnUsual();
-    await world.claude.waitForCall(() => mainCalls().length === 2, 30_000);
-    expect(performance.now() - killedMs).toBeLessThan(AGAIN_MS_MAX);
-    await nextOutcome(world, CHAT, 1, 20_000);
-    expect(shown()).toEqual(['You said: Do not lose me']);
-  },
-  90_000,
-);
+])('after kill -9 in a turn, %s runs the turn again within 10 s', async (_, isBeside) => {
+  world.claude.react(() => (mainCalls().length === 1 ? { do: 'hang' } : undefined));
+  const victim = await spawnUsual();
+  world.telegram.say(CHAT, 'Do not lose me');
+  await world.claude.waitForCall(({ kind }) => kind === 'main', 20_000);
+  if (isBeside) await spawnUsual();
+  victim.kill('SIGKILL');
+  const killedMs = performance.now();
+  if (!isBeside) await spawnUsual();
+  await world.claude.waitForCall(() => mainCalls().length === 2, 30_000);
+  expect(performance.now() - killedMs).toBeLessThan(AGAIN_MS_MAX);
+  await nextOutcome(world, CHAT);
+  expect(shown()).toEqual(['You said: Do not lose me']);
+});

@@ -9,9 +9,9 @@ import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { spawnGateway } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
 
-const PATIENCE_MS = 25_000;
 /** Two pieces as an app cuts them, and the end. */
 const PASTED = [`A${'a'.repeat(4_000)}`, `B${'b'.repeat(4_000)}`, 'the end'];
 
@@ -86,7 +86,7 @@ test('a piece that comes after the model was called is a separate message', asyn
   expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual([PASTED[0], 'the end']);
 });
 
-test.each<[Failpoint, number]>([
+variants<[Failpoint, number]>([
   ['model called', 1],
   ['answer stored', 1],
   ['settled', 1],
@@ -96,7 +96,7 @@ test.each<[Failpoint, number]>([
   sendAlbum(['What is this?', '']);
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  await nextOutcome(world, CHAT, 2, PATIENCE_MS);
+  await nextOutcome(world, CHAT, 2);
   expect(await outcomes()).toEqual(['answered', 'merged true']);
   expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text']);
   expect(world.telegram.shown(CHAT).filter(({ text }) => text !== '…')).toHaveLength(1);
@@ -168,7 +168,7 @@ async function givenFailedPaste(): Promise<string[]> {
   return (await settledOutcomes(world)).map(({ entry }) => entry);
 }
 
-test.each<[string, (entries: readonly string[]) => unknown]>([
+variants<[string, (entries: readonly string[]) => unknown]>([
   ['/retry', () => world.telegram.say(CHAT, '/retry')],
   ['the button', ([first]) => world.telegram.press(CHAT, newestId(), `/retry ${first}`)],
   ['cli retry of the first piece', ([first = '']) => runCli(['retry', first], world.env)],

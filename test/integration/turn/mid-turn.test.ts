@@ -91,7 +91,7 @@ test('a turn that is silent twice fails, and its conversation stays whole', asyn
     pendingText === 'Still there?' ? { do: 'answer', text: 'Too late.', afterMs: 2_000 } : undefined,
   );
   world.telegram.say(CHAT, 'Still there?');
-  expect(await nextOutcome(world, CHAT, 4, 25_000)).toMatchObject({ outcome: 'failed', reason: 'fell_silent' });
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'failed', reason: 'fell_silent' });
   expect(mainCalls().filter(({ aborted }) => aborted)).toHaveLength(2);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 5)).toMatchObject({ outcome: 'answered' });

@@ -17,28 +17,28 @@ test('a message that fits nowhere ends with one message, which says what is so n
   );
   await start();
   world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(shown()).toEqual([
     expect.stringMatching(/^I could not answer this message: it is too large for the model\.[\s\S]*started a new one/),
   ]);
   expect(shown().join()).not.toMatch(/I read|beginning and/);
-}, 60_000);
+});
 
 test('a message that is too large for a new chat is not told that a conversation had grown', async () => {
   world.claude.react(({ pendingText }) => (pendingText.includes('lorem') ? { do: 'overflow' } : undefined));
   await start();
   world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: it is too large for the model/)]);
   expect(shown().join()).not.toMatch(/conversation|session/);
-}, 60_000);
+});
 
 test('a message that is refused wherever it is asked ends with one message, and the chat has its conversation', async () => {
   const old = await given(guiltyConversation(5));
   world.claude.guard.rejectsText = { pattern: /EVIL/, respond: 'invalidData' };
   await start();
   world.telegram.say(CHAT, 'Something EVIL');
-  expect(await nextOutcome(world, CHAT, 1, 30_000)).toMatchObject({ outcome: 'failed' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: the model does not accept it\./)]);
   expect(shown().join()).not.toMatch(/session|omitted/);
   world.telegram.say(CHAT, 'And now?');
@@ -55,12 +55,11 @@ test.each(Object.keys(LIES) as Lie[])(
     );
     await start();
     world.telegram.say(CHAT, 'Hello?');
-    const { outcome } = await nextOutcome(world, CHAT, 1, 30_000);
+    const { outcome } = await nextOutcome(world, CHAT);
     if (outcome !== 'answered') expect(shown()).toHaveLength(1);
     expect(shown().join()).not.toMatch(/beginning and the end/);
     world.claude.react(() => ({ do: 'answer', text: 'Here.' }));
     world.telegram.say(CHAT, 'And now?');
-    expect(await nextOutcome(world, CHAT, 2, 30_000)).toMatchObject({ outcome: 'answered' });
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   },
-  60_000,
 );

@@ -145,7 +145,7 @@ test('killed after /stop was admitted: the next gateway cancels without another 
   world.telegram.say(CHAT, '/stop');
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
-  await nextOutcome(world, CHAT, 2, 25_000);
+  await nextOutcome(world, CHAT, 2);
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(world.claude.calls).toHaveLength(1);
 });

@@ -31,9 +31,9 @@ test('every chat that is moved to a fresh session is named with its entries, als
   });
   await start({}, { stormChats: 1_000 });
   for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
-  for (const chat of CHATS) expect(await nextOutcome(world, chat, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  for (const chat of CHATS) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
   await expectNamed((chat) => 2 * turnsOf(chat), 2);
-}, 60_000);
+});
 
 test('every chat whose history is refused is named with its entries, also while the incident is open', async () => {
   for (const chat of CHATS)
@@ -41,6 +41,6 @@ test('every chat whose history is refused is named with its entries, also while 
   world.claude.guard.rejectsText = { pattern: /GUILTY/, respond: 'invalidData' };
   await start();
   for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
-  for (const chat of CHATS) expect(await nextOutcome(world, chat, 1, 20_000)).toMatchObject({ outcome: 'answered' });
+  for (const chat of CHATS) expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'answered' });
   await expectNamed(() => 62, 2);
-}, 60_000);
+});

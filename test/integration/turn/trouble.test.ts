@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 eachWithGateway({ env: { MAX_ATTEMPTS: '2' } });
@@ -20,7 +21,7 @@ const TRANSIENT: [string, Reaction][] = [
   ['an answer without text', { do: 'answer', content: [] }],
 ];
 
-test.each(TRANSIENT)('after %s the call is retried, and the message is answered once', async (_what, reaction) => {
+variants(TRANSIENT)('after %s the call is retried, and the message is answered once', async (_what, reaction) => {
   world.claude.react((call) => (call.index === 0 ? reaction : undefined));
   world.telegram.say(CHAT, 'Patience');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });

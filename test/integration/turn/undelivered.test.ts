@@ -7,7 +7,6 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { goAwayBeforeAnswer, isAway, letters, sayTwice } from '../../fixture/telegram-away.ts';
 
-const PATIENCE_MS = 40_000;
 const MANY = 1_000_000;
 
 eachInWorld();
@@ -21,7 +20,7 @@ describe('an answer that could not be delivered', () => {
     expect(alerts.some((text) => text.includes('has waited') && text.includes(`Chat ${CHAT}`))).toBe(true);
     expect(alerts.join()).not.toContain('blocked');
     world.telegram.say(CHAT, '/retry');
-    await untilSettled(world, 3, PATIENCE_MS);
+    await untilSettled(world, 3);
     expect(await outcomes()).toEqual(['failed', 'command', 'answered']);
     expect(shown().at(-1)).toMatch(/You said: First$/);
     expect([mainCalls().length, await letters()]).toEqual([1, 0]);
@@ -32,7 +31,7 @@ describe('an answer that could not be delivered', () => {
     const [[id = ''] = []] = await world.peek.xrange(world.keys.dead, '-', '+');
     expect(await runCli(['dead', 'replay', id], world.env)).toMatchObject({ code: 0 });
     expect(await runCli(['dead', 'replay', id], world.env)).toMatchObject({ code: 1 });
-    await untilSettled(world, 2, PATIENCE_MS);
+    await untilSettled(world, 2);
     await pause(300);
     expect([await outcomes(), mainCalls().length]).toEqual([['failed', 'answered'], 1]);
     expect(shown().filter((text) => text.includes('You said: First')).length).toBe(1);
@@ -44,13 +43,13 @@ describe('an answer that could not be delivered', () => {
     world.claude.react(() => ({ do: 'answer', text: long }));
     world.telegram.fail('sendMessage', { do: 'html502' }, MANY, ({ text }) => !String(text).startsWith('a'));
     world.telegram.say(CHAT, 'Long');
-    expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({
+    expect(await nextOutcome(world, CHAT)).toMatchObject({
       outcome: 'failed',
       reason: 'telegram_away',
     });
     world.telegram.heal();
     expect(await runCli(['dead', 'replay', '--all'], world.env)).toMatchObject({ code: 0 });
-    expect(await nextOutcome(world, CHAT, 2, PATIENCE_MS)).toMatchObject({
+    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({
       outcome: 'answered',
       delivery: { parts: 2, confirmed: 2, unsure: 0 },
     });
@@ -66,15 +65,15 @@ describe('an answer that could not be delivered', () => {
     const blocked = { status: 403, description: 'Forbidden: bot was blocked by the user' };
     world.telegram.fail('sendMessage', blocked, 2, ({ chat_id }) => Number(chat_id) === CHAT);
     sayTwice(CHAT);
-    await untilSettled(world, 2, PATIENCE_MS);
+    await untilSettled(world, 2);
     expect([await outcomes(), await letters()]).toEqual([['undeliverable', 'undeliverable'], 2]);
     world.telegram.say(CHAT, '/retry');
-    await untilSettled(world, 4, PATIENCE_MS);
+    await untilSettled(world, 4);
     expect([shown().at(-1), mainCalls().length, await letters()]).toEqual(['You said: Second', 2, 1]);
     world.telegram.say(CHAT, '/forget');
     await world.telegram.waitForText(CHAT, /erases everything/);
     world.telegram.say(CHAT, '/forget yes');
-    await untilSettled(world, 6, PATIENCE_MS);
+    await untilSettled(world, 6);
     expect(await letters()).toBe(0);
   }, 60_000);
 });
@@ -82,7 +81,7 @@ describe('an answer that could not be delivered', () => {
 test('the audit proves that what is called answered was confirmed, and finds a line that is forged', async () => {
   await start();
   sayTwice(CHAT);
-  await untilSettled(world, 2, PATIENCE_MS);
+  await untilSettled(world, 2);
   const proven = await runCli(['audit', '--json'], world.env);
   expect([proven.code, JSON.parse(proven.stdout).delivery]).toEqual([
     0,
@@ -106,8 +105,8 @@ async function givenUndelivered(): Promise<void> {
   await start({ TELEGRAM_PATIENCE_MS: '1000' });
   world.telegram.say(CHAT, 'First');
   await goAwayBeforeAnswer('page', [CHAT]);
-  expect(await nextOutcome(world, CHAT, 1, PATIENCE_MS)).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'telegram_away' });
   await world.telegram.comeBack();
   await until('Telegram is there', async () => !(await isAway()));
-  await world.telegram.waitForText(ALERT_CHAT, /has waited/, PATIENCE_MS);
+  await world.telegram.waitForText(ALERT_CHAT, /has waited/);
 }

@@ -66,7 +66,8 @@ export interface ClaudeStandIn {
   close(): Promise<void>;
 }
 
-const WAIT_MS = 5000;
+/** A wait ends with what it waited for; this is for one that never comes, on a machine that does much else. */
+const WAIT_MS = 30_000;
 
 class ClaudeServer implements ClaudeStandIn {
   url = '';

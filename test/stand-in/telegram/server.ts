@@ -26,7 +26,8 @@ import { Webhook } from './webhook.ts';
 export type { TelegramCall } from './calls.ts';
 export type { TelegramOptions, TelegramStandIn } from './stand-in.ts';
 
-const WAIT_MS = 5000;
+/** A wait ends with what it waited for; this is for one that never comes, on a machine that does much else. */
+const WAIT_MS = 30_000;
 const BOT_ID = 7_000_001;
 const FIRST_UPDATE_ID = 500_001;
 const DRAFT_LIFE_MS = 30_000;

@@ -2,9 +2,10 @@ import { expect, test } from '@jest/globals';
 import { Turn } from '../../../../shared/state/turn/turn.ts';
 import { isOutage, waitOut } from '../../../../worker/ask/failures.ts';
 import type { Attempt } from '../../../../worker/lane/attempt.ts';
+import { RETRY_MS } from '../../../../worker/lane/verdict.ts';
 import type { Failure } from '../../../../worker/model/errors/failure.ts';
 
-const PATIENCE = { outagePatienceMs: 900_000, waitingNoticeMs: 60_000 };
+const PATIENCE = { outagePatienceMs: 900_000, waitingNoticeMs: 60_000, retryMs: RETRY_MS };
 const DOWN: Failure = { kind: 'transient', reason: 'overloaded', status: 529 };
 
 /** An attempt that has waited so long, was tried so often, and runs for a second. */
