@@ -58,7 +58,7 @@ async function syncFolder(folder: string): Promise<void> {
 /** The form that shells, Compose, systemd and Node read alike without quotes. */
 const PLAIN = /^[\w./:@,+=%*-]*$/;
 const UNWRITABLE = /['\r\n\0]/;
-/** What a line holds behind the equals sign, and a comment behind that. */
+/** The value of a line behind the equals sign, and a comment behind that. */
 const VALUE = /^(?:(["'`])(?:(?!\1).)*\1|[^#]*?)(\s+#.*)?\s*$/;
 
 /** Whether a value can stand in a settings file so that every program reads it alike. Pure. */

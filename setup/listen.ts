@@ -6,7 +6,7 @@ import type { TelegramFailure } from '../shared/telegram/failure.ts';
 import type { SetupPorts } from './progress.ts';
 import { CancelledError, type Terminal } from './terminal.ts';
 
-/** What waits stays until a gateway reads it, and is answered to every look at once. */
+/** Updates that wait stay until a gateway reads them, and are the answer to every look at once. */
 const LOOK_EVERY_MS = 1_000;
 /** A look shows no more than these. */
 const UPDATES_MAX = 100;
@@ -121,7 +121,7 @@ function cancel(): never {
 /** Where a code is expected: in the private chat of a person, or in a group. */
 export type Place = 'private' | 'group';
 
-/** What a look at the waiting updates shows. */
+/** The result of a look at the waiting updates. */
 export type Sighting =
   | { readonly kind: 'found'; readonly chatId: number; readonly updateId: number; readonly isFirst: boolean }
   | { readonly kind: 'none'; readonly strangers: readonly number[]; readonly isMisplaced: boolean };
@@ -134,7 +134,7 @@ interface Seen {
 }
 
 const DIGITS = 8;
-/** What an app sends when somebody opens a bot, or one of its links with a parameter. */
+/** The text that an app sends when somebody opens a bot, or one of its links with a parameter. */
 const START = /^\/start(?:@\w+)?\s*/;
 
 /** A code that a stranger does not guess: of the hundred waiting updates that are read, one in a million sets hits. */

@@ -14,7 +14,7 @@ const NO_TERMINAL =
   'npm run setup asks questions, so it needs a terminal. Without one, copy .env.example to .env, fill it in, ' +
   'and try it with npm run cli -- check.';
 const NO_FILE = 'SPILLWAY_ENV_FILE is none, so there is no file to write the settings to.';
-/** What a shell reports for a program that Ctrl-C ended. */
+/** The exit code that a shell reports for a program that Ctrl-C ended. */
 const EXIT_CANCELLED = 130;
 
 const stop = new AbortController();

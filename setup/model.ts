@@ -57,7 +57,7 @@ function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again'
   ]);
 }
 
-/** What is the default anyway is written only where the file says it already, so that a later default takes effect. */
+/** A default is written only where the file has that line already, so that a later default takes effect. */
 function withoutDefaults(answers: Settings, file: Settings): Settings {
   const usual = usualPlace();
   return Object.fromEntries(

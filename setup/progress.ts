@@ -11,7 +11,7 @@ export type Step = (typeof STEPS)[number];
 
 /** How far a setup has come. */
 export interface Progress {
-  /** What the settings file says. */
+  /** The content of the settings file. */
   readonly file: Settings;
   /** The same with what this process's environment says instead, and with the answers. */
   readonly settings: Settings;
@@ -22,7 +22,7 @@ export interface Progress {
   readonly ownerId?: number | undefined;
 }
 
-/** What a step found out. */
+/** The findings of a step. */
 export type Findings = { readonly answers?: Settings } & Partial<Pick<Progress, 'bot' | 'ownerId'>>;
 
 /** The beginning, from the settings file and the environment. Pure. */
@@ -65,7 +65,7 @@ export function overruled(progress: Progress, environment: Settings): string[] {
   return Object.keys(progress.answers).filter((name) => (environment[name] ?? later[name]) !== later[name]);
 }
 
-/** What a step works with. */
+/** The ports of a step. */
 export interface SetupPorts {
   terminal: Terminal;
   /** A client for the bot of these settings. */

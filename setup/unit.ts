@@ -10,7 +10,7 @@ const FILE = 'spillway.service';
 const OWN = ['data', '.cache'];
 const COMPILED = '.cache/compiled';
 
-/** What a service is made of. */
+/** The parts of a service. */
 export interface Service {
   user: string;
   /** The folder of the project. */

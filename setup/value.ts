@@ -1,7 +1,7 @@
 import { readConfig } from '../shared/base/config.ts';
 import { isWritable } from './env-write.ts';
 
-/** What is wrong with a value of a setting, in words that do not quote it; undefined when nothing is. Pure. */
+/** The fault in a value of a setting, in words that do not quote it; undefined when there is none. Pure. */
 export function faultOf(name: string, value: string): string | undefined {
   if (value === '') return 'Something is expected here.';
   if (!isWritable(value)) return 'A value cannot hold a quote.';

@@ -14,7 +14,7 @@ import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
 import { NEWS_EVERY_MS, type Self, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
-/** What is watched, and with what. */
+/** The ports of the watch. */
 export interface OversightPorts extends Probed, Pick<Root, 'config' | 'redisAddress' | 'telegram'> {
   observability: Observability;
   self: Self;

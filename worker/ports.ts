@@ -11,7 +11,10 @@ import type { SettingFiles, WaitLimits } from './settings.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import type { Exclusions } from './tools/toolboxes.ts';
 
-/** What the worker of a process is made of. */
+/**
+ * The parts of the worker of a process. The files that wire it together, one for each of its sides, take from it what
+ * they need; so it belongs to none of them.
+ */
 export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'telegram'> {
   model: Model;
   observability: Observability;

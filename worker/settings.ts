@@ -79,19 +79,19 @@ async function readText(setting: string, file: string | undefined): Promise<stri
   return text;
 }
 
-/** What every request holds besides the tools that the gateway has itself. */
+/** The parts of every request besides the tools that the gateway has itself. */
 export interface Fixed {
   system: string;
   /** The tools of MCP servers, as far as they are known. */
   tools: readonly ToolSpec[];
 }
 
-/** What our own tools take, by our estimate; a test holds it to them. */
+/** The tokens of our own tools, by our estimate; a test holds it to them. */
 export const OWN_TOOLS_TOKENS = 900;
 /** A short message with its header, and a few more after it. */
 const FIRST_MESSAGES_TOKENS = 1_000;
 
-/** What every request holds, in tokens of the model, by our estimate. Pure. */
+/** The size of the parts of every request, in tokens of the model, by our estimate. Pure. */
 export function fixedTokens({ MODEL, WEB_SEARCH, WEB_FETCH }: Config, { system, tools }: Fixed): number {
   const web = serverTools({ webSearch: WEB_SEARCH, webFetch: WEB_FETCH });
   return Math.ceil((estimateFixed({ system, tools, serverTools: web }) + OWN_TOOLS_TOKENS) * tokenizerFactor(MODEL));

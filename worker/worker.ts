@@ -71,7 +71,7 @@ async function stopUnlessAway(
   return end;
 }
 
-/** What all shards of a process share: what one chat shows about the endpoint holds for the others. */
+/** The parts that all shards of a process share: a chat's finding about the endpoint holds for the others. */
 function createProcessPorts({ config, limits }: WorkerPorts, redis: RedisClient, breaker: BreakerView) {
   return {
     slots: createSlots(config.WORKER_CONCURRENCY),
@@ -82,7 +82,7 @@ function createProcessPorts({ config, limits }: WorkerPorts, redis: RedisClient,
     storm: createStormGuard(redis, { ...STORM_LIMITS, ...limits }),
     /** Whether Telegram answers. */
     breaker,
-    /** What is decoded of the sessions of all shards. */
+    /** The decoded windows of the sessions of all shards. */
     windows: new WindowCache(),
   };
 }

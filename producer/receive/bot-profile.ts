@@ -30,7 +30,7 @@ export function introduceBot(telegram: Pick<Telegram, 'getMe' | 'setCommands'>):
   };
 }
 
-/** What Telegram refuses or does not offer, it will not do on a retry either. */
+/** A call that Telegram refuses or does not offer will not do on a retry either. */
 async function untilAnswered<T>(
   call: () => Promise<TelegramResult<T>>,
   signal: AbortSignal,

@@ -123,7 +123,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What there is of a private server: its program, the process of one that runs, and whether an earlier one left data. */
+/** The traces of a private server: its program, the process of one that runs, and whether an earlier one left data. */
 export type PrivateServer =
   | NoRedisSource
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };

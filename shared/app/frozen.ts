@@ -1,4 +1,4 @@
-/** What the thread of `loop-watch.ts` loads when the event loop of its process stands still. */
+/** The code that the thread of `loop-watch.ts` loads when the event loop of its process stands still. */
 import { type Debugger, Session } from 'node:inspector/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createLogger } from '../base/log.ts';

@@ -7,7 +7,7 @@ import type { RedisAddress } from '../base/redis-address.ts';
 /** Longer than any pause of a sound process on a busy machine; far shorter than anybody waits in silence. */
 export const FROZEN_MS = 30_000;
 const TICK_MS_MAX = 1_000;
-/** What telling of it may take, before the process is ended whatever was told. */
+/** The time that telling of it may take, before the process is ended whatever was told. */
 const END_MS = 10_000;
 
 /** A process that stands still, as those are told that outlive it. */
@@ -18,7 +18,7 @@ export interface Frozen {
   frozenMs: number;
 }
 
-/** What the thread is given. */
+/** The data that the thread is given. */
 interface Watched extends Frozen {
   /** One number, which the loop changes with each turn that it has. */
   beats: Int32Array;

@@ -8,7 +8,7 @@ const TELL_MS = 2_000;
 const ANSWER_MS = 4_000;
 
 /**
- * What a supervisor and its processes send each other. A process wants the metrics of all (`wanted`); the supervisor asks
+ * Messages of a supervisor and its processes. A process wants the metrics of all (`wanted`); the supervisor asks
  * each one (`asked`), is told (`told`), and sends what they make together (`joined`).
  */
 interface Message {

@@ -17,7 +17,7 @@ import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';
 import { metricsRoute } from './metrics-exchange.ts';
 
-/** What a root process is made of; each role adds its own services. */
+/** The parts of a root process; each role adds its own services. */
 export interface Root {
   /** The name of this process among all; see `nameProcess`. */
   processName: string;

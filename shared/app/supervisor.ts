@@ -4,7 +4,7 @@ import { type Config, type Role, readProcessConfig } from '../base/config.ts';
 import { createLogger, type Logger } from '../base/log.ts';
 import { superviseMetrics } from './metrics-exchange.ts';
 
-/** What a process that refuses its configuration exits with: another start would refuse it, too. */
+/** The exit code of a process that refuses its configuration: another start would refuse it, too. */
 const REFUSED = 2;
 const RESTART_MS = 1_000;
 const RESTART_MS_MAX = 30_000;

@@ -41,7 +41,7 @@ export type Cause =
   | 'alert-channel'
   /** A part of the watch fails. */
   | 'watcher'
-  /** What another version wrote, and this one does not know. */
+  /** A cause that another version wrote, and this one does not know. */
   | 'other-version';
 
 /** One occurrence of something that the operator must know: it opens an incident, is counted in one, or ends it. */

@@ -21,7 +21,7 @@ const file = z.object({
   name: z.string().optional(),
   mediaType: z.string().optional(),
   bytes: z.int().positive().optional(),
-  /** What it is only the thumbnail of, such as a `video`; that itself cannot be shown. */
+  /** The kind of media that it is only the thumbnail of, such as a `video`; that itself cannot be shown. */
   thumbnailOf: z
     .object({ what: z.string(), seconds: z.int().positive().optional(), name: z.string().optional() })
     .optional(),
@@ -40,7 +40,7 @@ const sound = z.object({
 
 /** A message of a later version is left to a worker that knows that version. */
 const VERSION = 2;
-/** What a worker of an earlier version cannot read is written as the version that can: it then leaves it alone. */
+/** The version of a message that a worker of an earlier version cannot read: it then leaves it alone. */
 const VERSION_OF_REMINDERS = 2;
 
 const schema = z
@@ -70,7 +70,7 @@ const schema = z
         file: file.optional(),
       })
       .optional(),
-    /** What was said in its group before it, and not to the bot; oldest first. */
+    /** The remarks in its group before it that were not made to the bot; oldest first. */
     overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
     /** The message of ours whose button gave this command. */
     pressed: z.int().optional(),

@@ -40,7 +40,7 @@ function lastLine(text: string): string {
   return text.trim().split('\n').at(-1)?.trim() ?? '';
 }
 
-/** What an error says. */
+/** The message of an error. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -49,7 +49,7 @@ export function messageOf(error: unknown): string {
 const oldestVersion = { major: 6, minor: 2 };
 const versionTimeoutMs = 10_000;
 
-/** What the program of a server is called. */
+/** The names of the program of a server. */
 export const serverNames = ['redis-server', 'valkey-server'];
 
 /** A server program in a folder of its own, with the environment that it needs. */

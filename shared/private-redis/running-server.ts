@@ -5,7 +5,7 @@ import { isRunning } from '../base/machine.ts';
 import { withFolderLock } from './folder-lock.ts';
 import { type AnsweringServer, serverAt, urlOf } from './process.ts';
 
-/** What the state file of a folder says about its server; `pid` is unknown while it is being spawned. */
+/** The state file of a folder about its server; `pid` is unknown while it is being spawned. */
 type State = { pid: number | null };
 
 const holderTimeoutMs = 30_000;
@@ -59,7 +59,7 @@ export async function writeState(dir: string, state: State): Promise<void> {
   await rename(fresh, stateFileOf(dir));
 }
 
-/** What is known of the server of a folder; `undefined` when nothing is. */
+/** The known state of the server of a folder; `undefined` when nothing is known. */
 async function readState(dir: string): Promise<State | undefined> {
   try {
     const state = JSON.parse(await readFile(stateFileOf(dir), 'utf8')) as State;

@@ -248,7 +248,7 @@ function cork(socket: Duplex): void {
   };
 }
 
-/** What is left of a key's time, in ms. A clock that stepped back has made it longer: it lasts for `mostMs` at most. */
+/** The rest of a key's time, in ms. A clock that stepped back has made it longer: it lasts for `mostMs` at most. */
 export async function timeLeftMs(redis: RedisClient, key: string, mostMs: number): Promise<number> {
   const leftMs = await redis.pttl(key);
   if (leftMs > mostMs) await redis.pexpire(key, mostMs);
@@ -257,7 +257,7 @@ export async function timeLeftMs(redis: RedisClient, key: string, mostMs: number
 
 const SCANNED = 1_000;
 
-/** What follows a prefix in the keys of all servers, in pieces that keep none of them busy. Rejects as Redis does. */
+/** The rests of all servers' keys behind a prefix, in pieces that keep no server busy. Rejects as Redis does. */
 export async function* keysBehind(redis: RedisClient, prefix: string): AsyncGenerator<string> {
   for (const server of serversOf(redis)) {
     let cursor = '0';

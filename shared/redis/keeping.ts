@@ -6,7 +6,7 @@ import { keysOf } from './keys.ts';
 export interface Keeping {
   /** Why messages are lost while all goes well; such a Redis is not used. */
   refusal?: string;
-  /** What they risk, and the operator has not accepted. */
+  /** The risks that the operator has not accepted. */
   risks: RedisRisk[];
 }
 
@@ -28,7 +28,7 @@ export async function readKeeping(redis: RedisClient, accepted: readonly RedisRi
   return { ...(evicting && { refusal: refusalOf(evicting.policy) }), risks };
 }
 
-/** What a risk means, with what to do. Pure. */
+/** A risk in words, with what to do. Pure. */
 export function wordsOf(risk: RedisRisk): string {
   const { may, setting } = RISKS[risk];
   return `Redis ${may}. CONFIG SET ${setting}, and put it into redis.conf; or accept it with REDIS_ACCEPT=${risk}.`;

@@ -74,7 +74,7 @@ function chatKeys(tag: string) {
   };
 }
 
-/** What the installation has one of: used in shard 0 only. */
+/** The keys of which the installation has one each: used in shard 0 only. */
 function installationKeys(tag: string) {
   return {
     /** Stream: what operators did with the command line. */

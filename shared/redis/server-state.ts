@@ -1,6 +1,6 @@
 import { type RedisClient, serversOf } from './connection.ts';
 
-/** What the servers report about themselves; of several, the one in the worst state. */
+/** The servers' report about themselves; of several, that of the one in the worst state. */
 export interface RedisState {
   /** As Redis calls it: `master` or `slave`. */
   role: string;

@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_588,
+  productLines: 46_571,
   productFiles: 452,
   testLines: 73_892,
   rawCommands: 0,
@@ -12,5 +12,5 @@ export const BUDGETS = {
   oneNeighbourFiles: 29,
 } as const;
 
-/** The same for the way of a plain message, which `npm run test:deep` walks; a timer more or less may run meanwhile. */
-export const WAY_BUDGETS = { messageFiles: 140, messageFunctions: 795 } as const;
+/** The same for the way of a plain message, which `npm run test:deep` walks. */
+export const WAY_BUDGETS = { messageFiles: 135, messageFunctions: 786 } as const;

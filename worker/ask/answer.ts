@@ -95,7 +95,7 @@ export function answered(
   };
 }
 
-/** What an answer teaches: how our estimate compares, and that the session did not refill at once. */
+/** The lessons of an answer: how our estimate compares, and that the session did not refill at once. */
 function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Change[] {
   const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
   const own = sessionState(keys, session);

@@ -27,7 +27,7 @@ import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 import type { RoundPorts } from '../tools/round.ts';
 
-/** What a model call works with. */
+/** The ports of a call of the model. */
 export interface CallPorts extends RoundPorts {
   settings: Settings;
   files: Pick<NotedFiles, 'of'>;
@@ -36,12 +36,12 @@ export interface CallPorts extends RoundPorts {
   endpoint: Pick<Endpoint, 'model' | 'budget'>;
 }
 
-/** What a call is about. */
+/** A call of the model for an attempt. */
 export interface Call {
   attempt: Attempt;
   opened: OpenedSession;
   room: Room;
-  /** What the model itself takes, even if the chat may use less of it. */
+  /** The window of the model itself, even if the chat may use less of it. */
   windowTokens: number;
   /** The most output that the model gives, where known. */
   modelOutputTokens: number | undefined;
@@ -51,17 +51,17 @@ export interface Call {
   onText: OnText;
 }
 
-/** What was sent, or would have been. */
+/** The sizes of a request that was sent, or would have been. */
 export interface Sent {
   count: Count;
-  /** What our estimate was multiplied by. */
+  /** The factor of our estimate. */
   calibration: number;
-  /** What every request holds, by our count: system prompt and tools. */
+  /** The tokens of the parts of every request, by our count: system prompt and tools. */
   fixedTokens: number;
   askedOutputTokens: number;
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export type Called = { sent: Sent } & (
   | { ok: true; answer: ModelAnswer; byFallback: boolean; isSeconded?: true | undefined }
   | {

@@ -7,9 +7,8 @@ import { budgetFor, calibrationFor, chatRoom, type Room } from '../model/count.t
 import type { OnText } from '../model/port.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { newestTokens } from '../recovery/kept.ts';
-import type { OpenedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
-import { finishRound, openCalls } from '../tools/round.ts';
+import { finishRound } from '../tools/round.ts';
 import { answered, isCalm, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import {
@@ -25,10 +24,10 @@ import { leaveOutOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { goesOn, type Speech } from './words.ts';
 
-/** What asking the model works with. */
+/** The ports of asking the model. */
 export type AskPorts = CallPorts & RecoverPorts;
 
-/** What the model is asked about a message, and who receives its text as it streams. */
+/** The content that the model is asked to answer, and who receives its text as it streams. */
 export interface Question {
   message: InboundMessage;
   content: UserRecord['content'];
@@ -39,14 +38,14 @@ export interface Question {
   onTools: (names: readonly string[]) => void;
 }
 
-/** What the question is about. */
+/** The message in question, and the room for it. */
 type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens' | 'messageTokens'> & {
-  /** What the chat may fill in the long run. */
+  /** The room that the chat may fill in the long run. */
   room: Room;
-  /** What this call may fill. */
+  /** The room that this call may fill. */
   callRoom: Room;
   speech: Speech;
-  /** What the model itself takes, even if the chat may use less of it. */
+  /** The window of the model itself, even if the chat may use less of it. */
   windowTokens: number;
 };
 
@@ -81,7 +80,7 @@ export async function askModel(
   };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
-    const finished = await finishCalls(ports, attempt, opened, { round, onTools, onResult: time.progress }, signal);
+    const finished = await finishRound(ports, attempt, opened, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
     opened = finished;
     // Nobody can be told the answer: what is done so far is recorded, and the rest waits free of charge.
@@ -111,22 +110,6 @@ export async function askModel(
     opened = await recordRound(ports, attempt, opened, { called, room, speech }, round + 1);
     attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
   }
-}
-
-/** Makes the calls that the model has asked for and that are not finished, if any; nothing when that was cut short. */
-async function finishCalls(
-  ports: AskPorts,
-  attempt: Attempt,
-  opened: OpenedSession,
-  { round, onTools, onResult }: Pick<Question, 'onTools'> & { round: number; onResult: () => void },
-  signal: AbortSignal,
-): Promise<OpenedSession | undefined> {
-  const calls = openCalls(opened, attempt);
-  if (calls.length === 0) return opened;
-  onTools(calls.map(({ name }) => name));
-  const finished = await finishRound(ports, attempt, opened, { round, onResult }, signal);
-  onTools([]);
-  return finished;
 }
 
 /** Reacts to a failed call; hands the message back if we aborted the call ourselves. */

@@ -132,7 +132,7 @@ export function overBudget({ texts }: Pick<Attempt, 'texts'>, { reason, budget }
   return conclude(refused(reason, texts.budget.usedUp(whose, period, againMs)));
 }
 
-/** What these lead to takes nothing from a chat. */
+/** The kinds whose recovery takes nothing from a chat. */
 const COSTS_NOTHING: ReadonlySet<FailureKind> = new Set<FailureKind>(['transient', 'fit', 'output']);
 /** A request that we count as this much of the window, or more, may well be too long: our own count agrees. */
 const AGREES_SHARE = 0.8;
@@ -166,7 +166,7 @@ function hasSecond(
   return kind === 'token' && sentTokens >= limitTokens * AGREES_SHARE;
 }
 
-/** What to do after a call found the endpoint in trouble. */
+/** The decision after a call found the endpoint in trouble. */
 export type Wait =
   /** `waitedMs` is how long the message will have waited in all; `isLong`: its user is to be notified. */
   { kind: 'wait'; delayMs: number; waitedMs: number; tries: number; isLong: boolean } | { kind: 'give up' };

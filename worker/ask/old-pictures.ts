@@ -17,12 +17,12 @@ interface Holder {
   block: number;
   pictures: number;
   bytes: number;
-  /** What replaces it: all of its words, and the names of its pictures. */
+  /** Its replacement: all of its words, and the names of its pictures. */
   instead: string;
   name: string;
 }
 
-/** What is left of the most pictures that a model takes: the room of a batch, so that a prefix is seldom rewritten. */
+/** The share of the most pictures that stays: the rest is room for a batch, so that a prefix is seldom rewritten. */
 const LEFT_SHARE = 0.8;
 
 /**

@@ -11,13 +11,13 @@ import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
 /**
- * What the model has written for a message that is not answered yet. It is kept with the turn before a person sees it,
+ * The words of the model for a message that is not answered yet. It is kept with the turn before a person sees it,
  * so that it outlives the process, and becomes the answer if no other one comes.
  */
 export interface Words {
-  /** What it wrote before it called tools: the session has it already. */
+  /** The words before its calls of tools: the session has them already. */
   recorded: string;
-  /** What it wrote since; the longest of all tries. */
+  /** The words since; the longest of all tries. */
   own: string;
 }
 
@@ -31,22 +31,12 @@ export function keptWords({ turn }: Pick<Attempt, 'turn'>): Words {
   return { recorded: text.slice(0, recordedChars), own: text.slice(recordedChars).replace(/^\s+/, '') };
 }
 
-/** The words with another text of the call that runs, if it is longer. A text of whitespace says nothing. */
-export function withOwn(words: Words, text: string): Words {
-  return text.trim() !== '' && text.length > words.own.length ? { ...words, own: text } : words;
-}
-
-/** The words once the session has the answer that they are of. */
-export function withRecorded({ recorded }: Words, text: string): Words {
-  return { recorded: joined(recorded, text.trim()), own: '' };
-}
-
 /** All words, as a person reads them; empty when nothing was said. */
 export function spoken({ recorded, own }: Words): string {
   return joined(recorded, own.trim());
 }
 
-/** What the model says in one attempt at a message. */
+/** The words of the model in one attempt at a message. */
 export class Speech {
   readonly #attempt: Attempt;
   #words: Words;
@@ -62,14 +52,14 @@ export class Speech {
     return this.#words;
   }
 
-  /** Takes all text so far of the call that runs. */
+  /** Takes all text so far of the call that runs, if it is longer than before. A text of whitespace says nothing. */
   hear(text: string): void {
-    this.#words = withOwn(this.#words, text);
+    if (text.trim() !== '' && text.length > this.#words.own.length) this.#words = { ...this.#words, own: text };
   }
 
   /** The commands that go with the record of an answer, which has this text. */
   record(text: string): Change[] {
-    this.#words = withRecorded(this.#words, text);
+    this.#words = { recorded: joined(this.#words.recorded, text.trim()), own: '' };
     this.#kept = spoken(this.#words);
     return this.#kept === '' ? [this.#attempt.turn.unsay()] : wordsCommands(this.#attempt, this.#words);
   }

@@ -9,8 +9,8 @@ import { type DeskPorts, isHttps, isSameOrigin, pathAfterLogin, show, type Visit
 export const SESSION_MS = 12 * 3600_000;
 
 /**
- * What is derived from the operator's token. Nothing is stored: a login outlives restarts, holds in every process of the
- * installation, and ends at once for all when the token is replaced.
+ * The proofs that are derived from the operator's token. Nothing is stored: a login outlives restarts, holds in
+ * every process of the installation, and ends at once for all when the token is replaced.
  */
 export interface Token {
   /** Compares in a time that reveals nothing about the token, not even its length. Pure. */

@@ -14,7 +14,7 @@ import type { FilePart } from '../reply/part.ts';
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
 export const RECOVERY_STAGES = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'] as const;
 
-/** What the user will get, stored before the first part is sent. */
+/** The end of a message as its user will see it, stored before the first part is sent. */
 export interface Conclusion {
   outcome: Outcome;
   /** A short code for the ledger; absent for a plain answer. */
@@ -25,7 +25,7 @@ export interface Conclusion {
   also?: readonly EntryId[];
   /** Further entries behind this one that this message's parts report on; each ends in its own turn. */
   told?: readonly EntryId[];
-  /** What is sent, in order, as plain texts. */
+  /** The messages that are sent, in order, as plain texts. */
   parts: readonly string[];
   /** How each part is shown; `null` for a plain text. Absent where all are, and before version 0.3. */
   layout?: readonly (Part | FilePart | null)[];
@@ -136,7 +136,7 @@ export interface Attempt {
   readonly readingNotices: readonly string[];
   /** The texts of the chat's language: chosen with a command, or else the language of the sender's app. */
   readonly texts: Texts;
-  /** What the chat chose with a command, by its field. */
+  /** The chat's choice by a command, by its field. */
   choice(name: Choice): string | undefined;
   /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
   readonly quietUntilMs: number;
@@ -146,7 +146,7 @@ export interface Attempt {
   elapsedMs(): number;
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   nowMs(): number;
-  /** What earlier attempts found out and did, and the verbs that change it. */
+  /** The findings and deeds of earlier attempts, and the verbs that change them. */
   readonly turn: Turn;
   /**
    * Applies commands atomically, once per step. An empty step may repeat.

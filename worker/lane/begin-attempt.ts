@@ -77,7 +77,7 @@ function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
   return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat: lane, traceparent } };
 }
 
-/** What `begin.lua` returned. Flat lists are field, value, field, value… */
+/** The reply of `begin.lua`, read. Flat lists are field, value, field, value… */
 export interface BegunReply {
   keys: Keys;
   write: RunScript<string>;

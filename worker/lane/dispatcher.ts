@@ -150,7 +150,7 @@ async function abandonedOf(
   return { heads: abandoned.heads, broken: missing.broken + abandoned.broken };
 }
 
-/** What the log has said of each lane: entries of which a later version knows more. */
+/** The entries of each lane that the log has told of: a later version knows more of them. */
 const told = new WeakMap<Lane, Set<EntryId>>();
 
 /** Says once of each entry that it is left to a later version. */

@@ -76,7 +76,7 @@ export type AuditEvent =
   /** The API refused a tool by name; the process continues without it. */
   | { event: 'tool.excluded'; tool: string };
 
-/** What the operator is told of a message, and the audit trail does not record. */
+/** An event that the operator is told of, and the audit trail does not record. */
 export type ToldEvent =
   | { event: 'message.failed'; reason: string; detail: string }
   | { event: 'message.gave-up'; reason: string; fault: 'size' | 'message' | 'output' }
@@ -91,7 +91,7 @@ export type TurnEvent = AuditEvent | ToldEvent;
 type EventName = TurnEvent['event'];
 type Of<Name extends EventName> = Extract<TurnEvent, { event: Name }>;
 
-/** What is reported of one kind of event. */
+/** The reports of one kind of event. */
 interface Report<Event> {
   /** Whether the audit trail has a line of it, written in one step with its effect. */
   audit?: true;
@@ -174,7 +174,7 @@ export function failedCallEvent(
   return { event: 'model.failed', purpose, model, reason: failure.reason, billed, ...(spent ?? NOTHING_SPENT) };
 }
 
-/** What a call that went through cost, for its chat's book and the audit trail. */
+/** The bill of a call that went through, for its chat's book and the audit trail. */
 export function billOf(
   attempt: Attempt,
   purpose: 'answer' | 'retry' | 'summary',

@@ -50,7 +50,7 @@ export function createClock(): RedisClock {
   };
 }
 
-/** What Telegram said of the parts of a reply: the ledger's proof that `answered` was seen. */
+/** Telegram's word on the parts of a reply: the ledger's proof that `answered` was seen. */
 export interface DeliveryRecord {
   parts: number;
   /** Telegram has confirmed them. */
@@ -114,7 +114,7 @@ export interface Lane {
   readmit(): Promise<Readmission>;
   /** Begins an attempt. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
-  /** What was refused at admission behind a lane's head: what a notice has reported on, or else what none has. */
+  /** The messages refused at admission behind a lane's head: those that a notice has reported on, or the others. */
   refusedBehind(lane: LaneKey, isTold: boolean): Promise<Refused>;
   /** The traces and times of entries, in order; an entry that is gone is omitted. */
   glance(entries: readonly EntryId[]): Promise<Glance[]>;

@@ -8,7 +8,7 @@ import type { DeliveryRecord } from './lane.ts';
 /** Why a message waits that nobody could be told an answer to. */
 export const TELEGRAM_AWAY = 'telegram_away';
 
-/** What an attempt came to, before anything is delivered: the message ends, or goes on in a later attempt. */
+/** The result of an attempt, before anything is delivered: the message ends, or goes on in a later attempt. */
 export type Verdict =
   | Ending
   /** Back to the head of the queue at once: recovery has changed what is sent. */
@@ -22,9 +22,9 @@ export interface Ending {
   kind: 'conclude';
   conclusion: Conclusion;
   changes: readonly Change[];
-  /** What is reported with it. */
+  /** The events that are reported with it. */
   events: readonly TurnEvent[];
-  /** What is stored in place of all that if the message was cancelled meanwhile. */
+  /** Stored in place of all that if the message was cancelled meanwhile. */
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
   /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
   calledNothing?: boolean;
@@ -43,12 +43,12 @@ export interface Later {
   isLongWait?: boolean;
 }
 
-/** What becomes of the job once a conclusion was delivered, or cannot be. The turn itself never touches the queue. */
+/** The fate of the job once a conclusion was delivered, or cannot be. The turn itself never touches the queue. */
 export type Delivered =
   | {
       kind: 'settle';
       conclusion: Conclusion;
-      /** What Telegram said of the parts; absent where nothing was sent. */
+      /** Telegram's word on the parts; absent where nothing was sent. */
       delivery?: DeliveryRecord;
       /** The stored answer goes into the dead letter: it can be delivered without asking the model again. */
       keepsAnswer?: true;

@@ -93,10 +93,10 @@ export function bytesOf(value: unknown): number {
  */
 
 /**
- * What a history should weigh at most after its largest parts were removed, so that the chat can continue for a while.
+ * The most bytes of a history after its largest parts were removed, so that the chat can continue for a while.
  */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** What a history may weigh to be sent: system prompt and tools are added to it. */
+/** The most bytes of a history that is sent: system prompt and tools are added to it. */
 export const HISTORY_BYTES_MAX = 28 * MB;
-/** What a whole request may weigh, as the JSON that is sent. */
+/** The most bytes of a whole request, as the JSON that is sent. */
 export const REQUEST_BYTES_MAX = 30 * MB;

@@ -13,7 +13,7 @@ interface Circuit {
   probing: boolean;
 }
 
-/** What a breaker shows. */
+/** The state of a breaker, for those who only look. */
 export interface Breaker {
   /** Each model that was called, and whether calls of it are withheld now. */
   open(): ReadonlyMap<string, boolean>;

@@ -1,6 +1,6 @@
 import type { Config } from '../../shared/base/config.ts';
 
-/** What a model's name alone shows about it; what its endpoint states takes precedence. */
+/** The facts that a model's name alone shows; its endpoint's statements take precedence. */
 
 interface Family {
   prefix: string;

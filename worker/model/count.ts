@@ -5,7 +5,7 @@ import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
 import type { MessageParam, ModelAnswer, ModelRequest } from './port.ts';
 import { conversationSize } from './usage.ts';
 
-/** What a request will cost, as far as it can be known before it is sent. */
+/** The tokens of a request, as far as they can be known before it is sent. */
 export interface Count {
   /** The best guess of the request's input tokens. */
   tokens: number;
@@ -30,7 +30,7 @@ const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
 const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
-/** What a provider adds for its own tools, at most. */
+/** The most tokens that a provider adds for its own tools. */
 const PROVIDER_TOKENS_MAX = 20_000;
 /** A smaller request is mostly overhead, and shows nothing about the text. */
 const CALIBRATION_TOKENS_MIN = 200;
@@ -105,7 +105,7 @@ export function tokensWith(
   return conversationSize(usage, content)?.tokens ?? tokens + estimateContent(content) * calibration;
 }
 
-/** What a message alone costs as input. Pure. */
+/** The input tokens of a message alone. Pure. */
 export function countContent(content: unknown, calibration: number): number {
   const media = estimateMedia(content);
   return Math.ceil((MESSAGE_TOKENS + estimateContent(content) - media) * calibration + media);
@@ -117,7 +117,7 @@ export function estimateFixed({ system, tools, serverTools }: FixedParts): numbe
   return estimateText(system) + (all.length === 0 ? 0 : estimateText(JSON.stringify(all)));
 }
 
-/** What a whole request may cost as input, without knowing its chat. Pure. */
+/** The most input tokens of a whole request, without knowing its chat. Pure. */
 export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {
   const fixed = estimateFixed({ system, tools, serverTools: [] });
   const media = estimateMediaOf(messages);
@@ -183,7 +183,7 @@ function contentOf(record: LogRecord): unknown {
   return record.t === 'user' || record.t === 'assistant' ? record.content : undefined;
 }
 
-/** What decides how a window is shared between input and output. */
+/** The settings that decide how a window is shared between input and output. */
 export interface RoomSettings {
   /** The output that is wanted, in tokens, thinking included. */
   maxOutputTokens: number;

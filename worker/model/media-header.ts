@@ -1,4 +1,4 @@
-/** What the first bytes of a picture say about it. */
+/** The kind and the size of a picture, as its first bytes state them. */
 export interface ImageHeader {
   mediaType: 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
   /** In pixels. */
@@ -71,7 +71,7 @@ function readWebp(bytes: Uint8Array): ImageHeader | undefined {
   return { mediaType, width: little(bytes, 26) & 0x3fff, height: little(bytes, 28) & 0x3fff };
 }
 
-/** What a rough scan of a PDF shows. */
+/** The findings of a rough scan of a PDF. */
 export interface PdfHeader {
   /** At least 1. Compressed pages are not seen. */
   pages: number;

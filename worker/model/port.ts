@@ -12,14 +12,14 @@ export type { MessageParam };
 /** How deeply a model thinks. */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
-/** What a model takes and gives, in tokens. */
+/** The limits of a model's input and output, in tokens. */
 export interface ModelLimits {
   windowTokens: number;
   /** Absent where it is not stated. */
   maxOutputTokens?: number;
 }
 
-/** What a call is for: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
+/** The purpose of a call: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
 export type Purpose = 'answer' | 'summary' | 'probe';
 
 /** For whom a call is made: their limits bound it. */
@@ -36,7 +36,7 @@ export interface ModelRequest {
   payer?: Payer;
   /** The session that it continues, if any. Never sent. */
   session?: SessionId;
-  /** What the call is for; absent: an answer. Never sent. */
+  /** The purpose of the call; absent: an answer. Never sent. */
   purpose?: Purpose;
   maxTokens: number;
   system: string;
@@ -59,7 +59,7 @@ export interface ModelRequest {
 export type CacheLifetime = '5m' | '1h';
 
 /**
- * What a call is billed: the sum of its passes, where a tool of the provider made the model run several times. How large
+ * The bill of a call: the sum of its passes, where a tool of the provider made the model run several times. How large
  * the conversation was is another matter, see `conversationSize`.
  */
 export interface Usage {
@@ -87,7 +87,7 @@ export interface Passes {
   lastOutputTokens: number;
 }
 
-/** What the model returned. `content` is verbatim, unknown block types included. */
+/** The model's answer. `content` is verbatim, unknown block types included. */
 export interface ModelAnswer {
   content: readonly Block[];
   /** The ids of calls whose input was no JSON object; `content` holds it as a text. Absent for none. */

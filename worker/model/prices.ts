@@ -15,14 +15,14 @@ interface Rates {
   cacheWrite1h: number;
 }
 
-/** What a model costs; some cost more, in all kinds, above a given prompt length. */
+/** The price of a model; some cost more, in all kinds, above a given prompt length. */
 interface Price extends Rates {
   /** Dollars for a thousand searches of the web; absent: the list price. A page that is read has no fee. */
   searches?: number;
   longPrompt?: Rates & { overTokens: number };
 }
 
-/** What a model costs that turns speech into text, in dollars for a minute of sound. */
+/** The price of a model that turns speech into text, in dollars for a minute of sound. */
 interface MinutePrice {
   minute: number;
 }
@@ -48,9 +48,9 @@ const LISTED: Prices = new Map(
 );
 
 /**
- * What a call cost, in dollars; `undefined` for a model without a known price: it is never guessed. A part of the usage
- * that is not stated counts as 0; input that was neither read from the cache nor written to it has the plain price.
- * Pure.
+ * The cost of a call, in dollars; `undefined` for a model without a known price: it is never guessed. A part of the
+ * usage that is not stated counts as 0; input that was neither read from the cache nor written to it has the plain
+ * price. Pure.
  */
 export function costOf(model: string, usage: Usage, own: Prices = new Map()): number | undefined {
   const price = entryOf(model, own);
@@ -71,7 +71,7 @@ export function costOf(model: string, usage: Usage, own: Prices = new Map()): nu
   return millionths / 1_000_000 + fees;
 }
 
-/** What a minute of sound costs with a model that turns speech into text, in dollars; `undefined` where that is not known. */
+/** The price of a minute of sound with a model that turns speech into text, in dollars; `undefined` where not known. */
 export function costOfMinute(model: string, own: Prices = new Map()): number | undefined {
   const price = entryOf(model, own);
   return price !== undefined && 'minute' in price ? price.minute : undefined;
@@ -153,7 +153,7 @@ export async function loadPrices(file: string | undefined): Promise<Prices> {
 const READ = 0.05;
 const WRITE: Readonly<Record<CacheLifetime, number>> = { '5m': 1.25, '1h': 2 };
 const LASTS_MS: Readonly<Record<CacheLifetime, number>> = { '5m': 5 * 60_000, '1h': 60 * 60_000 };
-/** What a turn adds to its prefix, as a share of it: this is written in any case. */
+/** The share of its prefix that a turn adds to it: this is written in any case. */
 const ADDED = 0.05;
 /** How many of the newest gaps predict the next one. */
 const GAPS_MAX = 6;

@@ -88,7 +88,7 @@ export function conversationSize(
   };
 }
 
-/** What two calls cost together. A part that neither of them states stays unstated. */
+/** The sum of two calls. A part that neither of them states stays unstated. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum: Usage = {
     inputTokens: one.inputTokens + other.inputTokens,
@@ -100,7 +100,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
   return sum;
 }
 
-/** What a call cost in all, in tokens. */
+/** The tokens of a call, in all. */
 export function totalTokens({ inputTokens, outputTokens }: Usage): number {
   return inputTokens + outputTokens;
 }

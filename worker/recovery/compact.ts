@@ -7,7 +7,7 @@ import { chooseKept, earlierFiles, type Kept, newestTurn, recordTokens } from '.
 import { type Summariser, type SummaryFailure, type SummaryPart, summarise } from './summarise.ts';
 import { transcribe } from './transcript.ts';
 
-/** What there is to compact, and how much room there is. */
+/** The options of a compaction, and the room that there is. */
 export interface CompactionOptions {
   room: Room;
   summariser: Summariser;
@@ -17,7 +17,7 @@ export interface CompactionOptions {
   done?: SummaryPart | undefined;
   /** Masks old tool results in the kept part, if it does not fit otherwise. */
   mask: TrimRecord | undefined;
-  /** What any change of an earlier part omits: thinking that is bound to it. */
+  /** The thinking that is bound to an earlier part, and omitted with any change of it. */
   thinking: readonly TrimRecord[];
   /** An unguessable word that frames the summary. */
   boundary: string;
@@ -29,7 +29,7 @@ export interface Compaction extends Omit<SummaryPart, 'chunks'> {
   keptFrom: number;
   /** The pictures and PDFs that are not shown any more, as the record names them. */
   files: readonly string[];
-  /** What is stored with the summary, so that the kept part is small enough and valid for the API. */
+  /** The records stored with the summary, so that the kept part is small enough and valid for the API. */
   changes: readonly LogRecord[];
   /** Older records that no summariser has seen, those of earlier compactions included. */
   unseen: number;
@@ -101,7 +101,7 @@ function leastKept({ records }: Window, previous: string, { keptTokens }: Room):
   return kept.from === 0 && previous === '' ? { from: newestTurn(records), shortenings: [] } : kept;
 }
 
-/** What an earlier compaction or the seed already says; it goes into the new summary. */
+/** The text of an earlier compaction or of the seed; it goes into the new summary. */
 function earlierSummary({ head }: Window): { previous: string; unseen: number } {
   if (head?.t === 'compaction') return { previous: head.summary, unseen: head.unseen ?? 0 };
   return { previous: head?.t === 'seed' ? head.text : '', unseen: 0 };

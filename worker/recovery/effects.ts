@@ -17,7 +17,7 @@ import type { FixedPartsVerdict } from './fixed-parts.ts';
 import type { Trigger } from './policy.ts';
 import type { StormGuard } from './storm.ts';
 
-/** What the steps of a recovery work with. */
+/** The ports of the steps of a recovery. */
 export interface RecoverPorts {
   settings: Settings;
   endpoint: Endpoint;
@@ -26,7 +26,7 @@ export interface RecoverPorts {
   observability: Pick<Observability, 'telemetry' | 'reach'>;
 }
 
-/** What failed, and the request that it was about. */
+/** A call that failed, and the request that it was about. */
 export interface Overflow {
   attempt: Attempt;
   message: InboundMessage;
@@ -35,19 +35,19 @@ export interface Overflow {
   failure: Failure & { kind: Trigger };
   /** The window as known when the call was made. */
   limitTokens: number;
-  /** What the model itself takes, even if the chat may use less of it. */
+  /** The window of the model itself, even if the chat may use less of it. */
   windowTokens: number;
   /** The size of the request, by our count. */
   sentTokens: number;
-  /** What every request holds, by our count: system prompt and tools. */
+  /** The tokens of the parts of every request, by our count: system prompt and tools. */
   fixedTokens: number;
   /** The most output that the model gives, where known. */
   modelOutputTokens: number | undefined;
-  /** What the request asked for. */
+  /** The output that the request asked for. */
   askedOutputTokens: number;
-  /** What the newest message alone costs, by our count. */
+  /** The tokens of the newest message alone, by our count. */
   messageTokens: number;
-  /** What the endpoint itself counts; absent where it does not say. Contract: never rejects. */
+  /** The endpoint's own count; `undefined` where it does not say. Contract: never rejects. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
   /** Whether the request was repaired before it was sent: then it differs from what the view made. */
   isRepaired: boolean;
@@ -76,7 +76,7 @@ export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shorten
 /** The endpoint of the model, with what this process has learned from its failures. */
 export interface Endpoint {
   model: Model;
-  /** What bounds the cost of its calls; absent where nothing does. */
+  /** The budget that bounds the cost of its calls; absent where nothing does. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   /**
    * Whether it takes what every request holds, without anything from a chat. Contract: never throws; one call serves

@@ -27,7 +27,7 @@ export type FixedPartsCheck = (
   signal: AbortSignal,
 ) => Promise<FixedPartsVerdict>;
 
-/** What every request holds, for any chat. */
+/** The parts of every request, for any chat. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
 /**
@@ -98,7 +98,7 @@ function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdic
   return { kind: isUnclear ? 'unclear' : 'refused', wasAsked: true, failure };
 }
 
-/** What every request of a process holds, except its output limit. */
+/** The parts of every request of a process, except its output limit. */
 export function fixedPartsOf(
   { modelName, systemPrompt, serverTools, effort }: Settings,
   tools: readonly ToolSpec[],

@@ -9,11 +9,11 @@ import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session
 import type { Window } from '../session/view.ts';
 import { longTexts, type Part } from './oversized.ts';
 
-/** What a compaction leaves verbatim. */
+/** The part of a window that a compaction leaves verbatim. */
 export interface Kept {
   /** Index of the first record that is kept. */
   from: number;
-  /** What is shortened in it, with head and tail kept, so that the newest answered exchange can stay at all. */
+  /** The shortenings in it, with head and tail kept, so that the newest answered exchange can stay at all. */
   shortenings: readonly ScrubRecord[];
 }
 

@@ -6,9 +6,9 @@ import type { Overflow } from './effects.ts';
 
 /** The room that a refusal for size leaves. */
 export interface LearntLimit {
-  /** What the message is recovered for, in tokens of the whole window. */
+  /** The whole window that the message is recovered for, in tokens. */
   limitTokens: number;
-  /** What the session's later messages are held to as well; absent where nothing is to be kept. */
+  /** The window that later messages of the session are held to as well; absent where nothing is to be kept. */
   keptTokens?: number;
   /** The window that the endpoint states, where it is smaller than the one that the operator has set. */
   contradictingTokens?: number;
@@ -28,7 +28,7 @@ const GUESS_KEPT_SHARE = 0.5;
 const COUNT_FACTOR = 2;
 
 /**
- * What a believed refusal shows about the window. A stated limit counts only where the numbers are about the request
+ * The window that a believed refusal shows. A stated limit counts only where the numbers are about the request
  * that was sent; otherwise what was sent bounds the recovery of this message, and later ones only by half of what was
  * known of the model, `modelTokens`. A limit of rates is no window, and nothing that is learnt goes below `statedWindowTokens`, which the operator
  * has set. Pure.

@@ -17,9 +17,9 @@ export interface Part {
   block?: number;
   /** Its size in a request. */
   bytes: number;
-  /** What replaces it. */
+  /** Its replacement. */
   instead: string;
-  /** What the user's notice calls it. */
+  /** Its name in the user's notice. */
   name: string;
 }
 

@@ -244,7 +244,7 @@ async function report({ observability }: RecoverPorts, { attempt, failure }: Ove
   });
 }
 
-/** What the notice to the user says, by the final failure. */
+/** The notice to the user, by the final failure. */
 const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
   media: 'notTaken',
   poison: 'notTaken',

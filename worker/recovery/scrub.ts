@@ -107,7 +107,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
   return { kind: 'again' };
 }
 
-/** What is removed from a session on trial is in no conversation any more if the trial is lost. */
+/** A part removed from a session on trial is in no conversation any more if the trial is lost. */
 function tellRemoved(attempt: Attempt, notice: string): Change {
   if (attempt.trial) return attempt.turn.notifyReading([...attempt.readingNotices, notice]);
   return attempt.turn.notify([...attempt.notices, notice]);

@@ -5,7 +5,7 @@ import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from 
 import { finishedCalls } from './finished-calls.ts';
 import { neutral, quote, speakerOf } from './transcript.ts';
 
-/** What a seed is built from. */
+/** The material of a seed. */
 export interface SeedSource {
   /** The newest records of the old session, oldest first; may reach into its parents. */
   records: readonly LogRecord[];
@@ -51,7 +51,7 @@ const REFERENCE =
 const CHANNEL_CHARS = 300;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT[\d:.]{5,15}(?:Z|[+-]\d\d:\d\d)$/;
 const END = '[END of the recovery note. Answer the message that follows.]';
-/** What remains of a note in a window that is smaller than the note's own frame. */
+/** The rest of a note in a window that is smaller than the note's own frame. */
 const SHORTEST = '[Recovery note. The earlier conversation was set aside.]';
 const BECAUSE = {
   outgrown: 'outgrew the context window and was set aside',
@@ -86,7 +86,7 @@ export function buildSeed(source: SeedSource): string {
   }
 }
 
-/** What was done for the pending message must not be repeated. */
+/** Work that was done for the pending message must not be repeated. */
 function finishedSection({ records, pending, tokensMax, isBare }: SeedSource): string[] {
   const ownTokensMax = Math.max(FINISHED_TOKENS_MIN, Math.floor(tokensMax * FINISHED_SHARE));
   const items = finishedCalls(records, { pending, isBare, tokensMax: ownTokensMax });
@@ -163,7 +163,7 @@ function lastUser(records: readonly LogRecord[]): string[] {
     .map((record) => said(record, USER_CHARS));
 }
 
-/** What somebody wrote, with their name where several people share the chat. */
+/** The words of somebody, with their name where several people share the chat. */
 function said(record: UserRecord, maxChars: number): string {
   const text = quote(textOf(record.content), maxChars);
   return record.from ? `${quote(speakerOf(record), SPEAKER_CHARS)}: ${neutral(text)}` : text;

@@ -31,14 +31,14 @@ export interface Uncompacted {
   failed?: FailedCall | undefined;
 }
 
-/** What is compacted, and for whom. */
+/** A session to compact, and for whom. */
 export interface Subject {
   attempt: Attempt;
   opened: OpenedSession;
   room: Room;
   /** The step under which the result is stored, once. */
   step: string;
-  /** What is stored with it. */
+  /** Stored with it. */
   effects: readonly Change[];
   /** How long transient trouble is waited out. */
   patienceMs: number;
@@ -46,7 +46,7 @@ export interface Subject {
   callsMade?: number;
 }
 
-/** What is compacted, and when that must have come to an end, by the monotonic clock. */
+/** A session to compact, and when that must have come to an end, by the monotonic clock. */
 export interface TimedSubject extends Subject {
   untilMs: number;
 }

@@ -98,7 +98,7 @@ export async function startFreshSession(
   });
 }
 
-/** What was shortened or left out of the pending message stays so. */
+/** The shortenings of the pending message: they stay with it. */
 function scrubsOf({ attempt, opened }: Overflow): LogRecord[] {
   return opened.window.records.filter(
     (record) => record.t === 'scrub' && record.entry === attempt.entry && record.turn !== true,
@@ -122,7 +122,7 @@ function trialOf(
 }
 
 /**
- * What closes the previous session, and who is notified; a trial notifies nobody, and only a session that failed is
+ * The changes that close the previous session and notify; a trial notifies nobody, and only a session that failed is
  * closed.
  */
 function announced(attempt: Attempt, { from, to, entries, trial }: Move): Change[] {

@@ -16,9 +16,9 @@ export interface Summariser extends SummaryAsker {
   limitTokens: number;
   /** The most output that the model gives, in tokens. */
   outputTokens: number;
-  /** What a summary may take of the next request, in tokens. */
+  /** The most tokens of the next request that a summary may take. */
   summaryTokens: number;
-  /** What must be kept besides the usual, in the operator's own words; may be empty. */
+  /** The operator's own words on what to keep besides the usual; may be empty. */
   preserve: string;
   /** Stores the finished part, so it is never paid for twice. Contract: as `beforeCall`. */
   keepPart(part: SummaryPart): Promise<void>;

@@ -28,20 +28,20 @@ export type PartDelivery = { kind: 'confirmed' } | { kind: 'unsure' } | Undelive
 export const CONFIRMED: PartDelivery = { kind: 'confirmed' };
 export const UNSURE: PartDelivery = { kind: 'unsure' };
 
-/** What is known of a part before anything is sent; `undefined` while it has to be sent. */
+/** The delivery of a part as known before anything is sent; `undefined` while it has to be sent. */
 export function deliveredBefore(attempt: Attempt, at: PartPlace): PartDelivery | undefined {
   const mark = attempt.part(at);
   if (mark === 'sent') return CONFIRMED;
   return mark === 'unsure' ? UNSURE : undefined;
 }
 
-/** What a send that failed means for the delivery. */
+/** The delivery after a send that failed. */
 export function notDelivered(failure: TelegramFailure): Undelivered {
   const isFinal = failure.kind === 'gone' || failure.kind === 'rejected';
   return { kind: isFinal ? 'undeliverable' : 'later', failure };
 }
 
-/** What a message shows. */
+/** The content of a message. */
 export type Content = {
   /** Rows of buttons under it. */
   buttons?: readonly (readonly Button[])[] | undefined;
@@ -56,7 +56,7 @@ export type Content = {
 export interface FilePart {
   readonly path: 'file';
   readonly name: string;
-  /** What it holds, for a text; otherwise `sha256` names its bytes among the kept ones. */
+  /** Its content, for a text; otherwise `sha256` names its bytes among the kept ones. */
   readonly text?: string;
   readonly sha256?: string;
 }

@@ -31,7 +31,7 @@ function answerFile(markdown: string): FilePart | undefined {
   return { path: 'file', name: 'answer.md', text: markdown.toWellFormed() };
 }
 
-/** What is sent for a part of a conclusion. One that an earlier version stored is plain text. */
+/** The message that is sent for a part of a conclusion. One that an earlier version stored is plain text. */
 export function contentAt(conclusion: Conclusion, index: number): Content {
   const { parts, layout, buttons } = conclusion;
   const part = layout?.[index] ?? undefined;

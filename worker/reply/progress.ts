@@ -4,7 +4,7 @@ import type { Attempt } from '../lane/attempt.ts';
 import type { Drafts, KeepShown } from './drafts.ts';
 import type { StatusLines } from './status-line.ts';
 
-/** What people see of a turn before its answer. */
+/** The view that people have of a turn before its answer. */
 export interface Progress {
   /** Takes all text so far. Contract: returns at once and never throws. */
   write(text: string): void;

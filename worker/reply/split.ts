@@ -87,7 +87,7 @@ function closes(fence: Pick<Fence, 'marker' | 'info'>, open: Fence): boolean {
   return fence.marker.startsWith(open.marker) && fence.info.trim() === '';
 }
 
-/** What follows a cut in a code block: the reopened block, or what comes after the block when it ended at the cut. */
+/** The text after a cut in a code block: the reopened block, or what comes after a block that ended at the cut. */
 function goOn(text: string, cut: number, open: Fence): string {
   // A fence stands at the start of a line: the line break before it may be on the other side of the cut.
   const tail = text.slice(text[cut - 1] === '\n' ? cut - 1 : cut);

@@ -101,7 +101,7 @@ export function joined(...texts: readonly Text[]): Piece[] {
 }
 
 /**
- * What a report is read from. A report only reads; it is a plain value that holds no words of any message. Contract of
+ * The source of a report. A report only reads; it is a plain value that holds no words of any message. Contract of
  * every report: rejects when Redis cannot be reached.
  */
 export interface ReportSource {

@@ -53,7 +53,7 @@ export function createArchive(source: SessionSource, retentionSeconds: number, r
   const logs = sessionLogs(redis, keys);
   const archives = sessionArchives(redis, keys);
   return {
-    /** What may leave; the newest `SEED_READ_BYTES_MAX` bytes never do. */
+    /** The records that may leave; the newest `SEED_READ_BYTES_MAX` bytes never do. */
     plan: (session: SessionId) => archives.plan(session, SEED_READ_BYTES_MAX),
     /** Reads and packs the log's oldest records, as many as fit into one segment; `undefined` when none may leave. */
     async nextSegment(session: SessionId, until: number): Promise<Segment | undefined> {

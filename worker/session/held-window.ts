@@ -4,7 +4,7 @@ import type { HeldPlace, OpenReply } from '../../shared/state/session/log.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
 import type { Window } from './view.ts';
 
-/** What was loaded for a turn, with its cost. */
+/** The session as loaded for a turn, with its size. */
 export interface OpenedSession {
   window: Window;
   /** Records of the whole session, archived ones and the pending message included. */
@@ -100,7 +100,7 @@ function firstShown(
   return first;
 }
 
-/** What is held and may still be shown, with what is new. */
+/** The held records that may still be shown, with the new ones. */
 function joined(held: HeldWindow, start: number, fresh: readonly LogRecord[], sizes: readonly number[]) {
   const gone = Math.max(0, start - held.firstIndex);
   return {
@@ -122,7 +122,7 @@ const ROOM_BYTES = 32 * 1024 * 1024;
 const IDLE_MS = 15 * 60_000;
 /** A shorter window is decoded faster than many of them are worth keeping. */
 const RECORDS_MIN = 16;
-/** What objects take beside their text, with what a view makes of them. */
+/** The memory that objects take beside their text, with what a view makes of them. */
 const RECORD_BYTES = 700;
 const WINDOW_BYTES = 1_000;
 
@@ -150,7 +150,7 @@ export class WindowCache {
     this.#recordsMin = recordsMin;
   }
 
-  /** What is held of a session. */
+  /** The held window of a session. */
   of(session: SessionId): HeldWindow | undefined {
     return this.#entries.get(session)?.window;
   }

@@ -30,7 +30,7 @@ const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
 /** The calls of this message's newest answer, while they still wait for their results. Pure. */
-export function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
+function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
   const calls =
@@ -39,9 +39,10 @@ export function openCalls({ window }: OpenedSession, { entry }: Attempt): readon
 }
 
 /**
- * Makes the calls of one round concurrently, and records their results as one message. Each result is stored as it
- * arrives: an attempt after a crash makes only the calls that did not end, and of these only the repeatable ones; for
- * the others the result says that the outcome is unknown. `onResult` is called whenever a call has ended.
+ * Makes the calls of one round that the model still waits for, if any, concurrently, and records their results as one
+ * message. Each result is stored as it arrives: an attempt after a crash makes only the calls that did not end, and of
+ * these only the repeatable ones; for the others the result says that the outcome is unknown. `onTools` is called with
+ * the names of the tools, and with none when all have ended; `onResult` whenever a call has ended.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and finished results stay
  * stored.
@@ -50,10 +51,12 @@ export async function finishRound(
   ports: RoundPorts,
   attempt: Attempt,
   opened: OpenedSession,
-  { round, onResult }: { round: number; onResult: () => void },
+  { round, onTools, onResult }: { round: number; onTools: (names: readonly string[]) => void; onResult: () => void },
   signal: AbortSignal,
 ): Promise<OpenedSession | undefined> {
   const calls = openCalls(opened, attempt);
+  if (calls.length === 0) return opened;
+  onTools(calls.map(({ name }) => name));
   const begun = (await attempt.write(`calls:${round}`, [])) === 'repeated';
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
@@ -67,6 +70,7 @@ export async function finishRound(
         .finally(onResult),
     ),
   );
+  onTools([]);
   const content = results.flatMap((result) => result ?? []);
   if (content.length < calls.length) return undefined;
   const record: LogRecord = { v: 1, t: 'user', ...newStamp(), content };

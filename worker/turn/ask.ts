@@ -64,7 +64,7 @@ async function ask(
   }
 }
 
-/** What tools do, in plain words, each once. */
+/** The work of tools in plain words, each once. */
 function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string[]): string {
   const own: Readonly<Record<string, string>> = usingOwnTool;
   return [...new Set(names.map((name) => own[name] ?? usingTool(name.replaceAll(/[_-]+/g, ' '))))].join('\n');

@@ -107,7 +107,7 @@ function inOneMessage(before: readonly string[], conclusion: Conclusion, after: 
 const SAY_FAILED: ReadonlySet<TurnEvent['event']> = new Set<ToldEvent['event']>(['message.failed', 'message.gave-up']);
 
 /**
- * What the model has said is never thrown away: where a message would end without an answer, the words so far are its
+ * The model's words are never thrown away: where a message would end without an answer, the words so far are its
  * answer. They say that they break off, and are recorded, so that "go on" goes on. Any other decision stays as it is.
  */
 export async function insteadOfNothing(

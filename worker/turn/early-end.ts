@@ -61,7 +61,7 @@ function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAtt
   return failed('attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
 }
 
-/** What another message decided about this one while it waited. */
+/** The end that another message, or an operator, decided for this one while it waited. */
 function concludedBefore(attempt: Attempt): Conclusion | undefined {
   const { cancelledBy } = attempt.turn;
   return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : stopped(attempt, cancelledBy));
@@ -76,7 +76,7 @@ function stopped(attempt: Attempt, command: string): Conclusion {
 
 const REASON = 'lane_full';
 const WAIT_MS = 1_000;
-/** What was taken meanwhile waits behind, so a flood without an end is told from time to time. */
+/** Messages that were taken meanwhile wait behind, so a flood without an end is told of from time to time. */
 const LOOKS_MAX = 10;
 
 /**

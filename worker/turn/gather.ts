@@ -13,7 +13,7 @@ import { type Attempt, ageMs, type Conclusion, isOfGuest } from '../lane/attempt
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
 
-/** What gathering works with. */
+/** The ports of gathering. */
 export interface GatherPorts {
   lane: Pick<Lane, 'behind'>;
   /** How long a text waits for messages that are forwarded with it. */

@@ -9,7 +9,7 @@ import { downloadOnce } from './file-block.ts';
 import type { TurnPorts } from './ports.ts';
 
 /**
- * What was said in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
+ * The words in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
  */
 export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt } | Verdict;
 
@@ -18,7 +18,7 @@ type Heard = { kind: 'words'; text: string } | Verdict;
 const QUOTED_CHARS = 300;
 
 /**
- * What is said in voice messages, audio files and video notes. The transcript is kept on the turn together with the
+ * The words in voice messages, audio files and video notes. The transcript is kept on the turn together with the
  * notice that shows it to the user, so that no retry pays for it again. A message of which only this was to be read
  * ends when nothing can be heard; one with something else goes on without it.
  *

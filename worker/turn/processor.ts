@@ -26,7 +26,7 @@ import {
 } from './settle.ts';
 import { failTurn, runTurn } from './turn.ts';
 
-/** What running jobs works with. */
+/** The ports of running jobs. */
 export interface ProcessorPorts {
   turn: TurnPorts & { lane: Lane; ask: { observability: Observability } };
   queue: TurnQueue;
@@ -34,7 +34,7 @@ export interface ProcessorPorts {
   share: Share;
   /** Removes an entry that cannot be answered from the flow. */
   discard: (entries: readonly EntryId[]) => Promise<void>;
-  /** What this process is answering, with that of its other shards. */
+  /** The messages that this process is answering, with those of its other shards. */
   running: Map<EntryId, ChatKey>;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;
@@ -173,7 +173,7 @@ function storeRetryMs(attempt: Attempt): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, ageMs(attempt) / 5));
 }
 
-/** What ended an attempt from outside. */
+/** The cause that ended an attempt from outside. */
 function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined): string {
   if (ending.aborted) return 'process_ends';
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
@@ -222,7 +222,7 @@ export interface Deadline extends TurnTime {
   end(): void;
 }
 
-/** What an attempt may take. */
+/** The limits of an attempt's time. */
 export interface TurnLimits {
   /** Without any progress. */
   silenceMs: number;
@@ -273,7 +273,7 @@ export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
   };
 }
 
-/** What ioredis throws when it could not send the command: its own errors, and socket errors. */
+/** The errors of ioredis when it could not send the command: its own, and those of sockets. */
 const UNASKED = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
 const CLOSED = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
 /** Replies that fault the command or its value: repeating the command gives the same reply. */

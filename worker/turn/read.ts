@@ -83,7 +83,7 @@ function ownPieces(messages: readonly InboundMessage[], words: ToRead['words']):
   return [...messages.flatMap(filesOf), ...heard, ...(text === '' ? [] : [{ kind: 'words', text } as const])];
 }
 
-/** What is said in a message, below the line that says that somebody spoke it and a program wrote it down. */
+/** The spoken words of a message, below the line that says that a program wrote them down. */
 function heardOf(message: InboundMessage, said: string | undefined): Piece[] {
   if (said === undefined) return [];
   const { content } = message;

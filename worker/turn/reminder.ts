@@ -69,7 +69,7 @@ export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZon
 }
 
 /**
- * What a reminder says by itself where no answer says it: nobody may miss it because the model is away, or because
+ * The words of a reminder itself where no answer says them: nobody may miss it because the model is away, or because
  * something else was stopped. Whoever had all of the chat erased wants none of it.
  */
 export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion): string[] {
@@ -78,7 +78,7 @@ export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion)
   return [attempt.texts.reminders.plain(reminder.text)];
 }
 
-/** What a user is told whose message waits for long: a reminder does not wait for the model. */
+/** The notice to a user whose message waits for long: a reminder does not wait for the model. */
 export function waitingNotice(attempt: Attempt): string {
   const reminder = reminderIn(attempt);
   return reminder === undefined ? attempt.texts.waiting : attempt.texts.reminders.waiting(reminder.text);

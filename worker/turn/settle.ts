@@ -12,7 +12,7 @@ import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
 /** A settled message, as the ledger and the operator see it. */
-interface Settled {
+interface Settled extends Pick<OutcomeRecord, 'attempts' | 'recoveries'> {
   entry: EntryId;
   traceparent: string;
   sentAtMs?: number;
@@ -29,19 +29,20 @@ export async function settle(
 ): Promise<void> {
   const { entry, traceparent, attempts, recoveries } = attempt;
   const { outcome } = conclusion;
-  const own: Settled = { entry, traceparent, ...(attempt.message.ok && { sentAtMs: attempt.message.value.sentAtMs }) };
-  const also = conclusion.also ? await ports.turn.lane.glance(conclusion.also) : [];
+  const sent = attempt.message.ok && { sentAtMs: attempt.message.value.sentAtMs };
+  const own: Settled = { entry, traceparent, attempts, recoveries, ...sent };
+  const glanced = conclusion.also ? await ports.turn.lane.glance(conclusion.also) : [];
+  const also = glanced.map((each) => ({ ...each, attempts: 0, recoveries: 0 }));
   const settledAtMs = attempt.nowMs();
-  const recordOf = (settled: Settled, tried: Pick<OutcomeRecord, 'attempts' | 'recoveries'>) =>
-    recordFor(attempt, conclusion, settled, { settledAtMs, ...tried, ...(delivery && { delivery }) });
+  const rest = { settledAtMs, ...(delivery && { delivery }) };
   const { result, next } = await ports.turn.ask.observability.telemetry.span(
     SPAN.settle,
     { 'messaging.system': 'redis', 'messaging.message.id': entry, 'spillway.outcome': outcome },
     () =>
       ports.turn.lane.settle(
         attempt,
-        recordOf(own, { attempts, recoveries }),
-        also.map((each) => recordOf(each, { attempts: 0, recoveries: 0 })),
+        recordFor(attempt, conclusion, own, rest),
+        also.map((each) => recordFor(attempt, conclusion, each, rest)),
         keepsAnswer,
       ),
     { kind: SpanKind.CLIENT },
@@ -57,8 +58,8 @@ export async function settle(
 function recordFor(
   { chat, session }: Attempt,
   { outcome, reason, into }: Conclusion,
-  { entry, traceparent, sentAtMs }: Settled,
-  rest: Pick<OutcomeRecord, 'settledAtMs' | 'attempts' | 'recoveries' | 'delivery'>,
+  { entry, traceparent, sentAtMs, attempts, recoveries }: Settled,
+  rest: Pick<OutcomeRecord, 'settledAtMs' | 'delivery'>,
 ): OutcomeRecord {
   return {
     entry,
@@ -68,6 +69,8 @@ function recordFor(
     ...(into !== undefined && { into }),
     traceId: traceIdOf(traceparent),
     ...(sentAtMs !== undefined && { sentAtMs }),
+    attempts,
+    recoveries,
     ...rest,
     session,
   };
@@ -179,7 +182,7 @@ const WAIT_MS_MIN = 50;
 /** Most attempts end within this time, and need no other span. */
 const RUNNING_MS = 1_000;
 
-/** What the span of an attempt says at its start. */
+/** The attributes of the span of an attempt at its start. */
 export function attemptAttributes({ isExporting, chat }: Telemetry, attempt: Attempt): Attributes {
   if (!isExporting) return {};
   return {

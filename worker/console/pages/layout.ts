@@ -8,7 +8,7 @@ export const HOME = '/console';
 /** Where Bull Board is. */
 export const BOARD = `${HOME}/queue`;
 
-/** What a page is made of. */
+/** The parts of a page. */
 export interface Page {
   title: string;
   body: Html;
@@ -85,7 +85,7 @@ ${problem === undefined ? '' : html`<p class="problem" role="alert">${problem}</
 </div>`;
 }
 
-/** What a reader sees in place of a page that cannot be shown. Pure. */
+/** The page in place of one that cannot be shown. Pure. */
 export function problemPage(title: string, text: string): Html {
   return html`<div class="verdict bad" role="alert"><h1>${title}</h1><p>${text}</p></div>
 <p><a href="${HOME}">Back to the status</a></p>`;

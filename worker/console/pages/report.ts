@@ -4,7 +4,7 @@ import type { Fact, Item, Name, Piece, Report, Section, Text, Verdict } from '..
 import { counted, inWords } from '../../report/words.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
-/** What a page needs besides its report. */
+/** The parts of a page besides its report. */
 interface Reading {
   nowMs: number;
   /** The key that its forms carry. */

@@ -22,7 +22,7 @@ interface Sent {
   error?: unknown;
 }
 
-/** What has arrived of an answer so far. */
+/** The part of an answer that has arrived so far. */
 interface Draft {
   message: Anthropic.Message | undefined;
   /** All of its output: text, thinking, tool inputs. */
@@ -40,7 +40,7 @@ const CHARS_PER_TOKEN_MAX = 16;
 const CHARS_BESIDES_MAX = 4_096;
 /** An event for each token, with its JSON. */
 const BYTES_PER_TOKEN_MAX = 512;
-/** What the provider's own tools bring into the stream: results of searches, fetched pages and files. */
+/** The blocks of the provider's own tools in the stream: results of searches, fetched pages and files. */
 const BYTES_BESIDES_MAX = 16 * 1024 * 1024;
 
 /** One request in flight, with what its wire shows. */
@@ -54,7 +54,7 @@ export class Call {
   #bytes = 0;
   /** Whether it was cut since it wrote more than was asked for. */
   #isOverlong = false;
-  /** What the reader of the text threw: the call is cut, and this is how it ends. */
+  /** The error that the reader of the text threw: the call is cut, and this is how it ends. */
   #thrown: { error: unknown } | undefined;
 
   constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
@@ -137,7 +137,7 @@ export class Call {
     wire.cut();
   }
 
-  /** What an endpoint has written that goes on beyond `max_tokens`: the answer ends where it should have. */
+  /** The answer of an endpoint that went on beyond `max_tokens`: it ends where it should have. */
   #cutAnswer(spent: Usage): ModelAnswer | undefined {
     const { message } = this.#draft;
     if (!this.#isOverlong || !message || this.#signal.aborted) return undefined;
@@ -164,7 +164,7 @@ export class Call {
   }
 
   /**
-   * What a call without an answer is billed. A server that refused it, in a status or in its first event, bills
+   * The bill of a call without an answer. A server that refused it, in a status or in its first event, bills
    * nothing; one that had taken it bills the input, and the output that it wrote.
    */
   #spent(wire: Wire, error: unknown): Usage | undefined {
@@ -213,7 +213,7 @@ interface Written {
   json: string;
 }
 
-/** What a model wrote, with the input of each call read. */
+/** The blocks that a model wrote, with the input of each call read. */
 export interface ReadContent {
   content: readonly Block[];
   /** The ids of the calls whose input is no JSON object: it stands in the call as a text. */

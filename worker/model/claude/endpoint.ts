@@ -87,7 +87,7 @@ export function createTokenCount(client: () => Promise<Anthropic>, now: () => nu
   };
 }
 
-/** What an endpoint states about a model, in part or in whole, and how long that stays valid. */
+/** An endpoint's statement about a model, in part or in whole, and how long it stays valid. */
 export interface Stated {
   limits: Partial<ModelLimits>;
   keepMs: number;
@@ -97,7 +97,7 @@ export interface Stated {
 export interface LimitsMemory {
   /** Asks once for as long as the answer is valid; concurrent callers share the answer. Never rejects. */
   of(model: string): Promise<ModelLimits>;
-  /** What is known without asking, stale or not. */
+  /** The limits that are known without asking, stale or not. */
   known(model: string): ModelLimits | undefined;
 }
 

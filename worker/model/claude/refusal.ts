@@ -2,7 +2,7 @@ import { APIError } from '@anthropic-ai/sdk/core/error';
 import { field, readEvidence } from '../errors/evidence.ts';
 import type { ModelRequest } from '../port.ts';
 
-/** What a request can do without. */
+/** The optional parts of a request. */
 export type OptionalFeature = 'effort' | 'cacheLifetime';
 
 /** Older models and proxies reject these, or some forms of them; such a refusal costs nothing. */
@@ -11,7 +11,7 @@ const OPTIONAL_FEATURES: readonly { key: OptionalFeature; named: RegExp }[] = [
   { key: 'cacheLifetime', named: /cache_control\S{0,40}ttl|\bttl\b/i },
 ];
 
-/** What of a request the endpoint refused, by what it threw. */
+/** The optional part of a request that the endpoint refused, by the error that it threw. */
 export function refusedFeatures(request: ModelRequest, error: unknown): OptionalFeature[] {
   const refused = OPTIONAL_FEATURES.filter(({ key, named }) => request[key] !== undefined && isRefused(error, named));
   return refused.map(({ key }) => key);
@@ -32,7 +32,7 @@ export function without(request: ModelRequest, keys: readonly OptionalFeature[])
   };
 }
 
-/** What an error calls the output that was asked for. */
+/** The names that errors give the output that was asked for. */
 const ABOUT_OUTPUT = /max (?:new |completion |output )?tokens|(?:output|completion) tokens/;
 /** "16000 > 8192, which is the maximum allowed number of output tokens", "supports at most 16384 completion tokens". */
 const LIMIT =

@@ -3,8 +3,8 @@ import type { Middleware } from '@anthropic-ai/sdk/core/middleware';
 import type { Failure } from '../errors/failure.ts';
 
 /**
- * What one call shows below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and takes any
- * body of a 200 for a stream of events.
+ * The signs of life of one call, below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and
+ * takes any body of a 200 for a stream of events.
  */
 export interface Wire {
   /** Goes with the request of this one call. */
@@ -134,8 +134,8 @@ export interface Quota {
 }
 
 /**
- * What a call needs of each: of tokens nobody knows beforehand, as cached ones do not count, so only "none" holds it
- * up.
+ * The least of each that a call needs: of tokens nobody knows it beforehand, as cached ones do not count, so only
+ * "none" holds it up.
  */
 const KINDS = ['requests', 'input-tokens', 'tokens'] as const;
 /** A longer wait would hold a slot for nothing: the message comes back later. */

@@ -47,7 +47,7 @@ interface AncestorSession {
   end: number;
 }
 
-/** What of a session is in the index: all records before `next`, and as many segments of its archive. */
+/** The part of a session that is in the index: all records before `next`, and as many segments of its archive. */
 interface Covered {
   next: number;
   segments: number;

@@ -84,8 +84,8 @@ function folded(word: string): string {
 }
 
 /**
- * What a question searches for. Besides each word, the word without its ending is searched at a lower weight: that
- * finds its other forms in most languages that have endings. Ids and pairs are searched as they are. Pure.
+ * The terms that a question searches for. Besides each word, the word without its ending is searched at a lower
+ * weight: that finds its other forms in most languages that have endings. Ids and pairs are searched as they are. Pure.
  */
 export function soughtIn(question: string): ReadonlyMap<string, Sought> {
   const sought = new Map<string, Sought>();

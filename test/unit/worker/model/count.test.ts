@@ -18,6 +18,8 @@ import { countTokens } from '../../../stand-in/claude/counting.ts';
 
 const SYSTEM = 'You are a helpful assistant in a Telegram chat. Answer briefly.';
 const ANSWERS = 3;
+const measured = (inputTokens: number, passes?: 'unstated') =>
+  ({ usage: { inputTokens, outputTokens: 0, cacheReadTokens: 0, ...(passes && { passes }) }, content: [] }) as const;
 const CONVERSATIONS = 60;
 
 /** Each tokenizer with a model that we know to have such a one. */
@@ -144,9 +146,6 @@ test('the anchor is the last pass of an answer with several, and never their sum
   // A record of the version before.
   expect(known(searched({ inputTokens: 23_000, outputTokens: 200 })).known).toBe(4_100);
 });
-
-const measured = (inputTokens: number, passes?: 'unstated') =>
-  ({ usage: { inputTokens, outputTokens: 0, cacheReadTokens: 0, ...(passes && { passes }) }, content: [] }) as const;
 
 test('a calibration is between 0.5 and 2.5, moves half the way, and ignores small or negative samples', () => {
   const count = (estimated: number, known = 0): Count => ({ tokens: 0, known, estimated, media: 0 });
