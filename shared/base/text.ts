@@ -61,3 +61,13 @@ function graphemeSuffix(text: string, maxChars: number): string {
   const cut = graphemes.segment(text).containing(start);
   return text.slice(cut === undefined || cut.index === start ? start : cut.index + cut.segment.length);
 }
+
+/** A number with its noun, for operators: `1 message`, `2 messages`, and with another plural `2 processes`. Pure. */
+export function counted(number: number, noun: string, plural = `${noun}s`): string {
+  return `${number} ${number === 1 ? noun : plural}`;
+}
+
+/** A time in whole seconds, for operators. Pure. */
+export function inSeconds(ms: number): string {
+  return counted(Math.round(ms / 1000), 'second');
+}

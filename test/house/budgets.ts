@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_571,
+  productLines: 46_569,
   productFiles: 452,
-  testLines: 73_892,
+  testLines: 73_890,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 18,

@@ -1,4 +1,4 @@
-import { clip } from '../../shared/base/text.ts';
+import { clip, counted, inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { CAUSES } from './causes.ts';
 import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
@@ -82,8 +82,8 @@ function linesOf({ namedMore = 0, unnamedMore }: Incident, all: readonly string[
 function resolvedText(incident: Incident): string {
   const { over, endsBy } = CAUSES[incident.cause];
   const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
-  const lastedS = Math.round(((incident.endedMs ?? incident.lastMs) - incident.openedMs) / 1000);
-  return sentences(end, `It lasted ${lastedS} seconds${concerned(incident)} (${incidentOf(incident)}).`);
+  const lasted = inSeconds((incident.endedMs ?? incident.lastMs) - incident.openedMs);
+  return sentences(end, `It lasted ${lasted}${concerned(incident)} (${incidentOf(incident)}).`);
 }
 
 /** Whom an incident affects besides the message that its first words name. */
@@ -97,15 +97,13 @@ function extent(incident: Incident): string {
 
 function concerned({ messages, chats }: Incident): string {
   if (messages === 0) return '';
-  return chats === 0 ? `: ${count(messages, 'time')}` : `: ${count(messages, 'message')} of ${count(chats, 'chat')}`;
+  return chats === 0
+    ? `: ${counted(messages, 'time')}`
+    : `: ${counted(messages, 'message')} of ${counted(chats, 'chat')}`;
 }
 
 function backAgain({ reopenings, endedMs }: Incident): string {
-  return reopenings === 0 ? '' : `It is back: ${count(reopenings, 'time')} since ${utcTime(endedMs ?? 0)}.`;
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
+  return reopenings === 0 ? '' : `It is back: ${counted(reopenings, 'time')} since ${utcTime(endedMs ?? 0)}.`;
 }
 
 function sentences(...parts: string[]): string {

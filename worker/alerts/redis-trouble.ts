@@ -1,21 +1,10 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
+import { inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { AlertChannel } from './delivery.ts';
 
-/**
- * Notifies the operator, without Redis and its book of incidents, of what would keep these from being of use.
- *
- * Contract: both methods return at once and never throw. A notice is sent once, and retried at the next call when no
- * channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
- */
-export interface Trouble {
-  /** All went well. */
-  worked(): void;
-  failed(error: unknown): void;
-  /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
-  sinceMs(): number | undefined;
-}
+export type Trouble = ReturnType<typeof watchFor>;
 
 export interface TroublePorts {
   channels: readonly AlertChannel[];
@@ -49,12 +38,12 @@ export function isAboutData(error: unknown): boolean {
 }
 
 /** Watches the writes of one process. */
-export function watchRedis(ports: TroublePorts): Trouble {
+export function watchRedis(ports: TroublePorts) {
   return watchFor(ports, { begun: redisTroubleText, over: 'Resolved: Redis takes writes again' });
 }
 
 /** Watches the watchdog of one process, which cannot tell of itself: its own notices need a book that it can write. */
-export function watchWatchdog(ports: TroublePorts): Trouble {
+export function watchWatchdog(ports: TroublePorts) {
   return watchFor(ports, { begun: watchdogTroubleText, over: 'Resolved: the watchdog looks again' });
 }
 
@@ -63,7 +52,13 @@ interface Words {
   over: string;
 }
 
-function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, words: Words): Trouble {
+/**
+ * Notifies the operator, without Redis and its book of incidents, of what would keep these from being of use.
+ *
+ * Contract: `worked` and `failed` return at once and never throw. A notice is sent once, and retried at the next call when
+ * no channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
+ */
+function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, words: Words) {
   let sinceMs: number | undefined;
   let isNotified = false;
   let isSending = false;
@@ -82,15 +77,16 @@ function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, word
     if (isSent) await send();
   };
   return {
+    /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
     sinceMs: () => sinceMs,
-    worked() {
+    worked(): void {
       if (isNotified && sinceMs !== undefined)
-        notify(`${words.over}, ${asSeenHere()}. It lasted ${Math.round((now() - sinceMs) / 1000)} seconds.`);
+        notify(`${words.over}, ${asSeenHere()}. It lasted ${inSeconds(now() - sinceMs)}.`);
       sinceMs = undefined;
       isNotified = false;
       void send();
     },
-    failed(error) {
+    failed(error: unknown): void {
       sinceMs ??= now();
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;

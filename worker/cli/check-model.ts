@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
+import { counted } from '../../shared/base/text.ts';
 import { type Limit, limitsOf, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
 import { dayOfRetirement, type Lifecycle, modelsInUse, windowTokensOf } from '../model/catalog.ts';
 import { createClaude } from '../model/claude/adapter.ts';
@@ -74,7 +75,7 @@ function judgeLife(life: Lifecycle | undefined, settings: string, nowMs: number)
   if (retiresAtMs === undefined)
     return { ok: true, isAdvice: true, detail: `${settings}; deprecated, no date of its retirement is stated` };
   const days = Math.ceil((retiresAtMs - nowMs) / DAY_MS);
-  const when = days > 0 ? `in ${days} days` : 'which has passed';
+  const when = days > 0 ? `in ${counted(days, 'day')}` : 'which has passed';
   const detail = `${settings}; deprecated, to be retired on ${dayOfRetirement(retiresAtMs)}, ${when}`;
   return { ok: true, isAdvice: true, detail };
 }

@@ -2,6 +2,7 @@ import { lookForOwnServer, provideOwnRedis } from '../../shared/app/find-redis.t
 import type { Config } from '../../shared/base/config.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
 import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-settings.ts';
+import { counted } from '../../shared/base/text.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
 import { serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
@@ -93,7 +94,10 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
   const masters = serversOf(redis).length;
   const { detail = '', ...state } = redisCheck(now, undefined);
   const whole = masters === 1 ? detail : `a cluster of ${masters} masters; ${detail}`;
-  const worked = workers === 0 ? 'none runs now' : `${workers} processes run; ${waiting} messages wait`;
+  const worked =
+    workers === 0
+      ? 'none runs now'
+      : `${counted(workers, 'process', 'processes')}; ${counted(waiting, 'message')} waiting`;
   return [
     finding('redis', { ...state, detail: whole }),
     fine('worker', worked),

@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
+import { counted } from '../../shared/base/text.ts';
 import { type BotProfile, createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
 import { advised, type Finding, failed, fine } from './terminal.ts';
 
@@ -61,7 +62,7 @@ function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Config, webhook: WebhookInfo
     return isOther ? 'it will be polled, and a webhook that is set will be removed' : 'it is polled';
   if (isOther) return 'the webhook is not set yet, a start will set it';
   if (webhook?.lastError === undefined || webhook.pending === 0) return 'messages come in by webhook';
-  return `the webhook is set, but ${webhook.pending} messages could not be delivered (${webhook.lastError.description})`;
+  return `the webhook is set, but ${counted(webhook.pending, 'message')} could not be delivered (${webhook.lastError.description})`;
 }
 
 const NO_SWITCH =

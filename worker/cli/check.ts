@@ -1,5 +1,6 @@
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
+import { counted } from '../../shared/base/text.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../settings.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
@@ -93,7 +94,7 @@ async function checkTools(
   try {
     const findings = tools.state().map(({ server, problem, unconfined: why, tools: count, omitted }) => {
       const named = omitted.map(({ tool, why }) => `${JSON.stringify(tool)} (${why})`).join(', ');
-      const detail = `${count} tools${omitted.length === 0 ? '' : `; ${omitted.length} left out: ${named}`}`;
+      const detail = `${counted(count, 'tool')}${omitted.length === 0 ? '' : `; ${omitted.length} left out: ${named}`}`;
       const open = why === undefined ? '' : `; NOT sandboxed (${why}): it can read what the gateway can, ${SECRETS}`;
       const found = { part: `tools of ${server}`, ok: problem === undefined, detail: `${problem ?? detail}${open}` };
       return why === undefined ? found : { ...found, isAdvice: true };

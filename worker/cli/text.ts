@@ -1,6 +1,7 @@
+import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Piece, Report, Section, Text } from '../report/report.ts';
-import { counted, inWords } from '../report/words.ts';
+import { inWords } from '../report/words.ts';
 
 /** A report as lines for a terminal. Pure. */
 export function textOf({ title, nowMs, verdict, sections, actions = [] }: Report): string {

@@ -2,6 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Hono, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { rareWarning } from '../../shared/base/log.ts';
+import { counted } from '../../shared/base/text.ts';
 import { HOME, loginPage, problemPage } from './pages/layout.ts';
 import { type DeskPorts, isHttps, isSameOrigin, pathAfterLogin, show, type Visit, type VisitEnv } from './visit.ts';
 
@@ -99,7 +100,7 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
     const to = pathAfterLogin(await fieldOf(visit, 'to'), HOME);
     if (waitSeconds > 0) {
       visit.header('retry-after', String(waitSeconds));
-      const problem = `Too many wrong tokens. Try again in ${waitSeconds} seconds.`;
+      const problem = `Too many wrong tokens. Try again in ${counted(waitSeconds, 'second')}.`;
       return show(visit, token, { title: 'Log in', body: loginPage(to, problem) }, 429);
     }
     if (!token.isGiven((await fieldOf(visit, 'token')).trim())) {

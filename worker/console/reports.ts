@@ -1,5 +1,6 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
+import { counted } from '../../shared/base/text.ts';
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { loadPrices } from '../model/prices.ts';
 import { auditReport } from '../report/audit-report.ts';
@@ -9,7 +10,6 @@ import { readRecoveries, recoveriesReport } from '../report/recoveries.ts';
 import type { Report } from '../report/report.ts';
 import { readRollUp } from '../report/roll-up.ts';
 import { readStatus, statusReport } from '../report/status.ts';
-import { counted } from '../report/words.ts';
 import { HOME, type Html, type Page, problemPage } from './pages/layout.ts';
 import { reportPage } from './pages/report.ts';
 import { type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';

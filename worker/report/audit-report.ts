@@ -1,10 +1,11 @@
+import { counted } from '../../shared/base/text.ts';
 import type { LedgerReading } from '../../shared/state/lane/ledger.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
 import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
 import type { RollUp } from './roll-up.ts';
 import { budgetFacts } from './status.ts';
 import type { Counts } from './tallies.ts';
-import { counted, money, percent, thousands } from './words.ts';
+import { money, percent, thousands } from './words.ts';
 
 /** The proof over all shards, as of now: it is not per day. */
 export interface Proof extends Omit<LedgerReading, 'alarm'> {

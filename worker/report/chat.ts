@@ -1,3 +1,4 @@
+import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { type ChatKey, type EntryId, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
@@ -21,7 +22,7 @@ import {
   type ReportSource,
   type Verdict,
 } from './report.ts';
-import { counted, inWords, money, thousands, whereOf } from './words.ts';
+import { inWords, money, thousands, whereOf } from './words.ts';
 
 /** The state of one chat. Times are ms since the epoch. */
 export interface ChatReport {

@@ -1,10 +1,10 @@
-import { clip } from '../../shared/base/text.ts';
+import { clip, counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { createBookStore, glimpse } from '../alerts/book-store.ts';
 import { ruleOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
 import { chatName, type Item, joined, listSection, type Piece, type Report, type ReportSource } from './report.ts';
-import { counted, inWords } from './words.ts';
+import { inWords } from './words.ts';
 
 /** An incident as an operator reads of it. Times are ms since the epoch, by Redis' clock. */
 export interface IncidentReport {

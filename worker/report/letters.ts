@@ -1,7 +1,7 @@
+import { counted } from '../../shared/base/text.ts';
 import { compareStreamIds, msOf } from '../../shared/redis/stream.ts';
 import { allLetters, countDropped, type DeadLetter, type LetterFilter } from '../../shared/state/lane/dead-letters.ts';
 import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf, type Text } from './report.ts';
-import { counted } from './words.ts';
 
 /** The newest of `total` dead letters; `dropped`: how many older ones were removed because there were too many. */
 export interface LettersShown {

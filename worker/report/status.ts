@@ -33,7 +33,7 @@ import {
   type Text,
   type Verdict,
 } from './report.ts';
-import { counted, inWords, megabytes, percent } from './words.ts';
+import { inWords, megabytes, percent } from './words.ts';
 
 /** How one thing that the gateway needs fares, in words. */
 export interface PartState {
@@ -227,7 +227,7 @@ function turnsInFlight({ running, jobs, atMs }: Status): Section {
 
 function lanes({ lanes: { count, waiting, deepest } }: Status): Section {
   if (count === 0) return { title: 'Lanes', empty: 'No message is waiting.' };
-  const intro = `${counted(count, 'chat')} with messages; in ${waiting} of them, messages wait for the one before.`;
+  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.`;
   const rows = deepest.map(({ lane, messages }) => [chatName(lane), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
 }

@@ -1,3 +1,4 @@
+import { counted } from '../../shared/base/text.ts';
 import type { KeptEvent } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
@@ -67,15 +68,18 @@ export function detailsOf(about: object): string {
 function outcomeStep({ settledAtMs, outcome, reason, attempts, recoveries, into }: OutcomeRecord): Step {
   const why = reason === undefined ? '' : ` (${reason})`;
   const where = into === undefined ? '' : `, into ${into}`;
-  const text = `${outcome}${why}${where}: ${attempts} attempts, ${recoveries} recoveries`;
+  const text = `${outcome}${why}${where}: ${counted(attempts, 'attempt')}, ${counted(recoveries, 'recovery', 'recoveries')}`;
   return { atMs: settledAtMs, kind: 'outcome', text };
 }
 
 function untimed(turn: TurnSummary | undefined): Step[] {
   if (turn === undefined) return [];
   const steps: (Step | false)[] = [
-    turn.crashes > 0 && { kind: 'crash', text: `its process ended in the middle of an attempt, ${turn.crashes} times` },
-    turn.toolRounds > 0 && { kind: 'model', text: `${turn.toolRounds} rounds of tools` },
+    turn.crashes > 0 && {
+      kind: 'crash',
+      text: `its process ended in the middle of an attempt, ${counted(turn.crashes, 'time')}`,
+    },
+    turn.toolRounds > 0 && { kind: 'model', text: `${counted(turn.toolRounds, 'round')} of tools` },
     turn.parts !== undefined && { kind: 'parts', text: `${turn.parts.sent} of ${turn.parts.total} parts delivered` },
   ];
   return steps.filter((step) => step !== false);

@@ -1,15 +1,6 @@
 import type { Logger } from '../../shared/base/log.ts';
 
-/**
- * Reports to an outside service that all is well, so that it raises an alarm when the reports stop.
- *
- * Contract: `ping` returns at once and never throws; it asks the service at most once per interval, also after a
- * failure. `stop` ends a request in flight.
- */
-export interface DeadMan {
-  ping(): void;
-  stop(): Promise<void>;
-}
+export type DeadMan = ReturnType<typeof createDeadMan>;
 
 export interface DeadManPorts {
   /** A secret: anyone who has it can keep the alarm silent. It is never logged. */
@@ -22,18 +13,23 @@ const DEAD_MAN_EVERY_MS = 60_000;
 
 const TIMEOUT_MS = 10_000;
 
-/** A dead-man's switch that sends `GET` to a URL. */
-export function createDeadMan({ url, everyMs = DEAD_MAN_EVERY_MS, log }: DeadManPorts): DeadMan {
+/**
+ * Reports to an outside service that all is well, with a `GET`, so that it raises an alarm when the reports stop.
+ *
+ * Contract: `ping` returns at once and never throws; it asks the service at most once per interval, also after a
+ * failure. `stop` ends a request in flight.
+ */
+export function createDeadMan({ url, everyMs = DEAD_MAN_EVERY_MS, log }: DeadManPorts) {
   const stopping = new AbortController();
   let lastMs = Number.NEGATIVE_INFINITY;
   let sending = Promise.resolve();
   return {
-    ping() {
+    ping(): void {
       if (stopping.signal.aborted || performance.now() - lastMs < everyMs) return;
       lastMs = performance.now();
       sending = send(url, stopping.signal, log);
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort();
       await sending;
     },

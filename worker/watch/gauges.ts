@@ -24,7 +24,6 @@ export interface StateGaugesPorts {
 /** The state of the installation at one moment. */
 export interface InstallationState {
   snapshot: Snapshot;
-  /** Of each shard. */
   waiting: readonly LaneSizes[];
   /** Notices that the operator has not got. */
   notices: number;

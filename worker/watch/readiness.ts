@@ -1,4 +1,5 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
+import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Book } from '../alerts/book.ts';
 import { PROVIDER_SAID } from '../model/errors/failure.ts';
@@ -87,8 +88,8 @@ export function redisCheck(now: Snapshot | undefined, troubleSinceMs: number | u
 export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snapshot, 'provider'>): Check {
   if (failing !== undefined) {
     const { why, sinceMs, failures, status } = failing;
-    const counted = `${failures} calls failed (status ${status === '' ? 'none' : status})`;
-    return { ready: true, isDegraded: true, detail: `${PROVIDER_SAID[why]} since ${utcTime(sinceMs)}: ${counted}` };
+    const calls = `${counted(failures, 'call')} failed (status ${status === '' ? 'none' : status})`;
+    return { ready: true, isDegraded: true, detail: `${PROVIDER_SAID[why]} since ${utcTime(sinceMs)}: ${calls}` };
   }
   return {
     ready: true,

@@ -1,3 +1,4 @@
+import { counted } from '../../shared/base/text.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
 import { ruleOf, type Severity, severityOf } from '../alerts/causes.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
@@ -92,7 +93,7 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Troub
     ...(workers > 0
       ? []
       : [{ cause: 'worker', severity, text: 'No worker process is alive.', todo: 'Start the gateway.' } as const]),
-    ...(unaccounted === 0 ? [] : troubleOf('ledger', severity, `${unaccounted} messages are unaccounted for.`)),
+    ...(unaccounted === 0 ? [] : troubleOf('ledger', severity, `Unaccounted for: ${counted(unaccounted, 'message')}.`)),
     ...(all === undefined
       ? []
       : troubleOf('paused', severity, `Everything is paused by ${all.by}: ${all.why || 'no reason was given'}.`)),

@@ -3,20 +3,13 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { bindScript, type RunScript } from '../../redis/script.ts';
 
-/** The store of a process as the data sees it. */
-export interface Binding {
-  /** The data refers to another store: this process has the wrong folder, or the data the wrong Redis. */
-  isOther: boolean;
-  /** How long the data has referred to the noted store. */
-  seconds: number;
-}
-
 /**
  * Binds the data to a store: the first store that is used with it is noted, and every process compares its own.
  *
- * Contract: the returned function may be repeated, and rejects when Redis cannot be reached, and with `BlobStoreError`.
+ * Contract: the returned function says whether the data refers to another store, since this process has the wrong folder or
+ * the data the wrong Redis, and for how long it has referred to the noted one. It may be repeated, and rejects when Redis cannot be reached, and with `BlobStoreError`.
  */
-export function createBinding(redis: RedisClient, storeId: () => Promise<string>): () => Promise<Binding> {
+export function createBinding(redis: RedisClient, storeId: () => Promise<string>) {
   const bind: RunScript<[id: string, seconds: number]> = bindScript(redis, join(import.meta.dirname, 'bind.lua'));
   return async () => {
     const own = await storeId();

@@ -93,9 +93,9 @@ export function incidentBook(redis: RedisClient) {
 function bookFields(fields: Readonly<Record<string, string>>): BookFields {
   const all = Object.entries(fields);
   const named = (prefix: string) =>
-    all.flatMap(([field, value]): [string, string][] =>
-      field.startsWith(prefix) ? [[field.slice(prefix.length), value]] : [],
-    );
+    all
+      .filter(([field]) => field.startsWith(prefix))
+      .map(([field, value]) => [field.slice(prefix.length), value] as const);
   return {
     version: Number(fields.version) || 0,
     incidents: new Map(named(FIELD)),

@@ -72,7 +72,7 @@ export function createAnswerCounter(redis: RedisClient, shards: number): () => P
     const all = { answers: 0, chats: 0 };
     for (let shard = 0; shard < shards; shard++) {
       const { inbound, absent, turnPrefix } = keysOf(shard);
-      const [answers, chats] = await count([inbound, absent], [turnPrefix, ANSWERS_MAX]);
+      const [answers, chats] = await count([inbound, absent], [turnPrefix, LOOKED_AT_MAX]);
       all.answers += answers;
       all.chats += chats;
     }
@@ -86,8 +86,6 @@ export interface WaitingAnswers {
   chats: number;
 }
 
-const ANSWERS_MAX = 5_000;
-
 /** The lanes of a shard: how many there are, and how many messages stand in the longest one. */
 export interface LaneSizes {
   nowMs: number;
@@ -97,14 +95,14 @@ export interface LaneSizes {
   alerts: number;
 }
 
-/** Of very many lanes only so many are measured. */
-const LANES_MAX = 5_000;
+/** Of very many lanes, or messages, only so many are looked at. */
+const LOOKED_AT_MAX = 5_000;
 
 /** Binds the measuring of a shard's lanes. Contract: the returned function rejects when Redis cannot be reached. */
 export function createLaneMeasure(redis: RedisClient): (keys: Keys) => Promise<LaneSizes> {
   const measure = bindScript<[number, number, number, number]>(redis, join(import.meta.dirname, 'measure-lanes.lua'));
   return async ({ lanes: all, alerts: queued, absent, lanePrefix }) => {
-    const [nowMs, lanes, deepest, alerts] = await measure([all, queued, absent], [lanePrefix, LANES_MAX]);
+    const [nowMs, lanes, deepest, alerts] = await measure([all, queued, absent], [lanePrefix, LOOKED_AT_MAX]);
     return { nowMs, lanes, deepest, alerts };
   };
 }

@@ -61,16 +61,6 @@ export interface Settled {
   next?: Head;
 }
 
-/** The lanes of a shard as Redis keeps them. Contract: as `Lane`. */
-export interface LaneStore {
-  /** Creates the consumer group if it is missing. */
-  prepare(): Promise<void>;
-  admit(count: number): Promise<Admission>;
-  readmit(): Promise<Readmission>;
-  settle(attempt: Attempt, settling: Settling): Promise<Settled>;
-  discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
-}
-
 /** Every dispatcher reads as this consumer. */
 const CONSUMER = 'dispatcher';
 /** How long a turn is kept once its message has ended. */
@@ -78,16 +68,17 @@ const TURN_KEEP_SECONDS = 3600;
 /** Lanes, or pending entries, that one step looks at: Redis does nothing else meanwhile, some two milliseconds. */
 const SLICE = 200;
 
-/** Binds the lanes of one shard to a connection; each reply that states the time of Redis sets the clock. */
-export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number): LaneStore {
+/** The lanes of a shard as Redis keeps them; each reply that states the time of Redis sets the clock. Contract: as `Lane`. */
+export function createLaneStore(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const discard = script<number>('discard');
   return {
+    /** Creates the consumer group if it is missing. */
     prepare: () => createGroup(redis, keys),
     admit: bindAdmit(redis, keys, clock, messagesMax),
     readmit: bindReadmit(redis, keys, clock),
     settle: bindSettle(redis, keys),
-    async discard(entry, record, alert) {
+    async discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean> {
       const at = [keys.inbound, keys.outcomes, keys.dead, keys.alerts, keys.counts, keys.turn(entry)];
       const isDiscarded = (await discard(at, [entry, INBOUND_GROUP, JSON.stringify(record), alert])) === 1;
       // A message that was begun has a turn; the next pass heals its lane.
@@ -111,11 +102,11 @@ type AdmitReply = [
   timeMs: number,
 ];
 
-function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number): LaneStore['admit'] {
+function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
   const admit = bindScript<AdmitReply>(redis, join(import.meta.dirname, 'admit.lua'));
   const at = [keys.inbound, keys.lanes, keys.absent, keys.admitted(randomUUID())];
   let calls = 0;
-  return async (count) => {
+  return async (count: number): Promise<Admission> => {
     const call = ++calls;
     const args = [INBOUND_GROUP, CONSUMER, count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
     const [[newest, read, heads, broken, cancelled]] = await clock.learn(
@@ -128,12 +119,12 @@ function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMa
 
 type ReadmitReply = [next: EntryId | '', broken: EntryId[], restored: number, foreign: EntryId[], timeMs: number];
 
-function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock): LaneStore['readmit'] {
+function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
   const bind = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const readmit = bind<ReadmitReply>('readmit');
   const headsIn = bind<[cursor: string, HeadReply[]]>('heads');
   const at = [keys.inbound, keys.lanes, keys.absent];
-  return async () => {
+  return async (): Promise<Readmission> => {
     const found: Readmission = { heads: [], broken: [], restored: 0, foreign: [] };
     for (let from: EntryId | '' | undefined; from !== ''; ) {
       const args = [INBOUND_GROUP, keys.lanePrefix, SLICE, from ?? ''];
@@ -157,9 +148,9 @@ function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock): LaneSto
 
 type SettleReply = [Settled['result'], head: EntryId | '', traceparent: string, lane: LaneKey];
 
-function bindSettle(redis: RedisClient, keys: Keys): LaneStore['settle'] {
+function bindSettle(redis: RedisClient, keys: Keys) {
   const settle = bindScript<SettleReply>(redis, join(import.meta.dirname, 'settle.lua'));
-  return async (attempt, { record, also, keepsAnswer, idleSeconds }) => {
+  return async (attempt: Attempt, { record, also, keepsAnswer, idleSeconds }: Settling): Promise<Settled> => {
     const { entry, lane, chat, fencingToken, session } = attempt;
     const { inbound, lanes, outcomes, dead, counts, poisonCandidates, absent, lanePrefix, turnPrefix } = keys;
     const at = [

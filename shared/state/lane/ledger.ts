@@ -100,7 +100,7 @@ function unbalancedAlert({ accepted, settled, pending, unaccounted }: Balance, c
     cause: 'ledger',
     key: counts,
     level: String(unaccounted),
-    text: `The ledger does not add up: ${accepted} messages were accepted, ${settled} settled, ${pending} wait; ${unaccounted} are unaccounted for (${counts}).`,
+    text: `The ledger does not add up: ${accepted} accepted, ${settled} settled, ${pending} waiting, ${unaccounted} unaccounted for (${counts}).`,
   };
 }
 
@@ -110,6 +110,6 @@ function balancedAlert({ accepted, settled, pending }: Balance, counts: string):
     cause: 'ledger',
     key: counts,
     isOver: true,
-    text: `Resolved: the ledger adds up again. ${accepted} messages were accepted, ${settled} settled, ${pending} wait.`,
+    text: `Resolved: the ledger adds up again: ${accepted} accepted, ${settled} settled, ${pending} waiting.`,
   };
 }

@@ -10,16 +10,6 @@ import type { Change } from '../change.ts';
 /** An event of the audit trail, as it is kept. */
 export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
 
-/** The records of a shard. Each reader rejects when Redis cannot be reached. */
-export interface ShardRecords<T> {
-  /** Oldest first, without those that cannot be read. */
-  since(fromMs: number): AsyncGenerator<T>;
-  /** As they are stored, oldest first. */
-  textsSince(fromMs: number): AsyncGenerator<string>;
-  /** The newest first, without those that cannot be read, of at most so many that are looked at. */
-  newest(lookedAtMax: number): AsyncGenerator<T>;
-}
-
 const PAGE = 1_000;
 const DAY_SECONDS = 24 * 3600;
 
@@ -57,11 +47,15 @@ export async function forgetRecordsOlderThan(redis: RedisClient, keys: Keys, day
   for (const stream of [keys.outcomes, keys.events]) await redis.xtrim(stream, 'MINID', '~', oldest);
 }
 
-function recordsOf<T extends object>(redis: RedisClient, stream: string): ShardRecords<T> {
+/** The records of a shard. Each reader rejects when Redis cannot be reached, and leaves out what cannot be read. */
+function recordsOf<T extends object>(redis: RedisClient, stream: string) {
   return {
-    since: (fromMs) => recordsSince<T>(redis, stream, fromMs),
-    textsSince: (fromMs) => recordTexts(redis, stream, fromMs),
-    newest: (max) => newestRecords<T>(redis, stream, max),
+    /** Oldest first. */
+    since: (fromMs: number) => recordsSince<T>(redis, stream, fromMs),
+    /** As they are stored, oldest first. */
+    textsSince: (fromMs: number) => recordTexts(redis, stream, fromMs),
+    /** The newest first, of at most so many that are looked at. */
+    newest: (max: number) => newestRecords<T>(redis, stream, max),
   };
 }
 

@@ -97,7 +97,7 @@ test('the next check finds an entry deleted from the stream and queues an alert 
       cause: 'ledger',
       key: keys.counts,
       level: '1',
-      text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 wait; 1 are unaccounted for/),
+      text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 waiting, 1 unaccounted for/),
     },
   ]);
 });
@@ -219,7 +219,7 @@ test('a gateway whose ledger does not add up alerts the operator and goes on ans
   try {
     await world.peek.hset(world.keys.counts, 'accepted', 5, 'settled', 3);
     const gateway = await startGateway(world);
-    await world.telegram.waitForText(ALERT_CHAT, /The ledger does not add up: 5 .* 3 settled, 0 wait; 2 are/);
+    await world.telegram.waitForText(ALERT_CHAT, /The ledger does not add up: 5 .* 3 settled, 0 waiting, 2 un/);
     world.telegram.say(1001, 'and now?');
     expect(await nextOutcome(world, 1001)).toMatchObject({ outcome: 'answered' });
     await gateway.stop();

@@ -108,7 +108,7 @@ test('check reports the model calls, polls and alerts of a running gateway, with
     async () => (await world.peek.hget(world.keys.provider, 'lastAnswerMs')) ?? undefined,
   );
   const { stdout } = await cli(['check']);
-  expect(stdout).toMatch(/^ok {4} worker: 1 processes run; 0 messages wait$/m);
+  expect(stdout).toMatch(/^ok {4} worker: 1 process; 0 messages waiting$/m);
   expect(stdout).toMatch(/^ok {4} gateway's calls of the model: last answered \d{4}-\d\d-\d\d [\d:]+ UTC$/m);
   expect(stdout).toMatch(/^ok {4} gateway's alerts: none was sent yet$/m);
   await world.peek.hset(world.keys.poll, 'unauthorizedMs', Date.now() + 60_000);
@@ -128,7 +128,7 @@ test('check reports whether messages come by polls or by webhook, and what a sta
   expect(await telling(hook)).toMatch(/messages come in by webhook$/m);
   world.telegram.say(CHAT, 'nobody listens there');
   await until('failed delivery', () => world.telegram.deliveries[0]);
-  expect(await telling(hook)).toMatch(/1 messages could not be delivered \(Connection refused\)$/m);
+  expect(await telling(hook)).toMatch(/1 message could not be delivered \(Connection refused\)$/m);
   expect(world.telegram.pending()).toBe(1);
 });
 

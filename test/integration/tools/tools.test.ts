@@ -227,11 +227,11 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
       return known?.messages === 2 ? true : undefined;
     });
     expect(alerts()).toEqual([
-      '2 tools of the MCP server "web" are left out, and chats go on without them: odd, choice. "cli check" says why.',
+      'The MCP server "web" has 2 tools that chats go on without: odd, choice. "cli check" says why.',
     ]);
     const checked = await runCli(['check'], world.env);
     expect(checked).toMatchObject({ code: 0 });
-    expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tools; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
+    expect(checked.stdout).toMatch(/^ok {4} tools of web: 1 tool; 2 left out: "odd" \(.*type.*\), "choice" \(.*\)$/m);
   } finally {
     await broken.close();
     await rm(folder, { recursive: true, force: true });

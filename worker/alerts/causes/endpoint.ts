@@ -1,4 +1,5 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
@@ -54,10 +55,10 @@ export function providerAlert(
   waiting: number,
 ): Condition {
   const { why, status, failures, sinceMs } = failing;
-  const seen = `${failures} calls failed in ${Math.round(lastsMs / 1000)} seconds and none went through`;
+  const seen = `${counted(failures, 'call')} failed in ${inSeconds(lastsMs)} and none went through`;
   return {
     cause: 'provider',
-    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); ${waiting} messages wait. ${PROVIDER_TODO[why]}`,
+    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); waiting: ${counted(waiting, 'message')}. ${PROVIDER_TODO[why]}`,
     level: why,
     sinceMs,
   };

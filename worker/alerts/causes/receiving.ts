@@ -1,3 +1,4 @@
+import { inSeconds } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
@@ -47,13 +48,13 @@ export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: stri
   const isWebhook = as === 'webhook';
   const what = isWebhook ? 'The webhook shows no sign of life' : 'No poll has succeeded';
   const failure = lastFailure === undefined ? '' : ` The last failure was: ${lastFailure}.`;
-  const text = `${what} for ${Math.round(ageMs / 1000)} seconds: messages stay with Telegram, which keeps them for 24 hours.${failure}`;
+  const text = `${what} for ${inSeconds(ageMs)}: messages stay with Telegram, which keeps them for 24 hours.${failure}`;
   return { cause: isWebhook ? 'no-delivery' : 'no-poll', text };
 }
 
 /** A second receiver of the bot's messages: one that polls, or that has removed or replaced our webhook. */
 export function conflictAlert(as: Receiver, ageMs: number): Condition {
-  const ago = `${Math.round(ageMs / 1000)} seconds ago`;
+  const ago = `${inSeconds(ageMs)} ago`;
   const taken = `Our webhook was removed or replaced (${ago}): another process receives with the same token. It was set again. Messages may have been taken by the other one.`;
   const refused = `Telegram refuses our polls (409, ${ago}): another process polls with the same token, or a webhook is set. Messages may be taken by the other one.`;
   return { cause: 'conflict', text: as === 'webhook' ? taken : refused };
@@ -63,6 +64,6 @@ export function conflictAlert(as: Receiver, ageMs: number): Condition {
 export function tokenAlert(ageMs: number): Condition {
   return {
     cause: 'token',
-    text: `The bot token is not accepted (${Math.round(ageMs / 1000)} seconds ago): nothing can be received or sent.`,
+    text: `The bot token is not accepted (${inSeconds(ageMs)} ago): nothing can be received or sent.`,
   };
 }

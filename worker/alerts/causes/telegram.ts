@@ -1,4 +1,5 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Attempt } from '../../lane/attempt.ts';
@@ -56,7 +57,7 @@ export function undeliveredAlert(attempt: Attempt, why: string): Alert {
 
 /** A finished reply that has waited for a Telegram that is away for as long as it may. */
 export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, description }: TelegramFailure): Alert {
-  const waited = `${Math.round(waitedMs / 60_000)} minutes`;
+  const waited = counted(Math.round(waitedMs / 60_000), 'minute');
   return {
     cause: 'telegram',
     ...whereOf(attempt),
@@ -74,9 +75,11 @@ export function telegramAlert(away: {
   waiting: number;
 }): Condition {
   const { sinceMs, lastsMs, why, answers, chats, waiting } = away;
+  const finished = `${counted(answers, 'finished answer')} of ${counted(chats, 'chat')}`;
+  const further = counted(Math.max(0, waiting - answers), 'further message');
   return {
     cause: 'telegram',
-    text: `Telegram has not answered for ${Math.round(lastsMs / 1000)} seconds (${why}): ${answers} finished answers of ${chats} chats wait, and ${Math.max(0, waiting - answers)} further messages, for which the model is not asked meanwhile.`,
+    text: `Telegram has not answered for ${inSeconds(lastsMs)} (${why}). Waiting: ${finished}, and ${further}, for which the model is not asked meanwhile.`,
     messages: answers,
     chats,
     sinceMs,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
-import { clip } from '../../../shared/base/text.ts';
+import { clip, counted } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
@@ -55,7 +55,7 @@ export function omittedToolsAlert(server: string, omitted: readonly { tool: stri
     cause: 'tools-omitted',
     key: server,
     level: digest,
-    text: `${omitted.length} tools of the MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} are left out, and chats go on without them: ${names.join(', ')}${more}.`,
+    text: `The MCP server ${JSON.stringify(clip(server, SERVER_CHARS_MAX))} has ${counted(omitted.length, 'tool')} that chats go on without: ${names.join(', ')}${more}.`,
   };
 }
 

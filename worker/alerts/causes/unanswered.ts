@@ -1,4 +1,5 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../lane/attempt.ts';
@@ -134,7 +135,7 @@ export function unansweredAlert(seen: {
   const { chat, entry, traceId, acceptedMs, ageMs, messages, chats, waiting } = seen;
   return {
     cause: 'unanswered',
-    text: `A message is unanswered for ${Math.round(ageMs / 1000)} seconds. Chat ${chat}, entry ${entry}. ${messages} messages of ${chats} chats wait for too long, ${waiting} in all. Trace ${traceId}`,
+    text: `A message is unanswered for ${inSeconds(ageMs)}. Chat ${chat}, entry ${entry}. Waiting for too long: ${messagesOf(messages, chats)}; ${waiting} in all. Trace ${traceId}`,
     traceId,
     messages,
     chats,
@@ -142,11 +143,15 @@ export function unansweredAlert(seen: {
   };
 }
 
+function messagesOf(messages: number, chats: number): string {
+  return `${counted(messages, 'message')} of ${counted(chats, 'chat')}`;
+}
+
 /** Messages of chats that an operator has paused. */
 export function pausedAlert(messages: number, chats: number): Condition {
   return {
     cause: 'paused',
-    text: `${messages} messages of ${chats} chats wait because an operator has paused them.`,
+    text: `Waiting because an operator has paused them: ${messagesOf(messages, chats)}.`,
     messages,
     chats,
   };
@@ -156,7 +161,7 @@ export function pausedAlert(messages: number, chats: number): Condition {
 export function idleAlert(jobsWaiting: number, shards: readonly number[]): Condition {
   return {
     cause: 'idle',
-    text: `Jobs wait and none is active: ${jobsWaiting} jobs of shard ${shards.join(', ')}. No worker takes them up.`,
+    text: `Jobs wait and none is active: ${counted(jobsWaiting, 'job')} of shard ${shards.join(', ')}. No worker takes them up.`,
     messages: jobsWaiting,
   };
 }

@@ -1,4 +1,4 @@
-import { clip } from '../../../shared/base/text.ts';
+import { clip, counted, inSeconds } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
@@ -63,7 +63,7 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
 export function alertChannelAlert(lastsMs: number, why: string): Condition {
   return {
     cause: 'alert-channel',
-    text: `Alerts cannot be sent: the operator's chat has taken none for ${Math.round(lastsMs / 1000)} seconds (${why}).`,
+    text: `Alerts cannot be sent: the operator's chat has taken none for ${inSeconds(lastsMs)} (${why}).`,
   };
 }
 
@@ -83,6 +83,6 @@ export function leftLanesAlert(messages: number): Alert {
   return {
     cause: 'other-version',
     key: 'lanes',
-    text: `${messages} messages are in lanes that this version does not know, and no other answers them: they wait until the version runs that accepted them.`,
+    text: `Lanes that this version does not know hold ${counted(messages, 'message')}. Until the version that filled them runs again, nothing in them is answered.`,
   };
 }

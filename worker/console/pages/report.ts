@@ -1,7 +1,8 @@
 import { html } from 'hono/html';
+import { counted } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { Fact, Item, Name, Piece, Report, Section, Text, Verdict } from '../../report/report.ts';
-import { counted, inWords } from '../../report/words.ts';
+import { inWords } from '../../report/words.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
 /** The parts of a page besides its report. */

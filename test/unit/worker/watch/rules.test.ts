@@ -214,7 +214,7 @@ test('a Telegram that is away is one incident: what follows from it opens none, 
   expect(others).toEqual([]);
   expect(telegram).toMatchObject({ cause: 'telegram', messages: 3, chats: 2, sinceMs: away.sinceMs });
   expect(telegram?.text).toMatch(
-    /for 31 seconds \(unknown: Bad Gateway\): 3 finished answers of 2 chats wait, and 2 further/,
+    /31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /,
   );
   expect(causesOf(snapshot({ ...follows, telegram: { backMs: NOW - 59_000 } }))).toEqual([]);
   expect(causesOf(snapshot({ ...follows, telegram: { backMs: NOW - 61_000 } })).length).toBe(3);
