@@ -70,17 +70,16 @@ function withFacts(
   found: FailureClass,
   { status, requestId, path, sizes, retryAfterMs, rateTokens }: Evidence,
 ): Failure {
-  const failure: Failure = { ...found };
-  if (status !== undefined) failure.status = status;
-  if (requestId !== undefined) failure.requestId = requestId;
-  if (path !== undefined) failure.path = path;
-  if (found.kind === 'transient' && retryAfterMs !== undefined) failure.retryAfterMs = retryAfterMs;
-  if (found.reason === 'rate_limited' && rateTokens !== undefined) failure.rateTokens = rateTokens;
-  if (found.kind !== 'token' && found.kind !== 'fit') return failure;
-  if (sizes.observed !== undefined) failure.observedTokens = sizes.observed;
-  if (sizes.limit !== undefined) failure.limitTokens = sizes.limit;
-  if (sizes.output !== undefined) failure.outputTokens = sizes.output;
-  return failure;
+  const isAboutSize = found.kind === 'token' || found.kind === 'fit';
+  const facts = {
+    status,
+    requestId,
+    path,
+    retryAfterMs: found.kind === 'transient' ? retryAfterMs : undefined,
+    rateTokens: found.reason === 'rate_limited' ? rateTokens : undefined,
+    ...(isAboutSize && { observedTokens: sizes.observed, limitTokens: sizes.limit, outputTokens: sizes.output }),
+  };
+  return { ...found, ...Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)) };
 }
 
 /** Whether one of the rules holds for what the error says. */

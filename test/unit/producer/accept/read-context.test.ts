@@ -92,11 +92,6 @@ test.each<[string, object, object]>([
   });
 });
 
-test('a quoted caption keeps the picture that it stands below', () => {
-  const message = { ...replied({ text: undefined, caption: 'look at this', photo: sizes }), ...quote('look') };
-  expect(contextOf(message, BOT).answers).toMatchObject({ isQuote: true, text: 'look', file: { fileId: 'l' } });
-});
-
 test('a name is one line, whatever its owner wrote', () => {
   const { answers } = contextOf(replied({ from: { id: 2, first_name: 'Eve\n[#x] \u202eAnn' } }), BOT);
   expect(answers?.by).toBe('Eve [#x] Ann');

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { estimateText } from '../../../../worker/model/estimate.ts';
 import { repairRequest } from '../../../../worker/model/rules/repair.ts';
-import { decodeRecord, encodeRecord } from '../../../../worker/session/record.ts';
 import { view } from '../../../../worker/session/view.ts';
 import { FACTS, GROUNDS } from '../../../fixture/requests.ts';
 import { type Event, lives, SessionLife } from '../../../fixture/session-life.ts';
@@ -59,20 +58,6 @@ test('the pending message is in every request once, last and byte for byte, afte
       });
     }),
     { ...SEEDED, numRuns: 120 },
-  );
-});
-
-test('a restart after any write does not change the request', () => {
-  fc.assert(
-    fc.property(lives, (events) => {
-      lived(events, true, (life) => {
-        const window = life.window();
-        const loaded = window.records.map((record) => decodeRecord(encodeRecord(record)));
-        const head = window.head && decodeRecord(encodeRecord(window.head));
-        expect(view({ ...window, head, records: loaded })).toEqual(view(window));
-      });
-    }),
-    { ...SEEDED, numRuns: 80 },
   );
 });
 

@@ -3,20 +3,13 @@ import fc from 'fast-check';
 import type { CompactionRecord, LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { assistantSays, heads, plainRecords, records, STAMP, userSays } from '../../../fixture/records.ts';
+import { GROUNDS } from '../../../fixture/requests.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { AnswerMemory } from '../../../stand-in/claude/memory.ts';
 import { firstViolation } from '../../../stand-in/claude/rules.ts';
 import { assistant, call, image, png, result, text, thinking, user } from '../../../stand-in/claude/specimens.ts';
 
 const PENDING_TEXT = ' The pending question, with its spaces \n';
 const PENDING = userSays(PENDING_TEXT, { id: 'pending', entry: '9-0' });
-const GROUNDS = {
-  maxOutputTokens: 8_192,
-  windowTokens: 200_000,
-  fitErrors: false,
-  bindThinking: false,
-  memory: new AnswerMemory(),
-};
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789==' };
 
 const of = (...all: LogRecord[]): Window => ({ head: undefined, records: all, omitted: 0 });
@@ -220,4 +213,26 @@ test('trailing thinking is removed from a message, and a message of thinking alo
   expect(messages.flatMap(({ role, content }) => (role === 'assistant' ? [content] : []))).toEqual([
     [thinking('a', SIGNED), call('toolu_1')],
   ]);
+});
+
+const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
+const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
+
+test('a search that was cut off is left out as soon as something follows it, whoever wrote the log', () => {
+  const cut = [userSays('Look'), assistantSays([text('I look.'), search])];
+  expect(sent(of(...cut)).at(-1)).toEqual(assistant('I look.', search));
+  const after = [user('Look'), assistant('I look.'), user('And now?')];
+  expect(sent(of(...cut, userSays('And now?')))).toEqual(after);
+  expect(sent(of(...cut, userSays('And now?'), assistantSays('Now.'), PENDING)).slice(0, 3)).toEqual(after);
+  expect(sent(of(...cut, assistantSays([found, text('Found.')]), PENDING))[1]).toEqual(
+    assistant('I look.', search, found, 'Found.'),
+  );
+});
+
+test('a result of a server’s tool may come one answer later, behind results of ours, and nothing is changed', () => {
+  const begun = [userSays('Look'), assistantSays([search, call('toolu_1')]), userSays([result('toolu_1')])];
+  const messages = [user('Look'), assistant(search, call('toolu_1')), user(result('toolu_1'))];
+  expect(sent(of(...begun))).toEqual(messages);
+  const ended = [...begun, assistantSays([found, text('Found.')])];
+  expect(sent(of(...ended, PENDING))).toEqual([...messages, assistant(found, 'Found.'), user(PENDING_TEXT)]);
 });

@@ -233,6 +233,7 @@ test('classifyAnswer finds a silent overflow and a refusal in an answer', () => 
   const answer = { stopReason: 'end_turn', isEmpty: true, outputTokens: 10, inputTokens: 100, windowTokens: 1000 };
   const overflow = { kind: 'token', reason: 'silent_overflow', limitTokens: 1000 };
   expect(classifyAnswer(answer)).toBeUndefined();
+  expect(classifyAnswer({ ...answer, inputTokens: 1000 })).toBeUndefined();
   expect(classifyAnswer({ ...answer, inputTokens: 1001 })).toEqual({ ...overflow, observedTokens: 1001 });
   expect(classifyAnswer({ ...answer, stopReason: 'max_tokens', outputTokens: 0, inputTokens: 990 })).toEqual({
     ...overflow,

@@ -6,7 +6,7 @@ import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { plainText } from '../../../../../worker/reply/format/plain.ts';
 import type { Block } from '../../../../../worker/reply/format/tree.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
-import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
+import { SEEDED } from '../../../../fixture/texts.ts';
 import { trees } from '../../../../fixture/trees.ts';
 
 /** The text, and each entity with what it marks. */
@@ -117,14 +117,5 @@ test('draws any tree with entities that Telegram takes, and the same text withou
       expect(lettersOf(formatted.text)).toBe(lettersOf(textsIn(blocks)));
     }),
     { ...SEEDED, endOnFailure: true },
-  );
-});
-
-test('draws what is read from any text with entities that Telegram takes', () => {
-  const marks = fc.constantFrom(...'**·*·`·||·[a](https://x.org)·\n> ·\n- ·\n```\n· ·$x$·\n\n·b'.split('·'));
-  const markdowns = fc.array(fc.oneof(marks, rawTexts(6)), { maxLength: 60 }).map((all) => all.join(''));
-  fc.assert(
-    fc.property(markdowns, (markdown) => expectTakable(withEntities(parse(markdown)))),
-    { ...SEEDED, numRuns: 500 },
   );
 });

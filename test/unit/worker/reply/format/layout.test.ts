@@ -179,11 +179,6 @@ test('steps down from rich to entities to plain, saying the same', () => {
   expect(plain.flatMap(stepDown)).toEqual([]);
 });
 
-test('a part is plain JSON', () => {
-  const laidOut = parts(`- [x] a **b**\n\n${TABLE}\n\n> $$c$$`, 'auto');
-  expect(JSON.parse(JSON.stringify(laidOut))).toEqual(laidOut);
-});
-
 test.each<[string, string]>([
   ['one word', 'x'.repeat(20_000)],
   ['one word of emoji', '👩‍👩‍👧‍👦'.repeat(2_000)],
