@@ -8,7 +8,7 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/deep/'],
   testTimeout: 180_000,
   // The tests wait more than they compute.
-  maxWorkers: 4,
+  maxWorkers: 5,
   testSequencer: '<rootDir>/test/environment/sequencer.mjs',
   globalSetup: '<rootDir>/test/environment/redis-setup.ts',
 };

@@ -5,6 +5,7 @@ import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
 import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
 
@@ -97,7 +98,7 @@ test('a PDF and a text file reach the model, recognised by their bytes and not b
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each<[string, () => Promise<void> | void, RegExp]>([
+variants<[string, () => Promise<void> | void, RegExp]>([
   [
     'of more than 20 MB',
     () => sendDocument(Buffer.from('x'), 'big.txt', { statedBytes: 21 * MB }),

@@ -6,6 +6,7 @@ import { flat, type HostileFile, hostileFiles } from '../../fixture/hostile-file
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { limitMemory } from '../../fixture/memory-limit.ts';
 import { spawnGateway } from '../../fixture/process.ts';
+import { deepTest } from '../../fixture/variants.ts';
 
 const STRANGER = CHAT + 1;
 const LIMIT_MB = 512;
@@ -46,7 +47,7 @@ test('under 512 MB no file harms anybody but its sender: one gateway, never rest
   await memory.end();
 }, 300_000);
 
-test('the dearest pictures that are let in are read within the limits of a decoder', async () => {
+deepTest('the dearest pictures that are let in are read within the limits of a decoder', async () => {
   const glass = {
     create: { width: 2_770, height: 3_000, channels: 4, background: { r: 9, g: 80, b: 9, alpha: 0.4 } },
   } as const;

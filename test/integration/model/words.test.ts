@@ -13,6 +13,7 @@ import {
 } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const WORDS = Array.from({ length: 120 }, (_, at) => `word ${at}`).join(', ');
@@ -95,7 +96,7 @@ test('an answer that takes longer than TURN_MAX_MS arrives as far as it is, and 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each<[string, Reaction, Record<string, string>]>([
+variants<[string, Reaction, Record<string, string>]>([
   ['without a sound', { do: 'silent', text: WORDS }, { MODEL_IDLE_TIMEOUT_MS: '700' }],
   ['but for pings', { do: 'silent', text: WORDS, pingEveryMs: 100 }, { TURN_TIMEOUT_MS: '1000' }],
 ])(
@@ -131,7 +132,7 @@ test('with a fallback model, the second of two silent calls is its', async () =>
   expect(shown()).toEqual([`${SHORT}${BROKEN_OFF}`]);
 });
 
-test.each<[string, Reaction, string]>([
+variants<[string, Reaction, string]>([
   ['the endpoint stays away', DOWN, 'cut_overloaded'],
   ['every call is cut', { do: 'cut', text: 'word 0' }, expect.stringMatching(/^cut_/) as unknown as string],
   [
@@ -207,7 +208,7 @@ test('handed back in the middle of a stream: the words are kept', async () => {
   expect(shown()).toEqual([expect.stringMatching(/^word 0.*breaks off here/s)]);
 });
 
-test.each<[string, Reaction]>([
+variants<[string, Reaction]>([
   ['a text of whitespace', { do: 'silent', text: ' \n\n ' }],
   [
     'half a call',

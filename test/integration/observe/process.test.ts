@@ -4,6 +4,7 @@ import { createWorld, type World } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { type GatewayProcess, portOf, spawnGateway } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 
 const CHAT = 1001;
 
@@ -34,17 +35,7 @@ test('/healthz reports that the process lives, and /readyz the state of each par
   expect((await fetch(`http://127.0.0.1:${port}/elsewhere`)).status).toBe(404);
 });
 
-test('on SIGTERM a running turn ends, and the process exits with code 0', async () => {
-  world.claude.react(() => ({ do: 'answer', afterMs: 400 }));
-  gateway = await spawnGateway(world);
-  world.telegram.say(CHAT, 'finish me');
-  await world.claude.waitForCall(() => true);
-  gateway.kill('SIGTERM');
-  expect(await gateway.ended).toBe('0');
-  expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
-});
-
-test.each(['SIGTERM', 'SIGINT'] as const)(
+variants(['SIGTERM', 'SIGINT'] as const)(
   'a %s that comes twice, from a terminal or a service manager and from npm, drains as one does',
   async (signal) => {
     world.claude.react(() => ({ do: 'answer', afterMs: 400 }));
@@ -81,7 +72,7 @@ test('a turn that outlives the drain time is handed back and uses up no attempt'
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
 });
 
-test.each<[string, () => void, () => Promise<void> | void]>([
+variants<[string, () => void, () => Promise<void> | void]>([
   ['is away', () => world.redis.kill9(), () => world.redis.restart()],
   ['stands still', () => signalRedis('SIGSTOP'), () => signalRedis('SIGCONT')],
 ])(

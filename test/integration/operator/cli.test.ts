@@ -14,6 +14,7 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
 
 const CLI = 'worker/cli/main.ts';
 
@@ -238,7 +239,7 @@ test('input that a verb does not read is no error', async () => {
   expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage'), stderr: '' });
 });
 
-test.each([
+variants([
   ['session export, which is not over yet', ['session', 'export', String(CHAT)]],
   ['status --watch, which has no end', ['status', '--watch', '--every', '1']],
 ])('%s, says nothing and ends well when its reader leaves, as head does', async (_, args) => {

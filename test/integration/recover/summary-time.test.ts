@@ -5,6 +5,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const STAGE_MS = 2_000;
@@ -42,7 +43,7 @@ async function asked(nth = 1): Promise<{ tookMs: number; session: string }> {
   return { tookMs: performance.now() - startedMs, session: String(settled.session) };
 }
 
-test.each<[string, Reaction]>([
+variants<[string, Reaction]>([
   ['sends no headers', { do: 'hang' }],
   ['falls silent', { do: 'silent', text: 'They' }],
   ['sends nothing but pings, for ever', { do: 'silent', text: '', pingEveryMs: 50 }],
@@ -61,7 +62,7 @@ test.each<[string, Reaction]>([
   expect(shown()[0]).toBe(EN.freshSession);
 });
 
-test.each<[string, Reaction]>([
+variants<[string, Reaction]>([
   ['falls silent', { do: 'silent', text: 'They' }],
   ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
   ['writes nothing', { do: 'answer', text: '' }],

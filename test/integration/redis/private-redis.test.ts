@@ -184,12 +184,6 @@ async function asNobody(socket: string): Promise<string> {
   expect(await withClient(redis.url, (client) => client.get('forged'))).toBeNull();
 });
 
-test('the server listens at no port', async () => {
-  const { url } = await start(await dataFolder());
-  const listeners = await withClient(url, (client) => client.info('server'));
-  expect(listeners).toMatch(/^tcp_port:0\r$/m);
-});
-
 test('a folder that lets others in is closed at the start', async () => {
   const dir = await dataFolder();
   await chmod(dir, 0o777);

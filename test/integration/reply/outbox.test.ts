@@ -7,6 +7,7 @@ import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 
 const GROUP = -2001;
 
@@ -157,7 +158,7 @@ test('waits that Telegram asks for are no repeats, however many: the answer come
   expect(shown()).toEqual([REPEATED]);
 });
 
-test.each([
+variants([
   ['pages of a proxy, while nothing else is sent', { do: 'html502' }, false],
   ["Telegram's own 500, while others are answered", { status: 500, description: 'Internal Server Error' }, true],
 ] as const)('repeats that end in %s were not made: the answer waits, and comes', async (_how, failure, withOthers) => {

@@ -72,7 +72,7 @@ test('a picture of a tool can be sent: its result names the reference', async ()
   expect(world.claude.violations()).toEqual([]);
 });
 
-test.each([
+variants([
   [{ name: 'no extension', content: 'x' }, /"name" must be/],
   [{ name: 'empty.txt', content: '' }, /either "content"/],
   [{ name: 'both.txt', content: 'x', ref: '0'.repeat(64) }, /either "content"/],

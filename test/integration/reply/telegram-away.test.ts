@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
@@ -9,6 +9,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { jobsIn } from '../../fixture/job-keys.ts';
 import { settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { goAwayBeforeAnswer, isAway, sayTwice } from '../../fixture/telegram-away.ts';
+import { variants } from '../../fixture/variants.ts';
 import { OUTAGES } from '../../stand-in/telegram/failures.ts';
 import type { TelegramCall } from '../../stand-in/telegram/server.ts';
 
@@ -25,8 +26,9 @@ const probes = () => world.telegram.calls.filter(({ method }) => method === 'get
 const sends = () => world.telegram.calls.filter(({ method }) => method === 'sendMessage');
 const outcomes = async () => (await settledOutcomes(world)).map(({ outcome }) => outcome);
 
-describe.each(OUTAGES)('Telegram away: %s', (how) => {
-  test('finished answers wait, what comes after them is not asked, nothing but probes is sent, and all of it arrives', async () => {
+variants(OUTAGES)(
+  'Telegram away (%s): finished answers wait, nothing but probes is sent, and all of it arrives',
+  async (how) => {
     await start();
     const chats = [CHAT, CHAT + 1, CHAT + 2];
     for (const chat of chats) sayTwice(chat);
@@ -50,8 +52,8 @@ describe.each(OUTAGES)('Telegram away: %s', (how) => {
       expect(texts.at(-1)).toBe('You said: Second');
     }
     expect(mainCalls().length).toBe(2 * chats.length);
-  }, 90_000);
-});
+  },
+);
 
 test('two gateways have one breaker: what one of them finds holds for the other, and one of them probes', async () => {
   await start();

@@ -6,6 +6,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { temporaryFile } from '../../fixture/temporary-file.ts';
+import { variants } from '../../fixture/variants.ts';
 import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
 
 const GUILTY = /GUILTY/;
@@ -24,7 +25,7 @@ const probes = () => mainCalls().filter(({ pendingText }) => PROBE.test(pendingT
 const sessionOf = (chat: number) => world.peek.hget(world.keys.chat(chatKey(chat)), 'session');
 const isGuiltySeen = () => GUILTY.test(JSON.stringify(mainCalls().at(-1)?.body));
 
-test.each(EVERY_GUARDRAIL)(
+variants(EVERY_GUARDRAIL)(
   'refused by %s for its history: the chat goes on without it, with a notice and an alert',
   async (respond) => {
     const old = await givenHistory(CHAT, 20);
@@ -45,7 +46,7 @@ test.each(EVERY_GUARDRAIL)(
   },
 );
 
-test.each(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat keeps its session', async (respond) => {
+variants(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat keeps its session', async (respond) => {
   const old = await givenHistory(CHAT, 20);
   world.claude.guard.rejectsText = { pattern: /EVIL/, respond };
   world.telegram.say(CHAT, 'Something EVIL');

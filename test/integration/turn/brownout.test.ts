@@ -4,6 +4,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, moveToWorld, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { text, thinking } from '../../stand-in/claude/specimens.ts';
 
@@ -22,7 +23,7 @@ function fail(model: string, reaction: Reaction): void {
   world.claude.react((call) => (call.body.model === model ? reaction : undefined));
 }
 
-test.each<[string, Reaction]>([
+variants<[string, Reaction]>([
   ['is overloaded', OVERLOADED],
   ['fails', { do: 'error', status: 500, type: 'api_error', message: 'Internal' }],
   ['asks to wait', { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' }],

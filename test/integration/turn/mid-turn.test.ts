@@ -3,6 +3,7 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
+import { variants } from '../../fixture/variants.ts';
 import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
 import type { ReactionRule } from '../../stand-in/claude/reaction.ts';
 
@@ -50,7 +51,7 @@ test.each(BINDING)(
   },
 );
 
-test.each(Object.keys(GUARDRAILS) as Guardrail[])(
+variants(Object.keys(GUARDRAILS) as Guardrail[])(
   'refused by %s after a tool returned: no call is repeated, and the next message is answered',
   async (respond) => {
     await start();

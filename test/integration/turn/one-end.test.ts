@@ -4,6 +4,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
 
 eachInWorld();
@@ -45,7 +46,7 @@ test('a message that is refused wherever it is asked ends with one message, and 
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session: old });
 });
 
-test.each(Object.keys(LIES) as Lie[])(
+variants(Object.keys(LIES) as Lie[])(
   'whatever "%s" comes to when it lasts, the message ends with one message',
   async (lie) => {
     await moveToWorld({ claude: { bindThinking: false }, env: { OUTAGE_PATIENCE_MS: '300', MAX_ATTEMPTS: '2' } });
