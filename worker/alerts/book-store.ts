@@ -100,7 +100,7 @@ const INCIDENT = z.looseObject({
 
 const NOTICE = z.looseObject({
   incident: z.string(),
-  kind: z.enum(['opened', 'reopened', 'spread', 'changed', 'lasts', 'resolved']).catch('opened'),
+  kind: z.enum(['opened', 'reopened', 'grown', 'changed', 'lasts', 'resolved']).catch('opened'),
   text: z.string(),
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),

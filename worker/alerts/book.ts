@@ -4,7 +4,7 @@ import {
   type Condition,
   dueNotice,
   ended,
-  hasSpread,
+  hasGrown,
   type Incident,
   incidentOf,
   isForgotten,
@@ -101,17 +101,18 @@ function noticeOf(incident: Incident, kind: NoticeKind, links: Links): Notice {
   const notice = { incident: incidentOf(incident), kind, text: messageText(incident, links) };
   if (kind === 'opened' || kind === 'reopened') return notice;
   const update = updateText(incident, kind);
-  if (kind !== 'spread' || incident.unnamed.length === 0) return { ...notice, update };
+  if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update };
   if (!isWhole(incident)) return { ...notice, update, manner: 'naming' };
-  const isMore = incident.notified !== undefined && hasSpread(incident, incident.notified);
+  const isMore = incident.notified !== undefined && hasGrown(incident, incident.notified);
   return isMore ? { ...notice, update } : { ...notice, update, manner: 'silent' };
 }
 
 /** Where something is entered: where many of its cause are open, in the incident that stands for all others. */
 function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): Placed<T> {
-  const { cause, key = '', level: _, ...rest } = one;
+  const { cause, key = '' } = one;
   if (key === '' || incidents.get(incidentOf(one))?.isOpen) return one;
-  const shared = { ...rest, cause, key: OTHERS, part: key } as unknown as Placed<T>;
+  const shared: Placed<T> = { ...one, key: OTHERS, part: key };
+  delete shared.level;
   const others = incidents.get(incidentOf(shared));
   if (others?.isOpen && others.parts?.includes(key)) return shared;
   const open = [...incidents.values()].filter((each) => each.cause === cause && each.isOpen && each.key !== OTHERS);

@@ -55,7 +55,7 @@ export type Placed<T extends Alert> = T & { part?: string };
 export const OTHERS = 'others';
 
 /** The kinds of notice about an incident. */
-export type NoticeKind = 'opened' | 'reopened' | 'spread' | 'changed' | 'lasts' | 'resolved';
+export type NoticeKind = 'opened' | 'reopened' | 'grown' | 'changed' | 'lasts' | 'resolved';
 
 const CHATS_NAMED_MAX = 1_000;
 const PARTS_MAX = 1_000;
@@ -68,7 +68,7 @@ export const REOPEN_MS = 3600_000;
 /** Flapping trouble is notified again only once it lasts: it must not use up the operator's attention. */
 export const FLAPPING_MS = 300_000;
 /** How long occurrences are collected before the next notice of the same incident. */
-const SPREAD_GAP_MS = 60_000;
+const GROWTH_GAP_MS = 60_000;
 const NAMING_GAP_MS = 5_000;
 const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as const;
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
@@ -214,8 +214,8 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
   const sinceMs = nowMs - notified.atMs;
   if (sinceMs < (CAUSES[incident.cause].gapMs ?? 0)) return undefined;
   if (notified.level !== incident.level && sinceMs >= NAMING_GAP_MS) return 'changed';
-  if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'spread';
-  if (hasSpread(incident, notified) && sinceMs >= SPREAD_GAP_MS) return 'spread';
+  if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'grown';
+  if (hasGrown(incident, notified) && sinceMs >= GROWTH_GAP_MS) return 'grown';
   const { endsBy, isAhead } = CAUSES[incident.cause];
   const isReminded = (endsBy === 'watch' || endsBy === 'alert') && isAhead === undefined;
   return isReminded && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
@@ -240,7 +240,7 @@ function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): bo
 }
 
 /** One chat became many, or either number has one digit more than when it was last notified. */
-export function hasSpread({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
+export function hasGrown({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
   const isMany = chats > 1 && notified.chats <= 1;
   return isMany || tens(chats) > tens(notified.chats) || tens(messages) > tens(notified.messages);
 }

@@ -41,6 +41,5 @@ export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
 async function isNotified(redis: RedisClient, book: Book): Promise<boolean> {
   const incident = book.get(INCIDENT);
   if (!incident?.isOpen || incident.notified?.level !== LETTERS_FULL) return false;
-  const waiting = await noticeQueue(redis).waiting();
-  return waiting.every(([id, json]) => noticeOf(id, json).incident !== INCIDENT);
+  return (await noticeQueue(redis).waiting()).every(([id, json]) => noticeOf(id, json).incident !== INCIDENT);
 }

@@ -6,18 +6,18 @@ import { CAUSES } from '../../../../worker/alerts/causes.ts';
 import { FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 
-test('a thousand failures of one cause are one incident: opened, spread, and resolved with the right count', () => {
+test('a thousand failures of one cause are one incident: opened, grown, and resolved with the right count', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   for (let n = 1; n < 1_000; n++) incidents.at(n, { alerts: [failure(1 + (n % 80), n)] });
   incidents.at(60_000, {});
   incidents.at(60_000 + QUIET_MS, {});
-  expect(incidents.kinds()).toEqual(['opened', 'spread', 'resolved']);
-  const [first, spread, resolved] = incidents.told;
+  expect(incidents.kinds()).toEqual(['opened', 'grown', 'resolved']);
+  const [first, grown, resolved] = incidents.told;
   expect(first?.text).toMatch(/^A message failed \(0\)\. Chat 1\..*cli dead list/);
   expect(first?.update).toBeUndefined();
-  expect(spread?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
-  expect(spread?.text).toMatch(
+  expect(grown?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
+  expect(grown?.text).toMatch(
     /^A message failed \(0\)\. .*: 1000 messages of 80 chats\. Latest: A message failed \(999\)/,
   );
   const over = /^Resolved: no more messages fail\. It lasted \d+ seconds?: 1000 messages of 80 chats \(failed\)\.$/;
@@ -33,15 +33,15 @@ test('500 failures in one observation cause one notice, and all of them are coun
   expect(incidents.book().get('failed')).toMatchObject({ messages: 500, chats: 500 });
 });
 
-test('a spread is reported a minute after the opening, and again when ten chats are affected', () => {
+test('growth is reported a minute after the opening, and again when ten chats are affected', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   expect(incidents.at(1_000, { alerts: [failure(2)] })).toEqual([]);
   expect(incidents.at(60_000, {})).toMatchObject([
-    { kind: 'spread', update: expect.stringContaining('2 messages of 2 chats') },
+    { kind: 'grown', update: expect.stringContaining('2 messages of 2 chats') },
   ]);
   for (let chat = 3; chat < 10; chat++) expect(incidents.at(130_000, { alerts: [failure(chat)] })).toEqual([]);
-  expect(incidents.at(130_001, { alerts: [failure(10)] })).toMatchObject([{ kind: 'spread' }]);
+  expect(incidents.at(130_001, { alerts: [failure(10)] })).toMatchObject([{ kind: 'grown' }]);
 });
 
 test('a condition causes a notice when it opens and when it is over, and no notice in between', () => {
@@ -235,21 +235,20 @@ test('the book holds at most 1,000 incidents, and resolved ones are forgotten fi
 
 test('of 200 servers that go down five are incidents of their own, and the others are named in one more', () => {
   const incidents = opened();
-  const down = Array.from(
-    { length: 200 },
-    (_, n): Alert => ({ cause: 'tool-server', key: `${n}`, text: `Server ${n} is down.` }),
-  );
+  const one = (n: number): Alert => ({ cause: 'tool-server', key: `${n}`, text: `Server ${n} is down.` });
+  const down = Array.from({ length: 200 }, (_, n) => one(n));
   const over = (alerts: Alert[]) => alerts.map((alert) => ({ ...alert, isOver: true as const, text: 'Resolved: up.' }));
   expect(incidents.at(0, { alerts: down })).toHaveLength(6);
   expect([...incidents.book().keys()].at(-1)).toBe('tool-server:others');
   const [named] = incidents.at(6_000, { alerts: down });
-  expect(named).toMatchObject({ incident: 'tool-server:others', kind: 'spread' });
+  expect(named).toMatchObject({ incident: 'tool-server:others', kind: 'grown' });
   expect(named?.text).toMatch(/^Server 5 is down\. [^\n]*\nServer 6 is down\.\nServer 7 is down\.\n/);
   expect(named?.text).toMatch(/… and \d+ more, each in the log$/);
   incidents.at(7_000, { alerts: over(down.slice(0, 199)) });
   expect(incidents.book().get('tool-server:others')).toMatchObject({ isOpen: true, parts: ['199'] });
   expect(incidents.at(8_000, { alerts: over(down.slice(199)) })).toMatchObject([{ kind: 'resolved' }]);
-  const lasting = Array.from({ length: 9 }, (_, n) => condition({ cause: 'model-retires', key: `${n}`, text: `${n}` }));
+  const retires = (n: string) => condition({ cause: 'model-retires', key: n, text: n, level: n });
+  const lasting = [...'012345678'].map(retires);
   for (let at = 9_000; at < 20_000; at += 1_000) incidents.at(at, { conditions: lasting });
   expect(incidents.told.at(-1)).toMatchObject({ update: '6\n7\n8', manner: 'silent' });
   expect(incidents.at(20_000, { conditions: [] })).toHaveLength(6);

@@ -45,13 +45,13 @@ test('an incident that opens again has a message of its own, and the one before 
 });
 
 test('what the message alone says rings nobody, and what it has no room for is told by itself', () => {
-  const silent = change('a', { kind: 'spread', update: 'Chat 1', manner: 'silent' });
+  const silent = change('a', { kind: 'grown', update: 'Chat 1', manner: 'silent' });
   expect(nextOutgoing([silent], [], NOW)).toMatchObject({ isSilent: true, text: silent.text });
-  const [one, other] = [1, 2].map((n) => change('a', { kind: 'spread', update: `Chat ${n}`, manner: 'naming' }));
+  const [one, other] = [1, 2].map((n) => change('a', { kind: 'grown', update: `Chat ${n}`, manner: 'naming' }));
   const over = change('a', { kind: 'resolved' });
   const all = [silent, one, other, over].filter((each) => each !== undefined);
   expect(nextOutgoing(all, [], NOW)).toMatchObject({
-    ...{ ids: [silent.id, one?.id], update: 'Chat 1', kind: 'spread', text: over.text, isSilent: false },
+    ...{ ids: [silent.id, one?.id], update: 'Chat 1', kind: 'grown', text: over.text, isSilent: false },
   });
   const opened = notice('a');
   expect(nextOutgoing([opened, ...all], [], NOW)).toMatchObject({ ids: [opened.id, silent.id], text: over.text });

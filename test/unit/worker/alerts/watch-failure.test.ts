@@ -56,7 +56,7 @@ test('a clock that steps back by an hour neither silences an open incident nor k
       .slice(2)
       .map(({ incident, kind }) => `${incident} ${kind}`)
       .sort(),
-  ).toEqual(['failed spread', 'provider changed']);
+  ).toEqual(['failed grown', 'provider changed']);
   incidents.at(62_000 + QUIET_MS, { conditions: [] });
   expect(incidents.told.slice(4).map(({ kind }) => kind)).toEqual(['resolved', 'resolved']);
 });
