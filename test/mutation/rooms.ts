@@ -32,7 +32,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     name: 'model/errors',
     sources: sourcesIn('worker/model/errors'),
     suites: suitesIn('worker/model/errors'),
-    floor: 67,
+    floor: 73,
     runsMax: 20,
   },
   {
