@@ -103,7 +103,7 @@ async function cutReplies({ world, traffic, faults }: Stage, script: string): Pr
 /** As ioredis names it to Redis. */
 function hashOfScript(name: string): string {
   const source = readScript(
-    join(PROJECT_ROOT, name === 'begin' || name === 'write' ? 'worker/lane' : 'shared/state/lane', `${name}.lua`),
+    join(PROJECT_ROOT, name === 'begin' || name === 'write' ? 'shared/state/turn' : 'shared/state/lane', `${name}.lua`),
   );
   return createHash('sha1').update(source).digest('hex');
 }

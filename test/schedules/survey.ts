@@ -17,7 +17,7 @@ const FOUND = /^RED after (\d+) schedules: (.+)$/m;
 
 /** Plays schedules against the product without a safeguard, until one is red. */
 export async function surveyMutant(mutant: FindableMutant, seed: number, count: number): Promise<Survey> {
-  const isInScripts = mutant.mutations.every(({ file }) => file.endsWith('.lua') && !file.startsWith('shared/'));
+  const isInScripts = mutant.mutations.every(({ file }) => /^(?!shared\/redis\/lua\/).+\.lua$/.test(file));
   return isInScripts ? surveyScripts(mutant, seed, count) : surveyCopy(mutant, seed, count);
 }
 
