@@ -26,6 +26,11 @@ const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
   [/NOAUTH|WRONGPASS|NOPERM/, 'does not accept our user or password'],
 ];
 
+/** What an error of Redis says is wrong with it; `undefined` for one that names no cause, such as a timeout. */
+function saidBy(error: unknown): string | undefined {
+  return error instanceof Error ? WORDS.find(([pattern]) => pattern.test(error.message))?.[1] : undefined;
+}
+
 /** What stands in Redis, or what we make of it, is at fault. */
 const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
 const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
@@ -33,8 +38,7 @@ const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
 /** Whether an error is about data, or a fault of ours, while Redis itself is well. */
 export function isAboutData(error: unknown): boolean {
   if (!(error instanceof Error) || !OURS.has(error.name)) return false;
-  const isKnown = WORDS.some(([pattern]) => pattern.test(error.message));
-  return !isKnown && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
+  return saidBy(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
 }
 
 /** Watches the writes of one process. */
@@ -47,19 +51,19 @@ export function watchWatchdog(ports: TroublePorts) {
   return watchFor(ports, { begun: watchdogTroubleText, over: 'Resolved: the watchdog looks again' });
 }
 
-interface Words {
-  begun(error: unknown, since: string): string;
-  over: string;
-}
-
 /**
  * Notifies the operator, without Redis and its book of incidents, of what would keep these from being of use.
  *
  * Contract: `worked` and `failed` return at once and never throw. A notice is sent once, and retried at the next call when
  * no channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
  */
-function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, words: Words) {
+function watchFor(
+  { channels, log, afterMs, now = Date.now }: TroublePorts,
+  words: { begun(error: unknown, since: string): string; over: string },
+) {
   let sinceMs: number | undefined;
+  /** The newest error, but none that names a cause gives way to one that does not. */
+  let telling: unknown;
   let isNotified = false;
   let isSending = false;
   const unsent: string[] = [];
@@ -82,15 +86,16 @@ function watchFor({ channels, log, afterMs, now = Date.now }: TroublePorts, word
     worked(): void {
       if (isNotified && sinceMs !== undefined)
         notify(`${words.over}, ${asSeenHere()}. It lasted ${inSeconds(now() - sinceMs)}.`);
-      sinceMs = undefined;
+      sinceMs = telling = undefined;
       isNotified = false;
       void send();
     },
     failed(error: unknown): void {
       sinceMs ??= now();
+      if (saidBy(telling) === undefined || saidBy(error) !== undefined) telling = error;
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
-        notify(words.begun(error, `since ${utcTime(sinceMs)}`));
+        notify(words.begun(telling, `since ${utcTime(sinceMs)}`));
       }
       void send();
     },
@@ -103,9 +108,7 @@ async function firstTaking(channels: readonly AlertChannel[], text: string): Pro
 }
 
 function redisTroubleText(error: unknown, since: string): string {
-  const message = error instanceof Error ? error.message : '';
-  const said = WORDS.find(([pattern]) => pattern.test(message))?.[1] ?? 'does not answer';
-  return `Redis takes no writes: it ${said}, ${since}, ${asSeenHere()}. No message is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
+  return `Redis takes no writes: it ${saidBy(error) ?? 'does not answer'}, ${since}, ${asSeenHere()}. No message is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
 }
 
 function watchdogTroubleText(error: unknown, since: string): string {

@@ -75,6 +75,22 @@ test.each([
   expect(await until('the alert', () => taken[0])).toMatch(words);
 });
 
+test('an error that names a cause wins over a timeout, before it or after it; of several causes the newest', async () => {
+  const { world, taken, trouble } = watching();
+  const timeout = new Error('Command timed out');
+  for (const error of [timeout, READONLY, new Error('MISCONF Errors writing to the AOF file'), timeout]) {
+    trouble.failed(error);
+    world.nowMs += 5_000;
+  }
+  trouble.worked();
+  trouble.failed(timeout);
+  world.nowMs += 15_000;
+  trouble.failed(timeout);
+  await until('both alerts and an end', () => taken[2]);
+  expect(taken[0]).toMatch(/it cannot write its files/);
+  expect(taken[2]).toMatch(/it does not answer/);
+});
+
 test.each([
   ['ReplyError', 'WRONGTYPE Operation against a key holding the wrong kind of value', true],
   ['ReplyError', 'ERR Error running script: @user_script:12: attempt to index a nil value', true],
