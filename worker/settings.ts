@@ -149,6 +149,7 @@ export function settingsOf({
     contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
     rich: config.TELEGRAM_RICH,
     timeZone: config.TZ,
+    hears: config.TRANSCRIPTION_MODEL !== undefined,
     reminderMinutesMin: config.REMINDER_MINUTES_MIN,
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,

@@ -1,4 +1,5 @@
 import { traceIdOf } from '../base/telemetry.ts';
+import { counted } from '../base/text.ts';
 import type { ChatKey, EntryId } from '../redis/keys.ts';
 
 /** Why an operator is alerted. Each has a row in the table of causes, which says what to do and how it ends. */
@@ -94,6 +95,6 @@ export function readAlert(json: string | undefined): Alert | undefined {
 export function lostDataAlert(counts: string, before: number, now: number): Alert {
   return {
     cause: 'lost-data',
-    text: `Redis lost data: ${before} messages had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
+    text: `Redis lost data: ${counted(before, 'message')} had been accepted, and now it knows of ${now} (${counts}). Messages that waited may be gone without an answer, and conversations may have lost their end.`,
   };
 }

@@ -207,6 +207,8 @@ export const EN = {
 
   start: 'Hello. Send me a message and I will answer.',
   helpTitle: 'Send me a message and I will answer. You can send text, photos, PDF files and text files.',
+  helpVoice: 'You can also send voice messages: I turn them into text.',
+  helpReminders: 'Ask me to remind you of something, and I will write to you when it is time.',
   helpInGroups: 'In this group I answer when you mention me, reply to me, or use a command.',
   helpPrivacy:
     'Telegram shows me only commands and replies here, because my privacy mode is on. To let me see mentions, my owner must turn it off at @BotFather and add me to the group again.',

@@ -177,6 +177,8 @@ export const ZH_HANT: Texts = {
 
   start: '你好。傳訊息給我，我就會回答。',
   helpTitle: '傳訊息給我，我就會回答。你可以傳文字、照片、PDF 和文字檔。',
+  helpVoice: '也可以傳語音訊息，我會先轉成文字。',
+  helpReminders: '想在某個時間收到提醒，直接告訴我就好。',
   helpInGroups: '在這個群組裡，提到我、回覆我或使用指令時，我才會回答。',
   helpPrivacy:
     '因為我的隱私模式開著，Telegram 在這裡只讓我看到指令和回覆。要讓我看到提及，擁有者可以在 @BotFather 關閉它，再把我重新加入群組。',

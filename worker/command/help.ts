@@ -12,10 +12,11 @@ export const start: CommandHandler = async (ports, { attempt: { texts }, isGroup
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };
 
-async function place({ seesGroups }: CommandPorts, texts: Texts, isGroup: boolean): Promise<string[]> {
-  if (!isGroup) return [texts.helpTitle];
+async function place({ ask, seesGroups }: CommandPorts, texts: Texts, isGroup: boolean): Promise<string[]> {
+  const title = [texts.helpTitle, ...(ask.settings.hears ? [texts.helpVoice] : []), texts.helpReminders].join('\n');
+  if (!isGroup) return [title];
   const isHidden = (await seesGroups()) === false;
-  return [texts.helpTitle, texts.helpInGroups, ...(isHidden ? [texts.helpPrivacy] : [])];
+  return [title, texts.helpInGroups, ...(isHidden ? [texts.helpPrivacy] : [])];
 }
 
 function menuOf({ menu }: Texts): string {

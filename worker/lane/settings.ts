@@ -35,6 +35,8 @@ export interface Settings extends RoomSettings {
   textMaxChars: number;
   /** When answers are sent as rich messages. */
   rich: 'auto' | 'off' | 'always';
+  /** Whether recordings are turned into text. */
+  hears: boolean;
   timeZone: string;
   /** The least time between two times of a reminder that repeats. */
   reminderMinutesMin: number;

@@ -28,12 +28,12 @@ export function lettersReport({ letters, total, dropped }: LettersShown, nowMs: 
     record.traceId || 'none',
   ]);
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
-  const lost = { intro: `${dropped} older ones were removed, because there were too many (DEAD_LETTERS_MAX).` };
+  const lost = { intro: `Removed because there were too many (DEAD_LETTERS_MAX): ${counted(dropped, 'older one')}.` };
   return {
     title: counted(total, 'dead letter'),
     nowMs,
     sections: [
-      { ...listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }) },
+      listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }),
       ...(dropped > 0 ? [lost] : []),
     ],
   };

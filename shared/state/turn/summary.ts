@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { counted } from '../../base/text.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript, type RunScript } from '../../redis/script.ts';
@@ -65,7 +66,7 @@ function stepOf(fields: Readonly<Record<string, string>>, parts: TurnSummary['pa
   if (isCalling) return `calling tools, round ${round}`;
   if (fields.stage !== undefined && fields.stage !== 'none')
     return `asking the model after a recovery (${fields.stage})`;
-  return round > 0 ? `asking the model after ${round} rounds of tools` : 'asking the model';
+  return round > 0 ? `asking the model after ${counted(round, 'round')} of tools` : 'asking the model';
 }
 
 function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts'] {

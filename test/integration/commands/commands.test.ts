@@ -44,7 +44,7 @@ test('killed after a command that acts at once was admitted: the next gateway re
   await victim.ended;
   await start();
   await nextOutcome(world, CHAT);
-  expect(shown()).toEqual([expect.stringContaining(EN.helpTitle)]);
+  expect(shown()).toEqual([expect.stringContaining(`${EN.helpTitle}\n${EN.helpReminders}\n`)]);
 });
 
 test('/status says how full the context is, what waits, and what today cost', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
@@ -54,6 +55,9 @@ test('a voice message is heard, shown back at the head of the answer, and stays 
   expect(saidIn(mainCalls().at(-1), 0).at(-1)?.text).toBe('What is the weather?');
   expect(shown()).toHaveLength(3);
   expect(world.claude.violations()).toEqual([]);
+  world.telegram.say(CHAT, '/help');
+  await nextOutcome(world, CHAT, 3);
+  expect(shown().at(-1)).toContain(EN.helpVoice);
 });
 
 test('an audio file with a caption and a video note are heard too; of the note the thumbnail is seen', async () => {

@@ -19,7 +19,7 @@ export const ENDPOINT = {
   'fixed-parts': {
     severity: 'page',
     title: 'The endpoint refuses every request',
-    todo: 'Replay the failed messages with "cli dead replay" when it is mended.',
+    todo: 'When it is mended, "npm run cli -- dead replay --all --since 2h" sends the failed messages again.',
     over: 'the endpoint takes requests again.',
     endsBy: 'alert',
   },
@@ -43,9 +43,10 @@ export const ENDPOINT = {
 const PROVIDER_TODO = {
   overloaded: 'Messages wait and are answered when it is back.',
   network: 'Check ANTHROPIC_BASE_URL, the network and the proxy; messages wait meanwhile.',
-  auth: 'Check ANTHROPIC_API_KEY: messages fail, and "cli dead replay" sends them again.',
-  billing: 'Add credit: messages fail, and "cli dead replay" sends them again.',
-  model: 'Check MODEL, FALLBACK_MODEL and COMPACTION_MODEL: messages fail, and "cli dead replay" sends them again.',
+  auth: 'Check ANTHROPIC_API_KEY: messages fail, and "npm run cli -- dead replay --all --since 2h" sends them again.',
+  billing: 'Add credit: messages fail, and "npm run cli -- dead replay --all --since 2h" sends them again.',
+  model:
+    'Check MODEL, FALLBACK_MODEL and COMPACTION_MODEL: messages fail, and "npm run cli -- dead replay --all --since 2h" sends them again.',
 } as const satisfies Record<ProviderTrouble, string>;
 
 /** A model endpoint that does not answer; the level says how it fails. */
@@ -75,7 +76,8 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
 
 /** The end of the above. */
 export function fixedPartsTakenAlert(): Alert {
-  const text = 'Resolved: the endpoint takes requests again. "cli dead replay" sends the messages that failed.';
+  const text =
+    'Resolved: the endpoint takes requests again. "npm run cli -- dead replay --all --since 2h" sends the messages that failed.';
   return { cause: 'fixed-parts', isOver: true, text };
 }
 

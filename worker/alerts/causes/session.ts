@@ -1,4 +1,5 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
+import { counted } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../lane/attempt.ts';
@@ -51,8 +52,8 @@ export function freshSessionAlert(attempt: Attempt, entries: number, to: string)
   return {
     cause: 'fresh-session',
     ...whereOf(attempt),
-    line: `Chat ${attempt.chat}: a fresh session; ${entries} entries stay in ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
-    text: `Context overflow: chat ${attempt.chat} was moved to a fresh session and the message is replayed. The old session ${attempt.session} had ${entries} entries and stays readable; the new one is ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
+    line: `Chat ${attempt.chat}: a fresh session; ${counted(entries, 'entry', 'entries')} stay in ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `Context overflow: chat ${attempt.chat} was moved to a fresh session and the message is replayed. The old session ${attempt.session} had ${counted(entries, 'entry', 'entries')} and stays readable; the new one is ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -69,8 +70,8 @@ export function historyRefusedAlert(about: {
   return {
     cause: 'history-refused',
     ...whereOf(about),
-    line: `Chat ${about.chat}: refused (${about.why}); ${about.entries} entries stay in ${about.from}. Trace ${traceIdOf(about.traceparent)}`,
-    text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${about.entries} entries and stays readable; the new one is ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
+    line: `Chat ${about.chat}: refused (${about.why}); ${counted(about.entries, 'entry', 'entries')} stay in ${about.from}. Trace ${traceIdOf(about.traceparent)}`,
+    text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${counted(about.entries, 'entry', 'entries')} and stays readable; the new one is ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
   };
 }
 
@@ -79,7 +80,7 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
   return {
     cause: 'torn-session',
     ...whereOf(attempt),
-    text: `A session log holds ${records} records that cannot be read; they were omitted, and the message goes on without them. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A session log holds ${counted(records, 'record')} that cannot be read; the message goes on without. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 

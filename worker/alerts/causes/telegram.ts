@@ -1,6 +1,7 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import type { EntryId } from '../../../shared/redis/keys.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
@@ -19,7 +20,7 @@ export const TELEGRAM = {
   undeliverable: {
     severity: 'note',
     title: 'Replies could not be delivered',
-    todo: 'Each names the reason. Answers are kept as dead letters: "cli dead replay", or /retry in the chat, delivers them without asking the model again.',
+    todo: 'Each names the reason. Answers are kept as dead letters: "npm run cli -- dead replay <id>", or /retry in the chat, delivers one without asking the model again.',
     over: 'no more replies are undeliverable.',
     endsBy: 'quiet',
     namesEach: true,
@@ -34,8 +35,9 @@ export const TELEGRAM = {
   },
 } satisfies Rules;
 
-const KEPT =
-  'It is kept as a dead letter: "cli dead replay", or /retry in the chat, goes on with it; an answer is delivered without asking the model again.';
+function keptAs(entry: EntryId): string {
+  return `It is kept as a dead letter: "npm run cli -- retry ${entry}", or /retry in the chat, goes on with it; an answer is delivered without asking the model again.`;
+}
 
 /** A conclusion that Telegram rejects: only the operator can be notified. */
 export function undeliverableAlert(attempt: Attempt, why: string): Alert {
@@ -51,7 +53,7 @@ export function undeliveredAlert(attempt: Attempt, why: string): Alert {
   return {
     cause: 'undeliverable',
     ...whereOf(attempt),
-    text: `A finished reply was not delivered (${why}). Chat ${attempt.chat}, entry ${attempt.entry}. ${KEPT} Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A finished reply was not delivered (${why}). Chat ${attempt.chat}, entry ${attempt.entry}. ${keptAs(attempt.entry)} Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -61,7 +63,7 @@ export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, de
   return {
     cause: 'telegram',
     ...whereOf(attempt),
-    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS) and is not tried any more; its user was not told (${kind}: ${description}). Chat ${attempt.chat}, entry ${attempt.entry}. ${KEPT} Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS) and is not tried any more; its user was not told (${kind}: ${description}). Chat ${attempt.chat}, entry ${attempt.entry}. ${keptAs(attempt.entry)} Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 

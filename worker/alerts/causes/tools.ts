@@ -11,7 +11,7 @@ export const TOOLS = {
   'tools-omitted': {
     severity: 'today',
     title: 'Tools of an MCP server are left out',
-    todo: '"cli check" says why.',
+    todo: '"npm run cli -- check" says why.',
     over: '',
     endsBy: 'fact',
     gapMs: 3_600_000,
@@ -26,9 +26,7 @@ export const TOOLS = {
 } satisfies Rules;
 
 const TOOLS_NAMED_MAX = 10;
-
 const SERVER_CHARS_MAX = 80;
-
 const TOOL_CHARS_MAX = 64;
 
 /** A tool that the model's API rejects. Notified once for all chats. */
@@ -64,5 +62,5 @@ export function toolServerAlert(server: string, now: 'up' | 'down'): Alert {
   const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));
   const about = { cause: 'tool-server' as const, key: server };
   if (now === 'up') return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
-  return { ...about, text: `The MCP server ${name} is down; the log and "cli check" say why.` };
+  return { ...about, text: `The MCP server ${name} is down; the log and "npm run cli -- check" say why.` };
 }

@@ -13,14 +13,14 @@ export const UNANSWERED = {
   unanswered: {
     severity: 'page',
     title: 'Messages are unanswered for too long',
-    todo: 'Look at readyz, and at the trace.',
+    todo: '"npm run cli -- status" says what holds them up, "npm run cli -- message <id>" with the entry named here where that one is.',
     over: 'messages are answered again.',
     endsBy: 'watch',
   },
   paused: {
     severity: 'today',
     title: 'Messages wait in chats that an operator has paused',
-    todo: '"cli status" says who paused what, and why; "cli resume" goes on.',
+    todo: '"npm run cli -- status" says who paused what, and why; "npm run cli -- resume <chat>" goes on, without a chat where all are paused.',
     over: 'no message waits for a pause any more.',
     endsBy: 'watch',
   },
@@ -34,14 +34,14 @@ export const UNANSWERED = {
   'gave-up': {
     severity: 'today',
     title: 'Messages could not be answered',
-    todo: 'The messages are dead letters: "cli dead list" names them.',
+    todo: 'The messages are dead letters: "npm run cli -- dead list" names them.',
     over: 'no more messages are given up.',
     endsBy: 'quiet',
   },
   failed: {
     severity: 'today',
     title: 'Messages failed',
-    todo: 'They are dead letters: "cli dead list" names them, "cli dead replay" sends them again.',
+    todo: 'They are dead letters: "npm run cli -- dead list" names them, "npm run cli -- dead replay <id>" sends one again.',
     over: 'no more messages fail.',
     endsBy: 'quiet',
   },
@@ -56,7 +56,7 @@ export const UNANSWERED = {
   'dead-letters': {
     severity: 'today',
     title: 'Dead letters pile up',
-    todo: 'Replay or purge them: "cli dead --help".',
+    todo: '"npm run cli -- dead list" names them; replay them ("npm run cli -- dead replay <id>") or purge them ("npm run cli -- dead purge <id>").',
     over: 'the pile of dead letters is small again.',
     endsBy: 'watch',
   },
@@ -115,7 +115,7 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
       : fullest >= max * LETTERS_SHARE
         ? ['nearly full', `From ${max} on the oldest are removed for good.`]
         : ['', ''];
-  const text = `Dead letters pile up: ${letters} failed messages wait for somebody to replay or purge them.`;
+  const text = `Dead letters pile up: ${counted(letters, 'failed message')} to replay or purge.`;
   if (level === '') return { cause: 'dead-letters', text, messages: letters };
   const fill = `A shard has ${fullest} of at most ${max} (DEAD_LETTERS_MAX). ${more}`;
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };

@@ -14,7 +14,7 @@ test('a thousand failures of one cause are one incident: opened, grown, and reso
   incidents.at(60_000 + QUIET_MS, {});
   expect(incidents.kinds()).toEqual(['opened', 'grown', 'resolved']);
   const [first, grown, resolved] = incidents.told;
-  expect(first?.text).toMatch(/^A message failed \(0\)\. Chat 1\..*cli dead list/);
+  expect(first?.text).toMatch(/^A message failed \(0\)\. Chat 1\..*cli -- dead list/);
   expect(first?.update).toBeUndefined();
   expect(grown?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
   expect(grown?.text).toMatch(
@@ -174,12 +174,8 @@ test('a fact causes one notice, however many starts find it again, and is never 
 
 test('of a server that changes its tools each second one notice an hour is made, with the newest words', () => {
   const incidents = opened();
-  const at = (second: number): Alert => ({
-    cause: 'tools-omitted',
-    key: 'web',
-    level: `${second}`,
-    text: `tools ${second}`,
-  });
+  const about = { cause: 'tools-omitted', key: 'web' } as const;
+  const at = (second: number): Alert => ({ ...about, level: `${second}`, text: `tools ${second}` });
   for (let second = 0; second < 7_300; second++) incidents.at(second * 1_000, { alerts: [at(second)], conditions: [] });
   expect(incidents.kinds()).toEqual(['opened', 'changed', 'changed']);
   expect(incidents.told.at(-1)?.update).toMatch(/^Changed: tools 7200 /);
