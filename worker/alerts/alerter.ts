@@ -8,7 +8,7 @@ import { msOf } from '../../shared/redis/stream.ts';
 import { noticeQueue, type TakenNotices, type ToldNotices } from '../../shared/state/incident/notices.ts';
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
-import { byClock, type Channels, deliver, type Telling } from './delivery.ts';
+import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './incident.ts';
 
 export interface AlerterPorts {
@@ -61,12 +61,13 @@ export function startAlerter(ports: AlerterPorts): Service {
 
 async function tellNext(
   ports: AlerterPorts,
-  { nowMs, record, messages, notices }: TakenNotices,
+  { notices, ...taken }: TakenNotices,
   logged: Set<string>,
 ): Promise<ToldNotices & { isSent: boolean }> {
   const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
   logNew(ports, queued, logged);
-  const told = await sendDue(ports, queued, { nowMs, record: byClock(record, nowMs), messages });
+  const { nowMs } = taken;
+  const told = await sendDue(ports, queued, { ...taken, record: byClock(taken.record, nowMs) });
   for (const id of told.ids) logged.delete(id);
   return { ...told, record: { ...told.record, sentMs: recentOf(told.record.sentMs, nowMs), atMs: nowMs } };
 }
@@ -74,17 +75,25 @@ async function tellNext(
 async function sendDue(
   { channels, log }: AlerterPorts,
   queued: readonly QueuedNotice[],
-  { nowMs, record, messages }: Omit<TakenNotices, 'notices'>,
+  { nowMs, record, messages, end }: Omit<TakenNotices, 'notices'>,
 ): Promise<ToldNotices & { isSent: boolean }> {
   const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
-  if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
+  if (outgoing === undefined) {
+    const nothing = { ids: [], record, messages: new Map(), isSent: false };
+    if (end === undefined) return nothing;
+    const telling = { text: end.text, update: '', isSilent: true };
+    const { by, record: after } = await deliver(onlyChanging(channels), telling, end.message, record, nowMs);
+    return { ...nothing, record: after, ...(by !== undefined && { end: { ...end, text: '' }, isSent: true }) };
+  }
   const { incident, kind } = outgoing;
   const delivery = await deliver(channels, outgoing, messages.get(incident), record, nowMs);
   if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
   if (delivery.by !== undefined) {
-    const shown = kind === 'resolved' || !delivery.message ? undefined : { ...delivery.message, atMs: nowMs };
-    const changed = new Map([...forgotten(messages, nowMs), [incident, shown] as const]);
-    return { ids: outgoing.ids, record: delivery.record, messages: changed, isSent: true };
+    const message = delivery.message && { ...delivery.message, atMs: nowMs };
+    const isOver = kind === 'resolved';
+    const changed = new Map([...forgotten(messages, nowMs), [incident, isOver ? undefined : message] as const]);
+    const unshown = isOver && delivery.by === 'webhook' && message ? { message, text: outgoing.text } : undefined;
+    return { ids: outgoing.ids, record: delivery.record, messages: changed, end: unshown, isSent: true };
   }
   const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
   if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');

@@ -51,7 +51,7 @@ export interface Delivery {
   /** The message about the incident; absent where it stands in no chat. */
   message?: ShownMessage | undefined;
   /** Why the first channel did not take it, if so. */
-  refused?: string;
+  refused?: string | undefined;
 }
 
 export const SECOND_AFTER_MS = 60_000;
@@ -88,52 +88,47 @@ export async function deliver(
   nowMs: number,
 ): Promise<Delivery> {
   const { chatId, webhook } = channels;
-  if (chatId === undefined && webhook === undefined) return { by: 'log', record: sentAt(record, nowMs) };
+  const to = chatId !== undefined && record.moved?.from === chatId ? record.moved.to : chatId;
+  const channel = to === undefined ? webhook : channels.telegram(to);
+  if (channel === undefined) return { by: 'log', record: sentAt(record, nowMs) };
   const isEarly = record.failing !== undefined && nowMs < record.failing.retryAtMs;
-  if (chatId === undefined) return isEarly ? { by: undefined, record } : viaWebhook(channels, telling, record, nowMs);
-  const to = record.moved?.from === chatId ? record.moved.to : chatId;
   const message = shown?.chatId === to ? shown : undefined;
-  const first = isEarly ? undefined : await show(channels.telegram(to), telling, message?.messageId);
+  const first = isEarly ? undefined : await show(channel, telling, message?.messageId);
   if (first?.ok) {
     const { messageId } = first;
-    const now = messageId === undefined ? undefined : { chatId: to, messageId, atMs: nowMs };
-    return { by: 'telegram', record: sentAt(record, nowMs, telling.isSilent && message !== undefined), message: now };
+    const now = messageId === undefined || to === undefined ? undefined : { chatId: to, messageId, atMs: nowMs };
+    return { by: channel.name, record: sentAt(record, nowMs, telling.isSilent && message !== undefined), message: now };
   }
-  if (first?.movedTo !== undefined && first.movedTo !== to) {
+  if (chatId !== undefined && first?.movedTo !== undefined && first.movedTo !== to) {
     return deliver(channels, telling, shown, { ...record, moved: { from: chatId, to: first.movedTo } }, nowMs);
   }
   const failed = first === undefined ? record : failedAt(channels, record, first, nowMs);
   const isLong = nowMs - (failed.failing?.sinceMs ?? nowMs) >= channels.secondAfterMs;
-  const refused = first === undefined ? {} : { refused: first.why };
-  if (webhook === undefined || !(isLong || first?.isGone)) return { by: undefined, record: failed, ...refused };
-  const second = await webhook.send(telling.update ?? telling.text);
+  const second =
+    channel !== webhook && (isLong || first?.isGone) ? await webhook?.send(telling.update ?? telling.text) : undefined;
+  const refused = second?.ok === false ? second.why : first?.why;
   // The operator has it; the record still says that the first channel fails.
   const sentMs = [...record.sentMs, nowMs];
-  return second.ok
-    ? { by: 'webhook', record: { ...failed, sentMs }, message: shown, ...refused }
-    : { by: undefined, record: failed, refused: second.why };
+  if (second?.ok) return { by: 'webhook', record: { ...failed, sentMs }, message: shown, refused };
+  return { by: undefined, record: failed, refused };
+}
+
+/** The same for a text that must only replace a message: one that is gone is left, and the second channel has it. */
+export function onlyChanging(channels: Channels): Channels {
+  const telegram = (chatId: number) => ({ ...channels.telegram(chatId), send: async () => ({ ok: true as const }) });
+  return { ...channels, telegram, webhook: undefined };
 }
 
 /** Killed between the change and the reply: the change is repeated, and the reply comes. */
 async function show(channel: AlertChannel, telling: Telling, messageId: number | undefined): Promise<Sent> {
+  if (channel.edit === undefined) return channel.send(telling.update ?? telling.text);
   const { text, update, isSilent } = telling;
   if (update === undefined || messageId === undefined) return channel.send(text);
-  const edited = await channel.edit?.(messageId, text);
-  if (edited === undefined || (!edited.ok && edited.isLost)) return channel.send(text);
+  const edited = await channel.edit(messageId, text);
+  if (!edited.ok && edited.isLost) return channel.send(text);
   if (!edited.ok || isSilent) return edited;
   const replied = await channel.send(update, messageId);
   return replied.ok ? { ok: true, messageId } : replied;
-}
-
-async function viaWebhook(
-  channels: Channels,
-  { text, update }: Telling,
-  record: AlertingRecord,
-  nowMs: number,
-): Promise<Delivery> {
-  const sent = await channels.webhook?.send(update ?? text);
-  if (sent === undefined || sent.ok) return { by: 'webhook', record: sentAt(record, nowMs) };
-  return { by: undefined, record: failedAt(channels, record, sent, nowMs), refused: sent.why };
 }
 
 function sentAt({ failing: _, ...record }: AlertingRecord, nowMs: number, isSilent = false): AlertingRecord {

@@ -58,6 +58,7 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): 
   const keys = keysOf(shard);
   const nowMs = await serverTimeMs(redis, keys.lanes);
   const stored = await readChatFields(redis, keys, chat);
+  const id = stored?.session;
   const [waiting, head, outcomes, today, deadLetters, reminders, pauses, session] = await Promise.all([
     readWaiting(redis, keys, chat),
     readFirst(redis, keys, chat),
@@ -66,13 +67,13 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): 
     countLetters(redis, keys, chat),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
-    readSession(redis, keys, stored?.session),
+    id && createChatState(redis, keys).session(id),
   ]);
   const isKnown = session || head || outcomes.length > 0 || stored !== undefined || deadLetters > 0;
   if (!isKnown) return undefined;
   const pause = pauseOfChat(pauses, chat);
   return {
-    ...{ chat, shard, waiting, ...(head && { head }), ...(session && { session }), outcomes },
+    ...{ chat, shard, waiting, ...(head && { head }), ...(id && session && { session: { id, ...session } }), outcomes },
     recoveries: outcomes.reduce((sum, { recoveries: each }) => sum + each, 0),
     ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }) },
     ...(stored?.movedTo !== undefined && { movedTo: stored.movedTo }),
@@ -91,11 +92,6 @@ async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<
   if (!inbound) return undefined;
   const place = await locateMessage(redis, keys, inbound, await readTurn(redis, keys, inbound.entry));
   return { entry: inbound.entry, acceptedMs: inbound.acceptedMs, place };
-}
-
-async function readSession(redis: Redis, keys: ShardKeys, id: SessionId | undefined): Promise<ChatReport['session']> {
-  if (id === undefined) return undefined;
-  return { id, ...(await createChatState(redis, keys).session(id)) };
 }
 
 async function newestOf(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<OutcomeRecord[]> {
@@ -138,7 +134,7 @@ export function chatReport(report: ChatReport, nowMs: number): Report {
           {
             name: 'Dead letters',
             value: { of: 'letters', id: chat, text: deadLetters },
-            note: `${recoveries} recoveries recently`,
+            note: `${counted(recoveries, 'recovery', 'recoveries')} recently`,
           },
           { name: 'Reminders', value: reminders, note: 'to come' },
         ],

@@ -74,9 +74,13 @@ const SHOWN_MAX = 50;
 
 /** The turns in flight, the one that runs longest first. */
 async function readRunning(source: ReportSource): Promise<RunningTurn[]> {
-  const all = await Promise.all(shardsOf(source).map((keys) => runningIn(source.redis, keys)));
+  const turnsIn = async (keys: Keys) => {
+    const entries = await viewJobs(source.redis, keys).active(SHOWN_MAX);
+    return Promise.all(entries.map((entry) => runningTurn(source.redis, keys, entry)));
+  };
+  const all = (await Promise.all(shardsOf(source).map(turnsIn))).flat();
   return all
-    .flat()
+    .filter((turn) => turn !== undefined)
     .sort((one, other) => (one.sinceMs ?? Number.POSITIVE_INFINITY) - (other.sinceMs ?? Number.POSITIVE_INFINITY))
     .slice(0, SHOWN_MAX);
 }
@@ -86,12 +90,6 @@ async function readJobCounts(source: ReportSource): Promise<JobCounts> {
   const all = await Promise.all(shardsOf(source).map((keys) => viewJobs(source.redis, keys).counts()));
   const sum = (state: keyof JobCounts) => all.reduce((total, counts) => total + counts[state], 0);
   return { waiting: sum('waiting'), active: sum('active'), delayed: sum('delayed') };
-}
-
-async function runningIn(redis: RedisClient, keys: Keys): Promise<RunningTurn[]> {
-  const entries = await viewJobs(redis, keys).active(SHOWN_MAX);
-  const turns = await Promise.all(entries.map((entry) => runningTurn(redis, keys, entry)));
-  return turns.filter((turn) => turn !== undefined);
 }
 
 async function runningTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<RunningTurn | undefined> {

@@ -33,27 +33,15 @@ export async function locateMessage(
   const [position, head] = await Promise.all([readPosition(redis, keys, message), readHead(redis, keys, lane)]);
   if (position === undefined || head === undefined) return { at: 'stream' };
   if (position > 0) return { at: 'lane', position, behind: head };
-  return readJobPlace(redis, keys, entry, turn);
-}
-
-async function readJobPlace(
-  redis: RedisClient,
-  keys: Keys,
-  entry: EntryId,
-  turn: TurnSummary | undefined,
-): Promise<MessageLocation> {
   const job = await viewJobs(redis, keys).find(entry);
-  if (job?.state === 'active') return runningLocation(turn);
-  if (job?.state === 'waiting') return { at: 'queue' };
   if (job === undefined) return { at: 'no job' };
+  if (job.state === 'waiting') return { at: 'queue' };
+  if (job.state === 'active') {
+    const { runningSinceMs: sinceMs, step = 'beginning', attempt = 0 } = turn ?? {};
+    return { at: 'running', ...(sinceMs !== undefined && { sinceMs }), step, attempt };
+  }
   const reason = turn?.ended.at(-1)?.reason;
   return { at: 'delayed', untilMs: job.untilMs, ...(reason !== undefined && { reason }) };
-}
-
-function runningLocation(turn: TurnSummary | undefined): MessageLocation {
-  if (turn === undefined) return { at: 'running', step: 'beginning', attempt: 0 };
-  const { runningSinceMs, step, attempt } = turn;
-  return { at: 'running', ...(runningSinceMs !== undefined && { sinceMs: runningSinceMs }), step, attempt };
 }
 
 /** Where a message is kept: its shard, and its entry. */

@@ -1,3 +1,4 @@
+import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { decodeMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
@@ -54,7 +55,9 @@ export async function readMessage(
   const turn = kept && delivered(kept, outcome);
   const chat = inbound ? chatOf(inbound.lane) : outcome?.chat;
   if (chat === undefined) return undefined;
-  const before = waitedBehind(ledger.others, chat, turn, outcome);
+  // Commands that act at once delay nobody.
+  const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;
+  const before = ledger.others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
   const acceptedMs = msOf(entry);
   const pause = inbound && pauseOfChat(await readPauses(redis, keys), chat);
   const place = inbound && (await locateMessage(redis, keys, { entry, lane: inbound.lane }, turn));
@@ -66,7 +69,7 @@ export async function readMessage(
     ...(place && { place }),
     ...(pause && { pause }),
     ...(turn && { turn }),
-    can: remediesOf({ place, pause, letter }),
+    can: remediesOf(place, pause, letter),
   };
 }
 
@@ -81,26 +84,8 @@ function aboutOf(inbound: InboundEntry | undefined, outcome: OutcomeRecord | und
   return { ...(sentAtMs !== undefined && { sentAtMs }), ...(inbound?.kind !== undefined && { kind: inbound.kind }) };
 }
 
-/** The messages of its chat that ended between its acceptance and its beginning. Commands that act at once delay nobody. */
-function waitedBehind(
-  others: readonly OutcomeRecord[],
-  chat: ChatKey,
-  turn: TurnSummary | undefined,
-  outcome: OutcomeRecord | undefined,
-): OutcomeRecord[] {
-  const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;
-  return others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
-}
-
-/** The facts that decide what can be done about a message. */
-interface Standing {
-  place: MessageLocation | undefined;
-  pause: Pause | undefined;
-  letter: string | undefined;
-}
-
 /** The steps that make sense, the likeliest first. Pure. */
-function remediesOf({ place, pause, letter }: Standing): Remedy[] {
+function remediesOf(place: MessageLocation | undefined, pause: Pause | undefined, letter?: string): Remedy[] {
   if (letter !== undefined) return ['retry', 'show letter', 'show chat'];
   if (place === undefined) return ['show chat'];
   return [
@@ -170,7 +155,11 @@ export function messageReport(
         facts: [
           { name: 'Chat', value: chatName(chat), ...(kind !== undefined && { note: kind }) },
           { name: 'Accepted', value: { atMs: acceptedMs }, note: utcTime(acceptedMs) },
-          { name: 'Attempt', value: turn?.attempt ?? outcome?.attempts ?? 0, note: `${recoveries} recoveries` },
+          {
+            name: 'Attempt',
+            value: turn?.attempt ?? outcome?.attempts ?? 0,
+            note: counted(recoveries, 'recovery', 'recoveries'),
+          },
         ],
       },
       { title: 'Timeline', timeline: { fromMs: acceptedMs, steps: timeline } },

@@ -11,7 +11,6 @@ import {
   type Counts,
   count,
   type DeliveryProof,
-  emptyProof,
   emptySafety,
 } from './tallies.ts';
 
@@ -57,15 +56,6 @@ export interface RollUp {
   unreadable: number;
 }
 
-/** Adds up records one by one; memory grows only with the number of answers and of chats. */
-export interface RollUpBuilder {
-  addOutcome(record: OutcomeRecord): void;
-  addEvent(event: AuditEvent & { chat?: string }): void;
-  /** Counts a record that cannot be read. */
-  addUnreadable(): void;
-  result(): RollUp;
-}
-
 const TOP_CHATS = 10;
 const TOKENS = {
   inputTokens: 0,
@@ -78,14 +68,17 @@ const TOKENS = {
 };
 const NOTHING_SPENT: Spending = { calls: 0, ...TOKENS };
 
-/** An empty roll-up. Pure except for its own sums; ignores unknown events. */
-export function createRollUp(prices?: Prices): RollUpBuilder {
+/**
+ * An empty roll-up, to which records are added one by one; memory grows only with the number of answers and of chats. Pure
+ * except for its own sums; ignores unknown events.
+ */
+export function createRollUp(prices?: Prices) {
   const outcomes = { total: 0, byOutcome: {} as Counts, byReason: {} as Counts };
   const attempts: Counts = {};
   const recoveries: Counts = {};
   const latencies: number[] = [];
   const safety = emptySafety();
-  const delivery = emptyProof();
+  const delivery: DeliveryProof = { confirmed: 0, unsure: 0, unknown: 0, unconfirmed: 0, unconfirmedEntries: [] };
   const tokens: RollUp['tokens'] = {};
   const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
   const chats = new Map<string, ChatTotals>();
@@ -96,7 +89,7 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
   };
   let unreadable = 0;
   return {
-    addOutcome(record) {
+    addOutcome(record: OutcomeRecord): void {
       const { chat, outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs } = record;
       addToProof(delivery, record);
       outcomes.total += 1;
@@ -107,7 +100,7 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
       count(recoveries, String(recovered));
       if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
     },
-    addEvent(event) {
+    addEvent(event: AuditEvent & { chat?: string }): void {
       const spent = (purpose: string, usage: Usage & { model: string }): void => {
         spend(tokens, purpose, usage, prices);
         if (event.chat !== undefined) addCall(totalsOf(event.chat), usage, prices);
@@ -119,10 +112,11 @@ export function createRollUp(prices?: Prices): RollUpBuilder {
         count(failedCalls.byReason, event.reason);
       } else addToSafety(safety, event);
     },
-    addUnreadable() {
+    /** Counts a record that cannot be read. */
+    addUnreadable(): void {
       unreadable += 1;
     },
-    result: () => ({
+    result: (): RollUp => ({
       outcomes,
       attempts,
       recoveries,
@@ -206,7 +200,11 @@ export async function readRollUp(source: ReportSource, fromMs: number, prices?: 
 }
 
 /** Counts a record that cannot be read, or lacks a part, as unreadable: it must not hide all the others. */
-function add<T extends object>(text: string, take: (record: T) => void, builder: RollUpBuilder): void {
+function add<T extends object>(
+  text: string,
+  take: (record: T) => void,
+  builder: ReturnType<typeof createRollUp>,
+): void {
   try {
     const record: unknown = JSON.parse(text);
     if (typeof record !== 'object' || record === null) throw new TypeError('a record is an object');

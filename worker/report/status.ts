@@ -90,12 +90,14 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
     { workers, takesWrites, unaccounted: ledger.unaccounted, pauses: inFlight.pauses, isStarting: starting },
   );
   const colour = colourOf(troubles, starting);
+  const { usedBytes, maxBytes } = now.redis;
+  const memory = { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
   return {
     ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, ledger, incidents, workers, budgets: now.spent },
     ...inFlight,
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
-    redis: { ...memoryOf(now), takesWrites, isVolatile: keeping.risks.includes('volatile') },
+    redis: { ...memory, takesWrites, isVolatile: keeping.risks.includes('volatile') },
   };
 }
 
@@ -116,23 +118,11 @@ function partsOf(now: Snapshot, by: string | undefined): Pick<Status, 'receiving
     receiving: {
       ...stateOf(telegramCheck(now)),
       ...(answeredMs !== undefined && { ageMs: Math.max(0, now.nowMs - answeredMs) }),
-      ...(by !== undefined && { by: wordsOf(by) }),
+      ...(by !== undefined && { by: `${hostAndPid(by).host}, process ${hostAndPid(by).pid}` }),
     },
     provider: stateOf(providerCheck(now)),
     alerts: stateOf(alertsCheck(now)),
   };
-}
-
-/** A process by its host and process id. */
-function wordsOf(name: string): string {
-  const { host, pid } = hostAndPid(name);
-  return `${host}, process ${pid}`;
-}
-
-function memoryOf({
-  redis: { usedBytes, maxBytes },
-}: Snapshot): Pick<Status['redis'], 'usedBytes' | 'maxBytes' | 'share'> {
-  return { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
 }
 
 async function readLedger(source: ReportSource): Promise<Balance> {

@@ -26,11 +26,6 @@ export interface DeliveryProof {
 const ENTRIES_MAX = 10;
 const DELIVERED = new Set(['answered', 'command']);
 
-/** A proof of nothing yet. */
-export function emptyProof(): DeliveryProof {
-  return { confirmed: 0, unsure: 0, unknown: 0, unconfirmed: 0, unconfirmedEntries: [] };
-}
-
 /** Adds a line of the ledger. Lines that call nothing delivered are no part of the proof. */
 export function addToProof(proof: DeliveryProof, { entry, outcome, delivery }: OutcomeRecord): void {
   if (!DELIVERED.has(outcome)) return;

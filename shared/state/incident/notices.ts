@@ -25,6 +25,13 @@ export interface ShownMessage {
   atMs: number;
 }
 
+/** How a message in the operator's chat is to read, where another channel told of the end of its incident. */
+export interface UnshownEnd {
+  message: ShownMessage;
+  /** Empty once the message reads so, or is gone. */
+  text: string;
+}
+
 /** What waits to be told, and what is known of the telling. */
 export interface TakenNotices {
   nowMs: number;
@@ -33,6 +40,8 @@ export interface TakenNotices {
   messages: ReadonlyMap<string, ShownMessage>;
   /** As JSON, by their ids; oldest first. */
   notices: readonly [id: string, json: string | undefined][];
+  /** One of those that are left, once no notice waits. */
+  end?: UnshownEnd;
 }
 
 /** How a telling went. */
@@ -42,16 +51,17 @@ export interface ToldNotices {
   record: AlertingRecord;
   /** The messages that changed, by incident; `undefined` where there is none any more. */
   messages: ReadonlyMap<string, ShownMessage | undefined>;
+  end?: UnshownEnd | undefined;
 }
 
 const MESSAGE = 'message:';
 
-type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[]];
+type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[], end: string[]];
 
 /** What waits to be told to the operator. Each method rejects when Redis cannot be reached. */
 export function noticeQueue(redis: RedisClient) {
-  const { notices, alerting, alertingLock } = keysOf(0);
-  const at = [notices, alerting, alertingLock];
+  const { notices, alerting, alertingLock, unshownEnds } = keysOf(0);
+  const at = [notices, alerting, alertingLock, unshownEnds];
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const take = script<TakeReply>('take-notices');
   const putBack = script<1>('put-notices-back');
@@ -60,14 +70,16 @@ export function noticeQueue(redis: RedisClient) {
     async take(owner: string, forMs: number, most: number): Promise<TakenNotices | undefined> {
       const reply = await take(at, [owner, forMs, most]);
       if (reply.length === 0) return undefined;
-      const [nowMs, flat, entries] = reply;
+      const [nowMs, flat, entries, [place, text = '']] = reply;
       const fields = fieldsOf(flat);
-      return { nowMs, record: recordOf(fields), messages: messagesIn(fields), notices: entries.map(noticeIn) };
+      const end = place === undefined ? {} : { end: { message: messageOf(place), text } };
+      return { nowMs, record: recordOf(fields), messages: messagesIn(fields), notices: entries.map(noticeIn), ...end };
     },
     /** Removes what is done with, records how it went, and lets the others take. */
-    async putBack(owner: string, { ids, record, messages }: ToldNotices): Promise<void> {
+    async putBack(owner: string, { ids, record, messages, end }: ToldNotices): Promise<void> {
       const shown = [...messages].flatMap(([incident, message]) => [MESSAGE + incident, textOf(message)]);
-      await putBack(at, [owner, ids.length, ...ids, ...fieldsOfRecord(record), ...shown]);
+      const unshown = [textOf(end?.message), end?.text ?? ''];
+      await putBack(at, [owner, ...unshown, ids.length, ...ids, ...fieldsOfRecord(record), ...shown]);
     },
     /** All that wait, as JSON by their ids. */
     waiting: async () => (await redis.xrange(notices, '-', '+')).map(noticeIn),
@@ -80,12 +92,13 @@ function noticeIn([id, fields]: StreamEntry): [id: string, json: string | undefi
 }
 
 function messagesIn(fields: ReadonlyMap<string, string>): Map<string, ShownMessage> {
-  const messages = new Map<string, ShownMessage>();
-  for (const [field, value] of fields) {
-    const [chatId = Number.NaN, messageId = Number.NaN, atMs = 0] = value.split(' ').map(Number);
-    if (field.startsWith(MESSAGE)) messages.set(field.slice(MESSAGE.length), { chatId, messageId, atMs });
-  }
-  return messages;
+  const shown = [...fields].filter(([field]) => field.startsWith(MESSAGE));
+  return new Map(shown.map(([field, value]) => [field.slice(MESSAGE.length), messageOf(value)]));
+}
+
+function messageOf(text: string): ShownMessage {
+  const [chatId = Number.NaN, messageId = Number.NaN, atMs = 0] = text.split(' ').map(Number);
+  return { chatId, messageId, atMs };
 }
 
 function textOf(message: ShownMessage | undefined): string {

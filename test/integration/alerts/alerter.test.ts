@@ -9,7 +9,7 @@ import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/al
 import { alerter, CHAT, chat, eachWithAlerter, keys, redis, started } from '../../fixture/each-alerter.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
-import { closeServer, listen } from '../../stand-in/loopback.ts';
+import { closeServer, listen, readBody } from '../../stand-in/loopback.ts';
 
 eachWithAlerter();
 
@@ -30,6 +30,16 @@ async function enterAll(store = createBookStore(redis)): Promise<boolean> {
   return store.record(stored, book, notices, [news]);
 }
 
+async function entered(...alerts: Alert[]): Promise<void> {
+  await queue(...alerts);
+  await enterAll();
+}
+
+async function told(...alerts: Alert[]): Promise<void> {
+  await entered(...alerts);
+  await allSent();
+}
+
 const waiting = () => redis.xlen(keys.notices);
 const allSent = () => until('an empty queue', async () => ((await waiting()) === 0 ? true : undefined));
 type Refused = Extract<Sent, { ok: false }>;
@@ -47,8 +57,7 @@ test('logs a queued alert before it is sent, and sends it to the operator once',
     },
   });
   alerter({ telegram }, log);
-  await queue(alertOf(1));
-  await enterAll();
+  await entered(alertOf(1));
   await until('the alert', () => operator.taken[0]);
   await allSent();
   expect(operator.taken).toEqual([expect.stringMatching(/^The server 1 is down\./)]);
@@ -85,8 +94,7 @@ test('keeps 40 alerts while the chat refuses them, and then tells them in six me
   const operator = chat(() => (isDown ? refusing() : { ok: true }));
   alerter({ telegram: operator.telegram });
   for (let n = 0; n < 40; n++) {
-    await queue(alertOf(n));
-    await enterAll();
+    await entered(alertOf(n));
   }
   await until('many tries', () => (operator.sends() > 5 ? true : undefined));
   expect(await waiting()).toBe(6);
@@ -101,15 +109,13 @@ test('keeps 40 alerts while the chat refuses them, and then tells them in six me
 test('keeps to the retry-after of Telegram, also when another alert is queued', async () => {
   const operator = chat((_, sends) => (sends === 1 ? refusing({ retryAfterMs: 60_000 }) : { ok: true }));
   alerter({ telegram: operator.telegram });
-  await queue(alertOf(1));
-  await enterAll();
+  await entered(alertOf(1));
   const retryAtMs = await until(
     'a refusal',
     async () => Number(await redis.hget(keys.alerting, 'retryAtMs')) || undefined,
   );
   expect(retryAtMs - Date.now()).toBeGreaterThan(30_000);
-  await queue(alertOf(2));
-  await enterAll();
+  await entered(alertOf(2));
   await until('the second notice', async () => ((await waiting()) === 2 ? true : undefined));
   expect(operator.sends()).toBe(1);
 });
@@ -119,12 +125,8 @@ const over = (n: number) => alertOf(n, { isOver: true, text: `Resolved: the serv
 test('an incident is one message: it changes in place, and its end is a short reply to it', async () => {
   const operator = chat();
   alerter({ telegram: operator.telegram });
-  await queue(alertOf(1), alertOf(2));
-  await enterAll();
-  await allSent();
-  await queue(over(2));
-  await enterAll();
-  await allSent();
+  await told(alertOf(1), alertOf(2));
+  await told(over(2));
   const end = expect.stringMatching(/^Resolved: the server 2 is up again\. It lasted \d+ seconds?/);
   expect(operator.edits).toEqual([[2, expect.stringMatching(/^Resolved: the server 2 .*\nThe server 2 is down\.$/)]]);
   expect(operator.replies).toEqual([[2, end]]);
@@ -137,13 +139,9 @@ test('an incident is one message: it changes in place, and its end is a short re
 test('a message that cannot be changed any more is replaced by a new one, without a reply', async () => {
   const operator = chat();
   alerter({ telegram: operator.telegram });
-  await queue(alertOf(1));
-  await enterAll();
-  await allSent();
+  await told(alertOf(1));
   operator.failEdits(refusing({ isLost: true, why: 'message_gone: message to edit not found' }));
-  await queue(over(1));
-  await enterAll();
-  await allSent();
+  await told(over(1));
   expect(operator.replies).toEqual([]);
   expect(operator.taken).toEqual([
     expect.stringMatching(/^The server 1 is down/),
@@ -154,12 +152,9 @@ test('a message that cannot be changed any more is replaced by a new one, withou
 test('a change whose fate is unknown is repeated, and its reply comes once', async () => {
   const operator = chat();
   alerter({ telegram: operator.telegram });
-  await queue(alertOf(1));
-  await enterAll();
-  await allSent();
+  await told(alertOf(1));
   operator.failEdits(refusing());
-  await queue(over(1));
-  await enterAll();
+  await entered(over(1));
   await until('many tries', () => (operator.edits.length > 2 ? true : undefined));
   expect(operator.replies).toEqual([]);
   operator.failEdits({ ok: true });
@@ -170,12 +165,8 @@ test('a change whose fate is unknown is repeated, and its reply comes once', asy
 test('follows a group to its supergroup and remembers the new chat', async () => {
   const operator = chat((to) => (to === CHAT ? refusing({ movedTo: -100_777 }) : { ok: true }));
   alerter({ telegram: operator.telegram });
-  await queue(alertOf(1));
-  await enterAll();
-  await allSent();
-  await queue(alertOf(2));
-  await enterAll();
-  await allSent();
+  await told(alertOf(1));
+  await told(alertOf(2));
   expect(operator.taken).toHaveLength(2);
   // The second one went to the new chat at once.
   expect(operator.sends()).toBe(3);
@@ -185,9 +176,7 @@ test('follows a group to its supergroup and remembers the new chat', async () =>
 async function slack() {
   const taken: string[] = [];
   const http = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+    const body = JSON.parse(String(await readBody(request, 100_000))) as Record<string, unknown>;
     const isValid = Object.keys(body).join() === 'text' && request.headers['content-type'] === 'application/json';
     if (isValid) taken.push(String(body.text));
     response.writeHead(isValid ? 200 : 400).end(isValid ? 'ok' : 'invalid_payload');
@@ -203,34 +192,66 @@ test('switches to the second channel at once when the chat is gone, and after a 
     telegram: chat(() => refusing({ isGone: true, why: 'gone: chat not found' })).telegram,
     webhook: second.channel,
   });
-  await queue(alertOf(1));
-  await enterAll();
+  await entered(alertOf(1));
   await until('the alert', () => second.taken[0]);
   await allSent();
   await started.pop()?.stop();
   await redis.del(keys.alerting);
   const failing = chat(() => refusing());
   alerter({ telegram: failing.telegram, webhook: second.channel });
-  await queue(alertOf(2));
-  await enterAll();
+  await entered(alertOf(2));
   await until('the second alert', () => second.taken[1]);
   expect(failing.sends()).toBeGreaterThan(1);
   expect(second.taken).toEqual([expect.stringMatching(/server 1/), expect.stringMatching(/server 2/)]);
+});
+
+/** An incident that opened in the operator's chat, and ended while only the second channel took anything. */
+async function endedMeanwhile(edited: Sent) {
+  let isAway = false;
+  const operator = chat(() => (isAway ? refusing() : { ok: true }));
+  const channels = { telegram: operator.telegram, webhook: (await slack()).channel };
+  alerter(channels);
+  await told(alertOf(1));
+  isAway = true;
+  operator.failEdits(refusing());
+  await told(over(1));
+  await started.pop()?.stop();
+  expect(operator.edits.splice(0)).not.toEqual([]);
+  isAway = false;
+  operator.failEdits(edited);
+  await redis.hdel(keys.alerting, 'retryAtMs');
+  return { operator, channels };
+}
+const allShown = () => until('all ends', async () => ((await redis.exists(keys.unshownEnds)) === 0 ? true : undefined));
+const shownEnd = [1, expect.stringMatching(/^Resolved: the server 1 .*\nThe server 1 is down\.$/)];
+
+test('an end that only the second channel took is shown later, silently, by the message of its own incident', async () => {
+  const { operator, channels } = await endedMeanwhile({ ok: true });
+  await entered(alertOf(1, { chat: '7' as ChatKey }));
+  alerter(channels);
+  await allShown();
+  expect([operator.taken.length, operator.edits]).toEqual([2, [shownEnd]]);
+  await told(over(1));
+  expect(operator.edits[1]?.[0]).toBe(2);
+});
+
+test('such an end is forgotten when its message is gone, without another message', async () => {
+  const { operator, channels } = await endedMeanwhile(refusing({ isLost: true, why: 'message_gone' }));
+  alerter(channels);
+  await allShown();
+  expect([operator.taken.length, operator.edits]).toEqual([1, [shownEnd]]);
 });
 
 test('without a chat the second channel gets the alerts, and its URL is never logged', async () => {
   const second = await slack();
   const { log, lines } = keptLog();
   alerter({ chatId: undefined, webhook: second.channel }, log);
-  await queue(alertOf(1));
-  await enterAll();
-  await allSent();
+  await told(alertOf(1));
   expect(second.taken).toHaveLength(1);
   const away = webhookChannel('http://127.0.0.1:1/secret-word');
   await started.pop()?.stop();
   alerter({ chatId: undefined, webhook: away }, log);
-  await queue(alertOf(2));
-  await enterAll();
+  await entered(alertOf(2));
   await until('a refusal', () => lines.find(({ msg }) => /could not be sent/.test(msg)));
   expect(JSON.stringify(lines)).not.toContain('secret-word');
   expect(await waiting()).toBe(1);
@@ -239,15 +260,12 @@ test('without a chat the second channel gets the alerts, and its URL is never lo
 test('with neither a chat nor a second channel an alert is logged and leaves the queue', async () => {
   const { log, lines } = keptLog();
   alerter({ chatId: undefined }, log);
-  await queue(alertOf(1));
-  await enterAll();
-  await allSent();
+  await told(alertOf(1));
   expect(lines.filter(({ msg }) => msg === 'alert')).toHaveLength(1);
 });
 
 test('takes over the sending from a killed process when its lock expires, and not before', async () => {
-  await queue(alertOf(1));
-  await enterAll();
+  await entered(alertOf(1));
   await redis.set(keys.alertingLock, 'a process that was killed', 'PX', 400);
   const operator = chat();
   const fromMs = performance.now();

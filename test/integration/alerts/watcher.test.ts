@@ -26,28 +26,15 @@ test.each<[string, string, string]>([
     'a whole incident of a later version',
     'from-the-future:7',
     JSON.stringify({
-      ...{
-        cause: 'from-the-future',
-        key: '7',
-        isOpen: true,
-        openedMs: 1,
-        lastMs: 2,
-        reopenings: 0,
-        first: 'a',
-        latest: 'b',
-      },
-      ...{ level: '', messages: 1, chats: 1, chatNames: ['5'], unnamed: [], unnamedMore: 0 },
+      ...{ cause: 'from-the-future', key: '7', isOpen: true, openedMs: 1, lastMs: 2, reopenings: 0 },
+      ...{ first: 'a', latest: 'b', level: '', messages: 1, chats: 1, chatNames: ['5'], unnamed: [], unnamedMore: 0 },
     }),
   ],
   ['an ended one', 'from-the-future', JSON.stringify({ cause: 'from-the-future', isOpen: false, endedMs: 1 })],
   ['a cause that every object has', 'toString', JSON.stringify({ cause: 'toString', isOpen: true, openedMs: 1 })],
   ['a known cause in a later version', 'no-poll', JSON.stringify({ v: 2, cause: 'no-poll', isOpen: true })],
   ['a known cause without what we need', 'memory', JSON.stringify({ cause: 'memory', isOpen: true })],
-  [
-    'times that are none',
-    'idle',
-    JSON.stringify({ cause: 'idle', key: '', isOpen: true, openedMs: 'now', lastMs: 1e99 }),
-  ],
+  ['times that are none', 'idle', '{"cause":"idle","key":"","isOpen":true,"openedMs":"now","lastMs":1e99}'],
   ['no object', 'paused', 'null'],
   ['no JSON', 'budget', '{"cause":'],
 ])('the book holds %s: alerts go on, it is told of once, and it stays as it is', async (_, name, json) => {
@@ -89,12 +76,8 @@ test('what a later version adds to an incident that we know is kept when we coun
 });
 
 test('what of the state cannot be read is one incident; the rest is watched, and its end is not made up', async () => {
-  await redis.hset(keys.provider, {
-    failingSinceMs: Date.now() - HOUR_MS,
-    lastFailureMs: Date.now(),
-    failures: 9,
-    why: 'auth',
-  });
+  const failing = { failingSinceMs: Date.now() - HOUR_MS, failures: 9, why: 'auth' };
+  await redis.hset(keys.provider, { ...failing, lastFailureMs: Date.now() });
   const { log, lines } = keptLog();
   watch({ log });
   await noticed(/^The model endpoint does not accept our key/);

@@ -40,13 +40,8 @@ test('cancel of one message ends it alone, and its user is told; the next one is
 });
 
 test('cancel of a message that is put off for long ends it at once, and twice is the same', async () => {
-  world.claude.react(() => ({
-    do: 'error',
-    status: 529,
-    type: 'overloaded_error',
-    message: 'Overloaded',
-    headers: { 'retry-after': '250' },
-  }));
+  const headers = { 'retry-after': '250' };
+  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers }));
   await start();
   world.telegram.say(CHAT, 'hello');
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);

@@ -42,9 +42,7 @@ test('chat states lane, session, newest outcomes and what today cost, and no wor
 });
 
 test('an unknown chat exits 1 and says what an id looks like; what is no id exits 2', async () => {
-  expect(await chat('-100777')).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/Nothing is known .*numeric id/),
-  });
+  const said = expect.stringMatching(/Nothing is known .*numeric id/);
+  expect(await chat('-100777')).toMatchObject({ code: 1, stderr: said });
   for (const args of [[], ['bob'], ['1', '2'], ['1', '--wings']]) expect((await chat(...args)).code).toBe(2);
 });

@@ -16,12 +16,8 @@ test('incidents exits 0 when none is open, and 1 with cause, count and what to d
   await start();
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
-  await until(
-    'incident',
-    async () =>
-      Object.keys(await world.peek.hgetall(world.keys.incidents)).some((name) => name.startsWith('incident:')) ||
-      undefined,
-  );
+  const named = async () => (await world.peek.hkeys(world.keys.incidents)).find((name) => /^incident:/.test(name));
+  await until('incident', named);
   const listed = await incidents('--open', '--json');
   expect(listed.code).toBe(1);
   const [first] = JSON.parse(listed.stdout);

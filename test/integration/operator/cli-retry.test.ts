@@ -35,10 +35,8 @@ test('a message that waits for minutes is tried at once', async () => {
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   const [[entry = ''] = []] = await world.peek.xrange(world.keys.inbound, '-', '+');
   isUp = true;
-  expect(await retry(entry, '--why', 'it is back')).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(/being tried now/),
-  });
+  const tried = await retry(entry, '--why', 'it is back');
+  expect(tried).toMatchObject({ code: 0, stdout: expect.stringMatching(/being tried now/) });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ entry, outcome: 'answered' });
   expect(await retry(entry)).toMatchObject({ code: 1, stdout: expect.stringMatching(/has ended: answered/) });
 });

@@ -119,6 +119,7 @@ function allKeysOf(shard: number): string[] {
       keys.notices,
       keys.alerting,
       keys.alertingLock,
+      keys.unshownEnds,
       keys.provider,
       keys.workers,
       keys.running,

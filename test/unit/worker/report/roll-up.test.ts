@@ -82,19 +82,9 @@ test('counts each event of the audit trail in its own figure', () => {
     repaired: { 'tool-pairs: closed_pair': 1 },
     tornRecords: 3,
   });
+  const none = { cacheWriteTokens: 0, cacheWrite1hTokens: 0, searches: 0, thinkingTokens: 0 };
   expect(tokens).toEqual({
-    answer: {
-      m: {
-        calls: 2,
-        inputTokens: 30,
-        outputTokens: 5,
-        cacheReadTokens: 20,
-        cacheWriteTokens: 0,
-        cacheWrite1hTokens: 0,
-        searches: 0,
-        thinkingTokens: 0,
-      },
-    },
+    answer: { m: { calls: 2, inputTokens: 30, outputTokens: 5, cacheReadTokens: 20, ...none } },
   });
 });
 
@@ -103,6 +93,7 @@ const MILLION = 1_000_000;
 test('sums the cost of each call by purpose; billed calls without an answer have the purpose retry', () => {
   const model = 'claude-opus-5-5';
   const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
+  const uncached = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
   const failure = { kind: 'transient', reason: 'timeout' } as const;
   const { cost, tokens, failedCalls } = rolledUp(
@@ -111,20 +102,9 @@ test('sums the cost of each call by purpose; billed calls without an answer have
       { event: 'model.answered', purpose: 'answer', model, ...usage, cacheWrite1hTokens: 100_000, thinkingTokens: 9 },
       { event: 'model.answered', purpose: 'answer', model: 'anthropic/claude-opus-5.5', ...spent },
       { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...spent },
-      {
-        event: 'model.answered',
-        purpose: 'summary',
-        model: 'claude-haiku-5-5',
-        ...usage,
-        cacheReadTokens: 0,
-        cacheWriteTokens: 0,
-      },
+      { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...uncached },
       { event: 'model.answered', purpose: 'retry', model: 'llama', ...spent },
-      failedCallEvent('answer', model, {
-        ok: false,
-        failure,
-        spent: { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 },
-      }),
+      failedCallEvent('answer', model, { ok: false, failure, spent: uncached }),
       failedCallEvent('summary', model, { ok: false, failure: { ...failure, reason: 'overloaded' } }),
     ],
   );
