@@ -113,7 +113,7 @@ export async function deliver(
   return { by: undefined, record: failed, refused };
 }
 
-/** The same for a text that must only replace a message: one that is gone is left, and the second channel has it. */
+/** The channels for a text that may only replace a message: one that is gone is let go, and nothing else is sent. */
 export function onlyChanging(channels: Channels): Channels {
   const telegram = (chatId: number) => ({ ...channels.telegram(chatId), send: async () => ({ ok: true as const }) });
   return { ...channels, telegram, webhook: undefined };
