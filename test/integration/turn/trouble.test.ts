@@ -54,11 +54,9 @@ test('an outage longer than OUTAGE_PATIENCE_MS fails the message with a notice, 
   expect(`${alert.text}${shown(CHAT).join()}`).not.toMatch(/secret internals/);
   expect(await world.peek.xlen(world.keys.dead)).toBe(1);
   // The last asks whether the endpoint takes anything at all.
-  expect(world.claude.calls.map(({ pendingText }) => pendingText)).toEqual([
-    'Anybody?',
-    'Anybody?',
-    expect.stringMatching(/test of the connection/),
-  ]);
+  const asked = world.claude.calls.map(({ pendingText }) => pendingText);
+  expect(asked.pop()).toMatch(/test of the connection/);
+  expect([new Set(asked), asked.length > 1]).toEqual([new Set(['Anybody?']), true]);
 });
 
 test('a key that is not accepted gives each user a notice and the operator one alert', async () => {
