@@ -98,8 +98,6 @@ export interface Attempt {
   /** Recoveries before the last tool round: a call that succeeded in between restarts the bound. */
   readonly recoveriesBefore: number;
   readonly stage: RecoveryStage;
-  /** Kinds of failure that a specific recovery step has already handled. */
-  readonly tried: readonly string[];
   /** Tool rounds recorded for this message, in any session. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;

@@ -119,7 +119,6 @@ export function readAttempt(reply: BegunReply): Attempt {
     recoveries: Number(turn.get('recoveries') ?? 0),
     recoveriesBefore: Number(turn.get('recoveriesBefore') ?? 0),
     stage: isForeign || !isStage(stage) ? 'none' : stage,
-    tried: turn.get('tried')?.split(',') ?? [],
     rounds: Number(turn.get('rounds') ?? 0),
     message,
     isAloneAtBegin: reply.behind === 0,

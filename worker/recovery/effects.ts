@@ -1,7 +1,6 @@
 import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { Change } from '../../shared/state/change.ts';
 import type { Budget } from '../../shared/state/spending/budget.ts';
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
@@ -67,11 +66,6 @@ export type Recovery =
   /** Nothing could be asked just now, and nothing was changed. */
   | { kind: 'wait'; failure: Failure }
   | Ending;
-
-/** The command that records that a kind of failure was answered with its own step, or a step of its own was taken. */
-export function noteTried(attempt: Attempt, kind: Trigger | 'counted' | 'shortened'): Change {
-  return attempt.turn.noteTried([...attempt.tried, kind]);
-}
 
 /** The endpoint of the model, with what this process has learned from its failures. */
 export interface Endpoint {

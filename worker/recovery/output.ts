@@ -5,7 +5,7 @@ import { HISTORY_BYTES_MAX } from '../model/block.ts';
 import { type Room, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { asShown } from '../session/overlay.ts';
-import { noteTried, type Overflow, type RecoverPorts, type Recovery, type RecoveryTime } from './effects.ts';
+import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.ts';
 import { areLargerThan } from './oversized.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
@@ -38,7 +38,7 @@ export async function raiseOutput(
   const room = limitTokens - sentTokens - MARGIN_TOKENS;
   const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, room);
   if (wanted > askedOutputTokens) return askFor(ports, overflow, wanted);
-  return !attempt.tried.includes('output') && askFor(ports, overflow, askedOutputTokens);
+  return !attempt.turn.tried.includes('output') && askFor(ports, overflow, askedOutputTokens);
 }
 
 async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOutputTokens: number): Promise<Recovery> {
@@ -46,7 +46,7 @@ async function askFor(ports: RecoverPorts, { attempt, failure }: Overflow, maxOu
   const { turn } = attempt;
   await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
-    changes: [turn.askForOutput(maxOutputTokens), ...turn.enter(attempt.stage), noteTried(attempt, failure.kind)],
+    changes: [turn.askForOutput(maxOutputTokens), ...turn.enter(attempt.stage), turn.noteTried(failure.kind)],
     events: [{ event, maxOutputTokens }],
   });
   return { kind: 'again' };
@@ -103,12 +103,12 @@ export async function tryAsCounted(
   signal: AbortSignal,
 ): Promise<Recovery | undefined> {
   const isOwnCount = failure.reason === 'counted_too_long';
-  if (isOwnCount ? isCountedToFit(attempt) || opened.window.omitted > 0 : attempt.tried.includes(COUNTED))
+  if (isOwnCount ? isCountedToFit(attempt) || opened.window.omitted > 0 : attempt.turn.tried.includes(COUNTED))
     return undefined;
   const tokens = await countTokens(signal);
   if (tokens === undefined || tokens > fittingTokens) return undefined;
   const { turn } = attempt;
-  const noted = isOwnCount ? turn.countToFit(requestOf(attempt)) : noteTried(attempt, COUNTED);
+  const noted = isOwnCount ? turn.countToFit(requestOf(attempt)) : turn.noteTried(COUNTED);
   // The request was not sent again: no attempt is used.
   await attempt.write('', [noted, turn.freeAttempt()]);
   return { kind: 'again' };

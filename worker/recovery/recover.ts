@@ -32,7 +32,7 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
     stage: attempt.stage,
     trigger: failure.kind,
     recoveries: attempt.recoveries - attempt.recoveriesBefore,
-    tried: attempt.refusalsInRow > 0 ? [...attempt.tried, 'refusal'] : attempt.tried,
+    tried: attempt.refusalsInRow > 0 ? [...attempt.turn.tried, 'refusal'] : attempt.turn.tried,
   });
   await report(ports, overflow);
   const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
@@ -189,14 +189,14 @@ async function tryWithoutHistory(
   const verdict = await askFixedParts(ports, overflow, signal);
   if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
-  if (!attempt.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
+  if (!attempt.turn.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
   if (isOfAccount(failure.reason)) return giveUp(ports, overflow);
   const spent = verdict.wasAsked ? 1 : 0;
   return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh', spent));
 }
 
-async function askAgain({ turn, tried, write }: Attempt): Promise<Recovery> {
-  await write('asked again', [turn.noteTried([...tried, ASKED_AGAIN]), turn.freeAttempt()]);
+async function askAgain({ turn, write }: Attempt): Promise<Recovery> {
+  await write('asked again', [turn.noteTried(ASKED_AGAIN), turn.freeAttempt()]);
   return { kind: 'again' };
 }
 

@@ -9,7 +9,7 @@ import { asShown, scrubOf, trimOf } from '../session/overlay.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
-import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import type { Overflow, RecoverPorts, Recovery } from './effects.ts';
 import { bytesOf, isMedia, largePartsOfTurn, largestParts, mediaParts, type Part, resultsOfTurn } from './oversized.ts';
 
 const KEPT_CHARS_MAX = 2_000;
@@ -52,7 +52,7 @@ export async function scrubLargest(ports: RecoverPorts, overflow: Overflow): Pro
  */
 export async function scrubMedia(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const media = mediaParts(asShown(overflow.opened.window.records));
-  const isSecond = overflow.attempt.tried.includes('media');
+  const isSecond = overflow.attempt.turn.tried.includes('media');
   const named = isSecond ? [] : media.filter((part) => isNamed(part, overflow));
   const left = named.length > 0 ? named : media;
   return left.length > 0 && storeOwn(ports, overflow, left);
@@ -74,7 +74,7 @@ export async function dropThinking(
     changes: [
       ...append(attempt.keys, attempt.session, [trimOf('thinking', records)]),
       ...attempt.turn.enter(attempt.stage),
-      noteTried(attempt, failure.kind),
+      attempt.turn.noteTried(failure.kind),
     ],
     events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
   });
@@ -88,7 +88,7 @@ export async function dropThinking(
  */
 export async function scrubResults(ports: RecoverPorts, overflow: Overflow): Promise<Recovery | false> {
   const { attempt, opened, failure } = overflow;
-  if (attempt.rounds === 0 || attempt.tried.includes(failure.kind)) return false;
+  if (attempt.rounds === 0 || attempt.turn.tried.includes(failure.kind)) return false;
   const results = resultsOfTurn(asShown(opened.window.records));
   return results.length > 0 && storeOwn(ports, overflow, results);
 }
@@ -102,7 +102,7 @@ async function storeOwn(ports: RecoverPorts, overflow: Overflow, left: readonly 
   await storeScrubs(ports, overflow, left, [
     tellRemoved(attempt, notice),
     ...attempt.turn.enter(attempt.stage),
-    noteTried(attempt, failure.kind),
+    attempt.turn.noteTried(failure.kind),
   ]);
   return { kind: 'again' };
 }

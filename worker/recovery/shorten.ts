@@ -9,7 +9,7 @@ import { roomOf } from '../model/count.ts';
 import { estimateContent, PER_PDF_PAGE_TOKENS } from '../model/estimate.ts';
 import { asShown } from '../session/overlay.ts';
 import { startsTurn, type UserRecord } from '../session/record.ts';
-import { noteTried, type Overflow, type RecoverPorts, type Recovery } from './effects.ts';
+import type { Overflow, RecoverPorts, Recovery } from './effects.ts';
 import type { LearntLimit } from './learnt-limit.ts';
 import type { Part } from './oversized.ts';
 import { storeScrubs } from './scrub.ts';
@@ -60,7 +60,7 @@ export async function shortenMessage(
   { limitTokens }: LearntLimit,
 ): Promise<Recovery | undefined> {
   const { attempt, opened, sentTokens, messageTokens, fixedTokens } = overflow;
-  if (attempt.tried.filter((kind) => kind === 'shortened').length >= SHORTENINGS_MAX) return undefined;
+  if (attempt.turn.tried.filter((kind) => kind === 'shortened').length >= SHORTENINGS_MAX) return undefined;
   const shown = asShown(opened.window.records).findLast(startsTurn);
   const record = opened.window.records.find(({ id }) => id === shown?.id);
   if (shown?.t !== 'user' || record?.t !== 'user') return undefined;
@@ -77,7 +77,7 @@ export async function shortenMessage(
   const told = attempt.turn.notifyReading(parts.map(({ notice }) => notice));
   // It has a bound of its own, and must not use up the one of the stages.
   const unbound = attempt.turn.freeRecovery();
-  const effects = [told, ...attempt.turn.enter(attempt.stage), unbound, noteTried(attempt, 'shortened')];
+  const effects = [told, ...attempt.turn.enter(attempt.stage), unbound, attempt.turn.noteTried('shortened')];
   await storeScrubs(ports, overflow, parts, effects, 'shorten');
   return { kind: 'again' };
 }

@@ -188,9 +188,13 @@ export class Turn extends Fields {
     return this.add('recoveriesBefore', 1);
   }
 
-  /** The kinds of failure that were answered with their own step. */
-  noteTried(kinds: readonly string[]): Change {
-    return this.set('tried', kinds.join(','));
+  /** The kinds of failure that were answered with their own step, and other steps that have a bound: one item each time. */
+  get tried(): readonly string[] {
+    return this.text('tried')?.split(',') ?? [];
+  }
+
+  noteTried(kind: string): Change {
+    return this.set('tried', [...this.tried, kind].join(','));
   }
 
   /** Nothing was tried: no attempt is used. */
