@@ -3,6 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { createTelegram } from '../../shared/telegram/client.ts';
 import { isWordless } from '../../shared/telegram/failure.ts';
 import { closeServer, listen } from '../stand-in/loopback.ts';
+import { startTelegram } from '../stand-in/telegram/server.ts';
 
 const open: { close(): Promise<void> }[] = [];
 afterEach(() => Promise.all(open.splice(0).map((each) => each.close())));
@@ -55,4 +56,19 @@ test.each([
   const wait = kind === 'throttled' ? { retryAfterMs: 900_000 } : {};
   for (const sent of [await client.sendMessage({ chatId: 1 }, 'a'), await client.sendFile({ chatId: 1 }, file)])
     expect(sent).toMatchObject({ ok: false, failure: { kind, ...wait } });
+});
+
+test('a text, a rich message and a file for a topic that was deleted go to its chat', async () => {
+  const standIn = await startTelegram();
+  open.push(standIn);
+  const client = createTelegram({ token: standIn.token, apiRoot: standIn.url });
+  standIn.say(-5, 'a', { topicId: 3 });
+  standIn.deleteTopic(-5, 3);
+  const gone = { chatId: -5, topicId: 3 };
+  await client.sendMessage(gone, 'b');
+  await client.sendRichMessage(gone, [{ type: 'paragraph', text: 'c' }]);
+  await client.sendFile(gone, { name: 'd.txt', bytes: Buffer.from('d'), caption: 'd' });
+  expect(standIn.shown(-5).map(({ text, topicId }) => [text, topicId])).toEqual(
+    ['b', 'c', 'd'].map((text) => [text, undefined]),
+  );
 });

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_568,
+  productLines: 46_563,
   productFiles: 452,
-  testLines: 73_864,
+  testLines: 73_853,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 18,

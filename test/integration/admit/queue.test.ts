@@ -93,14 +93,6 @@ test('correctDelays finds the one wrong delay, due last, among 1,100 right ones'
   expect(await stateOf(wrong)).toBe('waiting');
 });
 
-test('correctDelays ends a delay that is long overdue', async () => {
-  const over = await delayed(1, 1_000, { agoMs: MINUTE_MS });
-  await delayed(2, MINUTE_MS);
-  expect(await queue.correctDelays(Date.now())).toEqual({ begunAnew: 0, ended: 1 });
-  expect(await seen.getJobCounts('waiting', 'delayed')).toEqual({ waiting: 1, delayed: 1 });
-  expect(await (await seen.getJob(over))?.getState()).toBe('waiting');
-});
-
 test('correctDelays leaves alone a job that was deleted or promoted meanwhile', async () => {
   const [gone, running] = [
     await delayed(1, 1_000, { agoMs: MINUTE_MS }),

@@ -59,25 +59,25 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 }
 
 /** A watchdog alone, over a world without a worker. */
-function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }): void {
-  started.push(
-    startWatchdog(
-      {
-        links: {},
-        redis: connectRedis(world.redis.url, 'impatient'),
-        shards: 1,
-        log,
-        everyMs: { news: 50, look: everyMs },
-        limits: { ...WATCH_LIMITS, unansweredMs: 60_000 },
-        trouble: {
-          redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
-          watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
-        },
-        ...(deadMan && { deadMan }),
+function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }) {
+  const watchdog = startWatchdog(
+    {
+      links: {},
+      redis: connectRedis(world.redis.url, 'impatient'),
+      shards: 1,
+      log,
+      everyMs: { news: 50, look: everyMs },
+      limits: { ...WATCH_LIMITS, unansweredMs: 60_000 },
+      trouble: {
+        redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
+        watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
       },
-      { name: nameProcess(), running: new Map() },
-    ),
+      ...(deadMan && { deadMan }),
+    },
+    { name: nameProcess(), running: new Map() },
   );
+  started.push(watchdog);
+  return watchdog;
 }
 
 /** Waits until five more looks were made, by whomever. */
@@ -96,6 +96,12 @@ async function openIncidents(): Promise<string[]> {
 
 const notices = async () =>
   (await world.peek.xrange(world.keys.notices, '-', '+')).map(([, fields]) => String(fields[1]));
+
+const twoNotices = () =>
+  until('two notices', async () => {
+    const all = await notices();
+    return all.length >= 2 ? all.join('\n') : undefined;
+  });
 
 const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
 const alerted = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text);
@@ -196,10 +202,8 @@ test('a heartbeat names its receiver, and a webhook that blocks polls counts as 
   const beatOf = (receiver: 'poller' | 'webhook') => createHeartbeat(world.peek, world.keys, log, 0, receiver);
   const written = (wanted: object) =>
     until(`record with ${JSON.stringify(wanted)}`, async () => {
-      const record = await readHeartbeat(world.peek, world.keys);
-      return (
-        Object.entries(wanted).every(([field, value]) => value.test(Reflect.get(record ?? {}, field))) || undefined
-      );
+      const record = (await readHeartbeat(world.peek, world.keys)) ?? {};
+      return Object.entries(wanted).every(([field, value]) => value.test(Reflect.get(record, field))) || undefined;
     });
   beatOf('webhook').failed('undelivered');
   await written({ receiver: /^webhook$/, otherKind: /^undelivered$/, conflictMs: /^undefined$/ });
@@ -211,10 +215,7 @@ test('a bot token that is not accepted and a failing alert channel queue one ale
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('unauthorized');
   await world.peek.hset(world.keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
   watch();
-  const told = await until('two notices', async () => {
-    const all = await notices();
-    return all.length >= 2 ? all.join('\n') : undefined;
-  });
+  const told = await twoNotices();
   expect(told).toMatch(/The bot token is not accepted/);
   expect(told).toMatch(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
 });
@@ -227,10 +228,7 @@ test('alerts on jobs that nobody runs and on a Redis that is nearly full', async
   const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
   await world.peek.config('SET', 'maxmemory', Math.round(used * 1.22));
   watch();
-  const told = await until('two notices', async () => {
-    const all = await notices();
-    return all.length >= 2 ? all.join('\n') : undefined;
-  });
+  const told = await twoNotices();
   expect(told).toMatch(/Jobs wait and none is active: 1 job of/);
   expect(told).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
 });
@@ -255,11 +253,13 @@ test('tells of a budget at 50, 80 and 100 %, once each, and of the end of that w
   await told(/Resolved: a new day or month of the budget began/);
 });
 
-test('the watchdog survives an outage of Redis and checks again', async () => {
+test('in an outage of Redis the watchdog forgets what it saw, and checks again after it', async () => {
   const { log, lines } = keptLog();
-  watch(log);
+  const { snapshot } = watch(log);
+  await until('a look', snapshot);
   world.redis.kill9();
   await until('warning', () => lines.find((line) => line.level === 40 && /could not look/.test(line.msg)));
+  expect(snapshot()).toBeUndefined();
   await world.redis.restart();
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
   await until('a notice', async () => (await notices())[0]);

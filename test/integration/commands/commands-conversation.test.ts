@@ -70,10 +70,17 @@ test('killed while it interrupts: both messages have one outcome each, and one a
   expect(shown()).toHaveLength(2);
 });
 
-test('/compact makes a summary now, and the next answer says what it stands for', async () => {
-  await start();
+test.each([
+  ['makes a summary now', undefined],
+  ['repeats only its reply after a crash', 'compaction stored:1'],
+])('/compact %s, and the next answer says what it stands for', async (_what, killedAt) => {
+  const victim = killedAt === undefined ? undefined : await spawn({ SPILLWAY_FAIL_AT: killedAt });
+  const taking = victim?.ended.then(() => start());
+  if (!victim) await start();
   for (let n = 1; n <= 6; n++) await say(`${n}: ${'many words about boats '.repeat(400)}`, n);
   await say('/compact', 7);
+  await taking;
+  expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toHaveLength(1);
   expect(newest()?.text).toMatch(/^Done: older messages are now a summary, and the context is \d+% full\.$/);
   await say('go on', 8);
   expect(newest()?.text).toMatch(/I replaced the \d oldest messages with a summary\./);

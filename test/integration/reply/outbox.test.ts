@@ -76,6 +76,7 @@ test('an answer whose response is lost is repeated once, edited into a line that
     { text: 'You said: Hello', notified: 'You said: Hello', edits: 0 },
     { text: REPEATED, notified: EN.repeat, edits: 1 },
   ]);
+  expect(world.claude.calls).toHaveLength(1);
 });
 
 test('an answer that never left is repeated until it stands in the chat', async () => {
@@ -91,6 +92,7 @@ test('a send that is surely refused is no repeat: the next one says nothing', as
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['You said: Hello']);
+  expect(world.claude.calls).toHaveLength(1);
 });
 
 test('when repeating lines are lost as well, and nothing else was confirmed, the line is sent until it is', async () => {
@@ -225,7 +227,7 @@ test('a turn that an earlier version left with a placeholder is ended by an edit
 test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {
   world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 1);
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
   await world.telegram.waitForText(ALERT_CHAT, /could not be delivered/);
   world.telegram.say(CHAT, 'Again');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
@@ -245,12 +247,4 @@ test('a group that became a supergroup: the answer and the session go to the new
   expect(outcome).toBe('answered');
   expect(shown(to)).toEqual([expect.stringContaining('Hello')]);
   expect(await world.peek.hget(world.keys.chat(chatKey(to)), 'session')).toBe(session);
-});
-
-test('a topic that was deleted: the answer goes to the chat itself', async () => {
-  world.telegram.fail('sendMessage', { status: 400, description: 'Bad Request: message thread not found' }, 1);
-  world.telegram.say(GROUP, 'Hello', { chatType: 'supergroup', topicId: 7 });
-  await world.telegram.waitForText(GROUP, /Hello/);
-  const sent = world.telegram.calls.filter(({ method }) => method.toLowerCase() === 'sendmessage');
-  expect(sent.map(({ params }) => params.message_thread_id === undefined)).toEqual([false, true]);
 });

@@ -28,12 +28,13 @@ const untilLine = () =>
     15_000,
   );
 
-test('a group sees a silent line with a stop button while a turn lasts; it is gone after the answer', async () => {
-  world.claude.react(({ pendingText }) => (pendingText === 'slowly' ? { do: 'answer', afterMs: 400 } : undefined));
+test('a group sees a silent line while a turn lasts; it is gone behind an answer that finds it in flight', async () => {
+  const inFlight = world.telegram.waitForCall(({ method }) => method === 'sendMessage', 15_000);
+  world.claude.react(() => ({ do: 'answer', after: inFlight }));
+  world.telegram.fail('sendMessage', { do: 'slow', ms: 500 }, 1);
   await start(allow(), SOON);
   world.telegram.say(GROUP, 'slowly');
-  const { params } = await untilLine();
-  expect(params.disable_notification).toBe(true);
+  expect((await inFlight).params).toMatchObject({ text: EN.working, disable_notification: true });
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(shown(GROUP)).toEqual(['You said: slowly']);
   expect(calls('deleteMessage')).toHaveLength(1);

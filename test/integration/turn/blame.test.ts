@@ -1,13 +1,16 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { guiltyConversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { callsTools, resultsIn } from '../../fixture/notebook.ts';
 import { temporaryFile } from '../../fixture/temporary-file.ts';
 import { variants } from '../../fixture/variants.ts';
 import { GUARDRAILS, type Guardrail } from '../../stand-in/claude/guardrails.ts';
+import { call } from '../../stand-in/claude/specimens.ts';
 
 const GUILTY = /GUILTY/;
 const EVERY_GUARDRAIL = Object.keys(GUARDRAILS) as Guardrail[];
@@ -52,7 +55,7 @@ variants(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat k
   world.telegram.say(CHAT, 'Something EVIL');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
-  expect(shown()).toEqual([expect.stringMatching(/could not answer this message.*keep writing/)]);
+  expect(shown()).toEqual([EN.notTaken]);
   await world.telegram.waitForText(ALERT_CHAT, /does not take it, even in a fresh session/);
   expect(await sessionOf(CHAT)).toBe(old);
   world.telegram.say(CHAT, 'And now?');
@@ -96,7 +99,14 @@ test('an endpoint that refuses every request changes none of 5 sessions and caus
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('when only one conversation gets a 500, its history is blamed and the chat goes on without it', async () => {
+test('when only one conversation gets a 500, its history is blamed; the notice waits for whichever attempt answers', async () => {
+  const callsTool = callsTools([call('t1', { name: 'recall', input: { query: 'boats' } })]);
+  let isOverloaded = true;
+  world.claude.react((asked) => {
+    if (PROBE.test(asked.pendingText) || resultsIn(asked).length === 0 || !isOverloaded) return callsTool(asked);
+    isOverloaded = false;
+    return { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
+  });
   await stopGateways();
   await start({ OUTAGE_PATIENCE_MS: '300' });
   await givenHistory(CHAT, 20);

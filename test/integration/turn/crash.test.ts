@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { CHAT, eachInWorld, mainCalls, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, start, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
@@ -33,6 +33,18 @@ test('killed between compaction and re-enqueue: the compaction is not repeated a
   expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
   expect(answers()).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
+});
+
+test('a worker that loses its lock ends its call, and the message is answered by the next attempt', async () => {
+  world.claude.react(({ index }) => (index === 0 ? { do: 'hang' } : undefined));
+  // Nobody takes the job before its worker has tried to renew the lock.
+  await start({}, { lockMs: 1_500, stalledCheckMs: 2_000 });
+  world.telegram.say(CHAT, 'Do not lose me');
+  const asked = await world.claude.waitForCall(() => true);
+  const [lock = ''] = await world.peek.keys(`${world.keys.queuePrefix}:*:lock`);
+  await world.peek.del(lock);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(asked.aborted).toBe(true);
 });
 
 test('killed between fresh session and replay: one fresh session, one alert, one answer', async () => {

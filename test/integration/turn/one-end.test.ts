@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
-import { conversation, guiltyConversation } from '../../fixture/history.ts';
+import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
@@ -32,18 +32,6 @@ test('a message that is too large for a new chat is not told that a conversation
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: it is too large for the model/)]);
   expect(shown().join()).not.toMatch(/conversation|session/);
-});
-
-test('a message that is refused wherever it is asked ends with one message, and the chat has its conversation', async () => {
-  const old = await given(guiltyConversation(5));
-  world.claude.guard.rejectsText = { pattern: /EVIL/, respond: 'invalidData' };
-  await start();
-  world.telegram.say(CHAT, 'Something EVIL');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: the model does not accept it\./)]);
-  expect(shown().join()).not.toMatch(/session|omitted/);
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session: old });
 });
 
 variants(Object.keys(LIES) as Lie[])(

@@ -138,6 +138,21 @@ test('an answer that comes after /stop, and before its turn has noticed, keeps w
   expect(await world.peek.hget(book, 'calls')).toBe('1');
 });
 
+test('a look for /stop that fails ends no turn: the one answer that is paid for comes', async () => {
+  const looked = Promise.withResolvers<void>();
+  world.claude.react(() => ({ do: 'answer', after: looked.promise }));
+  await start();
+  world.telegram.say(CHAT, 'first');
+  await untilAsked('first');
+  await world.peek.call('ACL', 'SETUSER', 'default', '-hexists');
+  const failed = /cmdstat_hexists:.*rejected_calls=[1-9]/;
+  await until('look that fails', async () => failed.test(await world.peek.info('commandstats')) || undefined);
+  await world.peek.call('ACL', 'SETUSER', 'default', '+hexists');
+  looked.resolve();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1 });
+  expect(world.claude.calls).toHaveLength(1);
+});
+
 test('killed after /stop was admitted: the next gateway cancels without another model call', async () => {
   const victim = await spawnGateway(world, { SPILLWAY_FAIL_AT: 'admitted:2' });
   world.telegram.say(CHAT, HANG);
