@@ -117,7 +117,7 @@ test('of 1,000 wrong secrets few are judged at once, each after a second, and a 
   const told = await Promise.all(answers);
   const judged = told.filter(({ status }) => status === 401);
   expect(judged.every(({ ms }) => ms >= 1_000)).toBe(true);
-  expect(genuineMs).toBeLessThan(Math.min(...judged.map(({ ms }) => ms)) + 1_000);
+  expect(genuineMs).toBeLessThan(Math.max(...told.map(({ ms }) => ms)) + 1_000);
   expect(told.filter(({ status }) => status !== 401)).toEqual(
     Array(1_000 - judged.length).fill(expect.objectContaining({ status: 429, retryAfter: '60' })),
   );

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import type { EntryId } from '../../../shared/redis/keys.ts';
+import { msOf } from '../../../shared/redis/stream.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
@@ -147,11 +148,9 @@ test('a failed album gets one notice and a dead letter per piece, and is merged 
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 2 });
   await nextOutcome(world, CHAT, 4);
   const [first, piece] = (await settledOutcomes(world)).slice(2);
-  expect([first?.outcome, piece?.outcome, piece?.entry.split('-')[0]]).toEqual([
-    'answered',
-    'merged',
-    first?.entry.split('-')[0],
-  ]);
+  expect([first?.outcome, piece?.outcome]).toEqual(['answered', 'merged']);
+  // One script puts both back; its clock may tick in between.
+  expect(msOf(piece?.entry ?? '0-0') - msOf(first?.entry ?? '0-0')).toBeLessThan(50);
   expect(asked().map(({ type }) => type)).toEqual(['image', 'image', 'text', 'image', 'image', 'text']);
 });
 
