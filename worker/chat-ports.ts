@@ -5,7 +5,7 @@ import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import type { MediaStore } from './media/store.ts';
 import type { WorkerPorts } from './ports.ts';
-import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
+import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_FIRST_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
 import { createProgressViews, type ProgressViews } from './reply/progress.ts';
 import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
 import type { ShardPorts } from './shard.ts';
@@ -16,7 +16,12 @@ import type { TurnPorts } from './turn/ports.ts';
 export function progressViews({ config, telegram, limits }: WorkerPorts): ProgressViews {
   const everyMs = limits?.draftsEveryMs ?? DRAFTS_EVERY_MS;
   return createProgressViews({
-    drafts: createDrafts({ telegram, everyMs, refreshMs: DRAFTS_REFRESH_MS }),
+    drafts: createDrafts({
+      telegram,
+      firstAfterMs: Math.min(DRAFTS_FIRST_MS, everyMs),
+      everyMs,
+      refreshMs: DRAFTS_REFRESH_MS,
+    }),
     statusLines: createStatusLines({
       telegram,
       afterMs: limits?.statusAfterMs ?? STATUS_AFTER_MS,

@@ -153,7 +153,6 @@ export function settingsOf({
     reminderMinutesMin: config.REMINDER_MINUTES_MIN,
     headerSecret: config.TELEGRAM_BOT_TOKEN,
     compactAt: config.COMPACT_AT,
-    commentWaitMs: config.COMMENT_WAIT_MS,
     maxAttempts: config.MAX_ATTEMPTS,
     turnTimeoutMs: config.TURN_TIMEOUT_MS,
     turnMaxMs: config.TURN_MAX_MS,

@@ -56,7 +56,6 @@ export async function startBench(
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'bench',
       // What is measured is the gateway's own time, without what it waits on purpose.
-      COMMENT_WAIT_MS: '0',
       TELEGRAM_PACING: 'false',
       WORKER_CONCURRENCY: String(CONCURRENCY),
       ...blobs.env,

@@ -43,7 +43,6 @@ function configOf() {
       TELEGRAM_ALERT_CHAT_ID: '1',
       ANTHROPIC_API_KEY: 'schedules',
       REDIS_URL: 'redis://localhost:1',
-      COMMENT_WAIT_MS: '0',
       BLOB_URL: 'redis:',
     },
     'gateway',
@@ -62,7 +61,7 @@ export function turnPorts(
 ): ProcessorPorts['turn'] {
   const { log } = observability;
   const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
-  const drafts = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS });
+  const drafts = createDrafts({ telegram, firstAfterMs: NEVER_MS, everyMs: NEVER_MS, refreshMs: NEVER_MS });
   const statusLines = createStatusLines({ telegram, afterMs: NEVER_MS, everyMs: NEVER_MS });
   return {
     ask: {

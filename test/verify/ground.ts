@@ -164,7 +164,6 @@ function environmentOf(telegram: TelegramStandIn, claudeUrl: string, redisUrl: s
     REDIS_URL: redisUrl,
     HTTP_PORT: '0',
     LOG_LEVEL: 'info',
-    COMMENT_WAIT_MS: '0',
     UNANSWERED_ALERT_MS: String(UNANSWERED_ALERT_MS / FASTER),
     OPERATOR_TOKEN: TOKEN,
     RUNBOOK_URL: 'http://runbook.example/docs/runbook.md',

@@ -169,6 +169,9 @@ export interface TurnTime {
   progress(): void;
   /** Whether the attempt was stopped because nothing arrived for too long. */
   isSilent(): boolean;
+  /** Notes that the chat is about to see something of the answer: from then on nothing joins its message. */
+  see(): void;
+  isSeen(): boolean;
 }
 
 /** For whom the calls of an attempt are made. */

@@ -42,8 +42,6 @@ export interface Settings extends RoomSettings {
   reminderMinutesMin: number;
   /** Secret to this installation; the codes of message headers are made from it. */
   headerSecret: string;
-  /** How long a text waits for messages that are forwarded with it. */
-  commentWaitMs: number;
   maxAttempts: number;
   /** How long a turn may go without any progress. */
   turnTimeoutMs: number;

@@ -26,12 +26,15 @@ export interface Drafts {
 
 export interface DraftsPorts {
   telegram: Pick<Telegram, 'sendDraft'>;
-  /** The least time between updates. A draft that would be visible for less than that is not shown at all. */
+  /** How long the first words wait for more: an answer that is there by then needs no draft. */
+  firstAfterMs: number;
+  /** The least time between updates. */
   everyMs: number;
   /** Telegram removes a draft after 30 seconds, so an unchanged draft is shown again after this. */
   refreshMs: number;
 }
 
+export const DRAFTS_FIRST_MS = 100;
 export const DRAFTS_EVERY_MS = 1_000;
 export const DRAFTS_REFRESH_MS = 20_000;
 
@@ -67,7 +70,10 @@ export function createDrafts(ports: DraftsPorts): Drafts {
 }
 
 /** Shows the newest text at intervals, never two sends at a time, until `show` fails or the draft ends. */
-function startDraft({ everyMs, refreshMs }: DraftsPorts, show: (text: string) => Promise<boolean>): Draft {
+function startDraft(
+  { firstAfterMs, everyMs, refreshMs }: DraftsPorts,
+  show: (text: string) => Promise<boolean>,
+): Draft {
   let newest = '';
   let shown = '';
   let shownAtMs = 0;
@@ -90,7 +96,7 @@ function startDraft({ everyMs, refreshMs }: DraftsPorts, show: (text: string) =>
     write(text) {
       const isFirst = newest === '' && text.trim() !== '';
       if (text.trim() !== '') newest = text;
-      if (isFirst) timer = setTimeout(() => void look(), everyMs);
+      if (isFirst) timer = setTimeout(() => void look(), firstAfterMs);
     },
     async end() {
       clearTimeout(timer);

@@ -4,7 +4,7 @@ import type { Texts } from '../../shared/texts/texts.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/pending.ts';
 import { Speech } from '../ask/words.ts';
-import type { Attempt, TurnTime } from '../lane/attempt.ts';
+import { type Attempt, FencedError, type TurnTime } from '../lane/attempt.ts';
 import { conclude, type Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
 import { insteadOfNothing } from './conclude.ts';
@@ -47,12 +47,21 @@ async function ask(
   time: TurnTime,
 ): Promise<Verdict> {
   const speech = new Speech(attempt);
-  const progress = ports.progress.begin(attempt, message, to, () => speech.keep());
+  const isJoining = async () => !time.isSeen() && (await supersededBy(ports, attempt, { isSeen: false })) !== undefined;
+  const progress = ports.progress.begin(attempt, message, to, async () => {
+    if (await isJoining()) throw new FencedError();
+    time.see();
+    await speech.keep();
+  });
   const onText = (text: string): void => progress.write(text);
-  const onTools = (names: readonly string[]): void => progress.doing(toolsInWords(attempt.texts, names));
+  const onTools = (names: readonly string[]): void => {
+    time.see();
+    progress.doing(toolsInWords(attempt.texts, names));
+  };
   try {
     const decided = await askModel(ports.ask, attempt, { message, content, speech, onText, onTools }, time);
-    if (decided.kind === 'later' || decided.kind === 'hand back') await speech.leave();
+    // Words that nobody has seen are no answer to a message that is answered together with a later one.
+    if (decided.kind === 'later' || (decided.kind === 'hand back' && !(await isJoining()))) await speech.leave();
     return await insteadOfNothing(ports.ask, attempt, decided, speech.words);
   } catch (error) {
     // What can be kept is kept; the error decides what becomes of the attempt.

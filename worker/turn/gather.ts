@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import {
   commandIn,
   type InboundMessage,
@@ -9,15 +8,13 @@ import {
 } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
-import { type Attempt, ageMs, type Conclusion, isOfGuest } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, isOfGuest } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
 
 /** The ports of gathering. */
-export interface GatherPorts {
+interface GatherPorts {
   lane: Pick<Lane, 'behind'>;
-  /** How long a text waits for messages that are forwarded with it. */
-  commentWaitMs: number;
 }
 
 /** The further pieces of a message, or the decision to wait because more may come. */
@@ -29,28 +26,16 @@ const WAIT_MS = 1_000;
 /**
  * Takes the further pieces of a message (an album, a pasted text that Telegram split, messages that were forwarded
  * together or with a comment) out of its lane; each of them is then settled as merged in its turn. The list of pieces
- * is stored in one step with the mark on each, so all later attempts take the same ones. A piece that comes too late is
- * a message of its own.
+ * is stored in one step with the mark on each, so all later attempts take the same ones. A text waits for nothing: where
+ * messages that were forwarded with it come after it was sent to the model, it joins them (`supersededBy`).
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function gather(
-  { lane, commentWaitMs }: GatherPorts,
-  attempt: Attempt,
-  message: InboundMessage,
-  signal: AbortSignal,
-): Promise<Gathering> {
+export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
   const taken = attempt.turn.company.pieces;
   // A message that stands in its conversation without its forwards cannot take them any more.
-  const isComment = mayBeComment(message) && !attempt.turn.isRecordedIn(attempt.session);
+  const isComment = mayBeComment(message) && !attempt.isAloneAtBegin && !attempt.turn.isRecordedIn(attempt.session);
   if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
-  if (taken === undefined && isComment) {
-    // Nothing came with it in time, as a message that is old enough showed when it began.
-    // Ages are known to the millisecond: that of a new message may come out below zero.
-    const ageAtBeginMs = Math.max(0, ageMs(attempt) - attempt.elapsedMs());
-    if (attempt.isAloneAtBegin && ageAtBeginMs >= commentWaitMs) return { kind: 'gathered', pieces: [] };
-    await waitFor(commentWaitMs - ageMs(attempt), signal);
-  }
   const behind = await lane.behind(attempt.lane);
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
@@ -78,11 +63,6 @@ export async function gather(
   return { kind: 'gathered', pieces: (await lane.behind(attempt.lane)).filter(({ entry }) => marked.has(entry)) };
 }
 
-/** Waits, or until the signal says that there is no time. */
-export async function waitFor(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms > 0) await pause(ms, undefined, { signal }).catch(() => undefined);
-}
-
 /** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */
 export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
   const into = attempt.turn.company.mergedInto;
@@ -103,29 +83,35 @@ export function failTogether(attempt: Attempt, decided: Verdict, pieces?: readon
 }
 
 /**
- * The message behind this one that it is answered together with, where its chat wants that: the nearest one for the
- * model that is no piece of it. A chat that wants to be interrupted leaves a running turn as well; one that merges,
- * only a turn that has not begun to think. A recovery is never left: it decides about the conversation, not about one
- * message.
+ * The message behind this one that it is answered together with: the nearest one for the model that is no piece of it.
+ * A chat that wants to be interrupted leaves a running turn for it; one that merges, only a turn that has not begun to
+ * think; and in any chat a text is left for what was forwarded with it, as long as nothing of an answer was seen. A
+ * recovery is never left: it decides about the conversation, not about one message.
  */
 export async function supersededBy(
-  { lane }: Pick<GatherPorts, 'lane'>,
+  { lane }: GatherPorts,
   attempt: Attempt,
+  running?: { isSeen: boolean },
 ): Promise<EntryId | undefined> {
-  if (attempt.message.ok && attempt.message.value.content.kind === 'reminder') return undefined;
+  if (!attempt.message.ok || attempt.message.value.content.kind === 'reminder') return undefined;
+  if (attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const way = attempt.choice('busy');
-  const isBegun = attempt.turn.isRecordedIn(attempt.session);
+  const isBegun = running !== undefined || attempt.turn.isRecordedIn(attempt.session);
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
-  if (!isOpen || attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
+  const first = attempt.message.value;
+  const mayJoin = mayBeComment(first) && running?.isSeen !== true && !hasAnswerBegun(attempt);
+  if (!isOpen && !mayJoin) return undefined;
   const behind = await lane.behind(attempt.lane);
-  const next = behind.find(({ message, isTaken }) => isForModel(message) && !isTaken);
+  const [next] = (isOpen ? behind : piecesOf(first, behind)).filter(
+    ({ message, isTaken }) => isForModel(message) && !isTaken,
+  );
   // What a guest asks is never done with the tools of others, nor what others ask without them.
   return (next?.message.from.isGuest === true) === isOfGuest(attempt) ? next?.entry : undefined;
 }
 
-/** Whether the chat wants a new message to cut the running turn short. */
-export function isInterruptible(attempt: Attempt): boolean {
-  return attempt.choice('busy') === 'interrupt';
+/** Whether an earlier attempt has shown words, or has acted. */
+function hasAnswerBegun({ turn, rounds }: Attempt): boolean {
+  return rounds > 0 || turn.said.text !== '';
 }
 
 /** A reminder is answered by itself: nobody has written it, and what it says must not be lost in another answer. */

@@ -11,7 +11,7 @@ import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
-import { isInterruptible, supersededBy } from './gather.ts';
+import { supersededBy } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
 import {
   attemptAttributes,
@@ -57,7 +57,10 @@ const INTERNAL_ERROR = 'internal_error';
 const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
 /** How soon a running turn notices that its user cancelled it. */
-const CANCEL_LOOK_MS = 1_000;
+const LOOK_MS = 1_000;
+/** How soon it notices that messages were forwarded with it: they come at once, or not at all. */
+const EARLY_LOOK_MS = 250;
+const EARLY_MS = 2_000;
 
 /** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(ports: ProcessorPorts): Processor {
@@ -180,9 +183,25 @@ function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefin
 }
 
 /** Whether a later message ends the running turn: it cancels it, or is answered together with it. */
-async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt): Promise<boolean> {
+async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt, isSeen: boolean): Promise<boolean> {
   if (await lane.isCancelled(attempt.entry)) return true;
-  return isInterruptible(attempt) && (await supersededBy({ lane }, attempt)) !== undefined;
+  return (await supersededBy({ lane }, attempt, { isSeen })) !== undefined;
+}
+
+/** Looks again and again, until the returned function is called. */
+function watch(attempt: Attempt, look: () => Promise<void>): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const next = (): void => {
+    timer = setTimeout(
+      () => void look().then(() => timer && next()),
+      attempt.elapsedMs() < EARLY_MS ? EARLY_LOOK_MS : LOOK_MS,
+    );
+  };
+  next();
+  return () => {
+    clearTimeout(timer);
+    timer = undefined;
+  };
 }
 
 async function attemptTurn(
@@ -193,11 +212,11 @@ async function attemptTurn(
   const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
   const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs: turnMaxMs - spentMs(attempt) });
   const cutShort = () => deadline.cutShort();
-  const watching = setInterval(async () => {
+  const stopWatching = watch(attempt, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
-    if (await isOvertaken(ports, attempt).catch(() => false)) cutShort();
-  }, CANCEL_LOOK_MS);
+    if (await isOvertaken(ports, attempt, deadline.isSeen()).catch(() => false)) cutShort();
+  });
   const sources = [ports.ending, ...(lockLost ? [lockLost] : [])];
   for (const source of sources) source.addEventListener('abort', cutShort, { once: true });
   if (sources.some((source) => source.aborted)) cutShort();
@@ -208,7 +227,7 @@ async function attemptTurn(
     return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
   } finally {
     deadline.end();
-    clearInterval(watching);
+    stopWatching();
     for (const source of sources) source.removeEventListener('abort', cutShort);
   }
 }
@@ -248,6 +267,7 @@ export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
   const silence = setTimeout(() => cut.abort(SILENT), silenceMs);
   const over = setTimeout(() => cut.abort(OVER), Math.min(TIMER_MS_MAX, Math.max(0, leftMs) + TIMER_SLACK_MS));
   let isRunning = true;
+  let isSeen = false;
   const stop = (): void => {
     isRunning = false;
     clearTimeout(silence);
@@ -267,6 +287,8 @@ export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
     },
     progress: () => void (isRunning && silence.refresh()),
     isSilent: () => cut.signal.reason === SILENT,
+    see: () => void (isSeen = true),
+    isSeen: () => isSeen,
     cutShort: () => cut.abort(CUT_SHORT),
     isTimedOut: () => cut.signal.reason === SILENT || cut.signal.reason === OVER,
     end: stop,

@@ -69,8 +69,7 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   const { message, command } = seen;
   const isGroup = message.chatType !== 'private';
   if (command) return carryOut({ ...ports.commands, ask: ports.ask }, command, { attempt, isGroup, time });
-  const { commentWaitMs } = ports.ask.settings;
-  const gathered = await gather({ lane: ports.lane, commentWaitMs }, attempt, message, time.signal);
+  const gathered = await gather(ports, attempt, message);
   if (gathered.kind !== 'gathered') return gathered;
   const messages = [message, ...gathered.pieces.map((piece) => piece.message)] as const;
   return failTogether(attempt, await answer(ports, attempt, messages, to, time), gathered.pieces);

@@ -14,7 +14,7 @@ const GUEST = 77;
 const GUS = 6;
 const ALLOWED = { TELEGRAM_ALLOWED_IDS: `${CHAT},${ALICE},${GUS},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: String(GROUP) };
 
-eachInWorld({ env: { ...ALLOWED, COMMENT_WAIT_MS: '0' } });
+eachInWorld({ env: ALLOWED });
 
 let outcomes = 0;
 beforeEach(() => {

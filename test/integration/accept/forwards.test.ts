@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
@@ -7,15 +7,22 @@ import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { document, forwarded, photo, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const NOW_S = Math.floor(Date.now() / 1000);
+const COMMENTS = new Set(['Who is right?', 'All of it', 'What does this do?']);
 
-// What is written at once comes one by one, and an attempt at the first may begin before the last.
-eachInWorld({ env: { COMMENT_WAIT_MS: '1000' } });
+eachInWorld();
+
+// What is written at once comes one by one, and an attempt at the first may begin before the last: of a comment alone
+// the model says nothing.
+beforeEach(() =>
+  world.claude.react(({ pendingText, body }) =>
+    COMMENTS.has(pendingText) && !JSON.stringify(body).includes('forwarded from') ? { do: 'hang' } : undefined,
+  ),
+);
 
 const from = (name: string) => forwarded({ type: 'hidden_user', name });
 
@@ -30,6 +37,13 @@ const seen = (nth = -1) =>
   );
 const outcomes = async () => (await settledOutcomes(world)).map(({ outcome }) => outcome);
 const merged = (count: number): string[] => Array(count).fill('merged');
+/** One answer; the others went into it. A comment may have begun alone, and then it went into the first forward. */
+const oneOf = (count: number) => ({ answered: 1, merged: count - 1 });
+const counted = async () => {
+  const found: Record<string, number> = {};
+  for (const outcome of await outcomes()) found[outcome] = (found[outcome] ?? 0) + 1;
+  return found;
+};
 const headerOf = (nth = -1) =>
   blocksOf(mainCalls().at(nth)?.body.messages.at(-1)?.content ?? []).find(({ text }) => HEADER.test(String(text)))
     ?.text;
@@ -39,11 +53,14 @@ test('a comment and the fifty messages that were forwarded with it are one messa
   forwardMany(50);
   await start({ LANE_MAX_MESSAGES: '50' });
   await untilSettled(world, 51);
-  expect(await outcomes()).toEqual(['answered', ...merged(50)]);
+  expect(await counted()).toEqual(oneOf(51));
   expect(seen()).toHaveLength(101);
-  expect(seen().slice(0, 4)).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
-  expect(seen().at(-1)).toBe('Who is right?');
-  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['Who is right?']);
+  expect(
+    seen()
+      .filter((text) => text !== 'Who is right?')
+      .slice(0, 4),
+  ).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
+  expect(seen()).toContain('Who is right?');
   expect(shown()).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
 });
@@ -78,16 +95,28 @@ test('a single forward is told from its first line, as before', async () => {
   expect([headerOf(), seen()]).toEqual([expect.stringContaining('forwarded from "P1"'), ['text 1']]);
 });
 
-test('a text waits for forwards that come a moment later, and does not wait for long', async () => {
-  await start({ COMMENT_WAIT_MS: '1500' });
+test('a text goes to the model at once, and forwards that come a moment later join it: the call is made again with all', async () => {
+  await start();
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
-  await until('the text in its lane', async () => ((await isAdmitted()) ? true : undefined));
+  const alone = await world.claude.waitForCall(({ pendingText }) => pendingText === 'Who is right?');
   forwardMany(2, NOW_S + 1);
-  await nextOutcome(world, CHAT, 3);
-  expect(await outcomes()).toEqual(['answered', ...merged(2)]);
-  world.telegram.say(CHAT, 'and now?', { date: NOW_S + 9 });
-  await nextOutcome(world, CHAT, 4);
-  expect(mainCalls()).toHaveLength(2);
+  await untilSettled(world, 3);
+  expect(await outcomes()).toEqual(['merged', 'answered', 'merged']);
+  expect([alone.aborted, mainCalls().length, shown().length]).toEqual([true, 2, 1]);
+  expect(seen()).toEqual(['Who is right?', '[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('what is forwarded once the answer can be seen is a message of its own', async () => {
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'Who is right?' ? { do: 'answer', text: 'Both are right, I would say.', everyMs: 300 } : undefined,
+  );
+  await start();
+  world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
+  await world.telegram.waitForCall(({ method }) => method === 'sendMessageDraft');
+  forwardMany(1, NOW_S + 1);
+  await untilSettled(world, 2);
+  expect([await outcomes(), mainCalls().length]).toEqual([['answered', 'answered'], 2]);
 });
 
 test.each<[string, () => void, string[]]>([
@@ -111,12 +140,14 @@ test.each<[string, () => void, string[]]>([
 test('a burst is bounded: what is over a hundred is a message of its own, and what is over the lane is told', async () => {
   world.telegram.say(CHAT, 'All of it', { date: NOW_S });
   forwardMany(120);
-  // Telegram delivers a hundred at a time: the comment has to wait for the others.
-  await start({ LANE_MAX_MESSAGES: '5', COMMENT_WAIT_MS: '3000' });
+  await start({ LANE_MAX_MESSAGES: '5' });
   await untilSettled(world, 121);
   const counts = Object.groupBy(await outcomes(), (outcome) => outcome);
-  expect([counts.answered?.length, counts.merged?.length, counts.refused?.length]).toEqual([2, 103, 16]);
-  expect(shown().filter((text) => text.includes('Too many'))).toEqual([expect.stringContaining('16 of them')]);
+  const refused = counts.refused?.length ?? 0;
+  // The comment counts in the burst, unless it went to the model alone.
+  expect([counts.answered?.length, (counts.merged?.length ?? 0) + refused]).toEqual([2, 119]);
+  expect([15, 16]).toContain(refused);
+  expect(shown().filter((text) => text.includes('Too many'))).toEqual([expect.stringContaining(`${refused} of them`)]);
 });
 
 test('what cannot be read among forwards is named, and the others are answered', async () => {
@@ -156,8 +187,12 @@ test('a forwarded command is what somebody wrote, and cancels nothing', async ()
   world.telegram.say(CHAT, '/stop', { date: NOW_S, extra: from('A') });
   await start();
   await nextOutcome(world, CHAT, 2);
-  expect(await outcomes()).toEqual(['answered', 'merged']);
-  expect(seen()).toEqual(['[# forwarded from "A"]', '/stop', 'What does this do?']);
+  expect(await counted()).toEqual(oneOf(2));
+  expect(
+    seen()
+      .filter((text) => !text.startsWith('[#'))
+      .sort(),
+  ).toEqual(['/stop', 'What does this do?']);
 });
 
 variants<[Failpoint, number]>([
@@ -172,24 +207,20 @@ variants<[Failpoint, number]>([
   expect(await victim.ended).toBe('SIGKILL');
   await takeOver();
   await untilSettled(world, 4);
-  expect(await outcomes()).toEqual(['answered', ...merged(3)]);
+  expect(await counted()).toEqual(oneOf(4));
   expect(seen()).toHaveLength(7);
 });
 
-test('forwards that come after the model was asked are a message of their own, also after a crash', async () => {
+test('forwards that come after a call was killed join the text that nobody has seen an answer to', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'model called:1' });
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   expect(await victim.ended).toBe('SIGKILL');
   forwardMany(2);
   await takeOver();
   await untilSettled(world, 3);
-  expect(await outcomes()).toEqual(['answered', 'answered', 'merged']);
-  expect(seen(-1)).toEqual(['[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
+  expect(await outcomes()).toEqual(['merged', 'answered', 'merged']);
+  expect(seen(-1)).toEqual(['Who is right?', '[# forwarded from "P1"]', 'text 1', '[# forwarded from "P2"]', 'text 2']);
 });
-
-async function isAdmitted(): Promise<boolean> {
-  return (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) > 0;
-}
 
 variants(['merge', 'interrupt'])('in a chat that wants %s, a burst is not left for its own pieces', async (way) => {
   await start();
@@ -198,6 +229,6 @@ variants(['merge', 'interrupt'])('in a chat that wants %s, a burst is not left f
   world.telegram.say(CHAT, 'Who is right?', { date: NOW_S });
   forwardMany(2);
   await untilSettled(world, 4);
-  expect((await outcomes()).slice(1)).toEqual(['answered', ...merged(2)]);
+  expect(await counted()).toEqual({ command: 1, ...oneOf(3) });
   expect(seen()).toHaveLength(5);
 });

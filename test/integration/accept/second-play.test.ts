@@ -17,7 +17,7 @@ async function play(...lines: string[]): Promise<string> {
   await until('a greeting', () => printed.includes('Then type a message') || undefined);
   const told = [...printed.matchAll(/^export (\w+)=(\S+)$/gm)].map(([, name = '', value = '']) => [name, value]);
   const { REDIS_URL = '', BLOB_URL = '' } = world.env;
-  const kept = { REDIS_URL, BLOB_URL, HTTP_PORT: '0', LOG_LEVEL: 'info', COMMENT_WAIT_MS: '0' };
+  const kept = { REDIS_URL, BLOB_URL, HTTP_PORT: '0', LOG_LEVEL: 'info' };
   const gateway = await spawnRunning('spillway.ts', { ...Object.fromEntries(told), ...kept });
   try {
     for (const [nth, line] of lines.entries()) {

@@ -69,7 +69,7 @@ test('a text that nothing waits behind is answered without another look at its l
   const [comment] = [await accepted(1), await inbox.accept(7, texts[1] ?? inboundText(2), '')];
   await lane.admit(100);
   const gathered = (attempt: Attempt, looked: Pick<Lane, 'behind'>) =>
-    gather({ lane: looked, commentWaitMs: 0 }, attempt, inboundText(1), new AbortController().signal);
+    gather({ lane: looked }, attempt, inboundText(1));
   expect(await gathered(await begun(comment), lane)).toMatchObject({ reason: 'gathering' });
   const alone = await accepted(3, 1002);
   await lane.admit(100);

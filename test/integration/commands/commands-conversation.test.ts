@@ -1,8 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { FAIL, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
 
 eachInWorld();
 
@@ -15,19 +17,22 @@ test('/busy merge answers all messages that wait together, and each has its outc
   await start();
   await say('/busy merge', 1);
   expect(newest()?.text).toBe(EN.busy.merge);
-  await stopGateways();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.claude.react(({ pendingText }) => (pendingText === 'zeroth' ? { do: 'answer', after: promise } : undefined));
+  world.telegram.say(CHAT, 'zeroth');
+  await untilAsked('zeroth');
   for (const text of ['first', 'second', '/unknown', 'third']) world.telegram.say(CHAT, text);
-  // The first is not begun alone, however fast it is.
-  await start({ COMMENT_WAIT_MS: '1000' });
-  await nextOutcome(world, CHAT, 5);
-  expect(await outcomes()).toEqual(['command busy', 'merged', 'merged', 'merged', 'answered']);
-  expect(mainCalls()).toHaveLength(1);
-  const [call] = mainCalls();
+  await until('all wait', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 5);
+  resolve();
+  await nextOutcome(world, CHAT, 6);
+  expect(await outcomes()).toEqual(['command busy', 'answered', 'merged', 'merged', 'merged', 'answered']);
+  expect(mainCalls()).toHaveLength(2);
+  const call = mainCalls().at(-1);
   const asked = JSON.stringify(call?.body.messages);
   expect(['first', 'second', 'third'].map((text) => asked.indexOf(text))).toEqual(
     ['first', 'second', 'third'].map((text) => asked.indexOf(text)).sort((one, other) => one - other),
   );
-  expect(shown()).toHaveLength(2);
+  expect(shown()).toHaveLength(3);
   expect(world.claude.violations()).toEqual([]);
 });
 

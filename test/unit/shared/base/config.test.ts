@@ -40,7 +40,6 @@ const MALFORMED: Record<string, string> = {
   ANTHROPIC_BASE_URL: 'api.anthropic.com',
   REDIS_URL: 'http://localhost',
   REDIS_CLUSTER_NODES: 'localhost',
-  COMMENT_WAIT_MS: '-1',
   COMPACT_AT: '70',
   HTTP_PORT: '65536',
   LOG_LEVEL: 'loud',

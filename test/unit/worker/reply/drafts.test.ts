@@ -41,7 +41,11 @@ const message = (chatType: InboundMessage['chatType'] = 'private') => ({ chatTyp
 
 test('sends one draft call at a time, always with the newest text and the same draft id', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
+  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
+    message(),
+    TO,
+    keep,
+  );
   draft.write('One');
   const first = await nth(1);
   for (const text of ['One, two', 'One, two, three']) draft.write(text);
@@ -58,7 +62,11 @@ test('sends one draft call at a time, always with the newest text and the same d
 
 test('end() waits for the draft call in progress, and no draft is sent after it', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message(), TO, keep);
+  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(
+    message(),
+    TO,
+    keep,
+  );
   draft.write('One');
   const first = await nth(1);
   const order: string[] = [];
@@ -74,7 +82,11 @@ test('end() waits for the draft call in progress, and no draft is sent after it'
 
 test('an answer that ends before the first interval has no draft', async () => {
   const { telegram, calls } = byHand();
-  const draft = createDrafts({ telegram, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
+  const draft = createDrafts({ telegram, firstAfterMs: NEVER_MS, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(
+    message(),
+    TO,
+    keep,
+  );
   draft.write('Done.');
   await draft.end();
   expect(calls).toEqual([]);
@@ -82,7 +94,11 @@ test('an answer that ends before the first interval has no draft', async () => {
 
 test('does not show white space alone, and shows only the last part of a long text', async () => {
   const { telegram, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
+  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
+    message(),
+    TO,
+    keep,
+  );
   draft.write(' \n');
   draft.write(`${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`);
   const first = await nth(1);
@@ -93,7 +109,11 @@ test('does not show white space alone, and shows only the last part of a long te
 
 test('sends an unchanged text again at each refresh interval', async () => {
   const { telegram, nth } = byHand();
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message(), TO, keep);
+  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(
+    message(),
+    TO,
+    keep,
+  );
   draft.write('One');
   for (const at of [1, 2, 3]) {
     const shown = await nth(at);
@@ -110,7 +130,11 @@ test('an attempt that lost its fencing token shows nothing', async () => {
     asked.resolve();
     throw new FencedError();
   };
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(message(), TO, fenced);
+  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(
+    message(),
+    TO,
+    fenced,
+  );
   draft.write('One');
   await asked.promise;
   await draft.end();
@@ -119,7 +143,7 @@ test('an attempt that lost its fencing token shows nothing', async () => {
 
 test.each(['group', 'supergroup', 'channel'] as const)('sends no draft to a %s', async (chatType) => {
   const { telegram, calls } = byHand();
-  const drafts = createDrafts({ telegram, everyMs: 0, refreshMs: NEVER_MS });
+  const drafts = createDrafts({ telegram, firstAfterMs: 0, everyMs: 0, refreshMs: NEVER_MS });
   const draft = drafts.begin(message(chatType), TO, keep);
   draft.write('One');
   // One in a private chat that begins later is shown, so this one had its time.
@@ -133,7 +157,7 @@ test.each(['group', 'supergroup', 'channel'] as const)('sends no draft to a %s',
 
 test('a failure ends the draft of one answer, and not_offered ends all later drafts', async () => {
   const { telegram, calls, nth } = byHand();
-  const drafts = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: EVERY_MS });
+  const drafts = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS });
   for (const [at, kind] of [
     [1, 'rejected'],
     [2, 'not_offered'],
@@ -147,7 +171,11 @@ test('a failure ends the draft of one answer, and not_offered ends all later dra
   const last = drafts.begin(message(), TO, keep);
   last.write('last');
   // One that begins later elsewhere is shown, so this one had its time.
-  const other = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, keep);
+  const other = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
+    message(),
+    TO,
+    keep,
+  );
   other.write('other');
   const third = await nth(3);
   third.answer(SHOWN);
@@ -158,7 +186,7 @@ test('a failure ends the draft of one answer, and not_offered ends all later dra
 test('a bare 404, as a proxy says it while it restarts, ends all later drafts only when it comes twice in a row', async () => {
   const { telegram, calls, nth } = byHand();
   const bare: TelegramResult<void> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
-  const drafts = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS });
+  const drafts = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS });
   for (const [at, result] of [bare, SHOWN, bare, bare].entries()) {
     const draft = drafts.begin(message(), TO, keep);
     draft.write('One');
@@ -179,7 +207,11 @@ test('a text is kept before it is shown', async () => {
     asked.resolve();
     return kept.promise;
   };
-  const draft = createDrafts({ telegram, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(message(), TO, slowly);
+  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
+    message(),
+    TO,
+    slowly,
+  );
   draft.write('One');
   await asked.promise;
   expect(calls).toEqual([]);
