@@ -34,12 +34,12 @@ export function progressViews({ config, telegram, limits }: WorkerPorts): Progre
 /** The ports of commands in the chats of one shard. */
 export function commandPorts(
   { telegram }: WorkerPorts,
-  { redis, keys, blobs }: ShardPorts,
+  { redis, keys, blobs, queue }: ShardPorts,
   memory: ChatMemory,
   media: MediaStore,
 ): TurnPorts['commands'] {
   return {
-    state: createChatState(redis, keys),
+    state: { ...createChatState(redis, keys), wake: (head) => queue.add([head]) },
     archive: createChatArchive({ redis, keys, blobs, media }),
     usageBook: createUsageBook(redis, keys),
     deadLetters: createDeadLetters(redis, keys),

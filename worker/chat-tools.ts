@@ -6,6 +6,7 @@ import type { MediaStore } from './media/store.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createReminders } from './reminders/tool.ts';
 import type { ShardPorts } from './shard.ts';
+import { createAskUser } from './tools/asking.ts';
 import type { ChatMemory } from './tools/recall/chat-index.ts';
 import { createRecall } from './tools/recall/recall.ts';
 import { createSendFile } from './tools/send-file.ts';
@@ -22,5 +23,5 @@ export function chatTools(
   const sendFile = createSendFile({ files, keep: media.keep, loadKept });
   const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
   const { exclude, excluded } = ports.tools;
-  return { ...joinToolboxes([recall, sendFile, reminders, ports.tools]), exclude, excluded };
+  return { ...joinToolboxes([recall, sendFile, reminders, createAskUser(), ports.tools]), exclude, excluded };
 }

@@ -159,6 +159,7 @@ export function settingsOf({
     recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     telegramPatienceMs: config.TELEGRAM_PATIENCE_MS,
+    approvalTimeoutMs: config.APPROVAL_TIMEOUT_MS,
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
     retryMs: limits?.retryMs ?? RETRY_MS,
     doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,

@@ -120,6 +120,7 @@ const environment = z.object({
   RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),
   OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
   TELEGRAM_PATIENCE_MS: milliseconds.default(86_400_000),
+  APPROVAL_TIMEOUT_MS: milliseconds.default(3_600_000),
   MAX_ATTEMPTS: positive.default(5),
   LANE_MAX_MESSAGES: positive.default(50),
   DEAD_LETTERS_MAX: positive.default(10_000),

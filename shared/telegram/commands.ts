@@ -27,6 +27,7 @@ const COMMANDS = {
   recall: { who: 'listed', lane: 'commands', menu: 'private' },
   export: { who: 'listed', lane: 'commands', menu: 'private' },
   reminders: { who: 'listed with words', lane: 'commands', menu: 'private' },
+  tools: { who: 'listed with words', lane: 'commands', menu: 'private' },
   usage: { who: 'everybody', lane: 'commands', menu: 'private' },
   timezone: { who: 'listed', lane: 'commands', menu: 'private' },
   busy: { who: 'listed', lane: 'commands', menu: 'private' },
@@ -34,6 +35,8 @@ const COMMANDS = {
   forget: { who: 'listed', lane: 'chat', menu: 'private', cancels: 'confirmed' },
   help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
+  /** What the buttons under a question send. */
+  decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;

@@ -120,6 +120,32 @@ export const EN = {
     recall: 'Searching earlier messages',
     send_file: 'Preparing a file',
     reminders: 'Managing reminders',
+    ask_user: 'Reading your answer',
+  },
+  approval: {
+    title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
+    more: 'And:',
+    clipped: (chars: number) => `… and ${chars} more ${chars === 1 ? 'character' : 'characters'} that do not fit here.`,
+    once: 'Allow once',
+    always: 'Always here',
+    decline: 'Decline',
+    skip: 'Skip',
+    /** What a press has decided; `by` may be empty. */
+    decided: (how: 'once' | 'always' | 'chosen' | 'declined' | string, by: string, choice: string) => {
+      const who = by === '' ? '' : ` by ${by}`;
+      if (how === 'once') return `Allowed once${who}.`;
+      if (how === 'always') return `Always allowed here${who}. You can take it back with /tools.`;
+      if (how === 'chosen') return `Answered${who}: ${choice}`;
+      return `Declined${who}.`;
+    },
+    over: 'This question is over: it was decided already, or I no longer wait for it.',
+  },
+  tools: {
+    usual: (names: readonly string[]) =>
+      names.length === 0 ? '' : `I may use these here without asking:\n${names.join('\n')}`,
+    asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
+    none: 'There is no tool here that I would have to ask for.',
+    askButton: (name: string) => `Ask before ${name}`,
   },
   retryButton: '↻ Try again',
   retrying: 'I am retrying that message.',
@@ -221,6 +247,7 @@ export const EN = {
     compact: 'Summarize older messages to make room',
     recall: 'Search earlier messages',
     export: 'Get this chat as files',
+    tools: 'Show what I may do without asking',
     usage: 'Show calls, tokens and cost',
     reminders: 'List reminders',
     timezone: 'Set the time zone of this chat',

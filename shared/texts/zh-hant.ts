@@ -97,7 +97,35 @@ export const ZH_HANT: Texts = {
   stopButton: '⏹ 停止',
   working: '⏳ 處理中 …',
   usingTool: (name) => `正在使用 ${name}`,
-  usingOwnTool: { recall: '正在搜尋先前的訊息', send_file: '正在準備檔案', reminders: '正在處理提醒' },
+  usingOwnTool: {
+    recall: '正在搜尋先前的訊息',
+    send_file: '正在準備檔案',
+    reminders: '正在處理提醒',
+    ask_user: '正在讀取你的回答',
+  },
+  approval: {
+    title: (count) => (count === 1 ? '我可以這麼做嗎？' : `我可以做這 ${count} 件事嗎？`),
+    more: '還有：',
+    clipped: (chars) => `… 還有 ${chars} 個字放不下。`,
+    once: '允許這一次',
+    always: '這裡一律允許',
+    decline: '不允許',
+    skip: '略過',
+    decided: (how, by, choice) => {
+      const who = by === '' ? '' : `${by} `;
+      if (how === 'once') return `${who}已允許這一次。`;
+      if (how === 'always') return `${who}已設為這裡一律允許。可以用 /tools 收回。`;
+      if (how === 'chosen') return `${who}已回答：${choice}`;
+      return `${who}不允許。`;
+    },
+    over: '這個問題已經結束：已有人決定，或是我已不再等待。',
+  },
+  tools: {
+    usual: (names) => (names.length === 0 ? '' : `我在這裡可以直接使用：\n${names.join('\n')}`),
+    asking: (names) => (names.length === 0 ? '' : `使用這些之前我會先問：\n${names.join('\n')}`),
+    none: '這裡沒有需要先問的工具。',
+    askButton: (name) => `使用 ${name} 前先問`,
+  },
   retryButton: '↻ 再試一次',
   retrying: '我正在重試那則訊息。',
   nothingToRetry: '這裡沒有失敗後可以重試的訊息。',
@@ -191,6 +219,7 @@ export const ZH_HANT: Texts = {
     compact: '將較早的訊息改成摘要以騰出空間',
     recall: '搜尋先前的訊息',
     export: '以檔案取得這個聊天室',
+    tools: '查看我不必先問就能做的事',
     usage: '查看呼叫次數、token 和費用',
     reminders: '查看提醒',
     timezone: '設定這個聊天室的時區',

@@ -14,13 +14,25 @@ import { type Scenario, type Stage, untilIdle } from './scenario.ts';
 import { FIRST_CHAT, numberIn, questionOf } from './traffic.ts';
 
 /** What a message must meet on its way so that the step is reached at all. */
-type Way = 'plain' | 'tools' | 'long results' | 'archive' | 'forget' | 'overflow' | 'overflow twice' | 'lost response';
+type Way =
+  | 'plain'
+  | 'tools'
+  | 'long results'
+  | 'questions'
+  | 'archive'
+  | 'forget'
+  | 'overflow'
+  | 'overflow twice'
+  | 'lost response';
 
 const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   'round stored': 'tools',
   'tool called': 'tools',
   'tool result stored': 'tools',
   'results stored': 'tools',
+  parked: 'questions',
+  'question shown': 'questions',
+  'question decided': 'questions',
   'file stored': 'long results',
   'segment stored': 'archive',
   'references erased': 'forget',
@@ -44,6 +56,8 @@ const ONCE: Readonly<Partial<Record<Failpoint, Once>>> = {
   // A later message of the chat would heal what was left behind: one that is alone must be healed too.
   admitted: { why: 'what was read from the stream is not read again', later: false },
   'job added': { why: 'what was read from the stream is not read again', later: true },
+  'question shown': { why: 'a press decides what was shown', later: true },
+  'question decided': { why: 'a decision is kept', later: true },
   'summary part stored': { why: 'a part that is finished is kept', later: false },
   'compaction stored': { why: 'the stage was stored with it', later: false },
   'fresh session stored': { why: 'the stage was stored with it', later: false },
@@ -51,6 +65,7 @@ const ONCE: Readonly<Partial<Record<Failpoint, Once>>> = {
   settled: { why: 'the entry is gone', later: true },
   'next added': { why: 'the entry is gone', later: true },
 };
+const PRESS_EVERY_MS = 50;
 const LONG_SESSION_TURNS = 60;
 /** A session of some segments besides its newest part; it is closed, so that its archive waits for the next gateway. */
 const ARCHIVED_TURNS = 1_500;
@@ -93,16 +108,17 @@ function scenarioOf(step: Failpoint): Scenario {
 
 function rulesOf(way: Way): Partial<Rules> {
   // Each of two rounds of tools has its own four calls; each overflow is a call that is made again.
-  if (isOfTools(way)) return { callsMax: 4 * 3 + 5 };
+  // What is written while a question waits is its answer, and has none of its own.
+  if (isOfTools(way)) return { callsMax: 4 * 3 + 5, ...(way === 'questions' && { unansweredMax: 3 }) };
   return way === 'overflow twice' ? { alertsMin: 1, alertsMax: 1, alertLike: /fresh session/ } : {};
 }
 
 function isOfTools(way: Way): boolean {
-  return way === 'tools' || way === 'long results';
+  return way === 'tools' || way === 'long results' || way === 'questions';
 }
 
 async function prepareNotebook(way: Way) {
-  const { env, remove } = await openNotebook();
+  const { env, remove } = await openNotebook(way === 'questions' ? {} : { approve: 'never' });
   // Whatever a tool returns is then too long to be shown, so that the rest of it is kept.
   return { env: { ...env, ...(way === 'long results' && { TOOL_RESULT_MAX_CHARS: '1' }) }, remove };
 }
@@ -116,6 +132,7 @@ async function killTwice(stage: Stage, step: Failpoint, way: Way): Promise<void>
   const once = ONCE[step];
   const atOnce = step === 'next added' ? 2 : 1;
   await layOut(stage, way);
+  const noMoreQuestions = way === 'questions' ? pressQuestions(stage) : () => {};
   await traffic.pour({ messages: atOnce });
   const dies = (): Promise<boolean> =>
     world.fleet.startDoomed(step, 1, once?.later ? untilNextSettled(stage, atOnce) : untilSettled(stage));
@@ -125,6 +142,8 @@ async function killTwice(stage: Stage, step: Failpoint, way: Way): Promise<void>
   });
   await world.fleet.start();
   await traffic.pour();
+  if (way === 'questions') await untilSettled(stage);
+  noMoreQuestions();
   const expected = [true, once?.later !== false];
   if (deaths.join() !== expected.join()) throw new Error(`Died at "${step}": ${deaths}, not ${expected}.`);
 }
@@ -151,9 +170,30 @@ const twoRounds: ReactionRule = (call) => {
   return next === undefined ? undefined : { do: 'answer', content: [use(`${next}-${number}`, next)] };
 };
 
+/** The model asks, and somebody presses the first button under each question, once. Returns what ends both. */
+function pressQuestions({ world: { claude, telegram } }: Stage): () => void {
+  let isOver = false;
+  claude.react((call) => (isOver ? undefined : twoRounds(call)));
+  const pressed = new Set<number>();
+  const timer = setInterval(() => {
+    for (const { messageId, text, replyMarkup } of telegram.shown(FIRST_CHAT)) {
+      const rows = (replyMarkup as { inline_keyboard?: { callback_data?: string }[][] } | undefined)?.inline_keyboard;
+      const data = rows?.[0]?.[0]?.callback_data;
+      if (!text.startsWith('May I') || data === undefined || pressed.has(messageId)) continue;
+      pressed.add(messageId);
+      telegram.press(FIRST_CHAT, messageId, data);
+    }
+  }, PRESS_EVERY_MS);
+  return () => {
+    isOver = true;
+    clearInterval(timer);
+  };
+}
+
 /** Makes sure that messages pass the step. */
 async function layOut({ world, traffic }: Stage, way: Way): Promise<void> {
   if (way === 'plain') return;
+  if (way === 'questions') return;
   if (isOfTools(way)) return world.claude.react(twoRounds);
   if (way === 'forget')
     return void (await importSession(world.peek, world.keys, chatKey(FIRST_CHAT), await parseLines(TO_FORGET)));

@@ -69,7 +69,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a turn ends by its length',
     mutations: [
       {
-        file: 'worker/turn/processor.ts',
+        file: 'worker/turn/deadline.ts',
         from: 'progress: () => void (isRunning && silence.refresh()),',
         to: 'progress: () => undefined,',
       },

@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 46_563,
-  productFiles: 452,
-  testLines: 73_853,
+  productLines: 47_357,
+  productFiles: 460,
+  testLines: 74_273,
   rawCommands: 0,
   filesWithRawCommands: 0,
-  importsMax: 18,
-  oneNeighbourFiles: 29,
+  importsMax: 20,
+  oneNeighbourFiles: 31,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 135, messageFunctions: 786 } as const;
+export const WAY_BUDGETS = { messageFiles: 139, messageFunctions: 801 } as const;

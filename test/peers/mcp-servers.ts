@@ -37,7 +37,7 @@ export async function setUpMcpServers(brought: string, folder: string): Promise<
     everything: stdio([entry(brought, 'everything')]),
     filesystem: stdio([entry(brought, 'filesystem'), files]),
     memory: stdio([entry(brought, 'memory')], { MEMORY_FILE_PATH: memory }),
-    remote: { type: 'http', url: `http://127.0.0.1:${port}/mcp` },
+    remote: { type: 'http', url: `http://127.0.0.1:${port}/mcp`, approve: 'never' },
   };
   await writeFile(config, JSON.stringify({ mcpServers }));
   return {
@@ -53,7 +53,12 @@ export async function setUpMcpServers(brought: string, folder: string): Promise<
   };
 }
 
-const stdio = (args: readonly string[], env: Record<string, string> = {}) => ({ command: process.execPath, args, env });
+const stdio = (args: readonly string[], env: Record<string, string> = {}) => ({
+  command: process.execPath,
+  args,
+  env,
+  approve: 'never',
+});
 
 function entry(brought: string, name: string): string {
   return join(brought, 'node_modules', '@modelcontextprotocol', `server-${name}`, 'dist', 'index.js');

@@ -83,7 +83,7 @@ export function turnPorts(
     breaker: ALWAYS_THERE,
     progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
     commands: {
-      state: createChatState(redis, keys),
+      state: { ...createChatState(redis, keys), wake: async () => {} },
       archive: createChatArchive({ redis, keys, blobs: undefined, media }),
       usageBook: createUsageBook(redis, keys),
       deadLetters: createDeadLetters(redis, keys),

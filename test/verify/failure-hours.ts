@@ -7,13 +7,14 @@ import type { Hour } from './hour.ts';
 const FOR_EVER = 1_000_000;
 const STRANGER = 5_555;
 const STRANGE_UPDATES = 25;
-const CHATS = { blocked: 1201, lost: 1211, crowd: 1221, keyless: 1401 } as const;
+const CHATS = { blocked: 1201, lost: 1211, away: 1219, crowd: 1221, keyless: 1401 } as const;
 const FEW = 4;
 const CROWD = 150;
 const CROWD_MESSAGES = 300;
 const KEYLESS_MESSAGES = 80;
 /** Longer than the shortened limit of the rule, six seconds. */
 const SLOW_MS = 9_000;
+const WRITING_MS = 1_000;
 const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the user' };
 
 const overloaded: ReactionRule = () => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' });
@@ -103,12 +104,18 @@ export const FAILURE_HOURS: readonly Hour[] = [
     },
   },
   {
-    name: 'Telegram answers no poll',
-    fires: ['SpillwayNoPolls'],
+    name: 'Telegram goes away while an answer is written',
+    fires: ['SpillwayNoPolls', 'SpillwayTelegramAway'],
     async play({ ground, untilFiring }) {
-      ground.telegram.fail('getUpdates', { do: 'html502' }, FOR_EVER);
+      const { claude, telegram } = ground;
+      const writing = ground.react(() => ({ do: 'answer', afterMs: WRITING_MS }));
+      telegram.say(CHATS.away, 'Can you hear me?');
+      await claude.waitForCall(({ pendingText }) => pendingText === 'Can you hear me?');
+      await telegram.goAway('page');
       await untilFiring(this.fires);
-      ground.telegram.heal();
+      await telegram.comeBack();
+      writing.end();
+      await ground.untilQuiet();
     },
   },
 ];

@@ -8,7 +8,7 @@ import type { OnText } from '../model/port.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { newestTokens } from '../recovery/kept.ts';
 import type { UserRecord } from '../session/record.ts';
-import { finishRound } from '../tools/round.ts';
+import { askingIn, finishRound } from '../tools/round.ts';
 import { answered, isCalm, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import {
@@ -80,6 +80,8 @@ export async function askModel(
   };
   let opened = await openSession(ports, attempt, pending, room.limitTokens);
   for (let round = attempt.rounds; ; round++) {
+    const asking = askingIn(ports, attempt, opened, round);
+    if (asking) return { kind: 'park', asking };
     const finished = await finishRound(ports, attempt, opened, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
     opened = finished;

@@ -1,9 +1,13 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 import { readDepth, readHead } from '../../shared/state/lane/waiting.ts';
+import { readEntry } from '../../shared/state/message/inbound.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
+import type { Parking } from '../../shared/state/turn/parking.ts';
 import { turnReads } from '../../shared/state/turn/summary.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { conversationSize } from '../model/usage.ts';
 import { decodeRecord, type LogRecord } from '../session/record.ts';
@@ -48,6 +52,14 @@ export function createChatState(redis: RedisClient, keys: Keys) {
         ...(compactedMs !== undefined && { compactedMs }),
         tokens: tokensOf(newest.map(decodeRecord), compactedMs, compacted?.tokens ?? 0),
       };
+    },
+    /** The turn of a message of a chat that waits, as it is parked. */
+    async parked(entry: EntryId, chat: ChatKey): Promise<{ parking: Parking; head: Head } | undefined> {
+      const fields = await readEntry(redis, keys, entry);
+      const lane = fields?.get('chat') as LaneKey | undefined;
+      if (lane === undefined || lane !== chat) return undefined;
+      const { parking } = turnOf(keys, entry, new Map(Object.entries(await turnReads(redis, keys).fieldsOf(entry))));
+      return { parking, head: { entry, chat: lane, traceparent: fields?.get('traceparent') ?? '' } };
     },
     async work(lane: LaneKey, nowMs: number): Promise<Work> {
       const [length, head] = await Promise.all([readDepth(redis, keys, lane), readHead(redis, keys, lane)]);

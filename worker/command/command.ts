@@ -1,6 +1,7 @@
 import type { Observability } from '../../shared/base/observability.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { DeadLetters } from '../../shared/state/lane/dead-letters.ts';
+import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { ReminderBook } from '../../shared/state/reminder/book.ts';
 import type { UsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
@@ -17,7 +18,8 @@ import type { ChatState } from './chat-state.ts';
 /** The effects and reads that commands may use. */
 export interface CommandPorts {
   ask: AskPorts & { store: ConversationStore; observability: Pick<Observability, 'log'> };
-  state: ChatState;
+  /** `wake` makes the head of a lane a job: what it waited for is decided. */
+  state: ChatState & { wake(head: Head): Promise<void> };
   archive: ChatArchive;
   usageBook: UsageBook;
   deadLetters: DeadLetters;

@@ -3,6 +3,7 @@ import type { Verdict } from '../lane/verdict.ts';
 import { busy } from './busy.ts';
 import type { CommandContext, CommandHandler, CommandPorts } from './command.ts';
 import { compact } from './compact.ts';
+import { decide } from './decide.ts';
 import { exportChat } from './export.ts';
 import { forget } from './forget.ts';
 import { help, start } from './help.ts';
@@ -15,12 +16,13 @@ import { retry } from './retry.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
 import { timezone } from './timezone.ts';
+import { tools } from './tools.ts';
 import { usage } from './usage.ts';
 
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
-  ...{ busy, compact, export: exportChat, forget, help, lang, model, new: newConversation },
-  ...{ recall, reminders, retry, start, status, stop, timezone, usage },
+  ...{ busy, compact, decide, export: exportChat, forget, help, lang, model, new: newConversation },
+  ...{ recall, reminders, retry, start, status, stop, timezone, tools, usage },
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */

@@ -136,6 +136,8 @@ export interface Attempt {
   readonly texts: Texts;
   /** The chat's choice by a command, by its field. */
   choice(name: Choice): string | undefined;
+  /** The tools that the chat's people have allowed for good. */
+  readonly usualTools: ReadonlySet<string>;
   /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
   readonly quietUntilMs: number;
   /** The state of one place of the reply. */

@@ -128,6 +128,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     calibration: chatFields.calibration,
     texts: textsFor(chatFields.choice('language'), message.ok ? message.value.from.language : undefined),
     choice: chatFields.choice,
+    usualTools: chatFields.usualTools,
     quietUntilMs: chatFields.quietUntilMs,
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),

@@ -3,6 +3,7 @@ import type { Failpoint } from '../../shared/base/failpoint.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, type MetricName, SPAN } from '../../shared/base/telemetry.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import { auditLine } from '../../shared/state/lane/record-streams.ts';
@@ -73,6 +74,8 @@ export type AuditEvent =
   | { event: 'context.gave-up'; reason: string }
   /** The words so far became the answer, since no other one came. */
   | { event: 'answer.cut'; reason: string; chars: number }
+  /** A question was decided, by this person or by nobody; `tools` waited for an approval. */
+  | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }
   /** The API refused a tool by name; the process continues without it. */
   | { event: 'tool.excluded'; tool: string };
 
@@ -147,6 +150,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'model.failed': { audit: true },
   'message.capped': { audit: true },
   'answer.cut': { audit: true },
+  'question.decided': { audit: true },
   'tool.excluded': {
     audit: true,
     alert: (attempt, { tool }) => refusedToolAlert(attempt, tool),

@@ -11,7 +11,14 @@ import {
   type Settled,
 } from '../../shared/state/lane/lanes.ts';
 import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
-import { type Glance, type Refused, readBehind, readGlances, readRefused } from '../../shared/state/lane/waiting.ts';
+import {
+  type Glance,
+  type Refused,
+  readBehind,
+  readDepth,
+  readGlances,
+  readRefused,
+} from '../../shared/state/lane/waiting.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import { leftLanesAlert } from '../alerts/causes/watch.ts';
@@ -101,6 +108,8 @@ export interface Lane {
   admit(count: number): Promise<Admission>;
   /** The messages waiting behind a lane's head, in order, without refused, cancelled and unreadable ones. */
   behind(lane: LaneKey): Promise<Waiting[]>;
+  /** How many messages stand in a lane, its head included. */
+  depth(lane: LaneKey): Promise<number>;
   /** The stored conclusion of a message, as text; null when there is none. */
   conclusionOf(entry: EntryId): Promise<string | null>;
   /** Whether a later message cancelled this one. */
@@ -165,6 +174,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     nowMs: clock.nowMs,
     ledger: createLedger(redis, keys),
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
+    depth: (lane) => readDepth(redis, keys, lane),
     ...{ conclusionOf, isCancelled },
     takePass: createPasses(redis, keys).takeReconciler,
     readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),

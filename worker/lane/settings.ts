@@ -42,6 +42,8 @@ export interface Settings extends RoomSettings {
   reminderMinutesMin: number;
   /** Secret to this installation; the codes of message headers are made from it. */
   headerSecret: string;
+  /** How long a parked turn waits for a person. */
+  approvalTimeoutMs: number;
   maxAttempts: number;
   /** How long a turn may go without any progress. */
   turnTimeoutMs: number;

@@ -1,6 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { Room } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
+import type { Asking } from '../tools/asking.ts';
 import type { Conclusion } from './attempt.ts';
 import type { TurnEvent } from './events.ts';
 import type { DeliveryRecord } from './lane.ts';
@@ -14,6 +15,8 @@ export type Verdict =
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { kind: 'again' }
   | Later
+  /** It waits for a person, without a slot or a job. */
+  | { kind: 'park'; asking: Asking }
   /** Interrupted from outside: handed back without using an attempt. */
   | { kind: 'hand back'; reason?: string };
 

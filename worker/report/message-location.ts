@@ -19,6 +19,8 @@ export type MessageLocation =
   | { at: 'queue' }
   | { at: 'running'; sinceMs?: number; step: string; attempt: number }
   | { at: 'delayed'; untilMs: number; reason?: string }
+  /** At the head of its lane, until a person decides, or that time is over. */
+  | { at: 'parked'; untilMs: number }
   /** At the head of its lane without a job: the reconciler makes one within seconds. */
   | { at: 'no job' };
 
@@ -34,7 +36,8 @@ export async function locateMessage(
   if (position === undefined || head === undefined) return { at: 'stream' };
   if (position > 0) return { at: 'lane', position, behind: head };
   const job = await viewJobs(redis, keys).find(entry);
-  if (job === undefined) return { at: 'no job' };
+  if (job === undefined)
+    return turn?.parkedUntilMs === undefined ? { at: 'no job' } : { at: 'parked', untilMs: turn.parkedUntilMs };
   if (job.state === 'waiting') return { at: 'queue' };
   if (job.state === 'active') {
     const { runningSinceMs: sinceMs, step = 'beginning', attempt = 0 } = turn ?? {};

@@ -43,6 +43,8 @@ export function whereOf(place: MessageLocation, nowMs: number): string {
       return `waiting in its lane behind ${place.position}, of which ${place.behind} is the first`;
     case 'queue':
       return 'first in its lane; its job is waiting for a worker';
+    case 'parked':
+      return `waiting for somebody to press a button or to write, until ${utcTime(place.untilMs)}`;
     case 'no job':
       return 'first in its lane, without a job: the reconciler creates one within seconds';
     case 'delayed':

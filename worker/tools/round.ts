@@ -6,6 +6,7 @@ import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
+import { type Asking, type AskingPolicy, askingOf, insteadOf } from './asking.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
 
@@ -16,7 +17,7 @@ export interface RoundPorts extends ResultPorts {
 }
 
 /** A call that the model made. */
-interface ToolUse {
+export interface ToolUse {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
@@ -36,6 +37,20 @@ function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly Tool
   const calls =
     typeof last.content === 'string' ? [] : last.content.flatMap((block) => toolUse(block, last.unreadable));
   return [...new Map(calls.map((call) => [call.id, call])).values()];
+}
+
+/** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
+export function askingIn(
+  { tools }: Pick<RoundPorts, 'tools'>,
+  attempt: Attempt,
+  opened: OpenedSession,
+  round: number,
+): Asking | undefined {
+  return askingOf(openCalls(opened, attempt), round, attempt.turn.parking, policyFor(tools, attempt));
+}
+
+function policyFor(tools: Toolbox, { usualTools }: Attempt): AskingPolicy {
+  return { specs: tools.specs(), isUsual: (tool) => usualTools.has(tool) };
 }
 
 /**
@@ -62,7 +77,7 @@ export async function finishRound(
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(ports, attempt, call, { round, begun }, either)
+      resultOf(ports, attempt, call, { calls, round, begun }, either)
         .catch((error: unknown) => {
           failed.abort();
           throw error;
@@ -88,16 +103,17 @@ async function resultOf(
   ports: RoundPorts,
   attempt: Attempt,
   call: ToolUse,
-  { round, begun }: { round: number; begun: boolean },
+  { calls, round, begun }: { calls: readonly ToolUse[]; round: number; begun: boolean },
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const field = fieldOf(round, call.id);
   const kept = attempt.turn.content(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    begun && call.isReadable && !isRepeatable(ports.tools, call)
+    insteadOf(call, calls, round, attempt.turn.parking, policyFor(ports.tools, attempt)) ??
+    (begun && call.isReadable && !isRepeatable(ports.tools, call)
       ? toolError(INTERRUPTED)
-      : await make(ports, attempt, call, field, signal);
+      : await make(ports, attempt, call, field, signal));
   if (signal.aborted) return undefined;
   const { block, events } = await resultBlock(ports, attempt, call.id, output);
   await commit(ports.observability, attempt, {

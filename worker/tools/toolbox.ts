@@ -13,6 +13,12 @@ export interface ToolSpec {
   repeatable: boolean;
   /** Whether it only reads: guests of a group are offered no others. Absent: it does not. */
   onlyReads?: boolean;
+  /**
+   * When a person is asked before a call is made: until the chat allows the tool for good, or `always`. Absent: never.
+   */
+  asks?: 'until usual' | 'always' | undefined;
+  /** Whether guests of a group have it although it does more than read. Absent: not. */
+  isForGuests?: boolean;
 }
 
 /** A tool that the model is not shown, and why. */

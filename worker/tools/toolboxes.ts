@@ -70,16 +70,21 @@ const NOT_PERMITTED = 'Only people on the allow list may use this tool in this g
 
 /**
  * A toolbox as guests of a group have it: tools that do more than read are neither shown nor called, also where the model
- * knows one from before. A server says of its own tools which only read (`readOnlyHint`).
+ * knows one from before, unless the operator gave their server to guests. A server says of its own tools which only read
+ * (`readOnlyHint`).
  */
-export function onlyReading<Box extends Toolbox>(box: Box): Box {
+export function forGuests<Box extends Toolbox>(box: Box): Box {
   const steady = steadyList<ToolSpec>();
   return {
     ...box,
-    specs: () => steady(box.specs().filter(({ onlyReads }) => onlyReads)),
+    specs: () => steady(box.specs().filter(isForGuest)),
     async call(call, signal) {
-      const isBarred = box.specs().some(({ name, onlyReads }) => name === call.name && !onlyReads);
+      const isBarred = box.specs().some((spec) => spec.name === call.name && !isForGuest(spec));
       return isBarred ? toolError(NOT_PERMITTED) : box.call(call, signal);
     },
   };
+}
+
+function isForGuest({ onlyReads, isForGuests }: ToolSpec): boolean {
+  return onlyReads === true || isForGuests === true;
 }

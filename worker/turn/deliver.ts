@@ -32,6 +32,8 @@ export async function deliverAndClear(
   const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
   if (verdict.kind !== 'settle') return verdict;
   if (isLeft) await ports.progress.clear(attempt, to);
+  const asking = attempt.turn.parking.shown;
+  if (asking !== undefined) void ports.telegram.removeButtons(to, asking);
   // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
   if (attempt.message.ok && attempt.message.value.pressed !== undefined && conclusion.outcome !== 'refused')
     void ports.telegram.removeButtons(to, attempt.message.value.pressed);

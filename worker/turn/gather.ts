@@ -94,6 +94,7 @@ export async function supersededBy(
   running?: { isSeen: boolean },
 ): Promise<EntryId | undefined> {
   if (!attempt.message.ok || attempt.message.value.content.kind === 'reminder') return undefined;
+  if (attempt.turn.parking.waitsFor !== undefined) return undefined;
   if (attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const way = attempt.choice('busy');
   const isBegun = running !== undefined || attempt.turn.isRecordedIn(attempt.session);

@@ -6,7 +6,7 @@ import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Transcriber } from '../media/transcriber.ts';
 import type { ProgressViews } from '../reply/progress.ts';
-import { onlyReading } from '../tools/toolboxes.ts';
+import { forGuests } from '../tools/toolboxes.ts';
 
 /** The ports of a turn. */
 export interface TurnPorts {
@@ -18,14 +18,14 @@ export interface TurnPorts {
   commands: Omit<CommandPorts, 'ask'>;
   /** Absent without an endpoint that turns speech into text. */
   transcriber: Transcriber | undefined;
-  lane: Pick<Lane, 'behind' | 'conclusionOf' | 'refusedBehind'>;
+  lane: Pick<Lane, 'behind' | 'conclusionOf' | 'depth' | 'refusedBehind'>;
 }
 
 /** The ports as this chat and sender may use them: a guest of a group has the tools that only read. */
 export function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const { tools } = ports.ask;
   const settings = withChosenModel(ports.ask.settings, attempt);
-  return { ...ports, ask: { ...ports.ask, settings, tools: isOfGuest(attempt) ? onlyReading(tools) : tools } };
+  return { ...ports, ask: { ...ports.ask, settings, tools: isOfGuest(attempt) ? forGuests(tools) : tools } };
 }
 
 /** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */

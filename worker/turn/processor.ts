@@ -5,12 +5,13 @@ import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
-import { type Attempt, ageMs, FencedError, spentMs, type TurnTime } from '../lane/attempt.ts';
+import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
+import { startDeadline } from './deadline.ts';
 import { supersededBy } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
 import {
@@ -223,76 +224,13 @@ async function attemptTurn(
   try {
     const verdict = await runTurn(ports.turn, attempt, deadline);
     if (verdict.kind !== 'hand back') return verdict;
-    if (!deadline.isTimedOut()) return { ...verdict, reason: whyCutShort(ports, lockLost) };
+    if (!deadline.isTimedOut()) return { ...verdict, reason: verdict.reason ?? whyCutShort(ports, lockLost) };
     return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
   } finally {
     deadline.end();
     stopWatching();
     for (const source of sources) source.removeEventListener('abort', cutShort);
   }
-}
-
-/** The time limits of one attempt. */
-export interface Deadline extends TurnTime {
-  /** Aborts the attempt and any recovery in it. */
-  cutShort(): void;
-  /** Whether the attempt's own time ran out: it was silent, or the turn has lasted for too long. */
-  isTimedOut(): boolean;
-  end(): void;
-}
-
-/** The limits of an attempt's time. */
-export interface TurnLimits {
-  /** Without any progress. */
-  silenceMs: number;
-  /** In all. */
-  leftMs: number;
-}
-
-const CUT_SHORT = 'cut short';
-const SILENT = 'silent';
-const OVER = 'over';
-const RECOVERY_OVER = 'recovery over';
-/** A timer may be early by a part of a millisecond; what is then counted must not be less than the limit. */
-const TIMER_SLACK_MS = 2;
-const TIMER_MS_MAX = 2 ** 31 - 1;
-
-/**
- * Starts the clock of an attempt: it may be silent for a while, and last for a longer one. A recovery may take longer
- * than either: it gets its own `leftMs`, and its second signal aborts when that time is over. Any limit aborts the
- * first signal.
- */
-export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
-  const cut = new AbortController();
-  const silence = setTimeout(() => cut.abort(SILENT), silenceMs);
-  const over = setTimeout(() => cut.abort(OVER), Math.min(TIMER_MS_MAX, Math.max(0, leftMs) + TIMER_SLACK_MS));
-  let isRunning = true;
-  let isSeen = false;
-  const stop = (): void => {
-    isRunning = false;
-    clearTimeout(silence);
-    clearTimeout(over);
-  };
-  return {
-    signal: cut.signal,
-    async recovering(ownMs, work) {
-      stop();
-      const own = new AbortController();
-      const timer = setTimeout(() => own.abort(RECOVERY_OVER), Math.max(0, ownMs));
-      try {
-        return await work(AbortSignal.any([cut.signal, own.signal]), own.signal);
-      } finally {
-        clearTimeout(timer);
-      }
-    },
-    progress: () => void (isRunning && silence.refresh()),
-    isSilent: () => cut.signal.reason === SILENT,
-    see: () => void (isSeen = true),
-    isSeen: () => isSeen,
-    cutShort: () => cut.abort(CUT_SHORT),
-    isTimedOut: () => cut.signal.reason === SILENT || cut.signal.reason === OVER,
-    end: stop,
-  };
 }
 
 /** The errors of ioredis when it could not send the command: its own, and those of sockets. */

@@ -102,6 +102,7 @@ const STAND_BACK_MS = 500;
 /** Why an attempt ended without an outcome, as a short code. */
 export function reasonOf(verdict: Exclude<Delivered, { kind: 'settle' }>): string {
   if (verdict.kind === 'later') return verdict.reason;
+  if (verdict.kind === 'park') return 'parked';
   return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
 }
 
@@ -127,6 +128,11 @@ export async function obey(
     await endAttempt(attempt, verdict);
     return postpone(ports, job, token, verdict.delayMs);
   }
+  if (verdict.kind === 'park') {
+    log.info(ended, 'waits for a person');
+    await endAttempt(attempt, verdict);
+    return;
+  }
   log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
   await endAttempt(attempt, verdict);
   await job.moveToWait(token);
@@ -144,7 +150,8 @@ async function endAttempt(
 ): Promise<void> {
   const end = { atMs: nowMs(), attempt: attempts, reason: reasonOf(verdict) };
   const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
-  const isFree = verdict.kind === 'hand back' || (verdict.kind === 'later' && verdict.isFree === true);
+  const isFree =
+    verdict.kind === 'hand back' || verdict.kind === 'park' || (verdict.kind === 'later' && verdict.isFree === true);
   await write(`ended:${fencingToken}`, [
     ...turn.endAttempt(put),
     clearPoisonCandidate(keys, entry),

@@ -9,6 +9,7 @@ import { concludeTurn } from './conclude.ts';
 import { deliverAndClear, destinationOf, heldBack, neverDelivered } from './deliver.ts';
 import { endedEarly, endedWithout } from './early-end.ts';
 import { failTogether, gather } from './gather.ts';
+import { parkTurn } from './park.ts';
 import { portsFor, type TurnPorts } from './ports.ts';
 import { waitingNotice, withLateness } from './reminder.ts';
 
@@ -27,6 +28,7 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
   const stopTyping = showTyping(ports.telegram, to);
   try {
     const verdict = await decide(ports, attempt, to, time);
+    if (verdict.kind === 'park') return await parkTurn(ports, attempt, verdict.asking, to);
     if (verdict.kind !== 'conclude') {
       if (time.signal.aborted) return { kind: 'hand back' };
       await tellWaiting(ports, attempt, to, verdict);

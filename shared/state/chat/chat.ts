@@ -13,6 +13,8 @@ export type Choice = (typeof CHOICES)[number];
  */
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
+const USUAL_TOOLS = 'usualTools';
+
 type ShardKeys = Pick<Keys, 'chat'>;
 
 /** Verbs of one chat, for a fenced write. With the keys of an attempt, the chat is the one that owns the session. */
@@ -24,6 +26,9 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** The same, where it has none yet. */
     beginIn: (session: SessionId): Change => ['HSETNX', key, 'session', session],
     choose: (choice: Choice, value: string): Change => ['HSET', key, choice, value],
+    /** The tools that may be called without asking. */
+    allowTools: (names: readonly string[]): Change =>
+      names.length === 0 ? ['HDEL', key, USUAL_TOOLS] : ['HSET', key, USUAL_TOOLS, names.join(' ')],
     leaveToDefault: (choice: Choice): Change => ['HDEL', key, choice],
     /** The factor for our estimates, learnt from real usage. */
     calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
@@ -35,7 +40,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
       ['HSET', key, 'movedTo', supergroup],
     ],
     /** All but what is no content: where the chat moved, and until when it is left alone. */
-    forget: (): Change => ['HDEL', key, 'session', 'calibration', ...CHOICES],
+    forget: (): Change => ['HDEL', key, 'session', 'calibration', USUAL_TOOLS, ...CHOICES],
     /** The condition that the chat is still in a session. */
     isIn: (session: SessionId): Expected => [key, 'session', session],
     /** The condition that the choice still stands. */
@@ -54,6 +59,8 @@ export interface ChatFields {
   readonly movedTo: ChatKey | undefined;
   readonly movedFrom: ChatKey | undefined;
   readonly choice: (name: Choice) => string | undefined;
+  /** The tools that its people have allowed for good. */
+  readonly usualTools: ReadonlySet<string>;
 }
 
 /** Reads the fields of a chat's hash, where it has any. Pure. */
@@ -66,6 +73,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
     movedTo: fields.get('movedTo') as ChatKey | undefined,
     movedFrom: fields.get('movedFrom') as ChatKey | undefined,
     choice: (name) => fields.get(name),
+    usualTools: new Set(fields.get(USUAL_TOOLS)?.split(' ') ?? []),
   };
 }
 

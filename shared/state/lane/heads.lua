@@ -1,14 +1,15 @@
--- Lists the heads of a slice of the lanes, without those that are paused. What stands at the head of a lane and is gone from
+-- Lists the heads of a slice of the lanes, without those that are paused, or parked with a question. What stands at the head of a lane and is gone from
 -- the stream is removed, a number of them in one call; a lane that this version does not know is left alone.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
 -- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 lanes to look at   4 most entries to remove
+--       5 prefix of turn keys
 -- Reply {cursor of the next slice | '0' when this was the last one, {{head, chat, traceparent}, …}}
--- include: chat, entry
+-- include: chat, entry, parked, time
 local paused = {}
 for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
   paused[pause] = true
 end
-local left = tonumber(ARGV[4])
+local left, now = tonumber(ARGV[4]), now_ms()
 
 local function head_of(lane)
   local head = redis.call('LINDEX', lane, 0)
@@ -29,7 +30,12 @@ for _, chat in ipairs(slice[2]) do
     local head, found = head_of(ARGV[1] .. chat)
     if not head then
       redis.call('SREM', KEYS[2], chat)
-    elseif found and not paused['*'] and not paused[chat_of(chat)] then
+    elseif
+      found
+      and not paused['*']
+      and not paused[chat_of(chat)]
+      and not is_parked(ARGV[5] .. head, ARGV[1] .. chat, now)
+    then
       heads[#heads + 1] = { head, chat, field(found[2], 'traceparent') or '' }
     end
   end

@@ -138,7 +138,10 @@ function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
       from = next;
     }
     for (let cursor: string | undefined; cursor !== '0'; ) {
-      const [next, heads] = await headsIn([...at, keys.paused], [keys.lanePrefix, cursor ?? '0', SLICE, SLICE]);
+      const [next, heads] = await headsIn(
+        [...at, keys.paused],
+        [keys.lanePrefix, cursor ?? '0', SLICE, SLICE, keys.turnPrefix],
+      );
       found.heads.push(...heads.map(headOf));
       cursor = next;
     }

@@ -12,6 +12,8 @@ export interface TurnSummary {
   firstBegunMs?: number;
   /** Since when an attempt runs; absent while none does. A killed process leaves it until the next one begins. */
   runningSinceMs?: number;
+  /** Until when it waits for a person; absent when it does not. */
+  parkedUntilMs?: number;
   /** What the attempt is at, or was when it ended. */
   step: string;
   /** How the newest attempts ended that did not end the message. */
@@ -41,6 +43,7 @@ export function summaryOf(fields: Readonly<Record<string, string>>): TurnSummary
     attempt: number('attempts'),
     ...(fields.firstBegunAt !== undefined && { firstBegunMs: number('firstBegunAt') }),
     ...(fields.running !== undefined && { runningSinceMs: number('running') }),
+    ...(fields.parkedUntil !== undefined && { parkedUntilMs: number('parkedUntil') }),
     step: stepOf(fields, parts),
     ended: endsIn(fields.ended),
     crashes: number('crashes'),

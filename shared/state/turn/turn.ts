@@ -2,6 +2,7 @@ import type { Conclusion, Expected, RecoveryStage, Trial } from '../../../worker
 import type { EntryId, Keys, SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 import { Company, type EndedAttempt, endsIn, Fields, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
+import { Parking } from './parking.ts';
 
 /** What the model has said so far, as people may have seen it, and how many characters of that the session has already. */
 export interface Said {
@@ -15,6 +16,8 @@ export class Turn extends Fields {
   readonly company: Company;
   /** What it waits for. */
   readonly waits: Waits;
+  /** The question that it is parked with. */
+  readonly parking: Parking;
   /** What is known of its reply at Telegram. */
   readonly reply: Reply;
 
@@ -22,6 +25,7 @@ export class Turn extends Fields {
     super(key, fields);
     this.company = new Company(key, fields);
     this.waits = new Waits(key, fields);
+    this.parking = new Parking(key, fields);
     this.reply = new Reply(key, fields);
   }
 

@@ -213,6 +213,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
       'recall',
       'send_file',
       'reminders',
+      'ask_user',
       'web__bound',
     ]);
     expect(world.claude.violations()).toEqual([]);

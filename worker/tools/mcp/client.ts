@@ -3,7 +3,7 @@ import { pause, type Service } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { graphemePrefix } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
-import type { McpServer } from './config.ts';
+import type { McpServer, ToolPolicy } from './config.ts';
 import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
 import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
 import { type McpTool, toolName } from './tool.ts';
@@ -159,13 +159,23 @@ function directoryOf(
       const name = toolName(server.name, tool.name);
       const { description, inputSchema, repeatable, onlyReads } = tool;
       if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
-      else byName.set(name, { name, description, inputSchema, repeatable, onlyReads, server, tool });
+      else if (server.policy.tools[tool.name] !== 'off') {
+        const policy = { asks: asksFor(server.policy, tool), isForGuests: server.policy.guests };
+        byName.set(name, { name, description, inputSchema, repeatable, onlyReads, ...policy, server, tool });
+      }
     }
   }
   const fitting = boundTools([...byName.values()], toolsCharsMax);
   for (const one of fitting.omitted) omitted.get(byName.get(one.tool)?.server as RunningServer)?.push(one);
   const specs = fitting.specs.map(({ server: _, tool: __, ...spec }) => spec);
   return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), omitted };
+}
+
+/** When a person is asked before a tool is called. A server's word alone says that a tool only reads. */
+function asksFor({ approve, tools }: ToolPolicy, { name, onlyReads }: McpTool): ToolSpec['asks'] {
+  const wanted = tools[name] ?? approve;
+  if (wanted === 'always') return 'always';
+  return wanted === 'write' && !onlyReads ? 'until usual' : undefined;
 }
 
 /** Tools that fit a bound, and what was omitted to fit it. */

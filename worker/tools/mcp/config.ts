@@ -1,8 +1,21 @@
 import { z } from 'zod';
 import { clip, redact } from '../../../shared/base/text.ts';
 
+/** When a person is asked before a tool is called: never, unless it is known to only read, or always. */
+const APPROVALS = ['never', 'write', 'always'] as const;
+export type Approval = (typeof APPROVALS)[number];
+
+/** What the operator lets the tools of a server do. */
+export interface ToolPolicy {
+  approve: Approval;
+  /** Whether guests of a group have its tools that do more than read. */
+  guests: boolean;
+  /** Tools that differ from their server, by the server's own names for them; `off` is not offered at all. */
+  tools: Readonly<Record<string, Approval | 'off'>>;
+}
+
 /** A server that is a child process, on its standard input and output. */
-export interface StdioServer {
+export interface StdioServer extends ToolPolicy {
   kind: 'stdio';
   name: string;
   command: string;
@@ -13,7 +26,7 @@ export interface StdioServer {
 }
 
 /** A server that speaks streamable HTTP. */
-export interface HttpServer {
+export interface HttpServer extends ToolPolicy {
   kind: 'http';
   name: string;
   url: string;
@@ -55,7 +68,15 @@ const address = z.string('expected an http or https URL').superRefine((text, pro
   }
 });
 
+const policy = {
+  approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
+  guests: z.boolean('expected true or false').default(false),
+  tools: z
+    .record(z.string(), z.enum([...APPROVALS, 'off'], 'expected "never", "write", "always" or "off"'))
+    .default({}),
+};
 const stdioEntry = z.looseObject({
+  ...policy,
   type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
   command: nonEmpty,
   args: z.array(withoutNul, 'expected an array of strings').default([]),
@@ -63,6 +84,7 @@ const stdioEntry = z.looseObject({
   cwd: nonEmpty.optional(),
 });
 const httpEntry = z.looseObject({
+  ...policy,
   type: z
     .unknown()
     .superRefine((type, problems) => {
@@ -129,11 +151,11 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
 
 function serverOf(name: string, entry: z.infer<typeof stdioEntry> | z.infer<typeof httpEntry>): McpServer {
   if ('url' in entry) {
-    const { url, headers } = entry as z.infer<typeof httpEntry>;
-    return { kind: 'http', name, url, headers };
+    const { url, headers, approve, guests, tools } = entry as z.infer<typeof httpEntry>;
+    return { kind: 'http', name, url, headers, approve, guests, tools };
   }
-  const { command, args, env, cwd } = entry as z.infer<typeof stdioEntry>;
-  return { kind: 'stdio', name, command, args, env, ...(cwd !== undefined && { cwd }) };
+  const { command, args, env, cwd, approve, guests, tools } = entry as z.infer<typeof stdioEntry>;
+  return { kind: 'stdio', name, command, args, env, ...(cwd !== undefined && { cwd }), approve, guests, tools };
 }
 
 /** A problem and its path; keys are shown, values never. */

@@ -6,7 +6,7 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
-import { type McpServer, scrubberOf } from './config.ts';
+import { type McpServer, scrubberOf, type ToolPolicy } from './config.ts';
 import { type Caller, callTool, type Link, type LinkPorts, openLink, shownInLine, wordsOfFailure } from './link.ts';
 import { type Sandbox, sandboxFor } from './sandbox.ts';
 import { type ListLimits, listTools, type McpTool } from './tool.ts';
@@ -38,6 +38,7 @@ export interface ServerTools {
  */
 export interface RunningServer {
   readonly name: string;
+  readonly policy: ToolPolicy;
   /** Resolves when the first try to connect has succeeded or failed. */
   readonly tried: Promise<void>;
   listed(): ServerTools;
@@ -84,6 +85,7 @@ export function keepServer(
   const running = keep(keeper, tried.resolve, stopping.signal);
   return {
     name: server.name,
+    policy: server,
     tried: tried.promise,
     listed: () => keeper.listed,
     problem: () => keeper.problem,

@@ -77,18 +77,39 @@ test('reads valid servers in the order of the file, with empty defaults, and ski
       alwaysAllow: ['x'],
       timeout: 5,
     },
-    plain: { command: 'x', type: 'stdio' },
+    plain: { command: 'x', type: 'stdio', approve: 'always', guests: true, tools: { look: 'never', format: 'off' } },
     off: { command: 7, disabled: true },
     web: { url: 'https://example.org/mcp?x=1', type: 'streamable-http', headers: { Authorization: 'Bearer x' } },
     local: { url: 'http://127.0.0.1:1', type: 'http', disabled: false },
     bare: { url: 'http://127.0.0.1:2' },
   });
+  const policy = { approve: 'write', guests: false, tools: {} };
+  const asked = { approve: 'always', guests: true, tools: { look: 'never', format: 'off' } };
   expect(servers).toEqual([
-    { kind: 'stdio', name: 'files', command: 'npx', args: ['-y', 'files'], env: { ROOT: '/srv' }, cwd: '/tmp' },
-    { kind: 'stdio', name: 'plain', command: 'x', args: [], env: {} },
-    { kind: 'http', name: 'web', url: 'https://example.org/mcp?x=1', headers: { Authorization: 'Bearer x' } },
-    { kind: 'http', name: 'local', url: 'http://127.0.0.1:1', headers: {} },
-    { kind: 'http', name: 'bare', url: 'http://127.0.0.1:2', headers: {} },
+    {
+      kind: 'stdio',
+      name: 'files',
+      command: 'npx',
+      args: ['-y', 'files'],
+      env: { ROOT: '/srv' },
+      cwd: '/tmp',
+      ...policy,
+    },
+    { kind: 'stdio', name: 'plain', command: 'x', args: [], env: {}, ...asked },
+    {
+      kind: 'http',
+      name: 'web',
+      url: 'https://example.org/mcp?x=1',
+      headers: { Authorization: 'Bearer x' },
+      ...policy,
+    },
+    { kind: 'http', name: 'local', url: 'http://127.0.0.1:1', headers: {}, ...policy },
+    { kind: 'http', name: 'bare', url: 'http://127.0.0.1:2', headers: {}, ...policy },
+  ]);
+  expect(problemsOf({ a: { command: 'x', approve: 'yes', guests: 1, tools: { t: 'no' } } })).toEqual([
+    expect.stringMatching(/"a": approve: expected "never", "write" or "always"/),
+    expect.stringMatching(/"a": guests: expected true or false/),
+    expect.stringMatching(/"a": tools\.t: expected "never", "write", "always" or "off"/),
   ]);
   expect(serversOf({})).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { scrubberOf } from '../../../../../worker/tools/mcp/config.ts';
+import { UNASKED } from '../../../../fixture/mcp-toolbox.ts';
 import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 test('scrubberOf replaces the secrets of a server in a text, in every encoding that they may have', () => {
@@ -10,6 +11,7 @@ test('scrubberOf replaces the secrets of a server in a text, in every encoding t
     name: 'a',
     command: 'x',
     args: [],
+    ...UNASKED,
     env: { K: 'pa"ss word!', P: key, N: '1' },
   });
   for (const leak of [
@@ -27,12 +29,14 @@ test('scrubberOf replaces the secrets of a server in a text, in every encoding t
     name: 'a',
     command: 'x',
     args: [],
+    ...UNASKED,
     env: { A: 'one-part', B: 'one-part-of-it' },
   });
   expect(nested('one-part-of-it and one-part')).toBe('[secret] and [secret]');
   const web = scrubberOf({
     kind: 'http',
     name: 'a',
+    ...UNASKED,
     url: 'https://example.org/s/0123456789abcdef0/mcp?key=tooshorthere',
     headers: { Authorization: 'Bearer abc.def-ghi', 'X-Key': 'my-own-secret' },
   });
@@ -45,7 +49,7 @@ test('scrubberOf replaces the secrets of a server in a text, in every encoding t
 test('a scrubber never throws, and removes any secret of 8 or more characters', () => {
   fc.assert(
     fc.property(rawTexts(), rawTexts(), (secret, text) => {
-      const scrub = scrubberOf({ kind: 'stdio', name: 'a', command: 'x', args: [], env: { KEY: secret } });
+      const scrub = scrubberOf({ kind: 'stdio', name: 'a', command: 'x', args: [], ...UNASKED, env: { KEY: secret } });
       const shown = scrub(text + secret);
       if (secret.trim().length >= 8) expect(shown).not.toContain(secret.trim());
     }),

@@ -1,0 +1,121 @@
+import { commandIn, type InboundMessage, type Waiting } from '../../shared/flow/message.ts';
+import type { EntryId } from '../../shared/redis/keys.ts';
+import type { Decision, Parked } from '../../shared/state/turn/parking.ts';
+import { turnOf } from '../../shared/state/turn/turn.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
+import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
+import { asked, type Shown } from '../reply/question.ts';
+import type { AskedCall, Asking } from '../tools/asking.ts';
+import type { TurnPorts } from './ports.ts';
+
+/** The attempt goes on in a new one, which knows the decision. */
+const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
+const LATER_MS_MIN = 2_000;
+
+/**
+ * Parks a turn with a question: the question is shown once with its buttons, slot and job are given back, and the message
+ * stays the head of its lane. A press decides in the lane of commands (`worker/command/decide.ts`); a text that is written
+ * instead is taken out of the lane here; and where the time is over, nobody has decided. The first decision stands.
+ *
+ * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function parkTurn(
+  ports: TurnPorts,
+  attempt: Attempt,
+  asking: Asking,
+  to: Destination,
+): Promise<Delivered> {
+  const { parking } = attempt.turn;
+  const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
+  // Counted first: what comes after the count wakes the turn.
+  const depth = await ports.lane.depth(attempt.lane);
+  const behind = before ? await ports.lane.behind(attempt.lane) : [];
+  const untilMs = before?.untilMs ?? attempt.nowMs() + ports.ask.settings.approvalTimeoutMs;
+  if (before) {
+    if (attempt.nowMs() >= untilMs) return decide(ports, attempt, asking, to, { how: 'late' });
+    const next = behind.find(({ message, isTaken }) => !isTaken && isAnswer(attempt, message));
+    if (next) return decideByWords(ports, attempt, asking, to, next);
+  }
+  const parked = [parking.park({ id: asking.id, untilMs, ...offered(asking) }, depth - 1)];
+  if ((await attempt.write('', parked, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
+  ports.ask.observability.reach('parked');
+  if (parking.askedIn(asking.id) !== undefined) return { kind: 'park', asking };
+  return ask(ports, attempt, asking, to);
+}
+
+/** Shows the question. */
+async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Destination): Promise<Delivered> {
+  const shown: Shown = asked(attempt, asking);
+  for (const [at, { text, ...options }] of shown.entries()) {
+    await attempt.assertOwned();
+    const sent = await ports.telegram.sendMessage(to, text, options);
+    if (!sent.ok) {
+      const { kind, retryAfterMs } = sent.failure;
+      // It cannot be shown at all: the model goes on without, and its answer finds out the same.
+      if (kind === 'gone' || kind === 'rejected') return decide(ports, attempt, asking, to, { how: 'untold' });
+      const delayMs = Math.max(LATER_MS_MIN, retryAfterMs ?? 0);
+      return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
+    }
+    ports.ask.observability.reach('question shown');
+    if (at === shown.length - 1) await attempt.write('', [attempt.turn.parking.ask(asking.id, sent.value.messageId)]);
+  }
+  return { kind: 'park', asking };
+}
+
+/** What can be decided by a press. */
+function offered(asking: Asking): Omit<Parked, 'id' | 'untilMs'> {
+  if (asking.kind === 'question') return { choices: asking.choices, tools: [], mayBecomeUsual: [] };
+  const names = (calls: readonly AskedCall[]) => [...new Set(calls.map(({ name }) => name))];
+  const mayBecomeUsual = names(asking.calls.filter((call) => call.mayBecomeUsual));
+  return { choices: [], tools: names(asking.calls), mayBecomeUsual };
+}
+
+/** A text is the answer, and becomes a part of this message; anything else that was sent comes next. */
+function decideByWords(
+  ports: TurnPorts,
+  attempt: Attempt,
+  asking: Asking,
+  to: Destination,
+  { entry, message: { from, content } }: Waiting,
+): Promise<Delivered> {
+  const by = { id: from.id, name: from.name };
+  return content.kind === 'text'
+    ? decide(ports, attempt, asking, to, { how: 'written', by, text: content.text }, entry)
+    : decide(ports, attempt, asking, to, { how: 'declined', by });
+}
+
+/** Decides without a press. */
+async function decide(
+  ports: TurnPorts,
+  attempt: Attempt,
+  { id }: Asking,
+  to: Destination,
+  decision: Decision,
+  written?: EntryId,
+): Promise<Delivered> {
+  const { parking } = attempt.turn;
+  const piece = written && turnOf(attempt.keys, written);
+  const decided = await commit(ports.ask.observability, attempt, {
+    step: '',
+    changes: [...parking.decide(id, decision), ...(piece ? [piece.company.mergeInto(attempt.entry)] : [])],
+    expected: [...parking.isUndecided(id), ...(piece ? [piece.notCancelled()] : [])],
+    events: [{ event: 'question.decided', of: attempt.entry, how: decision.how, by: decision.by?.id, tools: [] }],
+  });
+  // Nothing depends on it: a late press is told that it is late.
+  const shown = parking.askedIn(id);
+  if (decided !== 'unmet' && shown !== undefined) await ports.telegram.removeButtons(to, shown);
+  return DECIDED;
+}
+
+/** Whether a message is the answer to what its lane waits for: something that the same person wrote for the model. */
+function isAnswer({ message }: Attempt, next: InboundMessage): boolean {
+  return (
+    message.ok &&
+    next.from.id === message.value.from.id &&
+    next.content.kind !== 'reminder' &&
+    commandIn(next) === undefined
+  );
+}
