@@ -13,6 +13,7 @@ import {
   isEdit,
   isStop,
   moveOf,
+  presenceOf,
   pressIdOf,
   readEdit,
   readPress,
@@ -71,6 +72,8 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
       await ports.inbox.reportMove(move);
       open.follow(move);
     }
+    const presence = presenceOf(update, gate);
+    if (presence !== undefined) return ports.inbox.notePresence(presence);
     await open.learnMove(groupIn(update));
     const task = await taskOf(ports, update, gate);
     if (task.kind === 'ignore') {

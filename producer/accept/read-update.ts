@@ -1,7 +1,16 @@
-import type { CallbackQuery, Chat, Message, MessageGenerationStopped, Update } from '@grammyjs/types';
+import type {
+  CallbackQuery,
+  Chat,
+  ChatMember,
+  ChatMemberUpdated,
+  Message,
+  MessageGenerationStopped,
+  Update,
+} from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Presence } from '../../shared/state/chat/presence.ts';
 import type { GroupMove } from '../../shared/state/message/inbox.ts';
 import { commandOf } from '../../shared/telegram/commands.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';
@@ -155,6 +164,18 @@ export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { id: from } = message.chat;
   const { migrate_to_chat_id: to }: Unchecked<Message> = message;
   return isInteger(from) && isInteger(to) && isOpen(gate, from, from, false) ? { from, to } : undefined;
+}
+
+/** What is said of the bot's place in a chat that is open to us; nothing for other updates. Pure, never throws. */
+export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
+  const { update_id: updateId, my_chat_member: member }: Unchecked<Update> = isFields(update) ? update : {};
+  if (!isFields(member) || !isFields(member.chat) || !isFields(member.new_chat_member)) return undefined;
+  const { chat, date }: Unchecked<ChatMemberUpdated> = member;
+  const { id: chatId, type }: Unchecked<Chat> = chat as object;
+  const { status }: Unchecked<ChatMember> = member.new_chat_member;
+  if (!isInteger(updateId) || !isInteger(chatId) || !isInteger(date)) return undefined;
+  if (!isOpen(gate, chatId, chatId, chatType(type) === 'private')) return undefined;
+  return { updateId, chatId, isGone: status === 'kicked' || status === 'left', atMs: date * 1000 };
 }
 
 /** The group in which something was written, edited or pressed; nothing for other updates. Pure, never throws. */

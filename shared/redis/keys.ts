@@ -32,6 +32,8 @@ function flowKeys(tag: string) {
     lanes: `${tag}:lanes`,
     /** Hash: the chats that the operator has paused, and `*` for all of them. */
     paused: `${tag}:paused`,
+    /** Hash: the chats in which the bot cannot write, by their ids; see `state/chat/presence.ts`. */
+    gone: `${tag}:gone`,
     /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
     /** Held while one process's pass of the reconciler, or of the blob keeper, counts for all. */

@@ -62,7 +62,13 @@ const POLL_GRACE_MS = 15_000;
 const DOWNLOAD_TIMEOUT_MS = 60_000;
 const UPDATES_MAX = 100;
 /** Telegram remembers these from one call to the next, so every call that can state them does. */
-const UPDATES = ['message', 'edited_message', 'callback_query', 'stopped_message_generation'] as const;
+const UPDATES = [
+  'message',
+  'edited_message',
+  'callback_query',
+  'stopped_message_generation',
+  'my_chat_member',
+] as const;
 const WANTED = { allowed_updates: UPDATES satisfies readonly (keyof Update)[] };
 const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
 

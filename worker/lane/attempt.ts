@@ -103,6 +103,8 @@ export interface Attempt {
   readonly message: Decoded<InboundMessage>;
   /** Whether nothing waited behind the message when the attempt began. */
   readonly isAloneAtBegin: boolean;
+  /** Since when the bot is blocked by the chat or removed from it, in ms since the epoch; 0: it is there. */
+  readonly goneMs: number;
   readonly traceparent: string;
   readonly session: SessionId;
   /**

@@ -11,6 +11,7 @@ import {
 import type { RunScript } from '../../shared/redis/script.ts';
 import { fieldsOf } from '../../shared/redis/stream.ts';
 import { chatFieldsOf } from '../../shared/state/chat/chat.ts';
+import { goneMsOf } from '../../shared/state/chat/presence.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { textsFor } from '../../shared/texts/language.ts';
 import {
@@ -30,7 +31,7 @@ export type BeginReply =
   | ['fenced']
   | ['paused']
   | ['poison candidate', timeMs: number]
-  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[], behind: number];
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[], behind: number, string];
 
 /** One crash may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
@@ -52,8 +53,8 @@ export async function beginAttempt(
 ): Promise<Begun> {
   const { keys, clock, write } = parts;
   const chat = chatOf(lane);
-  const { inbound, poisonCandidates, absent, paused } = keys;
-  const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused];
+  const { inbound, poisonCandidates, absent, paused, gone } = keys;
+  const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused, gone];
   const { chatPrefix, lanePrefix, turnPrefix } = keys;
   const prefixes = [chatPrefix, lanePrefix, turnPrefix];
   const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
@@ -61,8 +62,8 @@ export async function beginAttempt(
   const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , home, fields, turn, session, sessionFields, chatFields, behind] = reply;
-  const read = { fields, turn, session, sessionFields, chatFields, behind };
+  const [, , home, fields, turn, session, sessionFields, chatFields, behind, absence] = reply;
+  const read = { fields, turn, session, sessionFields, chatFields, behind, absence };
   return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, lane, home, ...read }) };
 }
 
@@ -91,6 +92,7 @@ export interface BegunReply {
   sessionFields: string[];
   chatFields: string[];
   behind: number;
+  absence: string;
 }
 
 /** Builds an attempt from what `begin.lua` returned. */
@@ -122,6 +124,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     rounds: Number(turn.get('rounds') ?? 0),
     message,
     isAloneAtBegin: reply.behind === 0,
+    goneMs: goneMsOf(reply.absence),
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),

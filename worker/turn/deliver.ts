@@ -97,22 +97,32 @@ const THROTTLED_MS_MIN = 1_000;
 const NOTED_MS_MIN = 2_000;
 
 /**
- * Why an attempt is not to begin: Telegram is away, or asked us to leave this chat alone. Whatever it would do, the user
+ * Why an attempt is not to begin: the chat has blocked or removed the bot, Telegram is away, or asked us to leave this chat
+ * alone. Whatever it would do, the user
  * could not be told; so the model is not asked either. A finished answer waits as long as the operator's patience lasts,
  * any other message without a limit. It uses up no attempt.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function heldBack(
-  ports: Pick<TurnPorts, 'breaker' | 'ask'>,
-  attempt: Attempt,
-): Promise<Delivered | undefined> {
+export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Delivered | undefined> {
+  if (attempt.conclusion === undefined && isGone(attempt)) {
+    const alert = undeliverableAlert(attempt, 'gone: the bot was blocked or removed');
+    const commands = await endingOwnRepeat(ports, attempt);
+    const ended = { outcome: 'undeliverable', parts: [] } as const;
+    return undelivered(attempt, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
+  }
   const quietMs = attempt.quietUntilMs - attempt.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
   const retryAfterMs = await ports.breaker.awayMs();
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
   return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);
+}
+
+/** Whether nobody in the chat can be told anything: what was written after that proves that the bot is back. */
+function isGone({ goneMs, message }: Attempt): boolean {
+  if (goneMs === 0 || !message.ok) return false;
+  return message.value.content.kind === 'reminder' || message.value.sentAtMs <= goneMs;
 }
 
 /** The wait of a message for a Telegram that is away: until the next probe has looked for it. */

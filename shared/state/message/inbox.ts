@@ -6,6 +6,7 @@ import { type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../r
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups } from '../chat/chat.ts';
+import { notePresence, type Presence } from '../chat/presence.ts';
 import { queueAlert } from '../incident/book.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */
@@ -71,6 +72,8 @@ export function createInbox(redis: RedisClient, shards: number) {
       await moved.add(from, to);
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
     },
+    /** Notes that the bot was blocked or removed, or is back. Rejects when Redis cannot store that. */
+    notePresence: (presence: Presence) => notePresence(redis, shards, presence),
     /** Which group a supergroup was before; nothing where no producer has seen it move. */
     movedFrom: moved.formerOf,
     /** What of a sender belongs to an accepted message of the same group. */

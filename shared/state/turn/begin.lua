@@ -9,7 +9,7 @@
 -- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
 -- message that may begin. The command lane of a chat waits for no other.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates   6 absent, for the key that is not named: see keys.ts
---       7 paused: an attempt that runs goes on, and none begins
+--       7 paused: an attempt that runs goes on, and none begins   8 gone: the chats in which the bot cannot write
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
@@ -20,7 +20,7 @@
 --       {'paused'}                                an operator has paused the chat, or every chat
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields,
---        entries behind it in its lane}
+--        entries behind it in its lane, what is noted of the bot's absence from the chat | ''}
 -- include: entry, time
 
 -- A call is re-sent as soon as its connection is back; so many others do not begin meanwhile.
@@ -76,6 +76,7 @@ local function begun()
     redis.call('HGETALL', ARGV[3] .. session),
     redis.call('HGETALL', pointer),
     redis.call('LLEN', KEYS[3]) - 1,
+    redis.call('HGET', KEYS[8], ARGV[10]:match('^-?%d+')) or '',
   }
 end
 
