@@ -35,6 +35,7 @@ const COMMANDS = {
   forget: { who: 'listed', lane: 'chat', menu: 'private', cancels: 'confirmed' },
   help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
+  whoami: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
   /** What the buttons under a question send. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
@@ -56,14 +57,32 @@ export interface BotCommand {
 /** The word behind `/forget` that makes it happen; without it the command only asks. */
 export const CONFIRMED = 'yes';
 
-const COMMAND = /^\/([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/;
+/** As people write it: in any case, and with the slash of a Chinese keyboard. */
+const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
 
 /** Reads a bot command; any other text, unknown commands included, is a message for the model. Pure. */
 export function commandOf(text: string): BotCommand | undefined {
   const match = COMMAND.exec(text);
-  const name = match?.[1] ?? '';
+  const name = (match?.[1] ?? '').toLowerCase();
   if (match === null || !Object.hasOwn(COMMANDS, name)) return undefined;
   return { name: name as CommandName, words: text.slice(match[0].length).trim() };
+}
+
+/** The command that somebody who wrote one word behind a slash has probably meant, one slip of a finger away. Pure. */
+export function meantCommand(text: string): MenuName | undefined {
+  const [, written = ''] = /^[/／]([a-z]{3,32})$/i.exec(text.trim()) ?? [];
+  return commandOf(text) ? undefined : MENU_NAMES.find((name) => isSlip(written.toLowerCase(), name));
+}
+
+/** Whether one letter is missing, too many, another one, or in the place of its neighbour. */
+function isSlip(written: string, meant: string): boolean {
+  const [short, long] = written.length < meant.length ? [written, meant] : [meant, written];
+  const from = [...short].findIndex((letter, at) => letter !== long[at]);
+  if (from < 0) return long.length - short.length === 1;
+  const [rest, other] = [short.slice(from), long.slice(from)];
+  if (long.length > short.length) return rest === other.slice(1);
+  const isSwapped = rest[0] === other[1] && rest[1] === other[0] && rest.slice(2) === other.slice(2);
+  return isSwapped || rest.slice(1) === other.slice(1);
 }
 
 function ruleOf({ name }: BotCommand): CommandRule {
@@ -89,10 +108,10 @@ export function cancels(command: BotCommand): boolean {
 
 /** Whether a text begins like a command of any bot. Pure. */
 export function isCommand(text: string): boolean {
-  return /^\/\w{1,64}(?:@\w{1,64})?(?:\s|$)/.test(text);
+  return /^[/／]\w{1,64}(?:@\w{1,64})?(?:\s|$)/.test(text);
 }
 
-const ADDRESSED = /^\/\w{1,64}@(\w{1,64})(?:\s|$)/;
+const ADDRESSED = /^[/／]\w{1,64}@(\w{1,64})(?:\s|$)/;
 
 /** The name of the bot that a command addresses; undefined when the text names none. Pure. */
 export function addresseeOf(text: string): string | undefined {

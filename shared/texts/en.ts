@@ -106,6 +106,9 @@ export const EN = {
   notTranscribed:
     'I could not turn your recording into text just now. The operator has been notified. Please try again in a few minutes, or write to me.',
 
+  didYouMean: (command: string) => `Did you mean /${command}?`,
+  whoami: (id: string, name: string, chat: string | undefined) =>
+    `You are ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` This chat is ${chat}.`}`,
   newConversation: 'A new conversation starts here. The old one is kept.',
   notPermitted: 'Only people on my allow list can do this in a group.',
   stoppedHere: '⏹ Stopped here.',

@@ -87,6 +87,9 @@ export const ZH_HANT: Texts = {
   nothingHeard: '我在這段錄音裡聽不出任何話。請再傳一次，或直接打字給我。',
   notTranscribed: '我目前無法把你的錄音轉成文字。已經通知管理者。請過幾分鐘再試一次，或直接打字給我。',
 
+  didYouMean: (command) => `你是指 /${command} 嗎？`,
+  whoami: (id, name, chat) =>
+    `你是 ${id}${name === '' ? '' : `（${name}）`}。${chat === undefined ? '' : `這個聊天室是 ${chat}。`}`,
   newConversation: '新的對話從這裡開始。先前的對話會保留。',
   notPermitted: '在群組裡，只有允許名單上的人可以這麼做。',
   stoppedHere: '⏹ 已在此停止。',

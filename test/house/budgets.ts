@@ -3,12 +3,12 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 47_357,
-  productFiles: 460,
-  testLines: 74_273,
+  productLines: 47_498,
+  productFiles: 462,
+  testLines: 74_379,
   rawCommands: 0,
   filesWithRawCommands: 0,
-  importsMax: 20,
+  importsMax: 21,
   oneNeighbourFiles: 31,
 } as const;
 

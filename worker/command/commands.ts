@@ -18,11 +18,12 @@ import { stop } from './stop.ts';
 import { timezone } from './timezone.ts';
 import { tools } from './tools.ts';
 import { usage } from './usage.ts';
+import { whoami } from './whoami.ts';
 
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
   ...{ busy, compact, decide, export: exportChat, forget, help, lang, model, new: newConversation },
-  ...{ recall, reminders, retry, start, status, stop, timezone, tools, usage },
+  ...{ recall, reminders, retry, start, status, stop, timezone, tools, usage, whoami },
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */

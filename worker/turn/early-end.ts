@@ -1,7 +1,8 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
-import { isPermitted } from '../../shared/telegram/commands.ts';
+import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { fallenSilent, SILENCES_MAX } from '../ask/failures.ts';
+import { BEGUN_ANEW } from '../command/new.ts';
 import { type Attempt, ageMs, BY_OPERATOR, type Conclusion } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
@@ -32,6 +33,15 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
   const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
   if (ended) return endedWithout(ports, attempt, ended);
   const command = commandIn(message);
+  // The words behind a `/new` are what its new conversation begins with.
+  if (command && attempt.turn.hasDone(BEGUN_ANEW))
+    return {
+      kind: 'open',
+      message: { ...message, content: { kind: 'text', text: command.words } },
+      command: undefined,
+    };
+  const meant = message.content.kind === 'text' ? meantCommand(message.content.text) : undefined;
+  if (meant) return conclude(suggested(attempt, meant));
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', attempt.texts.notPermitted));
   return { kind: 'open', message, command };
@@ -40,6 +50,12 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
 /** The end of a message that gets no answer, or the words so far in place of one; its pieces end with it. */
 export async function endedWithout(ports: TurnPorts, attempt: Attempt, ended: Ending): Promise<Verdict> {
   return failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
+}
+
+/** The end of a message that nearly was a command: the model would only guess what it means. */
+function suggested({ texts }: Attempt, meant: string): Conclusion {
+  const buttons = [[{ text: `/${meant}`, command: `/${meant}` }]];
+  return { outcome: 'command', reason: 'suggested', parts: [texts.didYouMean(meant)], buttons };
 }
 
 /** A newer worker takes over what this one cannot read; if none does, the user is notified. */

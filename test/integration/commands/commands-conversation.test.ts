@@ -152,3 +152,35 @@ test('/forget asks first; its button erases every conversation, file and failed 
   await say('what was the harbour called?', 6);
   expect(mainCalls().at(-1)?.body.messages).toHaveLength(1);
 });
+
+test('/new with words begins anew with these words; a slip of a finger and a wide slash cost no call of the model', async () => {
+  await start();
+  await say('Remember the boat', 1);
+  await say('/new What is a lane?', 2);
+  expect(shown().slice(-2)).toEqual([EN.newConversation, 'You said: What is a lane?']);
+  expect([mainCalls().length, JSON.stringify(mainCalls().at(-1)?.body.messages)]).toEqual([
+    2,
+    expect.not.stringContaining('boat'),
+  ]);
+  expect(mainCalls().at(-1)?.pendingText).toBe('What is a lane?');
+  await say('／WhoAmI', 3);
+  expect(newest()?.text).toContain(`You are ${CHAT}`);
+  await say('/modle', 4);
+  expect(newest()?.text).toBe(EN.didYouMean('model'));
+  await press('/model', 5);
+  await say('/path', 6);
+  expect([await outcomes(), mainCalls().length]).toEqual([
+    ['answered', 'answered', 'command whoami', 'command suggested', 'command model', 'answered'],
+    3,
+  ]);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('killed after /new began anew: its words are asked once, in one new conversation', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'moved to wait:1' });
+  world.telegram.say(CHAT, '/new What is a lane?');
+  expect(await victim.ended).toBe('SIGKILL');
+  await start();
+  await nextOutcome(world, CHAT, 1);
+  expect([await outcomes(), mainCalls().length, shown().length]).toEqual([['answered'], 1, 2]);
+});

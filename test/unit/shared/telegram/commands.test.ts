@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type CommandName, commandOf, isPermitted } from '../../../../shared/telegram/commands.ts';
+import { type CommandName, commandOf, isPermitted, meantCommand } from '../../../../shared/telegram/commands.ts';
 import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 test.each<[string, CommandName]>([
@@ -13,6 +13,8 @@ test.each<[string, CommandName]>([
   ['/stop', 'stop'],
   ['/stop@spillway_bot now', 'stop'],
   ['/help@spillway_bot please', 'help'],
+  ['/NEW', 'new'],
+  ['／Status', 'status'],
 ])('%j is a command, not a message for the model', (text, command) => {
   expect(commandOf(text)?.name).toBe(command);
 });
@@ -36,9 +38,23 @@ test.each([
   '//new',
   '/',
   '',
-  '/NEW',
 ])('%j is a message for the model: a path or a word must not discard a conversation', (text) => {
   expect(commandOf(text)).toBeUndefined();
+});
+
+test.each<[string, string | undefined]>([
+  ['/modle', 'model'],
+  ['/Statsu', 'status'],
+  ['／stp', 'stop'],
+  ['/helpp', 'help'],
+  ['/nww', 'new'],
+  ['/model', undefined],
+  ['/path', undefined],
+  ['/modle of a ship', undefined],
+  ['/', undefined],
+  ['modle', undefined],
+])('%j was meant as %s', (text, command) => {
+  expect(meantCommand(text)).toBe(command);
 });
 
 test('commandOf never throws and returns only existing commands', () => {
@@ -51,7 +67,7 @@ test('commandOf never throws and returns only existing commands', () => {
       const command = commandOf(text);
       if (command === undefined) return;
       expect(['start', 'help', 'new', 'stop']).toContain(command.name);
-      expect(text.startsWith(`/${command.name}`)).toBe(true);
+      expect(text.slice(1).toLowerCase().startsWith(command.name)).toBe(true);
     }),
     SEEDED,
   );
