@@ -73,9 +73,15 @@ function botBubble({ versions, isDeleted }: Line & { kind: 'bot' }, wordsOf: Wor
       ? html`<details class="earlier"><summary>edited; as it was before</summary>${before.map((each) => html`<div class="text">${shown(each)}</div>`)}</details>`
       : undefined;
   return html`<div class="row bot"><div class="bubble${isDeleted ? ' gone' : ''}" dir="auto">
-${answered(now.replyTo, wordsOf)}${now.document && html`<p class="file">📄 ${now.document.name} <small>${now.document.bytes} bytes</small></p>`}
+${answered(now.replyTo, wordsOf)}${fileOf(now)}
 <div class="text">${shown(now)}</div>${earlier}
 </div>${buttonsOf(now.replyMarkup)}${fateOf(versions[0]?.notified, isDeleted)}</div>`;
+}
+
+function fileOf({ document, photo, audio }: ShownMessage): Html | undefined {
+  if (photo) return html`<p class="file">🖼 ${photo.width} × ${photo.height} <small>${photo.bytes} bytes</small></p>`;
+  const file = document ?? audio;
+  return file && html`<p class="file">${document ? '📄' : '🎵'} ${file.name} <small>${file.bytes} bytes</small></p>`;
 }
 
 function shown({ text, entities, rich }: ShownMessage): Html {

@@ -1,5 +1,5 @@
 /** Chats and messages as the API describes them. */
-import type { Chat, ShownMessage } from './chats.ts';
+import type { Chat, ShownFile, ShownMessage } from './chats.ts';
 
 type Body = Record<string, unknown>;
 
@@ -27,14 +27,24 @@ function plainBody(chat: Chat, message: ShownMessage, bot: Body): Body {
 }
 
 /** A rich message has no text, a file has a caption. */
-function contentBody({ messageId, text, rich, isRtl, document, entities }: ShownMessage): Body {
+function contentBody({ messageId, text, rich, isRtl, entities, ...shown }: ShownMessage): Body {
   if (rich !== undefined) return { rich_message: { blocks: rich, ...(isRtl && { is_rtl: true }) } };
-  if (document === undefined) return { text, ...(entities && { entities }) };
+  const file = fileBody(messageId, shown);
+  if (file === undefined) return { text, ...(entities && { entities }) };
   return {
-    document: { file_id: `sent-${messageId}`, file_name: document.name, file_size: document.bytes },
+    ...file,
     ...(text !== '' && { caption: text }),
     ...(entities && { caption_entities: entities }),
   };
+}
+
+function fileBody(messageId: number, { document, photo, audio }: ShownFile): Body | undefined {
+  const file_id = `sent-${messageId}`;
+  if (photo) return { photo: [{ file_id, width: photo.width, height: photo.height, file_size: photo.bytes }] };
+  const named = document ?? audio;
+  if (named === undefined) return undefined;
+  const body = { file_id, file_name: named.name, file_size: named.bytes };
+  return document ? { document: body } : { audio: { ...body, duration: 0 } };
 }
 
 /** A message as another one quotes it, without what it answers itself; one that is gone has the date 0, as in the API. */

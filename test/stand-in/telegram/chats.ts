@@ -7,8 +7,16 @@ import type { RichMessage } from './rich-message.ts';
 /** The kinds of chat that a bot can be in. */
 export type ChatType = 'private' | 'group' | 'supergroup' | 'channel';
 
+/** A file as a message shows it; its text is the caption then. */
+export interface ShownFile {
+  document?: { name: string; bytes: number };
+  /** As people see it: scaled down, and without its name. */
+  photo?: { width: number; height: number; bytes: number };
+  audio?: { name: string; bytes: number };
+}
+
 /** A bot message as a user sees it now. */
-export interface ShownMessage {
+export interface ShownMessage extends ShownFile {
   messageId: number;
   /** What a person reads. Of a rich message it is the words, which the API does not send as a text. */
   text: string;
@@ -28,8 +36,6 @@ export interface ShownMessage {
   /** As the server has put them right. */
   entities?: Entity[];
   replyMarkup?: unknown;
-  /** Set for a message that is a file: its text is the caption then. */
-  document?: { name: string; bytes: number };
 }
 
 /** What the bot is in a chat. A private chat whose user has blocked it has `kicked` it. */
@@ -67,7 +73,7 @@ export interface Outgoing {
   readonly isSilent?: boolean | undefined;
   readonly entities?: Entity[] | undefined;
   readonly replyMarkup?: unknown;
-  readonly document?: { name: string; bytes: number } | undefined;
+  readonly file?: ShownFile;
 }
 
 /** What an edit sets; what it leaves out is removed. */
@@ -158,7 +164,7 @@ export class Chats {
       ...(outgoing.rich && { rich: outgoing.rich.blocks, ...(outgoing.rich.is_rtl && { isRtl: true }) }),
       ...(outgoing.entities?.length && { entities: outgoing.entities }),
       ...(outgoing.replyMarkup !== undefined && { replyMarkup: outgoing.replyMarkup }),
-      ...(outgoing.document !== undefined && { document: outgoing.document }),
+      ...outgoing.file,
     };
     chat.shown.set(message.messageId, message);
     chat.history.push({ kind: 'sent', at: message.at, message: { ...message } });
@@ -168,7 +174,7 @@ export class Chats {
   /** Changes a message's text, or makes it rich or plain. The same content again is refused, as the API does it. */
   edit(chatId: number, messageId: number, change: Change): { chat: Chat; message: ShownMessage } {
     const { chat, message } = this.#own(chatId, messageId);
-    if (message.document !== undefined) throw badRequest('there is no text in the message to edit');
+    if (message.document || message.photo || message.audio) throw badRequest('there is no text in the message to edit');
     const { text, entities = [], rich, replyMarkup } = change;
     const wanted = [text, entities, rich?.blocks, rich?.is_rtl, replyMarkup];
     const { entities: shown = [], rich: blocks, isRtl } = message;

@@ -14,7 +14,7 @@ const GROUP: Allowance = { calls: 20, withinMs: 60_000 };
 const BOT: Allowance = { calls: 30, withinMs: 1_000 };
 
 const MESSAGES =
-  /^(?:sendmessage|sendrichmessage|senddocument|editmessagetext|editmessagereplymarkup|editmessagecaption)$/;
+  /^(?:sendmessage|sendrichmessage|senddocument|sendphoto|sendaudio|editmessagetext|editmessagereplymarkup|editmessagecaption)$/;
 /** Plain and rich previews share a bucket, and it is not the one of messages. */
 const DRAFTS = /^send(?:rich)?messagedraft$/;
 

@@ -3,13 +3,12 @@ import { type Change, type Chat, GENERAL, topicIn } from './chats.ts';
 import { type Desk, described, type Method, placeOf, send } from './desk.ts';
 import { type Formatted, formattedText } from './formatted.ts';
 import { readMarkup } from './markup.ts';
-import { asFlag, asInteger, asText, type Params, type Upload } from './params.ts';
-import { badRequest, RefusedError } from './refusal.ts';
+import { asFlag, asInteger, asText, type Params } from './params.ts';
+import { badRequest } from './refusal.ts';
 import { checkRichMessage, plainText, type RichMessage, readRichMessage } from './rich-message.ts';
+import { SENDING_FILES } from './sending-files.ts';
 
 const TEXT_UNITS_MAX = 4096;
-const CAPTION_UNITS_MAX = 1024;
-const FILE_BYTES_MAX = 50 * 1024 * 1024;
 const ACTIONS = new Set(
   'typing upload_photo record_video upload_video record_voice upload_voice upload_document choose_sticker find_location record_video_note upload_video_note'.split(
     ' ',
@@ -64,21 +63,6 @@ const editMessageReplyMarkup: Method = (desk, params) => {
 const deleteMessage: Method = (desk, params) => {
   desk.chats.delete(desk.chats.find(asInteger(params.chat_id)).id, asInteger(params.message_id) ?? 0);
   return true;
-};
-
-const sendDocument: Method = (desk, params) => {
-  const caption = formattedText(params, 'caption', 'caption_entities', desk.version);
-  const place = placeOf(desk, params);
-  const upload = params.document as Upload | string | undefined;
-  if (upload === undefined || upload === '') throw badRequest('there is no document in the request');
-  if (caption.text.length > CAPTION_UNITS_MAX) throw badRequest('message caption is too long');
-  const isUpload = typeof upload === 'object' && Buffer.isBuffer(upload.bytes);
-  const document = isUpload ? { name: upload.name, bytes: upload.bytes.length } : { name: String(upload), bytes: 0 };
-  if (isUpload && document.bytes === 0) throw badRequest('file must be non-empty');
-  if (document.bytes > FILE_BYTES_MAX) {
-    throw new RefusedError({ status: 413, description: 'Request Entity Too Large' });
-  }
-  return send(desk, { ...place, ...caption, document });
 };
 
 /** The general topic can be named here, and only here. */
@@ -143,7 +127,7 @@ export const SENDING: Readonly<Record<string, Method>> = {
   editmessagetext: editMessageText,
   editmessagereplymarkup: editMessageReplyMarkup,
   deletemessage: deleteMessage,
-  senddocument: sendDocument,
+  ...SENDING_FILES,
   sendchataction: sendChatAction,
   sendmessagedraft: sendMessageDraft,
   sendrichmessagedraft: sendRichMessageDraft,
