@@ -14,13 +14,13 @@ export interface ResultPorts {
   store: Pick<ConversationStore, 'media'>;
 }
 
-const PICTURES_MAX = 8;
+const MEDIA_MAX = 8;
 const NOTHING = '(no output)';
 
 /**
  * A tool's output as a block of the request: its text cut to what may be sent, with a marker that states the full size
- * and how to read on; its pictures resized to fit and stored outside the log. The commands belong to the write that
- * stores the block. Contract: rejects when Redis cannot be reached; any fault of the output becomes text.
+ * and how to read on; its pictures resized to fit, its audio as it is, both stored outside the log. The commands belong to
+ * the write that stores the block. Contract: rejects when Redis cannot be reached; any fault of the output becomes text.
  */
 export async function resultBlock(
   ports: ResultPorts,
@@ -29,13 +29,13 @@ export async function resultBlock(
   { parts: pieces, files = [], isError }: ToolOutput,
 ): Promise<{ block: Block; events: TurnEvent[] }> {
   const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
-  const pictures = await Promise.all(
-    pieces.filter(isPicture).map((piece, at) => pictureBlocks(ports, attempt, piece, { at, isError })),
+  const media = await Promise.all(
+    pieces.filter(isMedia).map((piece, at) => mediaBlocks(ports, attempt, piece, { at, isError })),
   );
   const isCut = text.length > ports.settings.toolResultMaxChars;
   const shown = isCut ? await cut(ports, attempt, text) : text;
   const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
-  const content = [...words, ...pictures.flat(), ...files];
+  const content = [...words, ...media.flat(), ...files];
   return {
     block: {
       type: 'tool_result',
@@ -47,8 +47,10 @@ export async function resultBlock(
   };
 }
 
-function isPicture(piece: ToolPart): piece is Extract<ToolPart, { type: 'image' }> {
-  return piece.type === 'image';
+type Media = Exclude<ToolPart, { type: 'text' }>;
+
+function isMedia(piece: ToolPart): piece is Media {
+  return piece.type !== 'text';
 }
 
 async function cut({ settings, store }: ResultPorts, { home }: Attempt, text: string): Promise<string> {
@@ -57,14 +59,20 @@ async function cut({ settings, store }: ResultPorts, { home }: Attempt, text: st
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
-/** A picture, and behind it the reference under which `send_file` finds it. An error may only name it. */
-async function pictureBlocks(
+/** A picture, and behind it the reference under which `send_file` finds it. An error may only name it, as audio is named. */
+async function mediaBlocks(
   { store }: ResultPorts,
   { home }: Attempt,
-  { bytes }: Extract<ToolPart, { type: 'image' }>,
+  piece: Media,
   { at, isError }: { at: number; isError: boolean },
 ): Promise<Block[]> {
-  if (at >= PICTURES_MAX) return [textBlock('[a picture, left out: too many in one result]')];
+  const { bytes } = piece;
+  if (at >= MEDIA_MAX) return [textBlock('[a picture or audio, left out: too many in one result]')];
+  if (piece.type === 'audio') {
+    const ref = await store.media.keep(home, bytes);
+    const what = `audio, ${piece.mimeType}, ${bytes.length} bytes`;
+    return [textBlock(`[${what}; the tool "send_file" sends it with {"ref":"${ref}"}]`)];
+  }
   const fitted = await fitPicture(bytes);
   if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
   const { bytes: kept, mediaType, width, height } = fitted;

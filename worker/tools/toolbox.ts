@@ -37,7 +37,10 @@ export interface ToolCall {
 }
 
 /** A piece of what a tool returned. */
-export type ToolPart = { type: 'text'; text: string } | { type: 'image'; bytes: Buffer };
+export type ToolPart =
+  | { type: 'text'; text: string }
+  | { type: 'image'; bytes: Buffer }
+  | { type: 'audio'; bytes: Buffer; mimeType: string };
 
 /** The result of a call. The model sees an error and can try something else. */
 export interface ToolOutput {

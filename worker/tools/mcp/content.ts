@@ -6,14 +6,14 @@ import type { ToolOutput, ToolPart } from '../toolbox.ts';
 export interface ContentLimits {
   /** Of all texts together, in UTF-16 units. */
   textCharsMax: number;
-  /** Of all images together. */
-  imageBytesMax: number;
+  /** Of all images and audio together. */
+  mediaBytesMax: number;
   itemsMax: number;
 }
 
 export const CONTENT_LIMITS: ContentLimits = {
   textCharsMax: 4 * 1024 * 1024,
-  imageBytesMax: 20 * 1024 * 1024,
+  mediaBytesMax: 20 * 1024 * 1024,
   itemsMax: 1_000,
 };
 
@@ -43,8 +43,8 @@ type Item = z.infer<typeof itemForm>;
 type Media = z.infer<typeof mediaForm>;
 
 /**
- * A server's answer to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures stay pictures;
- * anything else that is not text is named with its type and size. Structured content is taken only where there is no
+ * A server's answer to a call, as parts for the model. Pure; takes any JSON and never throws. Pictures and audio stay
+ * that; anything else that is not text is named with its type and size. Structured content is taken only where there is no
  * text: a server sends it as text too. Texts are well-formed, without NUL and base64 pictures, never empty, and bounded
  * in all; a cut states the full length.
  */
@@ -70,12 +70,12 @@ export function cleanText(text: string): string {
 }
 
 function partsOf(content: readonly unknown[], limits: ContentLimits): ToolPart[] {
-  let imageBytesLeft = limits.imageBytesMax;
+  let mediaBytesLeft = limits.mediaBytesMax;
   const parts = content.slice(0, limits.itemsMax).map((item): ToolPart => {
     const read = itemForm.safeParse(item);
     if (!read.success) return { type: 'text', text: `[content that cannot be shown: ${kindOf(item)}]` };
-    const part = partOf(read.data, imageBytesLeft);
-    if (part.type === 'image') imageBytesLeft -= part.bytes.length;
+    const part = partOf(read.data, mediaBytesLeft);
+    if (part.type !== 'text') mediaBytesLeft -= part.bytes.length;
     return part;
   });
   const more = content.length - parts.length;
@@ -83,28 +83,30 @@ function partsOf(content: readonly unknown[], limits: ContentLimits): ToolPart[]
   return parts;
 }
 
-function partOf(item: Item, imageBytesLeft: number): ToolPart {
-  if (item.type === 'image') return pictureOf(item, imageBytesLeft);
+function partOf(item: Item, mediaBytesLeft: number): ToolPart {
+  if ('data' in item) return mediaOf(item, mediaBytesLeft);
   return { type: 'text', text: textOf(item) };
 }
 
-function textOf(item: Exclude<Item, Media> | Media): string {
+function textOf(item: Exclude<Item, Media>): string {
   if (item.type === 'text') return item.text;
   if (item.type === 'resource_link') return `[resource ${label(item.name, 'without a name')}: ${label(item.uri, '')}]`;
-  if (item.type !== 'resource') return placeholder(item.type, item.mimeType, item.data);
   const { resource } = item;
   const uri = label(resource.uri, 'without an address');
   if ('text' in resource) return `[resource ${uri}]\n${resource.text}`;
   return placeholder(`resource ${uri}`, resource.mimeType, resource.blob);
 }
 
-function pictureOf(item: Media, bytesMax: number): ToolPart {
+function mediaOf(item: Media, bytesMax: number): ToolPart {
   const data = item.data.replaceAll(WHITE_SPACE, '');
   // What is certainly too large is not decoded at all.
   const bytes = byteCount(data) <= bytesMax ? decode(data) : undefined;
-  if (bytes !== undefined && bytes.length <= bytesMax) return { type: 'image', bytes };
+  if (bytes !== undefined && bytes.length <= bytesMax) {
+    const mimeType = label(item.mimeType, 'of an unknown type');
+    return item.type === 'image' ? { type: 'image', bytes } : { type: 'audio', bytes, mimeType };
+  }
   const why = byteCount(data) > bytesMax ? 'too large' : 'not legible';
-  return { type: 'text', text: placeholder(`image ${why}`, item.mimeType, data) };
+  return { type: 'text', text: placeholder(`${item.type} ${why}`, item.mimeType, data) };
 }
 
 function placeholder(what: string, mimeType: string | undefined, base64: string): string {
@@ -152,7 +154,7 @@ function clean(part: ToolPart): ToolPart {
 }
 
 function isSomething(part: ToolPart): boolean {
-  return part.type === 'image' || part.text !== '';
+  return part.type !== 'text' || part.text !== '';
 }
 
 function bounded(parts: readonly ToolPart[], charsMax: number): ToolPart[] {
@@ -161,7 +163,7 @@ function bounded(parts: readonly ToolPart[], charsMax: number): ToolPart[] {
   let left = charsMax;
   const kept: ToolPart[] = [];
   for (const part of parts) {
-    if (part.type === 'image') kept.push(part);
+    if (part.type !== 'text') kept.push(part);
     else if (left > 0) {
       const text = graphemePrefix(part.text, left);
       left = text.length < part.text.length ? 0 : left - text.length;

@@ -181,8 +181,8 @@ function outputOf(caller: Caller, answer: unknown): ToolOutput {
   if (!output.isError) return output;
   const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
   const text = words === '' ? 'The tool failed and did not say why.' : words;
-  const pictures = output.parts.filter(({ type }) => type === 'image');
-  return { parts: [{ type: 'text', text }, ...pictures], isError: true };
+  const media = output.parts.filter(({ type }) => type !== 'text');
+  return { parts: [{ type: 'text', text }, ...media], isError: true };
 }
 
 function failureOf(caller: Caller, error: unknown): ToolOutput {

@@ -4,7 +4,7 @@ import { CONTENT_LIMITS, toolOutput, wordsOf } from '../../../../../worker/tools
 import { PNG } from '../../../../fixture/mcp-tools.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
-const SMALL = { textCharsMax: 50, imageBytesMax: 100, itemsMax: 3 };
+const SMALL = { textCharsMax: 50, mediaBytesMax: 100, itemsMax: 3 };
 
 function textsOf(content: unknown, limits = CONTENT_LIMITS): string[] {
   return toolOutput({ content }, limits).parts.map((part) => (part.type === 'text' ? part.text : '[image]'));
@@ -64,21 +64,30 @@ test('an image that is too large, alone or together with others, becomes a text 
     '[image too large, image/png, 41 bytes]',
     '[image]',
   ]);
-  const limit = CONTENT_LIMITS.imageBytesMax;
+  const limit = CONTENT_LIMITS.mediaBytesMax;
   expect(limit).toBe(20 * 1024 * 1024);
   expect(textsOf([image(limit + 1)])).toEqual([`[image too large, image/png, ${limit + 1} bytes]`]);
 });
 
-test('audio and binary resources become a text with kind, type and size', () => {
+test('audio stays audio with its type, within the same limit as pictures', () => {
+  const audio = (data: string) => ({ type: 'audio', data, mimeType: 'audio/mpeg' });
+  const [large, small] = [90, 11].map((bytes) => Buffer.alloc(bytes, 1)) as [Buffer, Buffer];
+  const content = [audio(large.toString('base64')), audio(small.toString('base64')), audio('?')];
+  expect(toolOutput({ content }, { ...SMALL, textCharsMax: 200 }).parts).toEqual([
+    { type: 'audio', bytes: large, mimeType: 'audio/mpeg' },
+    { type: 'text', text: '[audio too large, audio/mpeg, 11 bytes]' },
+    { type: 'text', text: expect.stringContaining('[audio not legible, audio/mpeg') },
+  ]);
+});
+
+test('binary resources become a text with kind, type and size', () => {
   const data = Buffer.alloc(1000).toString('base64');
   expect(
     textsOf([
-      { type: 'audio', data, mimeType: 'audio/wav' },
       { type: 'resource', resource: { uri: 'file:///a.bin', blob: data, mimeType: 'application/zip' } },
       { type: 'resource', resource: { blob: data } },
     ]),
   ).toEqual([
-    '[audio, audio/wav, 1000 bytes]',
     '[resource file:///a.bin, application/zip, 1000 bytes]',
     '[resource without an address, of an unknown type, 1000 bytes]',
   ]);
@@ -157,7 +166,7 @@ test('a cut keeps the pictures after it, and pieces beyond itemsMax are counted'
   const image = { type: 'image', data: PNG, mimeType: 'image/png' };
   const long = { type: 'text', text: 'x'.repeat(60) };
   expect(textsOf([long, long, image], SMALL).map((text) => text[0])).toEqual(['x', '[']);
-  expect(textsOf([image, image, image, image, long], { ...SMALL, imageBytesMax: 1_000 })).toEqual([
+  expect(textsOf([image, image, image, image, long], { ...SMALL, mediaBytesMax: 1_000 })).toEqual([
     '[image]',
     '[image]',
     '[image]',
@@ -212,7 +221,7 @@ test('toolOutput never throws, and turns any JSON into parts that the API accept
       const output = toolOutput(json, { ...SMALL, textCharsMax: 200 });
       expect(typeof output.isError).toBe('boolean');
       for (const part of output.parts) {
-        if (part.type === 'image') expect(part.bytes.length).toBeGreaterThan(0);
+        if (part.type !== 'text') expect(part.bytes.length).toBeGreaterThan(0);
         else {
           expect(part.text).not.toBe('');
           expect(part.text.isWellFormed() && !part.text.includes('\0')).toBe(true);
