@@ -122,9 +122,9 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     },
     ...messagesOver(
       call,
-      (fields, file, timeoutMs) =>
-        observe('sendDocument', () =>
-          upload(new URL(`./bot${options.token}/sendDocument`, options.apiRoot), fields, file, timeoutMs),
+      (method, fields, file, timeoutMs) =>
+        observe(method, () =>
+          upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
         ),
       options.linkPreviews ?? false,
     ),

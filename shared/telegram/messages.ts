@@ -32,10 +32,19 @@ export interface Button {
   command: string;
 }
 
+/** The methods that send a file, by its kind, which is also the field of the form that holds it. */
+const FILE_METHODS = { photo: 'sendPhoto', audio: 'sendAudio', document: 'sendDocument' } as const;
+/** How people see a file: as a picture, as something to play, or by its name. */
+export type FileKind = keyof typeof FILE_METHODS;
+type FileMethod = (typeof FILE_METHODS)[FileKind];
+
 /** A file to send. */
 export interface OutboundFile {
+  /** Not shown of a photo. */
   name: string;
   bytes: Buffer;
+  /** By default a document. */
+  kind?: FileKind;
   /** Shown under it, of at most 1024 UTF-16 units; empty for none. */
   caption: string;
 }
@@ -62,7 +71,7 @@ export interface Messages {
     blocks: InputRichBlock<never>[],
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
-  /** Sends a file, of 1 byte to 50 MB. */
+  /** Sends a file, of 1 byte to 50 MB. What Telegram cannot show as its kind fails as `rejected`. */
   sendFile(
     to: Destination,
     file: OutboundFile,
@@ -101,9 +110,10 @@ const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
 const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
-/** Sends a file as a document. Contract: never throws. */
-export type UploadDocument = (
-  fields: Omit<Arguments<'sendDocument'>, 'document'>,
+/** Sends a file in a form. Contract: never throws. */
+export type UploadFile = (
+  method: FileMethod,
+  fields: Omit<Arguments<FileMethod>, FileKind>,
   file: FormFile,
   timeoutMs: number,
 ) => Promise<TelegramResult<unknown>>;
@@ -112,7 +122,7 @@ export type UploadDocument = (
  * The messages of a bot, over its calls. Without `linkPreviews` Telegram is told with each text to make none: its servers
  * fetch a previewed page at once, so that an address made up by a model would carry words out before anybody reads it.
  */
-export function messagesOver(call: CallMethod, upload: UploadDocument, linkPreviews: boolean): Messages {
+export function messagesOver(call: CallMethod, upload: UploadFile, linkPreviews: boolean): Messages {
   const disabled: LinkPreviewOptions = { is_disabled: true };
   const previews = linkPreviews ? {} : { link_preview_options: disabled };
   let richMissingUntilMs = 0;
@@ -131,10 +141,12 @@ export function messagesOver(call: CallMethod, upload: UploadDocument, linkPrevi
       if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
       return sentMessage(unlessMissing(sent));
     },
-    async sendFile(to, { name, bytes, caption }, options = {}) {
+    async sendFile(to, { name, bytes, caption, kind = 'document' }, options = {}) {
       const fields = { ...(caption !== '' && { caption }), ...arrival(options) };
-      const file = { field: 'document', name, bytes };
-      return sentMessage(await inTopic(to, (place) => upload({ ...place, ...fields }, file, UPLOAD_TIMEOUT_MS)));
+      const file = { field: kind, name, bytes };
+      const sendTo = (place: ReturnType<typeof address>) =>
+        upload(FILE_METHODS[kind], { ...place, ...fields }, file, UPLOAD_TIMEOUT_MS);
+      return sentMessage(await inTopic(to, sendTo));
     },
     async editMessage(to, messageId, text, options = {}) {
       const payload = { ...own(to, messageId), text, ...previews, ...formatted(options), ...keyboard(options) };

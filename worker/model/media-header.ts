@@ -71,6 +71,22 @@ function readWebp(bytes: Uint8Array): ImageHeader | undefined {
   return { mediaType, width: little(bytes, 26) & 0x3fff, height: little(bytes, 28) & 0x3fff };
 }
 
+const WEBP_ALPHA_OR_ANIMATED = 0x12;
+const WEBP_LOSSLESS_ALPHA = 0x10;
+
+/** Whether a picture is one of the kinds above, without transparency and without motion. A GIF counts as moving. */
+export function isOpaqueStill(bytes: Buffer): boolean {
+  const mediaType = readImageHeader(bytes)?.mediaType;
+  if (mediaType === 'image/png') {
+    const isAlpha = ((bytes[25] ?? 0) & 4) !== 0;
+    const ahead = bytes.subarray(0, bytes.indexOf('IDAT'));
+    return !isAlpha && !ahead.includes('tRNS') && !ahead.includes('acTL');
+  }
+  if (mediaType !== 'image/webp') return mediaType === 'image/jpeg';
+  if (startsWith(bytes, 12, 'VP8X')) return ((bytes[20] ?? 0) & WEBP_ALPHA_OR_ANIMATED) === 0;
+  return !startsWith(bytes, 12, 'VP8L') || ((bytes[24] ?? 0) & WEBP_LOSSLESS_ALPHA) === 0;
+}
+
 /** The findings of a rough scan of a PDF. */
 export interface PdfHeader {
   /** At least 1. Compressed pages are not seen. */

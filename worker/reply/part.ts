@@ -3,8 +3,9 @@ import type { Observability } from '../../shared/base/observability.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
-import type { Button, Destination, SendOptions } from '../../shared/telegram/messages.ts';
+import type { Button, Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Attempt, PartMark, PartPlace } from '../lane/attempt.ts';
+import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
 import type { RichBlock } from './format/rich.ts';
 
 export interface OutboxPorts {
@@ -111,7 +112,36 @@ async function send(
   const bytes = text === undefined ? await loadKept(sha256) : Buffer.from(text);
   // Its time is over: what was said about it is all that can be sent.
   if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(to, caption || name, options);
-  return telegram.sendFile(to, { name, bytes, caption }, options);
+  const kind = fileKind(name, bytes);
+  const file = { name, bytes, caption };
+  const sent = await telegram.sendFile(to, { ...file, kind }, options);
+  // Refused, so certainly not sent: a document is taken as it is.
+  const isRefused = !sent.ok && sent.failure.kind === 'rejected' && kind !== 'document';
+  return isRefused ? telegram.sendFile(to, file, options) : sent;
+}
+
+/** Telegram refuses a larger or longer photo. One with a longer side it scales down, and small text in it is lost. */
+const PHOTO_MAX = { bytes: 10_000_000, ratio: 20, sidePx: 2_560 };
+const PHOTO_NAME = /\.(?:jpe?g|png|webp)$/i;
+/** How the kinds of audio begin that Telegram plays, by extension. */
+const AUDIO_BEGINS: ReadonlyMap<string, RegExp> = new Map([
+  ['.mp3', /^(?:ID3|\xff[\xe2-\xff])/],
+  ['.m4a', /^.{4}ftyp/s],
+  ['.ogg', /^OggS/],
+]);
+
+/**
+ * How a file is shown: as a photo or as audio only where both its name and its first bytes say so, and where Telegram
+ * shows it unspoilt. It makes a JPEG of a photo, without motion and transparency. Pure.
+ */
+export function fileKind(name: string, bytes: Buffer): FileKind {
+  const extension = name.slice(name.lastIndexOf('.')).toLowerCase();
+  if (AUDIO_BEGINS.get(extension)?.test(bytes.toString('latin1', 0, 8))) return 'audio';
+  const { width = 0, height = 0 }: Partial<ImageHeader> = readImageHeader(bytes) ?? {};
+  const [short, long] = [Math.min(width, height), Math.max(width, height)];
+  const isWithin =
+    bytes.length <= PHOTO_MAX.bytes && long <= PHOTO_MAX.sidePx && short > 0 && long / short <= PHOTO_MAX.ratio;
+  return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
 }
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */

@@ -20,7 +20,7 @@ const REF = /^[0-9a-f]{64}$/;
 
 const SPEC: ToolSpec = {
   name: 'send_file',
-  description: `Sends a file with your answer, below its text: code, CSV, Markdown or any other text that people want to keep, or a picture or audio of a tool's result. Give either "content" or "ref". At most ${FILES_MAX} files an answer. The file goes out when you answer, so do not repeat in the answer what it holds.`,
+  description: `Sends a file with your answer, below its text: code, CSV, Markdown or any other text that people want to keep, or a picture or audio of a tool's result, which people then see or hear in the chat. Give either "content" or "ref". At most ${FILES_MAX} files an answer. The file goes out when you answer, so do not repeat in the answer what it holds.`,
   inputSchema: {
     type: 'object',
     properties: {

@@ -3,11 +3,13 @@ import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { outcomes } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { blankPng } from '../../fixture/files.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { variants } from '../../fixture/variants.ts';
 import { call, text } from '../../stand-in/claude/specimens.ts';
 
+const GROUP = -2001;
 const CSV = 'city,people\nTainan,1856642\n';
 
 let notebook: Notebook;
@@ -59,17 +61,135 @@ test('files that the model sends come after its answer, in the order of its call
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a picture of a tool can be sent: its result names the reference', async () => {
-  await start();
+/** What the model gets from a tool, it sends under that name: the tool's result states the reference. */
+function sendsOn(name: string, type: 'image' | 'audio', bytes: Buffer): void {
+  const data = bytes.toString('base64');
+  const mimeType = type === 'image' ? 'image/png' : 'audio/mpeg';
   world.claude.react((request) => {
     const [first] = request.kind === 'main' ? resultsIn(request) : [];
     const ref = /\{\\"ref\\":\\"(\w{64})\\"\}/.exec(JSON.stringify(first ?? ''))?.[1];
-    if (ref !== undefined) return { do: 'answer', content: [file('f1', { name: 'dot.png', ref })] };
-    return callsTools([use('t1', 'picture')])(request);
+    if (ref !== undefined) return { do: 'answer', content: [file('f1', { name, ref })] };
+    return callsTools([use('t1', 'show', { type, data, mimeType })])(request);
   });
+}
+
+/** Everything below the answer: its kind, how people see it, and its caption. */
+function files() {
+  return world.telegram.shown(CHAT).flatMap(({ document, photo, audio, text, notified }) => {
+    const file = { ...(document && { document }), ...(photo && { photo }), ...(audio && { audio }) };
+    expect(notified === undefined || Object.keys(file).length === 0).toBe(true);
+    return Object.keys(file).length > 0 ? [{ ...file, ...(text !== '' && { caption: text }) }] : [];
+  });
+}
+
+/** The calls that sent a file, with their statuses; 0 is a lost answer. */
+function sends(): [string, number][] {
+  const isFile = /^send(?:Photo|Audio|Document)$/;
+  return world.telegram.calls.flatMap(({ method, status }) => (isFile.test(method) ? [[method, status]] : []));
+}
+
+const PHOTO = { photo: { width: 800, height: 600, bytes: expect.any(Number) } };
+const MP3 = Buffer.from('ID3\x04 and a song');
+
+test('a picture of a tool is shown as a photo, in silence, and makes no request invalid', async () => {
+  await start();
+  sendsOn('chart.png', 'image', blankPng(800, 600));
   await ask();
-  expect(documents()).toEqual([{ name: 'dot.png', bytes: expect.any(Number) }]);
+  expect(files()).toEqual([PHOTO]);
+  expect(sends()).toEqual([['sendPhoto', 200]]);
   expect(world.claude.violations()).toEqual([]);
+});
+
+test('a photo in a group goes to the topic of the question, and answers it no second time', async () => {
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
+  sendsOn('chart.png', 'image', blankPng(800, 600));
+  world.telegram.say(GROUP, `@${world.telegram.username} send it`, { fromId: CHAT, topicId: 3 });
+  await untilSettled(world, 1);
+  const [photo] = world.telegram.shown(GROUP, 3).filter((message) => message.photo !== undefined);
+  expect([photo?.photo, photo?.replyTo, photo?.notified]).toEqual([PHOTO.photo, undefined, undefined]);
+});
+
+test('audio of a tool can be played in the chat, under its name', async () => {
+  await start();
+  sendsOn('song.mp3', 'audio', MP3);
+  await ask();
+  expect(files()).toEqual([{ audio: { name: 'song.mp3', bytes: MP3.length } }]);
+  expect(results()).toEqual(['"song.mp3" will be sent with your answer.']);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+variants<[string, Buffer]>([
+  ['long.png', blankPng(1_200, 50)],
+  ['clear.png', blankPng(80, 60, { alpha: true })],
+  ['chart.bin', blankPng(800, 600)],
+])('what a photo would spoil, or does not look like one, is a document: %s', async (name, bytes) => {
+  await start();
+  sendsOn(name, 'image', bytes);
+  await ask();
+  expect(files()).toEqual([{ document: { name, bytes: expect.any(Number) } }]);
+  expect(sends()).toEqual([['sendDocument', 200]]);
+});
+
+variants<[string, string, string, 'image' | 'audio', Buffer]>([
+  ['chart.png', 'sendPhoto', 'IMAGE_PROCESS_FAILED', 'image', blankPng(800, 600)],
+  ['chart.png', 'sendPhoto', 'not enough rights to send photos to the chat', 'image', blankPng(800, 600)],
+  ['song.mp3', 'sendAudio', 'AUDIO_EXT_INVALID', 'audio', MP3],
+])('%s that %s refuses (%s) is a document at once, and only once', async (name, method, why, type, bytes) => {
+  await start();
+  sendsOn(name, type, bytes);
+  world.telegram.fail(method, { status: 400, description: `Bad Request: ${why}` }, 9);
+  await ask();
+  expect(files()).toEqual([{ document: { name, bytes: expect.any(Number) } }]);
+  expect(sends()).toEqual([
+    [method, 400],
+    ['sendDocument', 200],
+  ]);
+  expect(await outcomes()).toEqual(['answered']);
+});
+
+test('a file that is refused as a photo and as a document is told of in its place', async () => {
+  await start();
+  sendsOn('chart.png', 'image', blankPng(800, 600));
+  for (const method of ['sendPhoto', 'sendDocument'])
+    world.telegram.fail(method, { status: 400, description: 'Bad Request: IMAGE_PROCESS_FAILED' }, 9);
+  await ask();
+  expect(files()).toEqual([]);
+  expect(shown().at(-1)).toBe(EN.fileNotSent('chart.png'));
+});
+
+test('a photo whose answer was lost comes once more, as a photo that says that it may be a repeat', async () => {
+  await start();
+  sendsOn('chart.png', 'image', blankPng(800, 600));
+  world.telegram.fail('sendPhoto', { do: 'loseReply' }, 1);
+  await ask();
+  expect(files()).toEqual([PHOTO, { ...PHOTO, caption: `${EN.repeat} chart.png` }]);
+  expect(sends()).toEqual([
+    ['sendPhoto', 0],
+    ['sendPhoto', 200],
+  ]);
+});
+
+test('where the answer to the document was lost that stands in for a photo, it comes once more, marked', async () => {
+  await start();
+  sendsOn('chart.png', 'image', blankPng(800, 600));
+  world.telegram.fail('sendPhoto', { status: 400, description: 'Bad Request: PHOTO_INVALID_DIMENSIONS' }, 9);
+  world.telegram.fail('sendDocument', { do: 'loseReply' }, 1);
+  await ask();
+  const document = { name: 'chart.png', bytes: expect.any(Number) };
+  expect(files()).toEqual([{ document }, { document, caption: `${EN.repeat} chart.png` }]);
+});
+
+test('a photo that Telegram does not want yet is no document, but waits', async () => {
+  await start();
+  sendsOn('chart.png', 'image', blankPng(800, 600));
+  const tooMany = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendPhoto', tooMany, 1);
+  await ask();
+  expect(files()).toEqual([PHOTO]);
+  expect(sends()).toEqual([
+    ['sendPhoto', 429],
+    ['sendPhoto', 200],
+  ]);
 });
 
 variants([
