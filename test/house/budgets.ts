@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 47_498,
+  productLines: 47_569,
   productFiles: 462,
-  testLines: 74_379,
+  testLines: 74_816,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 21,
