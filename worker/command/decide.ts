@@ -53,8 +53,9 @@ async function decided(ports: CommandPorts, attempt: Attempt, words: string): Pr
 
 function decisionOf(word: string, parked: Parked | undefined, { message }: Attempt): Decision | undefined {
   const by = message.ok ? { id: message.value.from.id, name: message.value.from.name } : undefined;
-  if (word === 'no') return { how: 'declined', by };
-  if (word === 'once' || word === 'always') return parked?.tools.length ? { how: word, by } : undefined;
+  const calls = parked?.calls ?? [];
+  if (word === 'no') return { how: 'declined', by, ...(calls.length > 0 && { calls }) };
+  if (word === 'once' || word === 'always') return calls.length > 0 ? { how: word, by, calls } : undefined;
   const text = parked?.choices[Number(word)];
   return text === undefined ? undefined : { how: 'chosen', by, text };
 }

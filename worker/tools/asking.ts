@@ -11,6 +11,7 @@ export type Asking =
 
 /** A call that waits for its approval, and whether its chat may be spared the question from then on. */
 export interface AskedCall {
+  id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
   mayBecomeUsual: boolean;
@@ -64,10 +65,10 @@ export function insteadOf(
 ): ToolOutput | undefined {
   if (call.name === ASK_USER && questionIn(call.input) !== undefined)
     return answerOf(parking.decisionOf(questionId(round, calls.indexOf(call))));
-  const at = toApprove(calls, policy).indexOf(call);
-  if (at < 0) return undefined;
-  if (at >= CALLS_MAX) return toolError(TOO_MANY);
-  return refusalOf(parking.decisionOf(approvalId(round)));
+  if (!toApprove(calls, policy).includes(call)) return undefined;
+  const decision = parking.decisionOf(approvalId(round));
+  // What has to be asked for may be another call by now than when the person was asked.
+  return decision?.calls?.includes(call.id) === false ? toolError(TOO_MANY) : refusalOf(decision);
 }
 
 function refusalOf(decision: Decision | undefined): ToolOutput | undefined {
@@ -109,8 +110,8 @@ function toApprove(calls: readonly ToolUse[], { specs, isUsual }: AskingPolicy):
   });
 }
 
-function asked({ name, input }: ToolUse, { specs }: AskingPolicy): AskedCall {
-  return { name, input, mayBecomeUsual: specs.find((spec) => spec.name === name)?.asks !== 'always' };
+function asked({ id, name, input }: ToolUse, { specs }: AskingPolicy): AskedCall {
+  return { id, name, input, mayBecomeUsual: specs.find((spec) => spec.name === name)?.asks !== 'always' };
 }
 
 function approvalId(round: number): string {

@@ -67,10 +67,10 @@ async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Desti
 
 /** What can be decided by a press. */
 function offered(asking: Asking): Omit<Parked, 'id' | 'untilMs'> {
-  if (asking.kind === 'question') return { choices: asking.choices, tools: [], mayBecomeUsual: [] };
+  if (asking.kind === 'question') return { choices: asking.choices, calls: [], tools: [], mayBecomeUsual: [] };
   const names = (calls: readonly AskedCall[]) => [...new Set(calls.map(({ name }) => name))];
   const mayBecomeUsual = names(asking.calls.filter((call) => call.mayBecomeUsual));
-  return { choices: [], tools: names(asking.calls), mayBecomeUsual };
+  return { choices: [], calls: asking.calls.map(({ id }) => id), tools: names(asking.calls), mayBecomeUsual };
 }
 
 /** A text is the answer, and becomes a part of this message; anything else that was sent comes next. */
@@ -91,11 +91,13 @@ function decideByWords(
 async function decide(
   ports: TurnPorts,
   attempt: Attempt,
-  { id }: Asking,
+  asking: Asking,
   to: Destination,
-  decision: Decision,
+  made: Decision,
   written?: EntryId,
 ): Promise<Delivered> {
+  const { id } = asking;
+  const decision = asking.kind === 'approval' ? { ...made, calls: asking.calls.map((call) => call.id) } : made;
   const { parking } = attempt.turn;
   const piece = written && turnOf(attempt.keys, written);
   const decided = await commit(ports.ask.observability, attempt, {

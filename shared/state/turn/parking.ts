@@ -10,7 +10,9 @@ export interface Parked {
   untilMs: number;
   /** The answers to choose from; none where calls wait for an approval. */
   choices: readonly string[];
-  /** The tools that wait for an approval. */
+  /** The ids of the calls that wait for an approval. */
+  calls: readonly string[];
+  /** Their tools. */
   tools: readonly string[];
   /** Those of them that a press may allow for good. */
   mayBecomeUsual: readonly string[];
@@ -23,6 +25,8 @@ export interface Decision {
   by?: { id: number; name?: string | undefined } | undefined;
   /** The choice, or what was written. */
   text?: string;
+  /** The ids of the calls that were asked for; absent for a question. */
+  calls?: readonly string[];
 }
 
 /** The question that a turn waits with, without a slot or a job, and the decisions on those before it. */

@@ -221,6 +221,17 @@ test('thirty calls in one round are one question about ten; the others are told 
   expect((last ? resultsIn(last) : []).filter(({ is_error }) => is_error)).toHaveLength(20);
 });
 
+test('"always" allows what was shown: a call of another tool, for which there was no room, is not made', async () => {
+  await start();
+  const many = Array.from({ length: 10 }, (_, at) => use(`t${at}`, 'write'));
+  world.claude.react(callsTools([...many, use('t10', 'hang')]));
+  world.telegram.say(CHAT, 'Write all of it');
+  await press('always');
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect((await notebook.notes()).filter((note) => note.startsWith('hang'))).toEqual([]);
+  expect(await notebook.notes()).toHaveLength(10);
+});
+
 test('a turn that waits survives a restart, costs no attempt, and is not called unanswered', async () => {
   await start({ UNANSWERED_ALERT_MS: '300' }, { watchEveryMs: 50 });
   wantsToWrite('t1');
