@@ -1,5 +1,6 @@
 import { commandIn, type InboundMessage, type Waiting } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import type { Decision, Parked } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
@@ -36,7 +37,7 @@ export async function parkTurn(
   const untilMs = before?.untilMs ?? attempt.nowMs() + ports.ask.settings.approvalTimeoutMs;
   if (before) {
     if (attempt.nowMs() >= untilMs) return decide(ports, attempt, asking, to, { how: 'late' });
-    const next = behind.find(({ message, isTaken }) => !isTaken && isAnswer(attempt, message));
+    const next = behind.find((waiting) => isAnswer(attempt, asking, waiting));
     if (next) return decideByWords(ports, attempt, asking, to, next);
   }
   const parked = [parking.park({ id: asking.id, untilMs, ...offered(asking) }, depth - 1)];
@@ -49,6 +50,7 @@ export async function parkTurn(
 /** Shows the question. */
 async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Destination): Promise<Delivered> {
   const shown: Shown = asked(attempt, asking);
+  const askedAtMs = attempt.nowMs();
   for (const [at, { text, ...options }] of shown.entries()) {
     await attempt.assertOwned();
     const sent = await ports.telegram.sendMessage(to, text, options);
@@ -60,7 +62,8 @@ async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Desti
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
     }
     ports.ask.observability.reach('question shown');
-    if (at === shown.length - 1) await attempt.write('', [attempt.turn.parking.ask(asking.id, sent.value.messageId)]);
+    if (at === shown.length - 1)
+      await attempt.write('', [attempt.turn.parking.ask(asking.id, sent.value.messageId, askedAtMs)]);
   }
   return { kind: 'park', asking };
 }
@@ -73,16 +76,16 @@ function offered(asking: Asking): Omit<Parked, 'id' | 'untilMs'> {
   return { choices: [], calls: asking.calls.map(({ id }) => id), tools: names(asking.calls), mayBecomeUsual };
 }
 
-/** A text is the answer, and becomes a part of this message; anything else that was sent comes next. */
+/** A text is the answer, and becomes a part of this message; anything else that was sent, or forwarded, comes next. */
 function decideByWords(
   ports: TurnPorts,
   attempt: Attempt,
   asking: Asking,
   to: Destination,
-  { entry, message: { from, content } }: Waiting,
+  { entry, message: { from, content, forwardedFrom } }: Waiting,
 ): Promise<Delivered> {
   const by = { id: from.id, name: from.name };
-  return content.kind === 'text'
+  return isPlainText(content) && forwardedFrom === undefined
     ? decide(ports, attempt, asking, to, { how: 'written', by, text: content.text }, entry)
     : decide(ports, attempt, asking, to, { how: 'declined', by });
 }
@@ -112,10 +115,22 @@ async function decide(
   return DECIDED;
 }
 
-/** Whether a message is the answer to what its lane waits for: something that the same person wrote for the model. */
-function isAnswer({ message }: Attempt, next: InboundMessage): boolean {
+/** A text that can be told whole in a result. */
+function isPlainText(content: InboundMessage['content']): content is { kind: 'text'; text: string } {
+  return content.kind === 'text' && content.files === undefined && content.sound === undefined;
+}
+
+/**
+ * Whether a message is the answer to what its lane waits for: something that the same person wrote for the model, after
+ * the question was shown.
+ */
+function isAnswer({ message, turn }: Attempt, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
+  const askedAtMs = turn.parking.askedAtMs(id);
   return (
     message.ok &&
+    !isTaken &&
+    askedAtMs !== undefined &&
+    msOf(entry) >= askedAtMs &&
     next.from.id === message.value.from.id &&
     next.content.kind !== 'reminder' &&
     commandIn(next) === undefined

@@ -84,7 +84,12 @@ export class Parking extends Fields {
     return this.waitsFor && this.askedIn(this.waitsFor.id);
   }
 
-  ask(id: string, messageId: number): Change {
-    return this.set(`asked:${id}`, messageId);
+  /** When it was asked, by the clock behind entry ids; undefined while it is not known to be shown. */
+  askedAtMs(id: string): number | undefined {
+    return this.number(`askedAt:${id}`);
+  }
+
+  ask(id: string, messageId: number, atMs: number): Change {
+    return this.set(`asked:${id}`, messageId, `askedAt:${id}`, atMs);
   }
 }

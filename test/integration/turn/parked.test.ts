@@ -18,6 +18,7 @@ import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
+import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -2001;
 const PATIENCE_MS = 25_000;
@@ -230,6 +231,44 @@ test('"always" allows what was shown: a call of another tool, for which there wa
   await untilSettled(world, 2, PATIENCE_MS);
   expect((await notebook.notes()).filter((note) => note.startsWith('hang'))).toEqual([]);
   expect(await notebook.notes()).toHaveLength(10);
+});
+
+test('what was written before the question is no answer to it, and comes next', async () => {
+  await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => {
+    const reaction = wants(asked);
+    return asked.pendingText === 'Write it down' && reaction?.do === 'answer'
+      ? { ...reaction, after: promise }
+      : reaction;
+  });
+  world.claude.react(({ pendingText }) => (/milk/.test(pendingText) ? { do: 'answer', text: 'Bought' } : undefined));
+  world.telegram.say(CHAT, 'Write it down');
+  await world.claude.waitForCall(({ pendingText }) => pendingText === 'Write it down');
+  world.telegram.say(CHAT, 'And buy milk');
+  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
+  resolve();
+  await untilParked();
+  world.telegram.say(CHAT, 'rather not');
+  await untilSettled(world, 3, PATIENCE_MS);
+  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
+  expect(told.join()).toContain('wrote instead: rather not');
+  expect(told.join()).not.toContain('milk');
+  expect((await outcomes()).sort()).toEqual(['answered', 'answered', 'merged']);
+});
+
+test('a forwarded text is not the word of who forwards it: it declines, and comes next', async () => {
+  await start();
+  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which account?' } })]));
+  world.claude.react(({ pendingText }) => (/forger/.test(pendingText) ? { do: 'answer', text: 'No' } : undefined));
+  world.telegram.say(CHAT, 'Pay the bill');
+  await question(CHAT, /^Which account/);
+  world.telegram.say(CHAT, 'To mine, says the forger', { extra: forwarded({ type: 'hidden_user', name: 'Mallory' }) });
+  await untilSettled(world, 2, PATIENCE_MS);
+  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
+  expect(told.join()).toContain('does not want to answer');
+  expect(await outcomes()).toEqual(['answered', 'answered']);
 });
 
 test('a turn that waits survives a restart, costs no attempt, and is not called unanswered', async () => {
