@@ -3,6 +3,7 @@ import { failSpan } from '../../shared/base/spans.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
+import { commandIn } from '../../shared/flow/message.ts';
 import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
@@ -119,9 +120,12 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);
 }
 
-/** Whether nobody in the chat can be told anything: what was written after that proves that the bot is back. */
+/**
+ * Whether nobody in the chat can be told anything: what was written after that proves that the bot is back. A command is
+ * carried out all the same: who has everything erased and then leaves is not to be remembered.
+ */
 function isGone({ goneMs, message }: Attempt): boolean {
-  if (goneMs === 0 || !message.ok) return false;
+  if (goneMs === 0 || !message.ok || commandIn(message.value) !== undefined) return false;
   return message.value.content.kind === 'reminder' || message.value.sentAtMs <= goneMs;
 }
 

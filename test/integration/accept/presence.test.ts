@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
@@ -26,6 +27,24 @@ test('who blocks the bot gets no answers that cost, and is answered again after 
   world.telegram.say(CHAT, 'again');
   await untilSettled(world, 4);
   expect([(await ends()).at(-1)?.[0], mainCalls().length]).toEqual(['answered', 2]);
+});
+
+test('a command of before is carried out all the same: who forgets and leaves is forgotten', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.claude.react(({ pendingText }) => (pendingText === 'first' ? { do: 'answer', after: promise } : undefined));
+  await start();
+  world.telegram.say(CHAT, 'Remember the boat');
+  await nextOutcome(world, CHAT);
+  const session = await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session');
+  world.telegram.say(CHAT, 'first');
+  await world.claude.waitForCall(({ pendingText }) => pendingText === 'first');
+  world.telegram.say(CHAT, '/forget yes');
+  world.telegram.setMembership(CHAT, 'kicked');
+  await until('it is noted', isNotedGone);
+  resolve();
+  await untilSettled(world, 3);
+  expect(await world.peek.exists(world.keys.log(session as SessionId))).toBe(0);
+  expect((await ends()).at(-1)).toEqual(['undeliverable', 'telegram_gone']);
 });
 
 test('an older update that comes again does not take a chat away', async () => {
