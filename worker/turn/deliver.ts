@@ -15,6 +15,7 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import { telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
+import { removeTurn, trialLost } from '../recovery/stage-2.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
@@ -109,6 +110,7 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   if (attempt.conclusion === undefined && isGone(attempt)) {
     const alert = undeliverableAlert(attempt, 'gone: the bot was blocked or removed');
     const commands = await endingOwnRepeat(ports, attempt);
+    await giveBack(attempt);
     const ended = { outcome: 'undeliverable', parts: [] } as const;
     return undelivered(attempt, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
   }
@@ -118,6 +120,14 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
   return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);
+}
+
+/** Nothing was shown against the session before one on trial, and a message that may be to blame must not stay in it. */
+async function giveBack(attempt: Attempt): Promise<void> {
+  const { keys, chat, session, trial, isBlamed, turn, write } = attempt;
+  if (trial === undefined && !isBlamed) return;
+  const stands = trial === undefined ? [] : [chatState(keys, chat).isIn(session), turn.isOnTrial()];
+  await write('gone', [...removeTurn(attempt), ...trialLost(attempt)], stands);
 }
 
 /**

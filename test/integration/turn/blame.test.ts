@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachWithGateway, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { guiltyConversation } from '../../fixture/history.ts';
@@ -64,6 +65,23 @@ variants(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat k
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
+});
+
+test('who blocks the bot while a fresh session is on trial gets the conversation back', async () => {
+  const old = await givenHistory(CHAT, 20);
+  world.claude.guard.rejectsText = { pattern: GUILTY, respond: 'bodyless' };
+  world.claude.react(({ pendingText, body }) =>
+    pendingText.endsWith('Hello?') && !GUILTY.test(JSON.stringify(body)) ? { do: 'hang' } : undefined,
+  );
+  world.telegram.say(CHAT, 'Hello?');
+  await until('it is on trial', async () => (await sessionOf(CHAT)) !== old);
+  await until('it is asked', () => !isGuiltySeen() && !PROBE.test(mainCalls().at(-1)?.pendingText ?? ''));
+  world.telegram.setMembership(CHAT, 'kicked');
+  await until('it is noted', async () => (await world.peek.hget(world.keys.gone, String(CHAT))) !== null);
+  await stopGateways();
+  await start();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
+  expect(await sessionOf(CHAT)).toBe(old);
 });
 
 test('when the seed quotes the refused text, the chat goes on in a session without quotes', async () => {
