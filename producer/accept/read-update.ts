@@ -168,14 +168,14 @@ export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
 
 /** What is said of the bot's place in a chat that is open to us; nothing for other updates. Pure, never throws. */
 export function presenceOf(update: unknown, gate: Gate): Presence | undefined {
-  const { update_id: updateId, my_chat_member: member }: Unchecked<Update> = isFields(update) ? update : {};
+  const { my_chat_member: member }: Unchecked<Update> = isFields(update) ? update : {};
   if (!isFields(member) || !isFields(member.chat) || !isFields(member.new_chat_member)) return undefined;
   const { chat, date }: Unchecked<ChatMemberUpdated> = member;
   const { id: chatId, type }: Unchecked<Chat> = chat as object;
   const { status }: Unchecked<ChatMember> = member.new_chat_member;
-  if (!isInteger(updateId) || !isInteger(chatId) || !isInteger(date)) return undefined;
+  if (!isInteger(chatId) || !isInteger(date)) return undefined;
   if (!isOpen(gate, chatId, chatId, chatType(type) === 'private')) return undefined;
-  return { updateId, chatId, isGone: status === 'kicked' || status === 'left', atMs: date * 1000 };
+  return { chatId, isGone: status === 'kicked' || status === 'left', atMs: date * 1000 };
 }
 
 /** The group in which something was written, edited or pressed; nothing for other updates. Pure, never throws. */

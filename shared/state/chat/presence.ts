@@ -3,28 +3,26 @@ import { keysOf, shardOf } from '../../redis/keys.ts';
 
 /** What Telegram says of the bot in a chat: that it was blocked or removed, or that it may write again. */
 export interface Presence {
-  updateId: number;
   chatId: number;
   isGone: boolean;
+  /** A full second. */
   atMs: number;
 }
 
 /**
- * Notes whether the bot may write in a chat. An update that comes again after a newer one changes nothing. Rejects when
- * Redis cannot be reached.
+ * Notes whether the bot may write in a chat: of what comes in any order, or again, the newest stands, and of one second
+ * the return. The ids of updates say nothing of it, since they begin anew after a quiet week. Rejects when Redis cannot be
+ * reached.
  */
 export async function notePresence(
-  redis: Pick<RedisClient, 'hget' | 'hset'>,
+  redis: Pick<RedisClient, 'zadd'>,
   shards: number,
-  { updateId, chatId, isGone, atMs }: Presence,
+  { chatId, isGone, atMs }: Presence,
 ): Promise<void> {
-  const { gone } = keysOf(shardOf(chatId, shards));
-  const before = await redis.hget(gone, String(chatId));
-  if (Number(before?.split(' ')[0] ?? 0) >= updateId || (before === null && !isGone)) return;
-  await redis.hset(gone, chatId, `${updateId} ${isGone ? atMs : 0}`);
+  await redis.zadd(keysOf(shardOf(chatId, shards)).gone, 'GT', atMs + (isGone ? 0 : 1), chatId);
 }
 
 /** Since when the bot is not in a chat, from what is noted; 0: it is there. Pure. */
 export function goneMsOf(noted: string): number {
-  return Number(noted.split(' ')[1] ?? 0);
+  return Number(noted) % 2 === 0 ? Number(noted) : 0;
 }

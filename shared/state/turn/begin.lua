@@ -76,7 +76,7 @@ local function begun()
     redis.call('HGETALL', ARGV[3] .. session),
     redis.call('HGETALL', pointer),
     redis.call('LLEN', KEYS[3]) - 1,
-    redis.call('HGET', KEYS[8], ARGV[10]:match('^-?%d+')) or '',
+    redis.call('ZSCORE', KEYS[8], ARGV[10]:match('^-?%d+')) or '',
   }
 end
 

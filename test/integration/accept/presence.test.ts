@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { goneMsOf } from '../../../shared/state/chat/presence.ts';
 import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
@@ -8,7 +9,7 @@ const GROUP = -2001;
 eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, TELEGRAM_ANSWER_ALL_IDS: String(GROUP) } });
 
 const ends = async () => (await settledOutcomes(world)).map(({ outcome, reason }) => [outcome, reason]);
-const isNotedGone = async () => / [1-9]/.test((await world.peek.hget(world.keys.gone, String(CHAT))) ?? '');
+const isNotedGone = async () => goneMsOf((await world.peek.zscore(world.keys.gone, String(CHAT))) ?? '') > 0;
 
 test('who blocks the bot gets no answers that cost, and is answered again after coming back', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -47,15 +48,18 @@ test('a command of before is carried out all the same: who forgets and leaves is
   expect((await ends()).at(-1)).toEqual(['undeliverable', 'telegram_gone']);
 });
 
-test('an older update that comes again does not take a chat away', async () => {
+test('of news in any order the newest stands, also after the ids of updates began anew', async () => {
   await start();
-  const gone = world.telegram.setMembership(CHAT, 'kicked');
-  await until('it is noted', isNotedGone);
-  world.telegram.setMembership(CHAT, 'member');
-  await until('it is back', async () => !(await isNotedGone()));
   const chat = { id: CHAT, type: 'private' };
-  const kicked = { date: 4_000_000_000, chat, new_chat_member: { status: 'kicked' } };
-  world.telegram.push({ update_id: gone, my_chat_member: kicked });
+  const kicked = { date: 1_800_000_000, chat, new_chat_member: { status: 'kicked' } };
+  world.telegram.push({ my_chat_member: kicked });
+  await until('it is noted', isNotedGone);
+  world.telegram.push({
+    update_id: 7,
+    my_chat_member: { ...kicked, date: 1_800_000_009, new_chat_member: { status: 'member' } },
+  });
+  await until('it is back', async () => !(await isNotedGone()));
+  world.telegram.push({ my_chat_member: { ...kicked, date: 1_800_000_003 } });
   for (const odd of [null, 7, {}, { chat: 5 }, { ...kicked, date: 'now' }, { ...kicked, new_chat_member: null }])
     world.telegram.push({ my_chat_member: odd });
   world.telegram.say(CHAT, 'Hello');

@@ -77,7 +77,7 @@ test('who blocks the bot while a fresh session is on trial gets the conversation
   await until('it is on trial', async () => (await sessionOf(CHAT)) !== old);
   await until('it is asked', () => !isGuiltySeen() && !PROBE.test(mainCalls().at(-1)?.pendingText ?? ''));
   world.telegram.setMembership(CHAT, 'kicked');
-  await until('it is noted', async () => (await world.peek.hget(world.keys.gone, String(CHAT))) !== null);
+  await until('it is noted', async () => (await world.peek.zscore(world.keys.gone, String(CHAT))) !== null);
   await stopGateways();
   await start();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable' });
