@@ -38,7 +38,7 @@ async function decided(ports: CommandPorts, attempt: Attempt, words: string): Pr
   const written = await commit(ports.ask.observability, attempt, {
     step: 'decided',
     changes: [
-      ...parking.decide(id, decision),
+      ...parking.decide(id, decision, attempt.nowMs()),
       attempt.turn.keepContent(DECISION, JSON.stringify(decision)),
       ...(usual.length > 0 ? [allowed] : []),
     ],

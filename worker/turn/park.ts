@@ -105,7 +105,10 @@ async function decide(
   const piece = written && turnOf(attempt.keys, written);
   const decided = await commit(ports.ask.observability, attempt, {
     step: '',
-    changes: [...parking.decide(id, decision), ...(piece ? [piece.company.mergeInto(attempt.entry)] : [])],
+    changes: [
+      ...parking.decide(id, decision, attempt.nowMs()),
+      ...(piece ? [piece.company.mergeInto(attempt.entry)] : []),
+    ],
     expected: [...parking.isUndecided(id), ...(piece ? [piece.notCancelled()] : [])],
     events: [{ event: 'question.decided', of: attempt.entry, how: decision.how, by: decision.by?.id, tools: [] }],
   });

@@ -1,5 +1,5 @@
 -- Counts what has waited for too long in some of a shard's lanes, without loading its text. What waits for a person is
--- not overdue. A lane holds its messages in
+-- not overdue; once it goes on, its lane has as long as any. A lane holds its messages in
 -- order, so the first that has no answer speaks for all behind it, however many these are.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
 -- ARGV  1 cursor of the lanes, '0' to begin: then also what is in no lane yet   2 how many lanes to look at
@@ -8,7 +8,7 @@
 -- Reply {next cursor, '0' at the end, overdue, overdue in paused chats,
 --        {{entry, chat, traceparent, messages behind and with it, 1 | 0: paused}, … of each lane whose first lies ahead}}
 --       where overdue is {messages, chats, oldest entry | '', its chat, its traceparent}
--- include: chat, entry, parked
+-- include: chat, entry
 -- An answered message stays in its lane only while its session is compacted.
 local ANSWERED_MAX = 20
 local UNREAD_MAX = 100
@@ -61,10 +61,22 @@ local function late_in(lane, length)
   return from
 end
 
+-- When a head that waited for a person, or behind one that did, could go on: by a decision, the end of its time, or what
+-- came in; a later time while it waits.
+local function resumed_ms(head, lane)
+  local at = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'parkedUntil', 'parkedBehind', 'cancelled')
+  local resumed = tonumber(at[1] or 0)
+  if not at[2] then
+    return resumed
+  end
+  local news = redis.call('LINDEX', lane, tonumber(at[3]) + 1)
+  return math.max(resumed, math.min(tonumber(at[2]), news and ms_of(news) or at[4] and 0 or math.huge))
+end
+
 local function look_at(name)
   local lane, chat = ARGV[5] .. name, chat_of(name)
   local head = redis.call('LINDEX', lane, 0)
-  if not head or ms_of(head) >= before and ms_of(head) <= now or is_parked(ARGV[6] .. head, lane, now) then
+  if not head or ms_of(head) >= before and ms_of(head) <= now or resumed_ms(head, lane) >= before then
     return
   end
   for at, entry in ipairs(redis.call('LRANGE', lane, 0, ANSWERED_MAX)) do

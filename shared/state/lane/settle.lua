@@ -87,4 +87,9 @@ end
 if not head then
   return { result, '', '', '' }
 end
+-- What waited behind a question is not overdue as soon as it can go on: see overdue.lua.
+local resumed = redis.call('HGET', KEYS[4], 'resumedAt')
+if resumed then
+  redis.call('HSET', ARGV[11] .. head, 'resumedAt', resumed)
+end
 return { result, head, traceparent_of(KEYS[1], head), chat }

@@ -56,8 +56,11 @@ export class Parking extends Fields {
   }
 
   /** Decides a question. Only to be written while `isUndecided` holds: the first decision stands. */
-  decide(id: string, decision: Decision): Change[] {
-    return [this.set(`decided:${id}`, JSON.stringify(decision)), this.unset('parkedUntil', 'parkedBehind')];
+  decide(id: string, decision: Decision, nowMs: number): Change[] {
+    return [
+      this.set(`decided:${id}`, JSON.stringify(decision), 'resumedAt', nowMs),
+      this.unset('parkedUntil', 'parkedBehind'),
+    ];
   }
 
   /** Holds while nobody has decided it. */

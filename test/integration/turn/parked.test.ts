@@ -271,6 +271,28 @@ test('a forwarded text is not the word of who forwards it: it declines, and come
   expect(await outcomes()).toEqual(['answered', 'answered']);
 });
 
+test('what waited for a person is not overdue as soon as it goes on, nor is what waited behind it', async () => {
+  await start({ UNANSWERED_ALERT_MS: '2000' }, { watchEveryMs: 50 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => {
+    const isFirst = asked.body.messages.length === 1;
+    const reaction = /next/.test(asked.pendingText) ? ({ do: 'answer', text: 'Hi' } as const) : wants(asked);
+    return reaction?.do === 'answer' ? { ...reaction, ...(isFirst ? { after: promise } : { afterMs: 400 }) } : reaction;
+  });
+  world.telegram.say(CHAT, 'Write it down');
+  await world.claude.waitForCall(() => true);
+  world.telegram.say(CHAT, 'next');
+  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
+  resolve();
+  await untilParked();
+  const atMs = Date.now();
+  await until('both are old', () => Date.now() - atMs > 2_100);
+  await press('once');
+  await untilSettled(world, 3, PATIENCE_MS);
+  expect(world.telegram.shown(9001).map(({ text }) => text)).toEqual([]);
+});
+
 test('a turn that waits survives a restart, costs no attempt, and is not called unanswered', async () => {
   await start({ UNANSWERED_ALERT_MS: '300' }, { watchEveryMs: 50 });
   wantsToWrite('t1');
