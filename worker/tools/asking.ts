@@ -31,15 +31,18 @@ const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on wit
 const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on without it.';
 
 /**
- * What a round still has to ask, or undefined when all of it is decided: first all approvals at once, then one question
- * after the other. Pure.
+ * What a round still has to ask, or undefined when all of it is decided, or nobody can be asked: first all approvals at
+ * once, then one question after the other. Pure.
  */
 export function askingOf(
   calls: readonly ToolUse[],
   round: number,
-  parking: Pick<Parking, 'decisionOf'>,
+  parking: Pick<Parking, 'decisionOf' | 'newest'>,
   policy: AskingPolicy,
 ): Asking | undefined {
+  // A model that goes on asking where nobody is would hold up its chat for as long as each question may wait.
+  const before = parking.newest && parking.decisionOf(parking.newest.id);
+  if (before?.how === 'late' || before?.how === 'untold') return undefined;
   const approvals = toApprove(calls, policy);
   if (approvals.length > 0 && parking.decisionOf(approvalId(round)) === undefined)
     return {

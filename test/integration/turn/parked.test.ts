@@ -124,6 +124,16 @@ test('nobody presses: after APPROVAL_TIMEOUT_MS the model learns so, and the mes
   expect(await notebook.notes()).toEqual([]);
 });
 
+test('where nobody answered once, nothing more is asked for the message', async () => {
+  await start({ APPROVAL_TIMEOUT_MS: '500' });
+  const ask = (id: string) => call(id, { name: 'ask_user', input: { question: 'Which colour?' } });
+  world.claude.react(callsTools([ask('q1'), ask('q2')], [use('t1', 'write')], [ask('q3')]));
+  world.telegram.say(CHAT, 'Paint it');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['Which colour?', 'Done after 3 rounds.']);
+  expect(await notebook.notes()).toEqual([]);
+});
+
 test('/stop ends a turn that waits, and a press after it does nothing and is told so', async () => {
   await start();
   wantsToWrite('t1');
