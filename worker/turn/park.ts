@@ -57,7 +57,8 @@ async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Desti
     if (!sent.ok) {
       const { kind, retryAfterMs } = sent.failure;
       // It cannot be shown at all: the model goes on without, and its answer finds out the same.
-      if (kind === 'gone' || kind === 'rejected') return decide(ports, attempt, asking, to, { how: 'untold' });
+      if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
+        return decide(ports, attempt, asking, to, { how: 'untold' });
       const delayMs = Math.max(LATER_MS_MIN, retryAfterMs ?? 0);
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
     }

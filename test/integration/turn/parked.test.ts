@@ -134,6 +134,23 @@ test('where nobody answered once, nothing more is asked for the message', async 
   expect(await notebook.notes()).toEqual([]);
 });
 
+test('a group that became a supergroup meanwhile cannot be asked: the model learns so, and it is answered there', async () => {
+  await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => {
+    const reaction = wants(asked);
+    return asked.body.messages.length === 1 && reaction?.do === 'answer' ? { ...reaction, after: promise } : reaction;
+  });
+  world.telegram.say(GROUP, '@spillway_bot Write it down', { fromId: CHAT, chatType: 'group' });
+  await world.claude.waitForCall(() => true);
+  const supergroup = world.telegram.migrate(GROUP);
+  resolve();
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(shown(supergroup)).toEqual(['Done after 1 rounds.']);
+  expect(await notebook.notes()).toEqual([]);
+});
+
 test('/stop ends a turn that waits, and a press after it does nothing and is told so', async () => {
   await start();
   wantsToWrite('t1');
