@@ -51,7 +51,7 @@ export function askingOf(
       calls: approvals.slice(0, CALLS_MAX).map((each) => asked(each, policy)),
     };
   for (const [at, call] of calls.entries()) {
-    const question = call.name === ASK_USER ? questionIn(call.input) : undefined;
+    const question = questionOf(call, policy);
     const id = questionId(round, at);
     if (question !== undefined && parking.decisionOf(id) === undefined) return { kind: 'question', id, ...question };
   }
@@ -66,7 +66,7 @@ export function insteadOf(
   parking: Pick<Parking, 'decisionOf'>,
   policy: AskingPolicy,
 ): ToolOutput | undefined {
-  if (call.name === ASK_USER && questionIn(call.input) !== undefined)
+  if (questionOf(call, policy) !== undefined)
     return answerOf(parking.decisionOf(questionId(round, calls.indexOf(call))));
   if (!toApprove(calls, policy).includes(call)) return undefined;
   const decision = parking.decisionOf(approvalId(round));
@@ -150,6 +150,11 @@ const SPEC: ToolSpec = {
   },
   repeatable: true,
 };
+
+/** The question of a call of `ask_user`, where that is offered: guests do not have it. */
+function questionOf({ name, input }: ToolUse, { specs }: AskingPolicy): ReturnType<typeof questionIn> {
+  return name === ASK_USER && specs.some((spec) => spec.name === ASK_USER) ? questionIn(input) : undefined;
+}
 
 /** A question as it is shown; undefined where the input holds none that can be. Pure. */
 function questionIn(

@@ -151,6 +151,14 @@ test('a group that became a supergroup meanwhile cannot be asked: the model lear
   expect(await notebook.notes()).toEqual([]);
 });
 
+test('a guest of a group, who is offered no ask_user, cannot be asked with it', async () => {
+  await start();
+  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which colour?' } })]));
+  world.telegram.say(GROUP, `/x@${world.telegram.username} Paint it`, { fromId: 3003, chatType: 'supergroup' });
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(shown(GROUP)).toEqual(['Done after 1 rounds.']);
+});
+
 test('/stop ends a turn that waits, and a press after it does nothing and is told so', async () => {
   await start();
   wantsToWrite('t1');
