@@ -40,7 +40,8 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
       message: { ...message, content: { kind: 'text', text: command.words } },
       command: undefined,
     };
-  const meant = message.content.kind === 'text' ? meantCommand(message.content.text) : undefined;
+  const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined;
+  const meant = isOwn ? meantCommand(message.content.text) : undefined;
   if (meant) return conclude(suggested(attempt, meant));
   if (command && !isPermitted(command, message.from))
     return conclude(refused('not_permitted', attempt.texts.notPermitted));

@@ -5,6 +5,7 @@ import { FAIL, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } 
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
+import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 eachInWorld();
 
@@ -174,6 +175,12 @@ test('/new with words begins anew with these words; a slip of a finger and a wid
     3,
   ]);
   expect(world.claude.violations()).toEqual([]);
+});
+
+test('what was forwarded is no slip of a finger: it is read', async () => {
+  await start();
+  world.telegram.say(CHAT, '/modle', { extra: forwarded({ type: 'hidden_user', name: 'Ben' }) });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
 test('killed after /new began anew: its words are asked once, in one new conversation', async () => {
