@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 47_569,
+  productLines: 47_645,
   productFiles: 462,
-  testLines: 74_816,
+  testLines: 75_032,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 21,

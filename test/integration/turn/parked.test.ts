@@ -1,63 +1,24 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
-import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
-import {
-  CHAT,
-  eachInWorld,
-  mainCalls,
-  shown,
-  spawn,
-  start,
-  stopGateways,
-  takeOver,
-  world,
-} from '../../fixture/each-test.ts';
-import { jobsIn } from '../../fixture/job-keys.ts';
+import { CHAT, mainCalls, shown, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
+import {
+  buttonsOf,
+  eachWithNotebook,
+  notebook,
+  outcomes,
+  PATIENCE_MS,
+  press,
+  question,
+  untilParked,
+  wantsToWrite,
+} from '../../fixture/parked.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
-import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
-const GROUP = -2001;
-const PATIENCE_MS = 25_000;
-let notebook: Notebook;
-
-beforeEach(async () => {
-  notebook = await openNotebook({});
-});
-eachInWorld(() => ({ env: { ...notebook.env, TELEGRAM_ALLOWED_IDS: `1001,1002,${GROUP}` } }));
-afterEach(() => notebook.remove());
-
-/** The model wants to write once, and then answers. */
-function wantsToWrite(...ids: string[]): void {
-  world.claude.react(callsTools(ids.map((id) => use(id, 'write'))));
-}
-
-const question = async (chat = CHAT, title = /^May I/) => world.telegram.waitForText(chat, title, PATIENCE_MS);
-type Keyboard = { inline_keyboard?: { text: string; callback_data: string }[][] } | undefined;
-const buttonsOf = ({ replyMarkup }: { replyMarkup?: unknown }) =>
-  ((replyMarkup as Keyboard)?.inline_keyboard ?? []).flat();
-async function press(word: string, { chat = CHAT, by = CHAT, title = /^May I/ } = {}): Promise<void> {
-  const { messageId, ...message } = await question(chat, title);
-  const button = buttonsOf(message).find(({ callback_data }) => callback_data.endsWith(` ${word}`));
-  world.telegram.press(chat, messageId, button?.callback_data ?? 'none', by);
-}
-const outcomes = async () => (await settledOutcomes(world)).map(({ outcome }) => outcome);
-/** Neither a job nor a slot is taken: the message is the head of its lane, and nothing else. */
-async function untilParked(): Promise<void> {
-  await question();
-  await until('no job', async () => {
-    const counts = await Promise.all([
-      world.peek.llen(jobsIn(world.keys, 'active')),
-      world.peek.llen(jobsIn(world.keys, 'wait')),
-      world.peek.zcard(jobsIn(world.keys, 'delayed')),
-    ]);
-    return counts.every((count) => count === 0);
-  });
-  expect(await world.peek.llen(world.keys.lane(chatKey(CHAT)))).toBeGreaterThan(0);
-}
+eachWithNotebook();
 
 test('a tool that may change something waits for a press without a job; what is allowed once is called once', async () => {
   await start();
@@ -122,41 +83,6 @@ test('nobody presses: after APPROVAL_TIMEOUT_MS the model learns so, and the mes
   expect(JSON.stringify(last && resultsIn(last))).toContain('Nobody answered in time');
   await press('once').catch(() => undefined);
   expect(await notebook.notes()).toEqual([]);
-});
-
-test('where nobody answered once, nothing more is asked for the message', async () => {
-  await start({ APPROVAL_TIMEOUT_MS: '500' });
-  const ask = (id: string) => call(id, { name: 'ask_user', input: { question: 'Which colour?' } });
-  world.claude.react(callsTools([ask('q1'), ask('q2')], [use('t1', 'write')], [ask('q3')]));
-  world.telegram.say(CHAT, 'Paint it');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['Which colour?', 'Done after 3 rounds.']);
-  expect(await notebook.notes()).toEqual([]);
-});
-
-test('a group that became a supergroup meanwhile cannot be asked: the model learns so, and it is answered there', async () => {
-  await start();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const wants = callsTools([use('t1', 'write')]);
-  world.claude.react((asked) => {
-    const reaction = wants(asked);
-    return asked.body.messages.length === 1 && reaction?.do === 'answer' ? { ...reaction, after: promise } : reaction;
-  });
-  world.telegram.say(GROUP, '@spillway_bot Write it down', { fromId: CHAT, chatType: 'group' });
-  await world.claude.waitForCall(() => true);
-  const supergroup = world.telegram.migrate(GROUP);
-  resolve();
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  expect(shown(supergroup)).toEqual(['Done after 1 rounds.']);
-  expect(await notebook.notes()).toEqual([]);
-});
-
-test('a guest of a group, who is offered no ask_user, cannot be asked with it', async () => {
-  await start();
-  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which colour?' } })]));
-  world.telegram.say(GROUP, `/x@${world.telegram.username} Paint it`, { fromId: 3003, chatType: 'supergroup' });
-  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  expect(shown(GROUP)).toEqual(['Done after 1 rounds.']);
 });
 
 test('/stop ends a turn that waits, and a press after it does nothing and is told so', async () => {
@@ -255,77 +181,6 @@ test('thirty calls in one round are one question about ten; the others are told 
   expect(await notebook.notes()).toHaveLength(10);
   const last = mainCalls().at(-1);
   expect((last ? resultsIn(last) : []).filter(({ is_error }) => is_error)).toHaveLength(20);
-});
-
-test('"always" allows what was shown: a call of another tool, for which there was no room, is not made', async () => {
-  await start();
-  const many = Array.from({ length: 10 }, (_, at) => use(`t${at}`, 'write'));
-  world.claude.react(callsTools([...many, use('t10', 'hang')]));
-  world.telegram.say(CHAT, 'Write all of it');
-  await press('always');
-  await untilSettled(world, 2, PATIENCE_MS);
-  expect((await notebook.notes()).filter((note) => note.startsWith('hang'))).toEqual([]);
-  expect(await notebook.notes()).toHaveLength(10);
-});
-
-test('what was written before the question is no answer to it, and comes next', async () => {
-  await start();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const wants = callsTools([use('t1', 'write')]);
-  world.claude.react((asked) => {
-    const reaction = wants(asked);
-    return asked.pendingText === 'Write it down' && reaction?.do === 'answer'
-      ? { ...reaction, after: promise }
-      : reaction;
-  });
-  world.claude.react(({ pendingText }) => (/milk/.test(pendingText) ? { do: 'answer', text: 'Bought' } : undefined));
-  world.telegram.say(CHAT, 'Write it down');
-  await world.claude.waitForCall(({ pendingText }) => pendingText === 'Write it down');
-  world.telegram.say(CHAT, 'And buy milk');
-  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
-  resolve();
-  await untilParked();
-  world.telegram.say(CHAT, 'rather not');
-  await untilSettled(world, 3, PATIENCE_MS);
-  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
-  expect(told.join()).toContain('wrote instead: rather not');
-  expect(told.join()).not.toContain('milk');
-  expect((await outcomes()).sort()).toEqual(['answered', 'answered', 'merged']);
-});
-
-test('a forwarded text is not the word of who forwards it: it declines, and comes next', async () => {
-  await start();
-  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which account?' } })]));
-  world.claude.react(({ pendingText }) => (/forger/.test(pendingText) ? { do: 'answer', text: 'No' } : undefined));
-  world.telegram.say(CHAT, 'Pay the bill');
-  await question(CHAT, /^Which account/);
-  world.telegram.say(CHAT, 'To mine, says the forger', { extra: forwarded({ type: 'hidden_user', name: 'Mallory' }) });
-  await untilSettled(world, 2, PATIENCE_MS);
-  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
-  expect(told.join()).toContain('does not want to answer');
-  expect(await outcomes()).toEqual(['answered', 'answered']);
-});
-
-test('what waited for a person is not overdue as soon as it goes on, nor is what waited behind it', async () => {
-  await start({ UNANSWERED_ALERT_MS: '2000' }, { watchEveryMs: 50 });
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const wants = callsTools([use('t1', 'write')]);
-  world.claude.react((asked) => {
-    const isFirst = asked.body.messages.length === 1;
-    const reaction = /next/.test(asked.pendingText) ? ({ do: 'answer', text: 'Hi' } as const) : wants(asked);
-    return reaction?.do === 'answer' ? { ...reaction, ...(isFirst ? { after: promise } : { afterMs: 400 }) } : reaction;
-  });
-  world.telegram.say(CHAT, 'Write it down');
-  await world.claude.waitForCall(() => true);
-  world.telegram.say(CHAT, 'next');
-  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
-  resolve();
-  await untilParked();
-  const atMs = Date.now();
-  await until('both are old', () => Date.now() - atMs > 2_100);
-  await press('once');
-  await untilSettled(world, 3, PATIENCE_MS);
-  expect(world.telegram.shown(9001).map(({ text }) => text)).toEqual([]);
 });
 
 test('a turn that waits survives a restart, costs no attempt, and is not called unanswered', async () => {

@@ -1,0 +1,126 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { until } from '../../chaos/scenario.ts';
+import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
+import {
+  eachWithNotebook,
+  GROUP,
+  notebook,
+  outcomes,
+  PATIENCE_MS,
+  press,
+  question,
+  untilParked,
+} from '../../fixture/parked.ts';
+import { call } from '../../stand-in/claude/specimens.ts';
+import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
+
+eachWithNotebook();
+
+test('where nobody answered once, nothing more is asked for the message', async () => {
+  await start({ APPROVAL_TIMEOUT_MS: '500' });
+  const ask = (id: string) => call(id, { name: 'ask_user', input: { question: 'Which colour?' } });
+  world.claude.react(callsTools([ask('q1'), ask('q2')], [use('t1', 'write')], [ask('q3')]));
+  world.telegram.say(CHAT, 'Paint it');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(shown()).toEqual(['Which colour?', 'Done after 3 rounds.']);
+  expect(await notebook.notes()).toEqual([]);
+});
+
+test('a group that became a supergroup meanwhile cannot be asked: the model learns so, and it is answered there', async () => {
+  await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => {
+    const reaction = wants(asked);
+    return asked.body.messages.length === 1 && reaction?.do === 'answer' ? { ...reaction, after: promise } : reaction;
+  });
+  world.telegram.say(GROUP, '@spillway_bot Write it down', { fromId: CHAT, chatType: 'group' });
+  await world.claude.waitForCall(() => true);
+  const supergroup = world.telegram.migrate(GROUP);
+  resolve();
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(shown(supergroup)).toEqual(['Done after 1 rounds.']);
+  expect(await notebook.notes()).toEqual([]);
+});
+
+test('a guest of a group, who is offered no ask_user, cannot be asked with it', async () => {
+  await start();
+  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which colour?' } })]));
+  world.telegram.say(GROUP, `/x@${world.telegram.username} Paint it`, { fromId: 3003, chatType: 'supergroup' });
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  expect(shown(GROUP)).toEqual(['Done after 1 rounds.']);
+});
+
+test('"always" allows what was shown: a call of another tool, for which there was no room, is not made', async () => {
+  await start();
+  const many = Array.from({ length: 10 }, (_, at) => use(`t${at}`, 'write'));
+  world.claude.react(callsTools([...many, use('t10', 'hang')]));
+  world.telegram.say(CHAT, 'Write all of it');
+  await press('always');
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect((await notebook.notes()).filter((note) => note.startsWith('hang'))).toEqual([]);
+  expect(await notebook.notes()).toHaveLength(10);
+});
+
+test('what was written before the question is no answer to it, and comes next', async () => {
+  await start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => {
+    const reaction = wants(asked);
+    return asked.pendingText === 'Write it down' && reaction?.do === 'answer'
+      ? { ...reaction, after: promise }
+      : reaction;
+  });
+  world.claude.react(({ pendingText }) => (/milk/.test(pendingText) ? { do: 'answer', text: 'Bought' } : undefined));
+  world.telegram.say(CHAT, 'Write it down');
+  await world.claude.waitForCall(({ pendingText }) => pendingText === 'Write it down');
+  world.telegram.say(CHAT, 'And buy milk');
+  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
+  resolve();
+  await untilParked();
+  world.telegram.say(CHAT, 'rather not');
+  await untilSettled(world, 3, PATIENCE_MS);
+  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
+  expect(told.join()).toContain('wrote instead: rather not');
+  expect(told.join()).not.toContain('milk');
+  expect((await outcomes()).sort()).toEqual(['answered', 'answered', 'merged']);
+});
+
+test('a forwarded text is not the word of who forwards it: it declines, and comes next', async () => {
+  await start();
+  world.claude.react(callsTools([call('q1', { name: 'ask_user', input: { question: 'Which account?' } })]));
+  world.claude.react(({ pendingText }) => (/forger/.test(pendingText) ? { do: 'answer', text: 'No' } : undefined));
+  world.telegram.say(CHAT, 'Pay the bill');
+  await question(CHAT, /^Which account/);
+  world.telegram.say(CHAT, 'To mine, says the forger', { extra: forwarded({ type: 'hidden_user', name: 'Mallory' }) });
+  await untilSettled(world, 2, PATIENCE_MS);
+  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
+  expect(told.join()).toContain('does not want to answer');
+  expect(await outcomes()).toEqual(['answered', 'answered']);
+});
+
+test('what waited for a person is not overdue as soon as it goes on, nor is what waited behind it', async () => {
+  await start({ UNANSWERED_ALERT_MS: '2000' }, { watchEveryMs: 50 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => {
+    const isFirst = asked.body.messages.length === 1;
+    const reaction = /next/.test(asked.pendingText) ? ({ do: 'answer', text: 'Hi' } as const) : wants(asked);
+    return reaction?.do === 'answer' ? { ...reaction, ...(isFirst ? { after: promise } : { afterMs: 400 }) } : reaction;
+  });
+  world.telegram.say(CHAT, 'Write it down');
+  await world.claude.waitForCall(() => true);
+  world.telegram.say(CHAT, 'next');
+  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2);
+  resolve();
+  await untilParked();
+  const atMs = Date.now();
+  await until('both are old', () => Date.now() - atMs > 2_100);
+  await press('once');
+  await untilSettled(world, 3, PATIENCE_MS);
+  expect(world.telegram.shown(9001).map(({ text }) => text)).toEqual([]);
+});
