@@ -86,7 +86,7 @@ export function failTogether(attempt: Attempt, decided: Verdict, pieces?: readon
  * The message behind this one that it is answered together with: the nearest one for the model that is no piece of it.
  * A chat that wants to be interrupted leaves a running turn for it; one that merges, only a turn that has not begun to
  * think; and in any chat a text is left for what was forwarded with it, as long as nothing of an answer was seen. A
- * recovery is never left: it decides about the conversation, not about one message.
+ * recovery is never left: it decides about the conversation, not about one message. Nor is a turn that has asked a person.
  */
 export async function supersededBy(
   { lane }: GatherPorts,
@@ -94,7 +94,8 @@ export async function supersededBy(
   running?: { isSeen: boolean },
 ): Promise<EntryId | undefined> {
   if (!attempt.message.ok || attempt.message.value.content.kind === 'reminder') return undefined;
-  if (attempt.turn.parking.waitsFor !== undefined) return undefined;
+  // What a person has decided is done, and not left for what came meanwhile.
+  if (attempt.turn.parking.newest !== undefined) return undefined;
   if (attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
   const way = attempt.choice('busy');
   const isBegun = running !== undefined || attempt.turn.isRecordedIn(attempt.session);

@@ -124,3 +124,21 @@ test('what waited for a person is not overdue as soon as it goes on, nor is what
   await untilSettled(world, 3, PATIENCE_MS);
   expect(world.telegram.shown(9001).map(({ text }) => text)).toEqual([]);
 });
+
+test('a turn that goes on by a press is not left for what came meanwhile, also where a chat wants that', async () => {
+  await start();
+  const wants = callsTools([use('t1', 'write')]);
+  world.claude.react((asked) => (/later/.test(asked.pendingText) ? { do: 'answer', text: 'Hi' } : wants(asked)));
+  const say = (text: string, fromId: number) =>
+    world.telegram.say(GROUP, `/x@${world.telegram.username} ${text}`, { fromId, chatType: 'supergroup' });
+  world.telegram.say(GROUP, '/busy interrupt', { fromId: CHAT, chatType: 'supergroup' });
+  await nextOutcome(world, GROUP);
+  say('Write it down', CHAT);
+  await question(GROUP);
+  say('later', 1002);
+  await until('it waits', async () => (await world.peek.llen(world.keys.lane(chatKey(GROUP)))) === 2);
+  await press('once', { chat: GROUP });
+  await untilSettled(world, 4, PATIENCE_MS);
+  expect(await notebook.notes()).toEqual(['write t1']);
+  expect((await outcomes()).filter((outcome) => outcome === 'answered')).toHaveLength(2);
+});
