@@ -4,7 +4,17 @@
 -- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 lanes to look at   4 most entries to remove
 --       5 prefix of turn keys
 -- Reply {cursor of the next slice | '0' when this was the last one, {{head, chat, traceparent}, …}}
--- include: chat, entry, parked, time
+-- include: chat, entry, time
+
+-- Whether the head of a lane waits for a person: until somebody decides, cancels it or writes something, or its time is over.
+local function is_parked(turn, lane, now)
+  local parked = redis.call('HMGET', turn, 'parkedUntil', 'parkedBehind', 'cancelled')
+  return parked[1]
+    and tonumber(parked[1]) > now
+    and not parked[3]
+    and redis.call('LLEN', lane) - 1 <= tonumber(parked[2])
+end
+
 local paused = {}
 for _, pause in ipairs(redis.call('HKEYS', KEYS[4])) do
   paused[pause] = true
