@@ -5,7 +5,7 @@ import { until } from '../fixture/root.ts';
 import { closeServer, listen, readBody } from '../stand-in/loopback.ts';
 import { startTelegram, type TelegramStandIn } from '../stand-in/telegram/server.ts';
 
-const UPDATE_KINDS = ['message', 'edited_message', 'callback_query', 'stopped_message_generation'];
+const UPDATE_KINDS = ['message', 'edited_message', 'callback_query', 'stopped_message_generation', 'my_chat_member'];
 
 const CHAT = 1001;
 const OTHER = 1002;

@@ -9,7 +9,7 @@ import { ALERT_CHAT, createWorld, type World } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { rootOf, until } from '../../fixture/root.ts';
 
-const UPDATE_KINDS = ['message', 'edited_message', 'callback_query', 'stopped_message_generation'];
+const UPDATE_KINDS = ['message', 'edited_message', 'callback_query', 'stopped_message_generation', 'my_chat_member'];
 
 const CHAT = 1001;
 const OTHER = 1002;

@@ -205,8 +205,8 @@ test('an unavailable server delays no other and is retried with backoff; its too
 test('a silent server is waited for startMs, and the stop still ends it', async () => {
   const mute = await stdioServer('mute', cleanUps, { MCP_TEST_MANNERS: 'mute' });
   const there = await http();
-  const { box, log, say } = await startToolbox([mute, httpServer('web', there.url)], cleanUps, { startMs: 300 });
-  expect(log).toContainEqual(expect.objectContaining({ level: 40, server: 'mute', startMs: 300 }));
+  const { box, log, say } = await startToolbox([mute, httpServer('web', there.url)], cleanUps, { startMs: 1_500 });
+  expect(log).toContainEqual(expect.objectContaining({ level: 40, server: 'mute', startMs: 1_500 }));
   expect(await say('web__echo', { text: 'here' })).toBe('here');
   const pid = await until('the child runs', async () => (await mute.pids())[0]);
   await box.stop();
