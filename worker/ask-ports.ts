@@ -8,7 +8,6 @@ import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import { costOfMinute, type Prices } from './model/prices.ts';
 import type { WorkerPorts } from './ports.ts';
 import type { Endpoint } from './recovery/effects.ts';
-import { fixedPartsOf } from './recovery/fixed-parts.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
 import type { ShardPorts } from './shard.ts';
@@ -37,8 +36,7 @@ export function askPorts(
     budget,
     storm: shared.storm,
     boundModels: shared.boundModels,
-    takesFixedParts: (failure, maxTokens, signal) =>
-      shared.fixedParts(model, { ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal),
+    takesFixedParts: (fixed, failure, signal) => shared.fixedParts(model, fixed, failure, signal),
   };
   const store = { sessions: createSessions(redis, keys, shared.windows), media };
   return { settings, endpoint, tools, store, files, observability, breaker: shared.breaker };

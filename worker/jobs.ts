@@ -1,18 +1,33 @@
-import { createBudget } from '../shared/state/spending/budget.ts';
+import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { askPorts, transcriberOf } from './ask-ports.ts';
 import { commandPorts, progressViews } from './chat-ports.ts';
+import type { ChatSettings, ChatTable } from './lane/chat-settings.ts';
 import { openWorker, QUEUE_LIMITS } from './lane/queue.ts';
+import { settingsFor } from './lane/settings.ts';
 import { chatRoom } from './model/count.ts';
 import type { WorkerPorts } from './ports.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import type { ShardPorts } from './shard.ts';
 import { createChatMemory } from './tools/recall/chat-index.ts';
+import { forChat } from './tools/toolboxes.ts';
 import { createProcessor } from './turn/processor.ts';
 import type { ProcessPorts } from './worker.ts';
 
 /** How long running turns get when the process is asked to end; then they are handed back intact. */
 const DRAIN_MS = 25_000;
+
+/** The budget of a shard; `undefined` without any limit: then nothing is counted. */
+function openBudget({ config, files }: WorkerPorts, { redis, lane }: ShardPorts): Budget | undefined {
+  const isLimited = [{}, ...files.chats.values()].some((chat) => limitsOf(config, chat).length > 0);
+  return isLimited ? createBudget(redis, (payer) => limitsOf(config, payer?.own), lane.nowMs) : undefined;
+}
+
+/** One of the chats of each kind whose requests begin alike; the first are those without settings of their own. */
+function kindsOfChats(chats: ChatTable): Iterable<ChatSettings> {
+  const kindOf = ({ model, systemPrompt, tools }: ChatSettings) => JSON.stringify([model, systemPrompt, tools]);
+  return new Map([{}, ...chats.values()].map((chat: ChatSettings) => [kindOf(chat), chat])).values();
+}
 
 /** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
 export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts) {
@@ -21,7 +36,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
-  const budget = createBudget(shard.redis, limitsOf(ports.config), lane.nowMs);
+  const budget = openBudget(ports, shard);
   const ask = askPorts(ports, shared, shard, { memory, budget });
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
@@ -43,10 +58,15 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
     isRunning: () => worker.isRunning(),
     model,
     async takesFixedParts(signal: AbortSignal) {
-      const { windowTokens } = await model.limits(ask.settings.modelName);
-      const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, ask.settings);
-      const fixed = { ...fixedPartsOf(ask.settings, ask.tools.specs()), maxTokens };
-      return (await askFixedParts(model, fixed, signal)).kind;
+      for (const chat of kindsOfChats(ports.files.chats)) {
+        const settings = settingsFor(ask.settings, chat);
+        const { windowTokens } = await model.limits(settings.modelName);
+        const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, settings);
+        const fixed = { ...fixedPartsOf(settings, forChat(ask.tools, chat).specs()), maxTokens };
+        const { kind } = await askFixedParts(model, fixed, signal);
+        if (kind !== 'taken') return kind;
+      }
+      return 'taken';
     },
     async stop() {
       const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);

@@ -18,7 +18,7 @@ import type { Exclusions } from './tools/toolboxes.ts';
 export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'telegram'> {
   model: Model;
   observability: Observability;
-  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices' | 'chats'>;
   /** The tools of other servers; they stop with the worker. */
   tools: Toolbox & Service & Exclusions;
   /** Shorter than the defaults in tests of crashes. */

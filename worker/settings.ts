@@ -1,19 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
-import { HEADER_NOTE } from './ask/pending.ts';
+import { loadChatTable, promptOf } from './chat-table.ts';
+import type { ChatTable } from './lane/chat-settings.ts';
 import type { Settings } from './lane/settings.ts';
 import { RETRY_MS } from './lane/verdict.ts';
 import { tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';
 import type { Prices } from './model/prices.ts';
 import { loadPrices } from './model/prices.ts';
-import { type McpServer, readMcpConfig } from './tools/mcp/config.ts';
+import { type McpConfigReading, type McpServer, readMcpConfig } from './tools/mcp/config.ts';
 import { serverTools } from './tools/server-tools.ts';
 import type { ToolSpec } from './tools/toolbox.ts';
 
 /** The settings that name a file. */
 export type NamedFiles = Partial<
-  Pick<Config, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG'>
+  Pick<Config, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
 >;
 
 /** The contents of the files, as far as they can be read, and every problem with them. */
@@ -24,28 +25,39 @@ export interface SettingFiles {
   /** The operator's own prices. */
   prices: Prices;
   servers: readonly McpServer[];
+  chats: ChatTable;
   problems: readonly string[];
 }
 
 const SYSTEM_PROMPT =
   "You are a helpful assistant in a Telegram chat. Answer in the user's language, briefly and to the point. Markdown is shown as formatted text: use it where it helps, tables and code blocks included.";
 
-/** Reads all files that settings name. Never rejects: a typo in each of them is one list of problems. */
-export async function readSettingFiles(named: NamedFiles): Promise<SettingFiles> {
+/**
+ * Reads all files that settings name; `models` are those that chats may have, where they are known. Never rejects: a typo in
+ * each of them is one list of problems.
+ */
+export async function readSettingFiles(named: NamedFiles, models?: readonly string[]): Promise<SettingFiles> {
   const problems: string[] = [];
   const orNote = async <T>(reading: Promise<T>, instead: T): Promise<T> =>
     reading.catch((error: Error) => {
       problems.push(error.message);
       return instead;
     });
-  const [prompt, preserve, prices, servers] = await Promise.all([
+  const [prompt, preserve, prices, mcp] = await Promise.all([
     orNote(readText('SYSTEM_PROMPT_FILE', named.SYSTEM_PROMPT_FILE), undefined),
     orNote(readText('COMPACTION_PRESERVE_FILE', named.COMPACTION_PRESERVE_FILE), undefined),
     orNote(loadPrices(named.MODEL_PRICES_FILE), new Map()),
-    orNote(readServers(named.MCP_CONFIG), []),
+    orNote(readServers(named.MCP_CONFIG), undefined),
   ]);
-  const systemPrompt = `${prompt ?? SYSTEM_PROMPT}\n\n${HEADER_NOTE}`;
-  return { systemPrompt, preserve: preserve ?? '', prices, servers, problems };
+  const known = { models, servers: mcp?.names };
+  const chats = await orNote(loadChatTable(named.CHATS_FILE, known), new Map());
+  const systemPrompt = promptOf(prompt ?? SYSTEM_PROMPT);
+  return { systemPrompt, preserve: preserve ?? '', prices, servers: mcp?.servers ?? [], chats, problems };
+}
+
+/** The models that chats may have; the first is the default. Pure. */
+export function modelsOf({ MODEL, MODELS }: Pick<Config, 'MODEL' | 'MODELS'>): readonly string[] {
+  return [...new Set([MODEL, ...MODELS])];
 }
 
 /**
@@ -54,9 +66,15 @@ export async function readSettingFiles(named: NamedFiles): Promise<SettingFiles>
  * names. Never rejects.
  */
 export async function judgeSettingFiles(reading: ConfigReading): Promise<SettingFiles> {
-  const files = await readSettingFiles(reading.ok ? reading.config : processEnvironment());
-  const room = reading.ok ? roomProblem(reading.config, { system: files.systemPrompt, tools: [] }) : undefined;
-  return room === undefined ? files : { ...files, problems: [...files.problems, room] };
+  if (!reading.ok) return readSettingFiles(processEnvironment());
+  const { config } = reading;
+  const files = await readSettingFiles(config, modelsOf(config));
+  const room = roomProblem(config, { system: files.systemPrompt, tools: [] });
+  const ofChats = [...files.chats].flatMap(([chat, { systemPrompt: system }]) => {
+    const problem = system === undefined ? undefined : roomProblem(config, { system, tools: [] });
+    return problem === undefined ? [] : [`CHATS_FILE, chat ${chat}: ${problem}`];
+  });
+  return { ...files, problems: [...files.problems, ...(room === undefined ? ofChats : [room])] };
 }
 
 /** The problems alone. Never rejects. */
@@ -65,10 +83,10 @@ export async function settingProblems(reading: ConfigReading): Promise<readonly 
 }
 
 /** The servers of MCP_CONFIG. Rejects with every problem in that file at once. */
-async function readServers(file: string | undefined): Promise<readonly McpServer[]> {
+async function readServers(file: string | undefined): Promise<Extract<McpConfigReading, { ok: true }>> {
   const reading = readMcpConfig((await readText('MCP_CONFIG', file)) ?? '{"mcpServers":{}}');
   if (!reading.ok) throw new Error(`MCP_CONFIG is malformed:\n${reading.problems.join('\n')}`);
-  return reading.servers;
+  return reading;
 }
 
 /** The text of a file that a setting names. Rejects when it is empty or cannot be read. */
@@ -110,7 +128,7 @@ export function roomProblem(config: Config, fixed: Fixed, windowTokens?: number)
   const limit =
     window < budget ? `The window of ${config.MODEL} is ${window} tokens` : `CONTEXT_BUDGET_TOKENS is ${budget}`;
   const remedy = window < budget ? 'choose a model with a larger one' : `set it to at least ${2 * needed}`;
-  return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten SYSTEM_PROMPT_FILE or the tools of MCP_CONFIG, or ${remedy}.`;
+  return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten the system prompt or the tools of MCP_CONFIG, or ${remedy}.`;
 }
 
 const WAITING_NOTICE_MS = 60_000;
@@ -137,7 +155,7 @@ export function settingsOf({
     modelName: config.MODEL,
     endpoint: config.ANTHROPIC_BASE_URL,
     statedWindowTokens: config.CONTEXT_WINDOW_TOKENS,
-    models: [...new Set([config.MODEL, ...config.MODELS])],
+    models: modelsOf(config),
     prices: files.prices,
     fallbackModel: config.FALLBACK_MODEL,
     compactionModel: config.COMPACTION_MODEL ?? config.MODEL,

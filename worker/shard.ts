@@ -20,7 +20,7 @@ function openShard(ports: WorkerPorts, shard: number) {
   const keys = keysOf(shard);
   const redis = connectRedis(redisAddress, 'patient');
   const queueRedis = connectRedis(redisAddress, 'patient');
-  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS);
+  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS, ports.files.chats);
   const queue = openQueue(queueRedis, keys, observability.telemetry);
   /** `blobs` is absent where the bytes of files and archives are kept in Redis. */
   const { blobs, keeper } = openBlobs(ports, redis, shard);

@@ -98,6 +98,7 @@ const environment = z.object({
   LEDGER_RETENTION_DAYS: positive.default(90),
   BLOB_URL: blobPlace.prefault('data/blobs'),
   SYSTEM_PROMPT_FILE: z.string().optional(),
+  CHATS_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
   TRANSCRIPTION_BASE_URL: pingUrl.optional(),
   TRANSCRIPTION_API_KEY: z

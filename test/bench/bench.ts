@@ -72,7 +72,7 @@ export async function startBench(
       model: ports.model,
       telegram: ports.telegram,
       observability: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
-      files: { systemPrompt: 'bench', preserve: '', prices: new Map() },
+      files: { systemPrompt: 'bench', preserve: '', prices: new Map(), chats: new Map() },
       tools: ports.tools ?? withExclusions(NO_TOOLS),
       limits: { summaryPatienceMs: 0 },
     },

@@ -1,8 +1,11 @@
 import type { Config } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { counted } from '../../shared/base/text.ts';
+import { OWN_TOOLS } from '../chat-table.ts';
+import type { ChatTable } from '../lane/chat-settings.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../settings.ts';
+import type { ToolSpec } from '../tools/toolbox.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
@@ -83,7 +86,7 @@ async function checkDecoder(): Promise<Finding[]> {
  */
 async function checkTools(
   config: Config,
-  { servers, systemPrompt: system }: SettingFiles,
+  { servers, systemPrompt: system, chats }: SettingFiles,
   stated: Promise<StatedWindow>,
 ): Promise<Finding[]> {
   if (servers.length === 0) return [await checkRoom(config, { system, tools: [] }, stated)];
@@ -99,8 +102,18 @@ async function checkTools(
       const found = { part: `tools of ${server}`, ok: problem === undefined, detail: `${problem ?? detail}${open}` };
       return why === undefined ? found : { ...found, isAdvice: true };
     });
-    return [...findings, await checkRoom(config, { system, tools: tools.specs() }, stated)];
+    const room = await checkRoom(config, { system, tools: tools.specs() }, stated);
+    return [...findings, ...checkNamedTools(chats, tools.specs()), room];
   } finally {
     await tools.stop();
   }
+}
+
+/** Names the tools that CHATS_FILE gives to a chat and that no server offers now: they may be misspelt. */
+function checkNamedTools(chats: ChatTable, specs: readonly ToolSpec[]): Finding[] {
+  const known = new Set([...OWN_TOOLS, ...specs.map(({ name }) => name)]);
+  return [...chats].flatMap(([chat, { tools = [] }]) => {
+    const missing = tools.filter((name) => !known.has(name) && !name.endsWith('__*'));
+    return missing.length === 0 ? [] : [advised(`tools of chat ${chat}`, `no server offers ${missing.join(', ')}`)];
+  });
 }

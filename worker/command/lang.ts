@@ -10,8 +10,10 @@ export const lang: CommandHandler = (_ports, { attempt, words }) => {
   const word = words.toLowerCase();
   if (word === '') return replied('lang', texts.languageIs, { buttons });
   if (word === 'auto') {
+    const { language } = attempt.chatSettings;
     const { languageAuto } = TEXTS[languageOf(message.ok ? message.value.from.language : undefined)];
-    return replied('lang', languageAuto, { changes: [chat.leaveToDefault('language')] });
+    const text = language === undefined ? languageAuto : TEXTS[language].languageIs;
+    return replied('lang', text, { changes: [chat.leaveToDefault('language')] });
   }
   // By its code, or by the part of the code before its script.
   const chosen = LANGUAGES.find((code) => code === word || code.split('-')[0] === word.split('-')[0]);

@@ -9,6 +9,7 @@ import type { Texts } from '../../shared/texts/texts.ts';
 import type { Payer } from '../model/port.ts';
 import type { Part } from '../reply/format/layout.ts';
 import type { FilePart } from '../reply/part.ts';
+import type { ChatSettings } from './chat-settings.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
@@ -134,8 +135,10 @@ export interface Attempt {
   readonly notices: readonly string[];
   /** Lines that say how much of this message was read: they belong to its answer, and to nothing else. */
   readonly readingNotices: readonly string[];
-  /** The texts of the chat's language: chosen with a command, or else the language of the sender's app. */
+  /** The texts of the chat's language: chosen with a command, or else the operator's choice, or the sender's app's. */
   readonly texts: Texts;
+  /** What the operator has set for this chat. */
+  readonly chatSettings: ChatSettings;
   /** The chat's choice by a command, by its field. */
   choice(name: Choice): string | undefined;
   /** The tools that the chat's people have allowed for good. */
@@ -179,8 +182,8 @@ export interface TurnTime {
 }
 
 /** For whom the calls of an attempt are made. */
-export function payerOf({ chat, message }: Pick<Attempt, 'chat' | 'message'>): Payer {
-  return { chat, ...(message.ok && { person: message.value.from.id }) };
+export function payerOf({ chat, message, chatSettings }: Pick<Attempt, 'chat' | 'message' | 'chatSettings'>): Payer {
+  return { chat, own: chatSettings, ...(message.ok && { person: message.value.from.id }) };
 }
 
 /** Whether somebody wrote the message who is only admitted as a member of a group. */

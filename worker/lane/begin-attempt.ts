@@ -23,6 +23,7 @@ import {
   type Trial,
   type Written,
 } from './attempt.ts';
+import { type ChatTable, settingsOfChat } from './chat-settings.ts';
 import type { Begun, RedisClock } from './lane.ts';
 
 /** The reply of `begin.lua`. */
@@ -42,6 +43,7 @@ interface Beginning {
   write: RunScript<string>;
   keys: Keys;
   clock: RedisClock;
+  chats: ChatTable;
 }
 
 /** Begins an attempt at a message: runs `begin.lua` and reads what it returns. */
@@ -51,12 +53,11 @@ export async function beginAttempt(
   lane: LaneKey,
   newSession: SessionId,
 ): Promise<Begun> {
-  const { keys, clock, write } = parts;
+  const { keys, clock } = parts;
   const chat = chatOf(lane);
   const { inbound, poisonCandidates, absent, paused, gone } = keys;
   const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused, gone];
-  const { chatPrefix, lanePrefix, turnPrefix } = keys;
-  const prefixes = [chatPrefix, lanePrefix, turnPrefix];
+  const prefixes = [keys.chatPrefix, keys.lanePrefix, keys.turnPrefix];
   const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
   const noSession = '' as SessionId;
   const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
@@ -64,7 +65,7 @@ export async function beginAttempt(
   if (reply[0] !== 'begun') return notBegun(reply);
   const [, , home, fields, turn, session, sessionFields, chatFields, behind, absence] = reply;
   const read = { fields, turn, session, sessionFields, chatFields, behind, absence };
-  return { kind: 'begun', attempt: readAttempt({ keys, write, nowMs: clock.nowMs, entry, lane, home, ...read }) };
+  return { kind: 'begun', attempt: readAttempt({ ...parts, entry, lane, home, ...read }) };
 }
 
 function timeOf(reply: BeginReply): number | undefined {
@@ -79,10 +80,7 @@ function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
 }
 
 /** The reply of `begin.lua`, read. Flat lists are field, value, field, value… */
-export interface BegunReply {
-  keys: Keys;
-  write: RunScript<string>;
-  nowMs: () => number;
+export interface BegunReply extends Pick<Beginning, 'keys' | 'write' | 'clock' | 'chats'> {
   entry: EntryId;
   lane: LaneKey;
   home: ChatKey;
@@ -100,10 +98,11 @@ export function readAttempt(reply: BegunReply): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
-  const chatFields = chatFieldsOf(fieldsOf(reply.chatFields));
+  const { choice, calibration, usualTools, quietUntilMs, movedFrom } = chatFieldsOf(fieldsOf(reply.chatFields));
   const stage = turn.get('stage') ?? 'none';
   const message = isStage(stage) ? decodeMessage(turn.get('edited') ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
+  const chatSettings = settingsOfChat(reply.chats, own, reply.home, movedFrom);
   const fencingToken = turn.get('fence') ?? '';
   const state = turnOf(reply.keys, reply.entry, turn);
   const begunAtMs = performance.now();
@@ -128,11 +127,12 @@ export function readAttempt(reply: BegunReply): Attempt {
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     limit: limitOf(session),
-    calibration: chatFields.calibration,
-    texts: textsFor(chatFields.choice('language'), message.ok ? message.value.from.language : undefined),
-    choice: chatFields.choice,
-    usualTools: chatFields.usualTools,
-    quietUntilMs: chatFields.quietUntilMs,
+    calibration,
+    texts: textsFor(choice('language') ?? chatSettings.language, message.ok ? message.value.from.language : undefined),
+    chatSettings,
+    choice,
+    usualTools,
+    quietUntilMs,
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
@@ -146,7 +146,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     readingNotices: parsed<string[]>(turn.get('readingNotices')) ?? [],
     part: (at) => state.reply.markOf(at),
     elapsedMs: () => performance.now() - begunAtMs,
-    nowMs: reply.nowMs,
+    nowMs: reply.clock.nowMs,
     turn: state,
     ...fencedWrites(reply.write, [reply.keys.turn(reply.entry), reply.keys.absent], fencingToken),
   };

@@ -24,6 +24,7 @@ import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import { leftLanesAlert } from '../alerts/causes/watch.ts';
 import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
+import type { ChatTable } from './chat-settings.ts';
 
 /**
  * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
@@ -164,7 +165,13 @@ const DAY_SECONDS = 24 * 3600;
  * refused: its user is notified in its turn, so that outcomes stay in order. An open session in which nobody writes for
  * `idleDays` is forgotten; 0 for never.
  */
-export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_MESSAGES_MAX, idleDays = 0): Lane {
+export function createLane(
+  redis: RedisClient,
+  keys: Keys,
+  messagesMax = LANE_MESSAGES_MAX,
+  idleDays = 0,
+  chats: ChatTable = new Map(),
+): Lane {
   const { begin, write } = bindTurnScripts<BeginReply>(redis);
   const { conclusionOf, isCancelled } = turnReads(redis, keys);
   const clock = createClock();
@@ -178,7 +185,7 @@ export function createLane(redis: RedisClient, keys: Keys, messagesMax = LANE_ME
     ...{ conclusionOf, isCancelled },
     takePass: createPasses(redis, keys).takeReconciler,
     readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
-    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock }, entry, lane, newSession),
+    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock, chats }, entry, lane, newSession),
     settle: (attempt, record, also = [], keepsAnswer = false) =>
       settle(attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
     refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),

@@ -3,8 +3,9 @@ import type { Effort } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { Attempt } from './attempt.ts';
+import { type ChatSettings, hasTool } from './chat-settings.ts';
 
-/** The operator's settings, as turns use them. One value for the process, which never changes while it runs. */
+/** The operator's settings, as turns use them. One value for the process; `settingsFor` makes that of a chat. */
 export interface Settings extends RoomSettings {
   modelName: string;
   /** Where the models are asked. */
@@ -71,6 +72,23 @@ export interface Settings extends RoomSettings {
   shards: number;
   /** Whether the words of a message and its reply may be logged. */
   logContent: boolean;
+}
+
+/**
+ * The settings as they are for a chat: its own model is then its default, and `chosen` is the model that it has chosen itself
+ * with a command. Pure.
+ */
+export function settingsFor(settings: Settings, chat: ChatSettings, chosen?: string): Settings {
+  const usual = chat.model ?? settings.modelName;
+  const modelName = chosen ?? usual;
+  return {
+    ...settings,
+    modelName,
+    models: [...new Set([usual, ...settings.models])],
+    statedWindowTokens: modelName === settings.modelName ? settings.statedWindowTokens : undefined,
+    systemPrompt: chat.systemPrompt ?? settings.systemPrompt,
+    serverTools: settings.serverTools.filter(({ name }) => hasTool(chat, name)),
+  };
 }
 
 /** The window that errors showed, where it is this endpoint's and model's and the operator states no other. */

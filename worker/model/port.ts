@@ -1,5 +1,6 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
+import type { OwnLimits } from '../../shared/state/spending/limit.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import type { Block } from './block.ts';
@@ -27,6 +28,8 @@ export interface Payer {
   chat: ChatKey;
   /** The id of whoever wrote. */
   person?: number;
+  /** The chat's own limits. */
+  own?: OwnLimits;
 }
 
 /** A request as the flow builds it; the adapter adds what the wire needs. */

@@ -12,7 +12,7 @@ import type { UserRecord } from '../session/record.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { Toolbox } from '../tools/toolbox.ts';
 import type { Exclusions } from '../tools/toolboxes.ts';
-import type { FixedPartsVerdict } from './fixed-parts.ts';
+import { type FixedParts, type FixedPartsVerdict, fixedPartsOf } from './fixed-parts.ts';
 import type { Trigger } from './policy.ts';
 import type { StormGuard } from './storm.ts';
 
@@ -73,14 +73,23 @@ export interface Endpoint {
   /** The budget that bounds the cost of its calls; absent where nothing does. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   /**
-   * Whether it takes what every request holds, without anything from a chat. Contract: never throws; one call serves
-   * all chats that fail for the same cause; on abort the verdict is `unclear`.
+   * Whether it takes what every request holds, without anything that was said in a chat. Contract: never throws; one call
+   * serves all chats that fail for the same cause; on abort the verdict is `unclear`.
    */
-  takesFixedParts(failure: Failure, maxTokens: number, signal: AbortSignal): Promise<FixedPartsVerdict>;
+  takesFixedParts(fixed: FixedParts, failure: Failure, signal: AbortSignal): Promise<FixedPartsVerdict>;
   /** Keeps a wrong window from sending every chat into recovery. */
   storm: StormGuard;
   /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
   boundModels: Set<string>;
+}
+
+/** Whether the endpoint takes what every request of this chat holds. Contract: as `Endpoint.takesFixedParts`. */
+export function takesFixedPartsOf(
+  { endpoint, settings, tools }: RecoverPorts,
+  { failure, askedOutputTokens: maxTokens }: Overflow,
+  signal: AbortSignal,
+): Promise<FixedPartsVerdict> {
+  return endpoint.takesFixedParts({ ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal);
 }
 
 /** Reports that a stage threw, was refused or did not hold. */

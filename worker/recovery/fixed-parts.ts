@@ -27,7 +27,7 @@ export type FixedPartsCheck = (
   signal: AbortSignal,
 ) => Promise<FixedPartsVerdict>;
 
-/** The parts of every request, for any chat. */
+/** The parts of every request, for all chats with the same settings. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
 /**
@@ -83,10 +83,10 @@ export async function askFixedParts(model: Model, fixed: FixedParts, signal: Abo
   return verdictOf(await model.send(request, signal));
 }
 
-/** Other tools, or another prompt, need a new check. */
-function digestOf({ system, tools, serverTools }: FixedParts): string {
+/** Other tools, another prompt or another model need a new check. */
+function digestOf({ model, system, tools, serverTools }: FixedParts): string {
   return createHash('sha1')
-    .update(JSON.stringify([system, tools, serverTools]))
+    .update(JSON.stringify([model, system, tools, serverTools]))
     .digest('base64');
 }
 
@@ -98,7 +98,7 @@ function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdic
   return { kind: isUnclear ? 'unclear' : 'refused', wasAsked: true, failure };
 }
 
-/** The parts of every request of a process, except its output limit. */
+/** The parts of every request with these settings, except its output limit. */
 export function fixedPartsOf(
   { modelName, systemPrompt, serverTools, effort }: Settings,
   tools: readonly ToolSpec[],

@@ -5,7 +5,7 @@ import { HISTORY_BYTES_MAX } from '../model/block.ts';
 import { type Room, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { asShown } from '../session/overlay.ts';
-import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.ts';
+import { type Overflow, type RecoverPorts, type Recovery, type RecoveryTime, takesFixedPartsOf } from './effects.ts';
 import { areLargerThan } from './oversized.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
@@ -66,10 +66,10 @@ export async function leaveOutTools(
   named: string,
   { signal }: RecoveryTime,
 ): Promise<Recovery | undefined> {
-  const { attempt, failure, askedOutputTokens } = overflow;
+  const { attempt, failure } = overflow;
   const out: string[] = [];
   while (out.length < TOOLS_MAX) {
-    const verdict = await ports.endpoint.takesFixedParts(failure, askedOutputTokens, signal);
+    const verdict = await takesFixedPartsOf(ports, overflow, signal);
     const tool = verdict.kind === 'refused' ? verdict.failure.tool : undefined;
     if (tool === undefined || !ports.tools.exclude(tool, failure.reason)) break;
     out.push(tool);

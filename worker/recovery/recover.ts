@@ -5,8 +5,14 @@ import { modelWindow } from '../lane/settings.ts';
 import { failed } from '../lane/verdict.ts';
 import { roomOf } from '../model/count.ts';
 import { type FailureKind, type FailureReason, isOfAccount } from '../model/errors/failure.ts';
-import { type Overflow, type RecoverPorts, type Recovery, type RecoveryTime, reportFailedStage } from './effects.ts';
-import type { FixedPartsVerdict } from './fixed-parts.ts';
+import {
+  type Overflow,
+  type RecoverPorts,
+  type Recovery,
+  type RecoveryTime,
+  reportFailedStage,
+  takesFixedPartsOf,
+} from './effects.ts';
 import { type LearntLimit, limitFrom } from './learnt-limit.ts';
 import { leaveOutTools, lowerOutput, raiseOutput, tryAsCounted } from './output.ts';
 import { asksForBlame, isOfSize, nextStep, OTHERWISE, type Step } from './policy.ts';
@@ -42,7 +48,7 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   await reportContradiction(ports, attempt, learnt);
   if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
     // If our count is right, nothing that a chat could give up would help: the endpoint knows.
-    const verdict = await askFixedParts(ports, overflow, time.signal);
+    const verdict = await takesFixedPartsOf(ports, overflow, time.signal);
     if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
     if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   }
@@ -70,10 +76,6 @@ async function reportContradiction(
     step: `window:${contradictingTokens}`,
     events: [{ event: 'window.contradicted', ...about }],
   });
-}
-
-function askFixedParts(ports: RecoverPorts, overflow: Overflow, signal: AbortSignal): Promise<FixedPartsVerdict> {
-  return ports.endpoint.takesFixedParts(overflow.failure, overflow.askedOutputTokens, signal);
 }
 
 /** The newest message is asked first: where it is too large even alone, the conversation is not what has to go. */
@@ -186,7 +188,7 @@ async function tryWithoutHistory(
   { signal }: RecoveryTime,
 ): Promise<Recovery> {
   const { attempt, failure } = overflow;
-  const verdict = await askFixedParts(ports, overflow, signal);
+  const verdict = await takesFixedPartsOf(ports, overflow, signal);
   if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
   if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
   if (!attempt.turn.tried.includes(ASKED_AGAIN)) return askAgain(attempt);

@@ -1,3 +1,4 @@
+import { type ChatSettings, hasTool } from '../lane/chat-settings.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** Returns the same array while its items are unchanged. */
@@ -67,6 +68,7 @@ export function withExclusions<Box extends Toolbox>(box: Box): Box & Exclusions 
 }
 
 const NOT_PERMITTED = 'Only people on the allow list may use this tool in this group. Tell the person so.';
+const NOT_HERE = 'This chat does not have this tool. Go on without it.';
 
 /**
  * A toolbox as guests of a group have it: tools that do more than read are neither shown nor called, also where the model
@@ -74,13 +76,22 @@ const NOT_PERMITTED = 'Only people on the allow list may use this tool in this g
  * (`readOnlyHint`).
  */
 export function forGuests<Box extends Toolbox>(box: Box): Box {
+  return restricted(box, isForGuest, NOT_PERMITTED);
+}
+
+/** A toolbox as a chat has it whose tools the operator has listed: the others are neither shown nor called. */
+export function forChat<Box extends Toolbox>(box: Box, chat: ChatSettings): Box {
+  return chat.tools === undefined ? box : restricted(box, ({ name }) => hasTool(chat, name), NOT_HERE);
+}
+
+function restricted<Box extends Toolbox>(box: Box, isShown: (spec: ToolSpec) => boolean, refusal: string): Box {
   const steady = steadyList<ToolSpec>();
   return {
     ...box,
-    specs: () => steady(box.specs().filter(isForGuest)),
+    specs: () => steady(box.specs().filter(isShown)),
     async call(call, signal) {
-      const isBarred = box.specs().some((spec) => spec.name === call.name && !isForGuest(spec));
-      return isBarred ? toolError(NOT_PERMITTED) : box.call(call, signal);
+      const isBarred = box.specs().some((spec) => spec.name === call.name && !isShown(spec));
+      return isBarred ? toolError(refusal) : box.call(call, signal);
     },
   };
 }

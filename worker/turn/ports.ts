@@ -3,10 +3,10 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import type { CommandPorts } from '../command/command.ts';
 import { type Attempt, isOfGuest } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
-import type { Settings } from '../lane/settings.ts';
+import { type Settings, settingsFor } from '../lane/settings.ts';
 import type { Transcriber } from '../media/transcriber.ts';
 import type { ProgressViews } from '../reply/progress.ts';
-import { forGuests } from '../tools/toolboxes.ts';
+import { forChat, forGuests } from '../tools/toolboxes.ts';
 
 /** The ports of a turn. */
 export interface TurnPorts {
@@ -21,17 +21,18 @@ export interface TurnPorts {
   lane: Pick<Lane, 'behind' | 'conclusionOf' | 'depth' | 'refusedBehind'>;
 }
 
-/** The ports as this chat and sender may use them: a guest of a group has the tools that only read. */
+/**
+ * The ports as this chat and sender may use them: with what the operator has set for the chat, and what it has chosen itself;
+ * a guest of a group has the tools that only read.
+ */
 export function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {
-  const { tools } = ports.ask;
-  const settings = withChosenModel(ports.ask.settings, attempt);
+  const { chatSettings } = attempt;
+  const settings = settingsFor(ports.ask.settings, chatSettings, chosenModel(ports.ask.settings, attempt));
+  const tools = forChat(ports.ask.tools, chatSettings);
   return { ...ports, ask: { ...ports.ask, settings, tools: isOfGuest(attempt) ? forGuests(tools) : tools } };
 }
 
-/** A chat may use another model than the default, as long as the operator allows that one and the endpoint knows it. */
-function withChosenModel(settings: Settings, attempt: Attempt): Settings {
-  const modelName = attempt.choice('model') ?? settings.modelName;
-  if (modelName === settings.modelName || !settings.models.includes(modelName)) return settings;
-  if (attempt.turn.goneModel === modelName) return settings;
-  return { ...settings, modelName, statedWindowTokens: undefined };
+/** A chat may use another model than its default, as long as the operator allows that one and the endpoint knows it. */
+function chosenModel({ models }: Settings, { choice, turn }: Attempt): string | undefined {
+  return models.find((model) => model === choice('model') && model !== turn.goneModel);
 }

@@ -35,10 +35,10 @@ interface Scripts {
 
 const KEYS = keysOf(0);
 
-export type Budget = NonNullable<ReturnType<typeof createBudget>>;
+export type Budget = ReturnType<typeof createBudget>;
 
 /**
- * The limits of what may be spent; `undefined` without one: then nothing is counted.
+ * The limits of what may be spent, by who pays.
  *
  * Contract: rejects when Redis cannot be reached. Of what a process that is gone held, the certain part is booked after
  * 20 seconds, and the rest is free again. Something that begins within a limit is never cut: a limit is exceeded by what one call
@@ -46,22 +46,25 @@ export type Budget = NonNullable<ReturnType<typeof createBudget>>;
  */
 export function createBudget(
   redis: RedisClient,
-  limits: readonly Limit[],
+  limitsFor: (payer: Payer | undefined) => readonly Limit[],
   /** By Redis' clock: one whose clock is wrong must not spend of another day. */
   nowMs: () => number = Date.now,
 ) {
-  if (limits.length === 0) return undefined;
   const script = (name: string) => bindScript<number>(redis, join(import.meta.dirname, `${name}.lua`));
   const scripts = { reserve: script('hold-money'), settle: script('settle-money') };
-  const own = limits.filter(({ whose }) => whose !== 'total');
+  const readOwn = (payer: Payer) => {
+    const own = limitsFor(payer).filter(({ whose }) => whose !== 'total');
+    return readSpent(redis, own, nowMs(), payer);
+  };
   return {
     /** Holds what something may come to. Without a payer only the limits of all apply. A limit is returned that is used up. */
-    reserve: (payer: Payer | undefined, bounds: Bounds) => reserve(scripts, limits, { payer, bounds, atMs: nowMs() }),
+    reserve: (payer: Payer | undefined, bounds: Bounds) =>
+      reserve(scripts, limitsFor(payer), { payer, bounds, atMs: nowMs() }),
     /** What is spent of each limit of a payer; the limits of all are not among them. */
-    spentBy: (payer: Payer) => readSpent(redis, own, nowMs(), payer),
+    spentBy: readOwn,
     /** A limit of a payer that is nearly spent, for the first message that asks in its period. Idempotent for a message. */
     async nearlySpent(payer: Payer, message: EntryId): Promise<Spent | undefined> {
-      for (const each of await readSpent(redis, own, nowMs(), payer)) {
+      for (const each of await readOwn(payer)) {
         const field = fieldOf(each.limit, payer);
         if (percentOf(each) < NEARLY_PERCENT || field === undefined) continue;
         const told = [KEYS.spent(periodAt(each.limit.period, nowMs())), `${field}:told`] as const;

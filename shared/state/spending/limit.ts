@@ -50,11 +50,20 @@ const SETTINGS = {
 /** The settings that are limits. */
 export type BudgetSettings = Pick<Config, Limit['setting']>;
 
-/** The limits that are set; 0 is none. Pure. */
-export function limitsOf(config: BudgetSettings): Limit[] {
+/** A chat's own limits in money, in place of those that the settings state for every chat; 0 is none. */
+export interface OwnLimits {
+  dailyUsd?: number | undefined;
+  monthlyUsd?: number | undefined;
+}
+
+/** The limits that are set, for a chat with its own ones; 0 is none. Pure. */
+export function limitsOf(config: BudgetSettings, { dailyUsd, monthlyUsd }: OwnLimits = {}): Limit[] {
+  const { CHAT_DAILY_USD = 0, CHAT_MONTHLY_USD = 0 } = config;
+  const own = { CHAT_DAILY_USD: dailyUsd ?? CHAT_DAILY_USD, CHAT_MONTHLY_USD: monthlyUsd ?? CHAT_MONTHLY_USD };
+  const stated = { ...config, ...own };
   return (Object.keys(SETTINGS) as Limit['setting'][]).flatMap((setting) => {
     const [whose, period, unit] = SETTINGS[setting];
-    const max = Math.round((config[setting] ?? 0) * (unit === 'usd' ? PER_DOLLAR : 1));
+    const max = Math.round((stated[setting] ?? 0) * (unit === 'usd' ? PER_DOLLAR : 1));
     return max > 0 ? [{ setting, whose, period, unit, max }] : [];
   });
 }

@@ -119,12 +119,12 @@ test('a script that uses undeclared keys waits as a whole while its shard moves,
   const newcomer = await accepted(3, NEW);
   const to = cluster.servers.find((server) => server !== holder) ?? holder;
   const move = await cluster.beginMove(KEYS.inbound, to);
-  const budget = createBudget(cluster.peek, [CHAT_TOKENS]);
+  const budget = createBudget(cluster.peek, () => [CHAT_TOKENS]);
   const putOff = Promise.all([
     lane.admit(100),
     attempt.write('step', [['INCR', keyOfStep]]),
     begunOf(lane, starter, chatKey(OTHER)),
-    budget?.reserve({ chat: CHAT }, SIXTY),
+    budget.reserve({ chat: CHAT }, SIXTY),
   ]);
   await until('command that was put off', async () => (await cluster.putOff(holder)) || undefined);
   await move();
@@ -132,5 +132,5 @@ test('a script that uses undeclared keys waits as a whole while its shard moves,
   expect(admitted).toMatchObject({ read: 1, heads: [{ entry: newcomer }] });
   expect([written, await cluster.peek.get(keyOfStep)]).toEqual(['written', '1']);
   expect(begun.attempts).toBe(2);
-  expect(await budget?.reserve({ chat: CHAT }, SIXTY)).toBe('held by others');
+  expect(await budget.reserve({ chat: CHAT }, SIXTY)).toBe('held by others');
 });

@@ -35,8 +35,13 @@ export interface HttpServer extends ToolPolicy {
 
 export type McpServer = StdioServer | HttpServer;
 
-/** The result of reading the configuration: the servers in the order of the file, or every problem at once. */
-export type McpConfigReading = { ok: true; servers: readonly McpServer[] } | { ok: false; problems: readonly string[] };
+/**
+ * The result of reading the configuration: the servers in the order of the file, and the names of all, those that are
+ * disabled included; or every problem at once.
+ */
+export type McpConfigReading =
+  | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
+  | { ok: false; problems: readonly string[] };
 
 const NAME_CHARS_SHOWN = 80;
 
@@ -115,7 +120,8 @@ export function readMcpConfig(json: string): McpConfigReading {
   const readings = Object.entries(read.data.mcpServers).map(([name, entry]) => readServer(name, entry));
   const problems = readings.flatMap((reading) => reading.problems);
   if (problems.length > 0) return { ok: false, problems };
-  return { ok: true, servers: readings.flatMap((reading) => reading.server ?? []) };
+  const names = Object.keys(read.data.mcpServers);
+  return { ok: true, servers: readings.flatMap((reading) => reading.server ?? []), names };
 }
 
 function parse(json: string): { value: unknown } | undefined {

@@ -83,6 +83,11 @@ export function toolName(server: string, tool: string): string {
   return `${head}${legal(tool).slice(0, NAME_CHARS_MAX - head.length - DIGEST_CHARS - 1)}_${digest}`;
 }
 
+/** Whether a name may be that of a tool of a server. Pure. */
+export function isToolNameOf(server: string, name: string): boolean {
+  return [server, legal(server).slice(0, SERVER_CHARS_MAX)].some((head) => name.startsWith(`${head}__`));
+}
+
 function legal(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/g, '_');
 }

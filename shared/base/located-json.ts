@@ -1,0 +1,79 @@
+type Path = readonly PropertyKey[];
+
+/** A JSON document with the lines of its values, or the line where it stops being JSON. */
+export type LocatedJson =
+  | {
+      ok: true;
+      value: unknown;
+      /** The line of a value, by its keys and indexes from the top; of one that is absent, the line of what should hold it. */
+      lineOf(path: Path): number;
+      /** The paths of keys that stand twice in one object: the later one holds, which whoever wrote them may not know. */
+      twice: readonly Path[];
+    }
+  | { ok: false; line: number };
+
+/** Nobody writes settings that are nested deeper. */
+const DEPTH_MAX = 32;
+const TOKEN = /\n|[{}[\],:]|"(?:[^"\\\n]|\\.)*"|[^\s{}[\],:"]+|\S/g;
+
+/** Reads JSON that a person wrote, for problems that name their line. Pure; never throws, and nothing of it is quoted. */
+export function readLocatedJson(json: string): LocatedJson {
+  const tokens = tokensOf(json);
+  const lines = new Map<string, number>();
+  const twice: Path[] = [];
+  let at = 0;
+  const lineAt = (): number => (tokens[at] ?? tokens.at(-1))?.line ?? 1;
+  const take = (): string => tokens[at++]?.text ?? '';
+  const refuse = (): never => {
+    throw new SyntaxError('this is not JSON');
+  };
+  /** What stands between brackets, separated by commas. */
+  const readItems = (end: string, readItem: (index: number) => void): void => {
+    for (let index = 0, sign = ','; sign === ','; index++) {
+      if (index === 0 && tokens[at]?.text === end) return void at++;
+      readItem(index);
+      sign = take();
+      if (sign !== ',' && sign !== end) refuse();
+    }
+  };
+  const readObject = (path: Path): unknown => {
+    const entries = new Map<string, unknown>();
+    readItems('}', () => {
+      const line = lineAt();
+      const key: unknown = JSON.parse(take());
+      if (typeof key !== 'string' || take() !== ':') return refuse();
+      if (entries.has(key)) twice.push([...path, key]);
+      entries.set(key, readValue([...path, key]));
+      lines.set(JSON.stringify([...path, key]), line);
+    });
+    return Object.fromEntries(entries);
+  };
+  const readValue = (path: Path): unknown => {
+    lines.set(JSON.stringify(path), lineAt());
+    const text = take();
+    if (path.length > DEPTH_MAX) refuse();
+    if (text === '{') return readObject(path);
+    if (text !== '[') return JSON.parse(text);
+    const items: unknown[] = [];
+    readItems(']', (index) => items.push(readValue([...path, index])));
+    return items;
+  };
+  const lineOf = (path: Path): number =>
+    lines.get(JSON.stringify(path)) ?? (path.length === 0 ? 1 : lineOf(path.slice(0, -1)));
+  try {
+    const value = readValue([]);
+    if (take() !== '') refuse();
+    return { ok: true, value, lineOf, twice };
+  } catch {
+    at--;
+    return { ok: false, line: lineAt() };
+  }
+}
+
+function tokensOf(json: string): { text: string; line: number }[] {
+  let line = 1;
+  return [...json.matchAll(TOKEN)].flatMap(([text]) => {
+    if (text === '\n') line++;
+    return text === '\n' ? [] : [{ text, line }];
+  });
+}

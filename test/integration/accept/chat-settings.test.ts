@@ -1,0 +1,224 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { OWN_TOOLS } from '../../../worker/chat-table.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { runFile } from '../../fixture/command.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { until } from '../../fixture/root.ts';
+import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
+
+const USUAL = 'claude-opus-5-5';
+const HAIKU = 'claude-haiku-4-5-20251001';
+const OTHER = 1002;
+const THIRD = 1003;
+const OLD_GROUP = -2001;
+const GROUP = -1_002_001;
+const PROBE = /test of the connection/;
+
+let notebook: Notebook;
+let folder: string;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+  folder = await temporaryFolder();
+});
+
+eachInWorld(() => ({
+  env: {
+    MODEL: USUAL,
+    MODELS: HAIKU,
+    TELEGRAM_ALLOWED_IDS: ['1', CHAT, OTHER, THIRD, OLD_GROUP, GROUP].join(','),
+    ...notebook.env,
+  },
+}));
+
+afterEach(() => notebook.remove());
+
+/** The environment with a table of chats. */
+async function withChats(table: object): Promise<Record<string, string>> {
+  const file = join(folder, 'chats.json');
+  await writeFile(file, JSON.stringify(table, null, 2));
+  return { CHATS_FILE: file };
+}
+
+async function said(text: string, nth = 1, chat = CHAT) {
+  world.telegram.say(chat, text);
+  return nextOutcome(world, chat, nth);
+}
+
+const systemOf = ({ body }: ClaudeCall) => JSON.stringify(body.system);
+const toolsOf = ({ body }: ClaudeCall) => (body.tools ?? []).map(({ name }) => String(name));
+const lastCall = () => mainCalls().at(-1) as ClaudeCall;
+
+test('each chat has the prompt, model, tools and language of its own entry, and any other that of all', async () => {
+  await writeFile(join(folder, 'ada.txt'), 'You are Ada.\n');
+  await start({
+    WEB_SEARCH: 'true',
+    ...(await withChats({
+      [CHAT]: { systemPromptFile: 'ada.txt', tools: ['recall', 'notebook__*'], language: 'zh-hant' },
+      [OTHER]: { systemPrompt: 'You are Grace.', model: HAIKU, tools: [] },
+      '*': { tools: ['web_search', 'send_file'] },
+    })),
+  });
+  for (const chat of [CHAT, OTHER, THIRD]) expect(await said('hello', 1, chat)).toMatchObject({ outcome: 'answered' });
+  const [ada, grace, third] = mainCalls() as [ClaudeCall, ClaudeCall, ClaudeCall];
+  expect([ada, grace, third].map(({ body }) => body.model)).toEqual([USUAL, HAIKU, USUAL]);
+  expect([ada, grace, third].map((call) => /You are (Ada|Grace|a helpful)/.exec(systemOf(call))?.[1])).toEqual([
+    ...['Ada', 'Grace', 'a helpful'],
+  ]);
+  expect(toolsOf(ada)).toEqual(expect.arrayContaining(['recall', 'notebook__look', 'notebook__write']));
+  expect(toolsOf(ada).filter((name) => !name.startsWith('notebook__'))).toEqual(['recall']);
+  expect([toolsOf(grace), toolsOf(third)]).toEqual([[], ['send_file', 'web_search']]);
+  // The prefix of a chat stays the same from message to message.
+  expect(await said('again', 2)).toMatchObject({ outcome: 'answered' });
+  expect([systemOf(lastCall()), lastCall().body.tools]).toEqual([systemOf(ada), ada.body.tools]);
+  for (const chat of [CHAT, OTHER]) world.telegram.say(chat, '/lang');
+  await world.telegram.waitForText(CHAT, /通知使用繁體中文/);
+  await world.telegram.waitForText(OTHER, /My notices here are in English/);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test("the tools that are no server's are those that a table may name", async () => {
+  await start({ MCP_CONFIG: '', WEB_SEARCH: 'true', WEB_FETCH: 'true' });
+  await said('hello');
+  expect(toolsOf(lastCall()).toSorted()).toEqual(OWN_TOOLS.toSorted());
+});
+
+test('a tool that a chat does not have is not called either, where the model knows it from before', async () => {
+  await start(await withChats({ [CHAT]: { tools: ['notebook__look'] } }));
+  world.claude.react(callsTools([use('one', 'write')]));
+  expect(await said('note it')).toMatchObject({ outcome: 'answered' });
+  expect(JSON.stringify(resultsIn(lastCall()))).toContain('This chat does not have this tool');
+  expect(await notebook.notes()).toEqual([]);
+});
+
+test('what a chat chooses with a command wins over its entry, which wins over the environment', async () => {
+  await start(await withChats({ [CHAT]: { model: HAIKU, language: 'zh-hant' } }));
+  await said('hello');
+  await said(`/model ${USUAL}`, 2);
+  await said('hello', 3);
+  await said('/lang en', 4);
+  expect(shown().at(-1)).toMatch(/My notices here are in English/);
+  await said('/lang auto', 5);
+  expect(shown().at(-1)).toMatch(/通知使用繁體中文/);
+  expect(mainCalls().map(({ body }) => body.model)).toEqual([HAIKU, USUAL]);
+});
+
+test('the limit of a chat is that of its entry, in place of the one for every chat; 0 is none', async () => {
+  const table = { [CHAT]: { dailyUsd: 0.5 }, [OTHER]: { dailyUsd: 0, monthlyUsd: 40 } };
+  await start({ TOTAL_DAILY_USD: '0', CHAT_DAILY_USD: '0.1', ...(await withChats(table)) });
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  for (const chat of [CHAT, OTHER, THIRD]) await world.peek.hset(book, `chat:${chat}:usd`, 0.2e9);
+  const outcomes = [];
+  for (const chat of [CHAT, OTHER, THIRD]) outcomes.push(await said('hello', 1, chat));
+  expect(outcomes).toMatchObject([
+    ...[{ outcome: 'answered' }, { outcome: 'answered' }, { outcome: 'refused', reason: 'over_chat_budget' }],
+  ]);
+  await said('/usage', 2);
+  expect(shown().at(-1)).toContain('$0.50');
+  await said('/usage', 2, OTHER);
+  expect(shown(OTHER).at(-1)).toContain('$40.00');
+  await world.peek.hset(book, `chat:${CHAT}:usd`, 0.5e9);
+  expect(await said('hello', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+});
+
+test('a group that became a supergroup keeps its entry, also under its new id', async () => {
+  const upgraded = { status: 400, description: 'Bad Request: group chat was upgraded to a supergroup chat' };
+  world.telegram.openChat(GROUP);
+  world.telegram.fail(
+    'sendMessage',
+    { ...upgraded, parameters: { migrate_to_chat_id: GROUP } },
+    1_000,
+    (sent) => String(sent.chat_id) === String(OLD_GROUP),
+  );
+  await start(await withChats({ [OLD_GROUP]: { systemPrompt: 'You are Ada.' } }));
+  world.telegram.say(OLD_GROUP, 'one', { chatType: 'group' });
+  await world.telegram.waitForText(GROUP, /one/);
+  world.telegram.say(GROUP, 'two', { chatType: 'supergroup' });
+  await world.telegram.waitForText(GROUP, /two/);
+  for (const call of mainCalls()) expect(systemOf(call)).toContain('You are Ada.');
+});
+
+test('what every request of one chat holds is refused: only that chat is told, with its own prompt as the proof', async () => {
+  const probes = () => mainCalls().filter(({ pendingText }) => PROBE.test(pendingText));
+  const table = { [CHAT]: { systemPrompt: 'REFUSED', model: HAIKU, tools: [] }, '*': { dailyUsd: 9 } };
+  await start(await withChats(table), { alertEveryMs: 50, watchEveryMs: 100, probeEveryMs: 200 });
+  let isRefused = true;
+  world.claude.react((call) =>
+    isRefused && systemOf(call).includes('REFUSED')
+      ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'Something is wrong with this request.' }
+      : undefined,
+  );
+  expect(await said('hello')).toMatchObject({ outcome: 'failed' });
+  expect(await said('hello', 1, OTHER)).toMatchObject({ outcome: 'answered' });
+  const [proof] = probes();
+  expect([systemOf(proof as ClaudeCall).includes('REFUSED'), proof?.body.model, proof?.body.tools]).toEqual([
+    ...[true, HAIKU, undefined],
+  ]);
+  await world.telegram.waitForText(ALERT_CHAT, /^The endpoint refuses every request/);
+  // The incident ends when every kind of chat is well again, not when the others are.
+  const refused = () => probes().filter(({ status }) => status === 400).length;
+  const before = refused();
+  await until('the next probes', () => refused() >= before + 2 || undefined);
+  expect(world.telegram.shown(ALERT_CHAT).map(({ text }) => text)).not.toContainEqual(
+    expect.stringMatching(/^Resolved/),
+  );
+  isRefused = false;
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);
+  expect(
+    probes()
+      .slice(-2)
+      .map(({ body }) => body.model),
+  ).toEqual([USUAL, HAIKU]);
+});
+
+test('a model of an entry that the endpoint does not know fails like MODEL: nothing else is asked in its place', async () => {
+  await start(await withChats({ [CHAT]: { model: HAIKU } }));
+  world.claude.react(({ body }) =>
+    body.model === HAIKU
+      ? { do: 'error', status: 404, type: 'not_found_error', message: `model: ${HAIKU}` }
+      : undefined,
+  );
+  expect(await said('hello')).toMatchObject({ outcome: 'failed', reason: 'not_found' });
+  expect(new Set(mainCalls().map(({ body }) => body.model))).toEqual(new Set([HAIKU]));
+  expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'model')).toBeNull();
+});
+
+test('check and start name all that is wrong with the table, by line and field, and exit with 2', async () => {
+  const env = await withChats({
+    [CHAT]: { model: 'sk-secret', systemPromptFile: 'gone.txt' },
+    [OTHER]: { systmPrompt: 'sk-secret', tools: ['nootbook__*'] },
+    [THIRD]: { systemPrompt: 'word '.repeat(200_000) },
+  });
+  const whole = { ...world.env, ...env };
+  const named = [
+    'CHATS_FILE is malformed:',
+    'line 3, chat 1001, model: expected MODEL or one of MODELS',
+    'line 4, chat 1001, systemPromptFile: names a file that is empty or cannot be read',
+    'line 7, chat 1002, systmPrompt: nothing reads this: did you mean systemPrompt?',
+    'line 9, chat 1002, tools.0: expected recall, ',
+  ].join('\n');
+  const [checked, started] = [await runCli(['check'], whole), await runFile('spillway.ts', [], whole)];
+  for (const { code, stderr } of [checked, started]) {
+    expect(code).toBe(2);
+    expect(stderr).toContain(named);
+    expect(stderr).not.toContain('sk-secret');
+    expect(stderr).not.toMatch(/^\s+at /m);
+  }
+  const long = await withChats({ [THIRD]: { systemPrompt: 'word '.repeat(200_000) } });
+  const room = await runCli(['check'], { ...world.env, ...long });
+  expect([room.code, room.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^CHATS_FILE, chat 1003: .* no message would fit/m),
+  ]);
+  const misspelt = await withChats({ '*': { tools: ['notebook__*', 'notebook__look', 'notebook__loko'] } });
+  const well = await runCli(['check'], { ...world.env, ...misspelt });
+  expect(well).toMatchObject({ code: 0, stderr: '' });
+  expect(well.stdout).toMatch(/^advice tools of chat \*: no server offers notebook__loko$/m);
+});

@@ -1,0 +1,138 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { isFields } from '../shared/base/fields.ts';
+import { readLocatedJson } from '../shared/base/located-json.ts';
+import { nearName } from '../shared/base/required-settings.ts';
+import { clip } from '../shared/base/text.ts';
+import { parseChatKey } from '../shared/redis/keys.ts';
+import { LANGUAGES } from '../shared/texts/language.ts';
+import { HEADER_NOTE } from './ask/pending.ts';
+import { type ChatSettings, type ChatTable, OTHER_CHATS } from './lane/chat-settings.ts';
+import { isToolNameOf } from './tools/mcp/tool.ts';
+
+/** The tools that are no server's: the gateway's own, and the provider's for the web. A test holds it to them. */
+export const OWN_TOOLS = ['recall', 'send_file', 'reminders', 'ask_user', 'web_search', 'web_fetch'];
+const KEY_CHARS_SHOWN = 40;
+const DOLLARS_MAX = 1_000_000;
+const CHAT_EXPECTED =
+  'expected the id of a person or group, such as 1001 or -1001234567890, a topic as -1001234567890.7, or *';
+
+/** The names that entries may use; `undefined` where they are not known, since other settings are wrong. */
+export interface KnownNames {
+  models: readonly string[] | undefined;
+  /** Servers of tools. */
+  servers: readonly string[] | undefined;
+}
+
+/** A table, and what is wrong with it, in the order of its lines. */
+export interface ChatTableReading {
+  table: ChatTable;
+  problems: readonly string[];
+}
+
+/** A system prompt as it is sent. Pure. */
+export function promptOf(text: string): string {
+  return `${text}\n\n${HEADER_NOTE}`;
+}
+
+/** Reads the file that CHATS_FILE names, and those that it names. Rejects with every problem at once. */
+export async function loadChatTable(file: string | undefined, known: KnownNames): Promise<ChatTable> {
+  if (file === undefined || file.trim() === '') return new Map();
+  const read = (name: string) => readFile(name, 'utf8').catch(() => '');
+  const json = await read(file);
+  if (json.trim() === '') throw new Error('CHATS_FILE names a file that is empty or cannot be read.');
+  const { table, problems } = await readChatTable(json, known, (name) => read(resolve(dirname(file), name)));
+  if (problems.length > 0) throw new Error(`CHATS_FILE is malformed:\n${problems.join('\n')}`);
+  return table;
+}
+
+/**
+ * Reads the settings of chats, `{"<chat>": {…}, "*": {…}}`; `read` returns the text of a file, empty where it cannot be read.
+ * Never rejects. All problems are found in one pass, each with its line, its chat and its field; values are never quoted.
+ */
+export async function readChatTable(
+  json: string,
+  known: KnownNames,
+  read: (file: string) => Promise<string>,
+): Promise<ChatTableReading> {
+  const located = readLocatedJson(json);
+  if (!located.ok) return { table: new Map(), problems: [`line ${located.line}: this is not JSON`] };
+  if (!isFields(located.value))
+    return {
+      table: new Map(),
+      problems: [`line ${located.lineOf([])}: expected an object with the settings of each chat under its id`],
+    };
+  const problems: { line: number; text: string }[] = [];
+  const refuse = ([chat = '', ...field]: readonly PropertyKey[], what: string): void => {
+    const line = located.lineOf([chat, ...field]);
+    const place = [`line ${line}`, `chat ${shown(chat)}`, field.map(shown).join('.')];
+    problems.push({ line, text: `${place.filter((part) => part !== '').join(', ')}: ${what}` });
+  };
+  const schema = entrySchema(known);
+  const fieldNames = Object.keys(schema.shape);
+  const table = new Map<string, ChatSettings>();
+  for (const path of located.twice) refuse(path, 'this is here twice');
+  for (const [chat, fields] of Object.entries(located.value)) {
+    if (chat !== OTHER_CHATS && parseChatKey(chat)?.chat !== chat) refuse([chat], CHAT_EXPECTED);
+    const { data = {}, error } = schema.safeParse(fields);
+    for (const { path, what } of error?.issues.flatMap((issue) => faultsOf(issue, fieldNames)) ?? [])
+      refuse([chat, ...path], what);
+    // Its file is read even if other fields are wrong, since all problems are to be named at once.
+    const { systemPrompt, systemPromptFile: file } = isFields(fields) ? fields : {};
+    const text = typeof file === 'string' && file.trim() !== '' ? await read(file) : data.systemPrompt;
+    if (systemPrompt !== undefined && file !== undefined)
+      refuse([chat, 'systemPromptFile'], 'expected this or systemPrompt, not both');
+    else if (text?.trim() === '') refuse([chat, 'systemPromptFile'], 'names a file that is empty or cannot be read');
+    const { systemPromptFile: _, ...settings } = data;
+    table.set(chat, { ...settings, systemPrompt: text && promptOf(text.trim()) });
+  }
+  return { table, problems: problems.toSorted((one, other) => one.line - other.line).map(({ text }) => text) };
+}
+
+/** The fields of an entry, each on its own. */
+function entrySchema({ models, servers }: KnownNames) {
+  const text = z.string('expected a text').refine((words) => words.trim() !== '', 'expected a text that is not empty');
+  const usd = z
+    .number('expected a number of dollars, such as 25 or 0.5; 0 is no limit')
+    .refine((dollars) => dollars >= 0 && dollars < DOLLARS_MAX, `expected 0 to ${DOLLARS_MAX} dollars; 0 is no limit`);
+  const isTool = (name: string): boolean =>
+    OWN_TOOLS.includes(name) || servers === undefined || servers.some((server) => isToolNameOf(server, name));
+  const tool = z
+    .string('expected the name of a tool')
+    .refine(isTool, `expected ${OWN_TOOLS.join(', ')}, or server__tool or server__* of a server in MCP_CONFIG`);
+  const model = z
+    .string('expected the name of a model')
+    .refine((name) => models?.includes(name) ?? true, 'expected MODEL or one of MODELS');
+  return z
+    .strictObject(
+      {
+        systemPrompt: text,
+        systemPromptFile: text,
+        model,
+        tools: z.array(tool, 'expected a list of names of tools'),
+        language: z.enum(LANGUAGES, `expected ${LANGUAGES.join(' or ')}`),
+        dailyUsd: usd,
+        monthlyUsd: usd,
+      },
+      'expected an object with the settings of the chat',
+    )
+    .partial();
+}
+
+/** A misspelt name is a problem of its own place, with the name that was meant. */
+function faultsOf(
+  issue: z.core.$ZodIssue,
+  fieldNames: readonly string[],
+): { path: readonly PropertyKey[]; what: string }[] {
+  if (issue.code !== 'unrecognized_keys') return [{ path: issue.path, what: issue.message }];
+  return issue.keys.map((key) => {
+    const meant = nearName(shown(key), fieldNames);
+    return { path: [key], what: `nothing reads this${meant === undefined ? '' : `: did you mean ${meant}?`}` };
+  });
+}
+
+/** Keys are shown, values never. */
+function shown(key: PropertyKey): string {
+  return clip(String(key), KEY_CHARS_SHOWN).toWellFormed();
+}

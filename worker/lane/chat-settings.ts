@@ -1,0 +1,33 @@
+import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
+import type { OwnLimits } from '../../shared/state/spending/limit.ts';
+import type { Language } from '../../shared/texts/language.ts';
+
+/** What the operator sets for a chat; what is absent is as for all chats. */
+export interface ChatSettings extends OwnLimits {
+  systemPrompt?: string | undefined;
+  model?: string | undefined;
+  /** The only tools that the chat has: names, and `server__*` for all tools of a server. */
+  tools?: readonly string[] | undefined;
+  language?: Language | undefined;
+}
+
+/** The settings of chats, by their keys; `*` for the chats that have none. */
+export type ChatTable = ReadonlyMap<string, ChatSettings>;
+
+/** The entry of a table for the chats that have no entry of their own. */
+export const OTHER_CHATS = '*';
+
+/**
+ * The settings of a chat: its own, or else those of the chat of a topic, or of all others. A group that became a supergroup
+ * has those of its new id, or else of its old one: `home` is the chat that it is now, `was` the group that it was. One entry
+ * holds; they are not merged. Pure.
+ */
+export function settingsOfChat(table: ChatTable, chat: ChatKey, home: ChatKey, was: ChatKey | undefined): ChatSettings {
+  const names = [home, parseChatKey(home)?.chatId, chat, was, OTHER_CHATS];
+  return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
+}
+
+/** Whether a tool is among those that a chat has. Pure. */
+export function hasTool({ tools }: ChatSettings, name: string): boolean {
+  return tools?.some((tool) => tool === name || (tool.endsWith('__*') && name.startsWith(tool.slice(0, -1)))) ?? true;
+}
