@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 47_645,
-  productFiles: 462,
-  testLines: 75_032,
+  productLines: 48_019,
+  productFiles: 464,
+  testLines: 75_477,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 21,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 139, messageFunctions: 801 } as const;
+export const WAY_BUDGETS = { messageFiles: 143, messageFunctions: 822 } as const;
