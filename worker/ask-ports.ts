@@ -1,4 +1,5 @@
 import type { Config } from '../shared/base/config.ts';
+import { createMemoryBook } from '../shared/state/memory/book.ts';
 import type { Budget } from '../shared/state/spending/budget.ts';
 import { notedFiles } from '../shared/state/turn/noted-files.ts';
 import { withBudget, withBudgetToHear } from './budget/guarded.ts';
@@ -39,7 +40,8 @@ export function askPorts(
     takesFixedParts: (fixed, failure, signal) => shared.fixedParts(model, fixed, failure, signal),
   };
   const store = { sessions: createSessions(redis, keys, shared.windows), media };
-  return { settings, endpoint, tools, store, files, observability, breaker: shared.breaker };
+  const memoryBook = createMemoryBook(redis, keys);
+  return { settings, endpoint, tools, store, files, memoryBook, observability, breaker: shared.breaker };
 }
 
 /**

@@ -1,8 +1,10 @@
 import type { ChatKey } from '../shared/redis/keys.ts';
+import { createMemoryBook } from '../shared/state/memory/book.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
 import type { NotedFiles } from '../shared/state/turn/noted-files.ts';
 import type { Settings } from './lane/settings.ts';
 import type { MediaStore } from './media/store.ts';
+import { createMemory } from './memory/tool.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createReminders } from './reminders/tool.ts';
 import type { ShardPorts } from './shard.ts';
@@ -22,6 +24,7 @@ export function chatTools(
   const recall = createRecall({ memory, log: ports.observability.log, loadKept });
   const sendFile = createSendFile({ files, keep: media.keep, loadKept });
   const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
+  const remember = createMemory(createMemoryBook(redis, keys));
   const { exclude, excluded } = ports.tools;
-  return { ...joinToolboxes([recall, sendFile, reminders, createAskUser(), ports.tools]), exclude, excluded };
+  return { ...joinToolboxes([recall, sendFile, reminders, remember, createAskUser(), ports.tools]), exclude, excluded };
 }

@@ -64,6 +64,9 @@ function chatKeys(tag: string) {
     chat: (chat: ChatKey) => `${tag}:chat:${chat}`,
     /** Hash: the reminders of a chat, by id. */
     remindersOf: (chat: ChatKey) => `${tag}:reminders:${chat}`,
+    /** Hash: the lines of what is remembered about a chat, by id; and the hash of the changes of it that can be undone. */
+    memory: (chat: ChatKey) => `${tag}:memory:${chat}`,
+    memoryChanges: (chat: ChatKey) => `${tag}:memory-changes:${chat}`,
     session: (id: SessionId) => `${tag}:session:${id}`,
     log: (id: SessionId) => `${tag}:log:${id}`,
     archive: (id: SessionId) => `${tag}:archive:${id}`,

@@ -27,6 +27,7 @@ const COMMANDS = {
   recall: { who: 'listed', lane: 'commands', menu: 'private' },
   export: { who: 'listed', lane: 'commands', menu: 'private' },
   reminders: { who: 'listed with words', lane: 'commands', menu: 'private' },
+  memory: { who: 'listed', lane: 'commands', menu: 'private' },
   tools: { who: 'listed with words', lane: 'commands', menu: 'private' },
   usage: { who: 'everybody', lane: 'commands', menu: 'private' },
   timezone: { who: 'listed', lane: 'commands', menu: 'private' },

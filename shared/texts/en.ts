@@ -123,6 +123,7 @@ export const EN = {
     recall: 'Searching earlier messages',
     send_file: 'Preparing a file',
     reminders: 'Managing reminders',
+    memory: 'Looking at my memory of this chat',
     ask_user: 'Reading your answer',
   },
   approval: {
@@ -216,6 +217,33 @@ export const EN = {
     left: (texts: readonly string[]) =>
       `This group has a new id, and these reminders could not be moved to it. Please set them again:\n${texts.join('\n')}`,
   },
+  memory: {
+    title: (count: number, percent: number) =>
+      `I remember this about the chat (${count} ${count === 1 ? 'line' : 'lines'}, ${percent}% full):`,
+    none: 'I remember nothing about this chat yet. Just tell me, for example: remember that I do not eat meat.',
+    /** Said by nobody of the chat. */
+    from: { page: '(from a page or a tool)', forward: '(from a forwarded message)' },
+    deleteButton: (place: number) => `🗑 Delete ${place}`,
+    deleteAllButton: '🗑 Delete all',
+    deleted: (text: string) => `Deleted: ${text}`,
+    deletedAll: 'Deleted. I remember nothing about this chat any more.',
+    unknown: 'That line no longer exists.',
+    asks: (count: number) =>
+      `This deletes ${count === 1 ? 'the only line' : `all ${count} lines`} of my memory of this chat. It cannot be undone. What was said in the conversation stays.`,
+    /** Changed by the model while it answered, whoever asked for that. */
+    changed: (lines: string, more: number) =>
+      `📝 I have changed my memory of this chat:\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /memory`}`,
+    remembered: (text: string) => `Noted: ${text}`,
+    replaced: (text: string, before: string) => `Changed to: ${text} (was: ${before})`,
+    forgotten: (text: string) => `Deleted: ${text}`,
+    restored: (text: string) => `As it was: ${text}`,
+    tooLate: 'That cannot be undone any more: it was changed again, or undone, or is a week old.',
+    full: 'That cannot be undone: my memory of this chat is full. Delete something first.',
+    exported: 'What I remember about this chat:',
+    usage: 'Use /memory, and choose what to delete.',
+    left: (lines: string) =>
+      `This group has a new id, and my memory of it could not be moved there. Please tell me again what I should keep:\n${lines}`,
+  },
   timeZoneIs: (zone: string, now: string) => `The time in this chat is ${now} (${zone}).`,
   timeZoneSet: (zone: string, now: string) =>
     `The time in this chat is now ${now} (${zone}). Reminders that are already set keep their times.`,
@@ -230,7 +258,7 @@ export const EN = {
   nothingToExport: 'There is nothing to export yet.',
   exportTooLarge: 'This chat is too large for one file. Please ask the operator for it.',
   forgetAsks:
-    'This permanently erases everything I keep of this chat: all conversations, files, reminders, settings and failed messages. It cannot be undone. What Telegram shows stays until you delete it there.',
+    'This permanently erases everything I keep of this chat: all conversations, files, reminders, my memory of it, settings and failed messages. It cannot be undone. What Telegram shows stays until you delete it there.',
   forgetButton: 'Erase everything',
   forgotten: 'Erased. A new conversation starts here.',
 
@@ -253,6 +281,7 @@ export const EN = {
     tools: 'Show what I may do without asking',
     usage: 'Show calls, tokens and cost',
     reminders: 'List reminders',
+    memory: 'See and delete what I remember',
     timezone: 'Set the time zone of this chat',
     busy: 'Choose what happens to messages while I work',
     lang: 'Choose the language of my notices',

@@ -67,8 +67,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['logs of sessions', 'kept of a session', true, keys.log('' as SessionId)],
     ['archives of sessions', 'kept', false, keys.archive('' as SessionId)],
     ['files', 'kept', false, keys.media('', '' as ChatKey).slice(0, -1)],
-    ['reminders to come', 'kept', true, keys.reminders],
-    ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
+    ...keptOfChat(keys),
     ['pointers to files', 'kept', false, keys.blob('', '' as ChatKey).slice(0, -1)],
     ['blob store', 'single', true, keys.blobStore],
     ["the blob keeper's pass", 'single', false, keys.blobPass],
@@ -101,6 +100,15 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['trial of a write', 'single', false, keys.checked],
     ['chats that overflowed', 'kept', false, keys.overflows],
     ['storm of overflows', 'single', false, keys.storm],
+  ];
+}
+
+function keptOfChat(keys: Keys): Rule[] {
+  return [
+    ['reminders to come', 'kept', true, keys.reminders],
+    ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
+    ['memory of a chat', 'kept', true, keys.memory('' as ChatKey)],
+    ['changes of a memory', 'kept', false, keys.memoryChanges('' as ChatKey)],
   ];
 }
 

@@ -3,6 +3,7 @@ import { readConfig } from '../../shared/base/config.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
+import { createMemoryBook } from '../../shared/state/memory/book.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
 import { notedFiles } from '../../shared/state/turn/noted-files.ts';
@@ -76,6 +77,7 @@ export function turnPorts(
       tools: withExclusions(NO_TOOLS),
       store: { sessions: createSessions(redis, keys), media },
       files: notedFiles(redis, keys),
+      memoryBook: createMemoryBook(redis, keys),
       observability,
       breaker: ALWAYS_THERE,
     },

@@ -5,6 +5,7 @@ import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
 import { billOf, billOfFailed, commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
+import { systemWith } from '../memory/memory.ts';
 import {
   type Count,
   calibrationFor,
@@ -86,8 +87,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const window = withToolsOf(opened.window, isOfGuest(attempt));
   const messages = view(window);
   const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
-  const { systemPrompt: system, serverTools } = ports.settings;
-  const fixed = { system, tools: ports.tools.specs(), serverTools };
+  const { systemPrompt, serverTools } = ports.settings;
+  const fixed = { system: systemWith(systemPrompt, attempt), tools: ports.tools.specs(), serverTools };
   const sent: Sent = {
     count: countRequest(fixed, window, messages, ports.settings.modelName, calibration),
     calibration,
@@ -141,7 +142,7 @@ async function requestOf(
     payer: payerOf(attempt),
     session: attempt.session,
     model: ports.settings.modelName,
-    system: ports.settings.systemPrompt,
+    system: systemWith(ports.settings.systemPrompt, attempt),
     messages: await filled(ports, attempt, messages),
     tools: ports.tools.specs(),
     serverTools: ports.settings.serverTools,

@@ -1,8 +1,10 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { MemoryBook } from '../../shared/state/memory/book.ts';
 import { type Attempt, payerOf, type TurnTime } from '../lane/attempt.ts';
 import { billOf, commit } from '../lane/events.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
+import { withMemory } from '../memory/memory.ts';
 import { budgetFor, calibrationFor, chatRoom, type Room } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
@@ -25,7 +27,7 @@ import { openSession, pendingRecord } from './pending.ts';
 import { goesOn, type Speech } from './words.ts';
 
 /** The ports of asking the model. */
-export type AskPorts = CallPorts & RecoverPorts;
+export type AskPorts = CallPorts & RecoverPorts & { memoryBook: MemoryBook };
 
 /** The content that the model is asked to answer, and who receives its text as it streams. */
 export interface Question {
@@ -70,6 +72,7 @@ export async function askModel(
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(settings.modelName);
   const learntTokens = learntWindow(attempt.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
+  attempt = await withMemory(ports.memoryBook, attempt, room.limitTokens);
   const calibration = calibrationFor(settings.modelName, attempt.calibration);
   const pending = pendingRecord(settings, attempt, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };

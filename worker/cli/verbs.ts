@@ -224,7 +224,7 @@ to them as a new session. A bad line is named by its number, and then nothing is
     acts: true,
     summary: 'erases all of the chat for good: conversations, files, failed messages',
     about:
-      'Erases all of the chat for good, as /forget does: conversations, files, failed messages, reminders, choices.',
+      'Erases all of the chat for good, as /forget does: conversations, files, failed messages, reminders, memory, choices.',
     exits: '0, 1 while messages of the chat are waiting, 2 for usage or configuration',
     load: async () => (await import('./session.ts')).forget,
   },

@@ -2,6 +2,7 @@ import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import { applyTogether, type Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
+import { createMemoryBook } from '../../shared/state/memory/book.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { chainOf, triedInPlaceOf } from '../../shared/state/session/header.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
@@ -25,6 +26,7 @@ export function createChatArchive({ media, ...source }: SessionSource & { media:
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
   const reminders = createReminderBook(redis, keys);
+  const memory = createMemoryBook(redis, keys);
   return {
     /** The messages of a chat, oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
@@ -61,6 +63,7 @@ export function createChatArchive({ media, ...source }: SessionSource & { media:
       return [
         ...present.flatMap((session) => sessionState(keys, session).erase()),
         ...reminders.cancelling(await reminders.of(chat)),
+        ...(await memory.erasing(chat)),
         ...chats.map((each) => chatState(keys, each).forget()),
       ];
     },

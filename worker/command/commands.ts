@@ -8,6 +8,7 @@ import { exportChat } from './export.ts';
 import { forget } from './forget.ts';
 import { help, start } from './help.ts';
 import { lang } from './lang.ts';
+import { memory } from './memory.ts';
 import { model } from './model.ts';
 import { newConversation } from './new.ts';
 import { recall } from './recall.ts';
@@ -22,8 +23,8 @@ import { whoami } from './whoami.ts';
 
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
-  ...{ busy, compact, decide, export: exportChat, forget, help, lang, model, new: newConversation },
-  ...{ recall, reminders, retry, start, status, stop, timezone, tools, usage, whoami },
+  ...{ busy, compact, decide, export: exportChat, forget, help, lang, memory, model },
+  ...{ new: newConversation, recall, reminders, retry, start, status, stop, timezone, tools, usage, whoami },
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */

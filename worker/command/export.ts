@@ -3,6 +3,7 @@ import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import { type CommandHandler, replied } from './command.ts';
+import { lineText } from './memory.ts';
 import { lineOf } from './reminders.ts';
 import { inMinutes, inThousands } from './words.ts';
 
@@ -10,7 +11,10 @@ import { inMinutes, inThousands } from './words.ts';
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CommandHandler = async ({ archive, ask: { settings }, reminders }, { attempt }) => {
+export const exportChat: CommandHandler = async (
+  { archive, ask: { settings, memoryBook }, reminders },
+  { attempt },
+) => {
   const { session, texts, home } = attempt;
   const timeZone = timeZoneOf(attempt, settings);
   const lines: string[] = [];
@@ -23,7 +27,9 @@ export const exportChat: CommandHandler = async ({ archive, ask: { settings }, r
     lines.push(line);
     readable.push(...paragraphOf(record, timeZone));
   }
-  if (lines.length === 0) return replied('export', texts.nothingToExport);
+  const remembered = (await memoryBook.of(home)).lines.map((line) => `- ${lineText(texts, line)}`);
+  if (lines.length + remembered.length === 0) return replied('export', texts.nothingToExport);
+  if (remembered.length > 0) readable.push('---\n', `${texts.memory.exported}\n`, ...remembered, '');
   const coming = await reminders.of(home);
   if (coming.length > 0) readable.push('---\n', ...coming.map((each) => `- ${lineOf(texts, each, timeZone)}`));
   const keep = (text: string) => archive.keepForSending(home, Buffer.from(text));

@@ -108,6 +108,8 @@ export interface Attempt {
   readonly goneMs: number;
   readonly traceparent: string;
   readonly session: SessionId;
+  /** What is remembered about the chat, as its session carries it; absent until that is fixed for the session. */
+  readonly memory: string | undefined;
   /**
    * The window learnt from a provider's errors in this session, if any: whose it is, and until when it holds.
    */

@@ -126,7 +126,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     goneMs: goneMsOf(reply.absence),
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
-    limit: limitOf(session),
+    ...{ limit: limitOf(session), memory: session.get('memory') },
     calibration,
     texts: textsFor(choice('language') ?? chatSettings.language, message.ok ? message.value.from.language : undefined),
     chatSettings,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { sessionState } from '../../shared/state/session/session.ts';
+import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { type AuditEvent, billOf, billOfFailed, commit } from '../lane/events.ts';
 import { type Room, roomOf } from '../model/count.ts';
@@ -191,6 +191,7 @@ async function store(
   const changes: Change[] = [
     ...append(attempt.keys, attempt.session, records),
     sessionState(attempt.keys, attempt.session).countCompaction(),
+    carriedMemory(attempt.keys, attempt.session).renew(),
     attempt.turn.forgetSummaryPart(),
     ...effects,
   ];

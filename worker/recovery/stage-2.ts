@@ -4,7 +4,7 @@ import { channelOf } from '../../shared/flow/message.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { sessionState } from '../../shared/state/session/session.ts';
+import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt, Trial } from '../lane/attempt.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
@@ -74,6 +74,8 @@ export async function startFreshSession(
         chatState(keys, chat).moveTo(move.to),
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
         ...inheritedLimit(attempt, move.to, learnt, ports.settings),
+        // It quotes nothing, because what it quotes may be what is refused.
+        ...(stage === 'bare' ? [carriedMemory(keys, move.to).fix('')] : []),
         ...append(keys, move.to, [seed, pending, ...scrubsOf(overflow)]),
         turn.recordIn(move.to, PENDING_INDEX),
         ...turn.enter(stage),
@@ -168,6 +170,7 @@ export function trialLost({ keys, chat, trial, session, turn }: Attempt): Change
   return [
     chatState(keys, chat).moveTo(trial.of),
     sessionState(keys, trial.of).forgiveRefusals(),
+    carriedMemory(keys, trial.of).renew(),
     ...sessionState(keys, session).closeFor(trial.of),
     turn.endTrial(),
   ];

@@ -12,7 +12,7 @@ import { supersededBy } from './gather.ts';
 import { hear } from './hear.ts';
 import type { TurnPorts } from './ports.ts';
 import { isBurst, readContents } from './read.ts';
-import { handingOn } from './reminder.ts';
+import { handingOn } from './undo.ts';
 
 /** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
 export async function answer(

@@ -10,7 +10,8 @@ import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
-import { inItsOwnWords, withSetForLater } from './reminder.ts';
+import { inItsOwnWords } from './reminder.ts';
+import { withUndo } from './undo.ts';
 
 /**
  * Decides for good how a message ends, before anything of it is delivered. Returns the conclusion to deliver, or the
@@ -24,7 +25,7 @@ export async function concludeTurn(
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
   const { observability, endpoint } = ports.ask;
-  const conclusion = await withSetForLater(ports, attempt, withNotices(attempt, ending.conclusion), ending);
+  const conclusion = await withUndo(ports, attempt, withNotices(attempt, ending.conclusion), ending);
   const stored = await storeConclusion(ports, attempt, conclusion, ending);
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};

@@ -13,10 +13,12 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
+import { lineText } from '../command/memory.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/stage-2.ts';
 import { type DeliveryTime, deliver } from '../reply/outbox.ts';
+import { splitReply } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
 
@@ -240,10 +242,10 @@ const LEFT_CHARS = 70;
 
 /**
  * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another
- * shard nothing can come with it: its reminders end, and the conclusion says which. Returns the conclusion to deliver.
+ * shard nothing can come with it: its reminders and its memory end, and the conclusion says which. Returns the conclusion to deliver.
  */
 export async function moveChat(
-  { ask: { settings }, commands: { reminders } }: TurnPorts,
+  { ask: { settings, memoryBook }, commands: { reminders } }: TurnPorts,
   attempt: Attempt,
   conclusion: Conclusion,
   to: number,
@@ -253,15 +255,21 @@ export async function moveChat(
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
   const current = conclusion.outcome === 'answered' ? session : (trial?.of ?? session);
   const left = isSameShard ? [] : await reminders.of(home);
-  const told = left.length === 0 ? conclusion : withLast(conclusion, texts.reminders.left(left.map(textOf)));
+  const { lines } = isSameShard ? { lines: [] } : await memoryBook.of(home);
+  const lost = [
+    ...(left.length === 0 ? [] : [texts.reminders.left(left.map(textOf))]),
+    ...(lines.length === 0 ? [] : splitReply(texts.memory.left(lines.map((line) => lineText(texts, line)).join('\n')))),
+  ];
+  const told = lost.reduce(withLast, conclusion);
   await write('migrated', [
     turn.migrateTo(to),
     // From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`.
     ...(isSameShard && home !== moved
       ? [chatState(keys, moved).beginIn(current), ...chatState(keys, chat).becomes(moved)]
       : []),
-    ...(left.length === 0 ? [] : [turn.reviseConclusion(told)]),
+    ...(lost.length === 0 ? [] : [turn.reviseConclusion(told)]),
     ...reminders.cancelling(left),
+    ...(isSameShard ? [] : await memoryBook.erasing(home)),
   ]);
   return told;
 }

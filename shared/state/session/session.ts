@@ -89,3 +89,13 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
     ],
   };
 }
+
+/** Verbs of what is remembered about its chat, as every request of a session shows it. */
+export function carriedMemory(keys: Pick<Keys, 'session'>, id: SessionId) {
+  const key = keys.session(id);
+  return {
+    fix: (memory: string): Change => ['HSET', key, 'memory', memory],
+    /** The next attempt fixes it as it is then. */
+    renew: (): Change => ['HDEL', key, 'memory'],
+  };
+}

@@ -111,7 +111,7 @@ test('max_tokens that does not fit beside the input is lowered, and the session 
 
 test('a message too large for the window is answered from its beginning and end, and the user is notified', async () => {
   const huge = `${'начало '.repeat(300)}${'x'.repeat(100)} ${'конец '.repeat(300)}`;
-  world.claude.windowTokens = 1_500;
+  world.claude.windowTokens = 2000;
   world.telegram.say(CHAT, huge.slice(0, 4_000));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().at(-1)?.pendingText).toMatch(/^начало[\s\S]*characters in all[\s\S]*конец/);

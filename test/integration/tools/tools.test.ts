@@ -213,6 +213,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
       'recall',
       'send_file',
       'reminders',
+      'memory',
       'ask_user',
       'web__bound',
     ]);

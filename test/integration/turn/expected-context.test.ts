@@ -60,6 +60,7 @@ test('with WEB_SEARCH the provider searches the web, and the user gets the sourc
     'recall',
     'send_file',
     'reminders',
+    'memory',
     'ask_user',
     'web_search',
     'web_fetch',

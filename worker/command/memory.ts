@@ -1,0 +1,113 @@
+import type { Change } from '../../shared/state/change.ts';
+import type { Memory, MemoryBook, MemoryChange, MemoryLine } from '../../shared/state/memory/book.ts';
+import { carriedMemory } from '../../shared/state/session/session.ts';
+import { CONFIRMED } from '../../shared/telegram/commands.ts';
+import type { Texts } from '../../shared/texts/texts.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import type { Ending } from '../lane/verdict.ts';
+import { CHARS_MAX, LINES_MAX } from '../memory/memory.ts';
+import { type CommandHandler, replied } from './command.ts';
+
+const BUTTONS_A_ROW = 5;
+/** Telegram shows a hundred, and one of them deletes all. */
+const BUTTONS_MAX = 99;
+const WORDS = /^(forget|undo) (\w{1,32})$/;
+const ALL = 'forget all';
+
+/**
+ * `/memory`: what is remembered about the chat, each line with a button that deletes it. The buttons send
+ * `/memory forget <id>`, `/memory forget all`, and under an answer that changed it `/memory undo <id>`. A change is
+ * stored in one step with the reply that says so, and the next request shows it.
+ */
+export const memory: CommandHandler = async ({ ask: { memoryBook: book } }, { attempt, words }) => {
+  const { texts, home } = attempt;
+  const now = await book.of(home);
+  if (words === '') return shown(texts, now.lines);
+  if (words === ALL)
+    return replied('memory', texts.memory.asks(now.lines.length), {
+      buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}` }]],
+    });
+  if (words === `${ALL} ${CONFIRMED}`)
+    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(home)), shownAnew(attempt)] });
+  const [, verb, id] = WORDS.exec(words) ?? [];
+  if (verb === undefined) return replied('memory', texts.memory.usage);
+  const made = await book.changes(home);
+  const {
+    said,
+    changes,
+    lines = now.lines,
+  } = verb === 'forget' ? deletion(book, attempt, { now, made, id }) : undoing(book, attempt, { now, made, id });
+  return shown(texts, lines, { before: `${said}\n\n`, changes });
+};
+
+interface About {
+  now: Memory;
+  made: readonly MemoryChange[];
+  id: string | undefined;
+}
+
+/** What is said of a command, its changes, and the lines after it. */
+type Done = { said: string; changes: Change[]; lines?: readonly MemoryLine[] };
+
+function deletion(book: MemoryBook, attempt: Attempt, { now, made, id }: About): Done {
+  const { memory: text } = attempt.texts;
+  const line = now.lines.find((each) => each.id === id);
+  if (line === undefined) return { said: text.unknown, changes: [] };
+  return {
+    said: text.deleted(line.text),
+    changes: [...book.delete(now, line, made), ...(isCarried(attempt, line.id) ? [shownAnew(attempt)] : [])],
+    lines: now.lines.filter((each) => each !== line),
+  };
+}
+
+/** Takes a change back, where the line is still as the change left it. */
+function undoing(book: MemoryBook, attempt: Attempt, { now, made, id }: About): Done {
+  const { memory: text } = attempt.texts;
+  const change = made.find((each) => each.id === id);
+  const { before, after } = change ?? {};
+  const at = now.lines.findIndex((each) => each.id === (after ?? before)?.id);
+  if (change === undefined || now.lines[at]?.text !== after?.text) return { said: text.tooLate, changes: [] };
+  const others = now.lines.filter((_, index) => index !== at);
+  const chars = others.reduce((sum, line) => sum + line.text.length, before?.text.length ?? 0);
+  if (before !== undefined && (others.length >= LINES_MAX || chars > CHARS_MAX))
+    return { said: text.full, changes: [] };
+  const isToShow = after === undefined || isCarried(attempt, after.id);
+  return {
+    said: before === undefined ? text.deleted(after?.text ?? '') : text.restored(before.text),
+    changes: [...book.undo(now, change), ...(isToShow ? [shownAnew(attempt)] : [])],
+    lines: before === undefined ? others : [...others, before].sort((one, other) => one.notedAtMs - other.notedAtMs),
+  };
+}
+
+/** Whether the requests of the session show a line. */
+function isCarried({ memory: carried = '' }: Attempt, id: string): boolean {
+  return carried.includes(`${id}:`);
+}
+
+/** What a person has deleted is in no later request, although that costs the cached prefix once. */
+function shownAnew({ keys, session }: Attempt): Change {
+  return carriedMemory(keys, session).renew();
+}
+
+function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', changes = [] as Change[] } = {}): Ending {
+  const { memory: text } = texts;
+  if (lines.length === 0) return replied('memory', `${before}${text.none}`, { changes });
+  const chars = lines.reduce((sum, line) => sum + line.text.length, 0);
+  const fill = Math.max(lines.length / LINES_MAX, chars / CHARS_MAX);
+  const numbered = lines.map((line, at) => `${at + 1}. ${lineText(texts, line)}`);
+  const buttons = lines.slice(0, BUTTONS_MAX).map(({ id }, at) => ({
+    text: text.deleteButton(at + 1),
+    command: `/memory forget ${id}`,
+  }));
+  const rows = Array.from({ length: Math.ceil(buttons.length / BUTTONS_A_ROW) }, (_, row) =>
+    buttons.slice(row * BUTTONS_A_ROW, (row + 1) * BUTTONS_A_ROW),
+  );
+  const all = [{ text: text.deleteAllButton, command: `/memory ${ALL}` }];
+  const list = [text.title(lines.length, Math.round(fill * 100)), ...numbered].join('\n');
+  return replied('memory', `${before}${list}`, { buttons: [...rows, all], changes });
+}
+
+/** A line as people see it, with where it is from. Pure. */
+export function lineText({ memory: { from } }: Texts, { text, source }: Pick<MemoryLine, 'text' | 'source'>): string {
+  return source === undefined ? text : `${text} ${from[source]}`;
+}
