@@ -222,7 +222,11 @@ export const EN = {
       `I remember this about the chat (${count} ${count === 1 ? 'line' : 'lines'}, ${percent}% full):`,
     none: 'I remember nothing about this chat yet. Just tell me, for example: remember that I do not eat meat.',
     /** Said by nobody of the chat. */
-    from: { page: '(from a page or a tool)', forward: '(from a forwarded message)' },
+    from: {
+      page: '(from a page or a tool)',
+      forward: '(from a forwarded message)',
+      unsure: '(noted after I used a tool)',
+    },
     deleteButton: (place: number) => `🗑 Delete ${place}`,
     deleteAllButton: '🗑 Delete all',
     deleted: (text: string) => `Deleted: ${text}`,

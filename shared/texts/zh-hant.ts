@@ -194,7 +194,7 @@ export const ZH_HANT: Texts = {
   memory: {
     title: (count, percent) => `我記得這個聊天室的這些事（${count} 則，已用 ${percent}%）：`,
     none: '我還沒有記住這個聊天室的任何事。直接告訴我就好，例如：記住我不吃肉。',
-    from: { page: '（來自網頁或工具）', forward: '（來自轉傳的訊息）' },
+    from: { page: '（來自網頁或工具）', forward: '（來自轉傳的訊息）', unsure: '（在使用工具後記下）' },
     deleteButton: (place) => `🗑 刪除 ${place}`,
     deleteAllButton: '🗑 全部刪除',
     deleted: (text) => `已刪除：${text}`,

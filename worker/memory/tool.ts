@@ -8,7 +8,7 @@ import {
   type Source,
 } from '../../shared/state/memory/book.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
+import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
 import { CHARS_MAX, LINE_CHARS_MAX, LINES_MAX, plainLine, shownLine } from './memory.ts';
 
 const NAME = 'memory';
@@ -51,7 +51,8 @@ export function createMemory(book: Ports): Toolbox {
   const specs = [SPEC];
   return {
     specs: () => specs,
-    async call({ id, name, input, attempt }) {
+    async call(call) {
+      const { name, input, attempt } = call;
       if (name !== NAME) return toolError(`There is no tool ${name} here.`);
       if (input.action === 'list') return shown(book, attempt);
       if (!attempt.message.ok) return toolError('The message that asks for it cannot be read.');
@@ -59,19 +60,20 @@ export function createMemory(book: Ports): Toolbox {
         return toolError(
           'A reminder that is due may list the memory, and not change it: nobody has asked for that now.',
         );
-      return change(book, attempt, id, input);
+      return change(book, call);
     },
   };
 }
 
-async function change(book: Ports, attempt: Attempt, call: string, input: Input): Promise<ToolOutput> {
+async function change(book: Ports, call: ToolCall): Promise<ToolOutput> {
+  const { attempt, input } = call;
   const { entry, home, turn } = attempt;
-  const step = `memory:${call}`;
-  const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
+  const step = `memory:${call.id}`;
+  const id = hash('sha256', `${entry} ${call.id}`).slice(0, ID_CHARS);
   for (let isDone = turn.hasDone(step); !isDone; ) {
     const memory = await book.of(home);
     const made = (await book.changes(home)).filter(({ madeIn }) => madeIn === entry);
-    const plan = planOf(memory, input, { id, chat: home, notedAtMs: attempt.nowMs(), ...forwarded(attempt) });
+    const plan = planOf(memory, input, { id, chat: home, notedAtMs: attempt.nowMs(), ...sourceOf(call) });
     if (typeof plan === 'string') return toolError(plan);
     if (plan.before?.text === plan.after?.text && plan.before?.source === plan.after?.source) break;
     if (made.length >= CHANGES_MAX)
@@ -82,9 +84,10 @@ async function change(book: Ports, attempt: Attempt, call: string, input: Input)
   return shown(book, attempt);
 }
 
-/** A forwarded message is one, whatever the model says of it. */
-function forwarded({ message }: Attempt): { source?: Source } {
-  return message.ok && message.value.forwardedFrom !== undefined ? { source: 'forward' } : {};
+/** Where a line may be from, whether the model says so or not. */
+function sourceOf({ attempt: { message }, hasReadOthers }: ToolCall): { source?: Source } {
+  if (message.ok && message.value.forwardedFrom !== undefined) return { source: 'forward' };
+  return hasReadOthers ? { source: 'unsure' } : {};
 }
 
 /** What a call makes of a memory; `fresh` is a line without its text. Pure. */

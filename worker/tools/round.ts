@@ -8,7 +8,7 @@ import { type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { type Asking, type AskingPolicy, askingOf, insteadOf } from './asking.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
-import { type Toolbox, type ToolOutput, toolError } from './toolbox.ts';
+import { type Toolbox, type ToolCall, type ToolOutput, toolError } from './toolbox.ts';
 
 /** The ports of a round of tools. */
 export interface RoundPorts extends ResultPorts {
@@ -37,6 +37,24 @@ function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly Tool
   const calls =
     typeof last.content === 'string' ? [] : last.content.flatMap((block) => toolUse(block, last.unreadable));
   return [...new Map(calls.map((call) => [call.id, call])).values()];
+}
+
+/** Tools whose results nobody else wrote. */
+const OWN: ReadonlySet<unknown> = new Set(['memory', 'reminders', 'send_file', 'ask_user']);
+
+/** Whether a result of a tool that others may have written was read for a message; so, too, where that left the window. Pure. */
+function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Attempt): boolean {
+  const answers = window.records.flatMap((record) =>
+    record.t === 'assistant' && record.entry === entry ? [record.content] : [],
+  );
+  return (
+    answers.length < rounds ||
+    answers.some((content, at) => {
+      // The calls of the newest answer have no results yet.
+      const read = at === answers.length - 1 ? ['server_tool_use'] : ['server_tool_use', 'tool_use'];
+      return typeof content !== 'string' && content.some(({ type, name }) => read.includes(type) && !OWN.has(name));
+    })
+  );
 }
 
 /** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
@@ -77,7 +95,7 @@ export async function finishRound(
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(ports, attempt, call, { calls, round, begun }, either)
+      resultOf(ports, attempt, call, { calls, round, begun, hasReadOthers: hasReadOthers(opened, attempt) }, either)
         .catch((error: unknown) => {
           failed.abort();
           throw error;
@@ -103,7 +121,12 @@ async function resultOf(
   ports: RoundPorts,
   attempt: Attempt,
   call: ToolUse,
-  { calls, round, begun }: { calls: readonly ToolUse[]; round: number; begun: boolean },
+  {
+    calls,
+    round,
+    begun,
+    hasReadOthers,
+  }: { calls: readonly ToolUse[]; round: number; begun: boolean; hasReadOthers: boolean },
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const field = fieldOf(round, call.id);
@@ -113,7 +136,7 @@ async function resultOf(
     insteadOf(call, calls, round, attempt.turn.parking, policyFor(ports.tools, attempt)) ??
     (begun && call.isReadable && !isRepeatable(ports.tools, call)
       ? toolError(INTERRUPTED)
-      : await make(ports, attempt, call, field, signal));
+      : await make(ports, { ...call, id: field, attempt, hasReadOthers }, signal));
   if (signal.aborted) return undefined;
   const { block, events } = await resultBlock(ports, attempt, call.id, output);
   await commit(ports.observability, attempt, {
@@ -125,18 +148,12 @@ async function resultOf(
   return block;
 }
 
-function make(
-  ports: RoundPorts,
-  attempt: Attempt,
-  call: ToolUse,
-  id: string,
-  signal: AbortSignal,
-): Promise<ToolOutput> {
+function make(ports: RoundPorts, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
   // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
   const tool = isOffered(ports.tools, call) ? call.name : 'unknown';
   const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool };
   return ports.observability.telemetry.span(SPAN.tool, attributes, async (span) => {
-    const output = call.isReadable ? await ports.tools.call({ ...call, id, attempt }, signal) : toolError(NO_JSON);
+    const output = call.isReadable ? await ports.tools.call(call, signal) : toolError(NO_JSON);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
     ports.observability.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
     ports.observability.reach('tool called');

@@ -34,6 +34,8 @@ export interface ToolCall {
   name: string;
   input: Readonly<Record<string, unknown>>;
   attempt: Attempt;
+  /** Whether something was read for the message that nobody of the chat wrote: the result of a tool. Absent: not. */
+  hasReadOthers?: boolean;
 }
 
 /** A piece of what a tool returned. */

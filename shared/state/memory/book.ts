@@ -5,9 +5,10 @@ import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
 
-/** Where a line is from that nobody of the chat has said: a page or a tool's result, or a forwarded message. */
+/** Where the model may say that a line is from: a page or a tool's result, or a forwarded message. */
 export const SOURCES = ['page', 'forward'] as const;
-export type Source = (typeof SOURCES)[number];
+/** `unsure`: it says nothing, and had read for the same message what others wrote. Absent: a person of the chat said it. */
+export type Source = (typeof SOURCES)[number] | 'unsure';
 
 /** A line of what is remembered about a chat. Plain JSON. */
 export interface MemoryLine {

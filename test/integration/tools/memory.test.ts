@@ -15,6 +15,7 @@ import { FACT, givenLine, lines, notes, remembers, system, texts } from '../../f
 import { callsTools, resultsIn } from '../../fixture/notebook.ts';
 import { asks, givenReminder, makeDue, OFTEN, tell, toolTexts } from '../../fixture/reminders.ts';
 import { variants } from '../../fixture/variants.ts';
+import { call } from '../../stand-in/claude/specimens.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
@@ -124,6 +125,22 @@ test('what is noted while a forwarded message is answered is from a forward, wha
     say: { extra: forwarded({ type: 'hidden_user', name: 'Eve' }) },
   });
   expect(await lines()).toEqual([expect.objectContaining({ source: 'forward' })]);
+});
+
+test('what is noted after a tool was used says so, unless the model says where it is from; its own tools do not count', async () => {
+  await start();
+  world.claude.react(
+    callsTools(
+      [notes('m1', { action: 'list' }), call('a1', { name: 'recall', input: { query: 'boat' } })],
+      [remembers('m2'), remembers('m3', 'The boat is called Ida', { source: 'page' })],
+    ),
+  );
+  await say('Look it up', 1);
+  expect(newest()?.text).toContain(`Noted: ${FACT} (noted after I used a tool)`);
+  expect(newest()?.text).toContain('Noted: The boat is called Ida (from a page or a tool)');
+  world.claude.react(callsTools([notes('m4', { action: 'list' })], [remembers('m5', 'Ann sings')]));
+  await say('And remember that I sing', 2);
+  expect((await lines()).find(({ text }) => text === 'Ann sings')).not.toHaveProperty('source');
 });
 
 test('a full memory, far too long a line and nonsense are told to the model, and change nothing', async () => {
