@@ -87,6 +87,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how polling goes', 'single', true, keys.poll],
     ['book of incidents', 'single', true, keys.incidents],
     ['pauses', 'single', false, keys.paused],
+    ['chats without the bot', 'single', false, keys.gone],
     ['actions of operators', 'kept', false, keys.actions],
     ['notices', 'under way', true, keys.notices],
     ['lock of the alerter', 'under way', false, keys.alertingLock],

@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_019,
-  productFiles: 464,
-  testLines: 75_477,
+  productLines: 48_624,
+  productFiles: 469,
+  testLines: 76_081,
   rawCommands: 0,
   filesWithRawCommands: 0,
-  importsMax: 21,
+  importsMax: 22,
   oneNeighbourFiles: 31,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 143, messageFunctions: 822 } as const;
+export const WAY_BUDGETS = { messageFiles: 146, messageFunctions: 830 } as const;

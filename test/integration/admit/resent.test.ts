@@ -142,9 +142,13 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
     sendTyping: async () => ({ ok: true }),
   };
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
-  const ask = { settings: { modelName: 'm', models: [] }, observability: { telemetry, reach: () => {} } };
+  const ask = {
+    settings: { modelName: 'm', models: [], serverTools: [] },
+    observability: { telemetry, reach: () => {} },
+  };
   const progress = { isLeft: () => false };
-  const commands = { reminders: { of: async () => [] } };
+  const none = async () => [];
+  const commands = { reminders: { of: none }, memoryBook: { changes: none } };
   const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress, commands } as unknown as TurnPorts;
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
