@@ -142,13 +142,14 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
     sendTyping: async () => ({ ok: true }),
   };
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
+  const none = async () => [];
   const ask = {
     settings: { modelName: 'm', models: [], serverTools: [] },
     observability: { telemetry, reach: () => {} },
+    memoryBook: { changes: none },
   };
   const progress = { isLeft: () => false };
-  const none = async () => [];
-  const commands = { reminders: { of: none }, memoryBook: { changes: none } };
+  const commands = { reminders: { of: none } };
   const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress, commands } as unknown as TurnPorts;
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
