@@ -12,7 +12,7 @@ import { type ChatSettings, type ChatTable, OTHER_CHATS } from './lane/chat-sett
 import { isToolNameOf } from './tools/mcp/tool.ts';
 
 /** The tools that are no server's: the gateway's own, and the provider's for the web. A test holds it to them. */
-export const OWN_TOOLS = ['recall', 'send_file', 'reminders', 'ask_user', 'web_search', 'web_fetch'];
+export const OWN_TOOLS = ['recall', 'send_file', 'reminders', 'memory', 'ask_user', 'web_search', 'web_fetch'];
 const KEY_CHARS_SHOWN = 40;
 const DOLLARS_MAX = 1_000_000;
 const CHAT_EXPECTED =

@@ -12,6 +12,7 @@ const FORGERY = 'integration/accept/forged-header.test.ts';
 const SANDBOX = 'integration/tools/sandbox.test.ts';
 const SANDBOXED = 'integration/tools/sandboxed-tools.test.ts';
 const MONEY = 'integration/model/money.test.ts';
+const MEMORY = 'integration/tools/memory.test.ts';
 const HOSTILE = 'integration/media/hostile-files.test.ts';
 const NOT_LOGGED = [PROCESS, 'neither the bot token, the key, the password of Redis'] as const;
 
@@ -110,6 +111,10 @@ const HELD: readonly Held[] = [
   ],
   ['| a delivery of the webhook', ['contract/webhook.test.ts', '413 to one byte more']],
   ['| a transcript', ['contract/transcription-stand-in.test.ts', 'MB']],
+  ["A page, a file, a tool's result", [MEMORY, 'what is noted after a tool was used']],
+  ['- Each change is named under', [MEMORY, 'each change has its Undo']],
+  ['- The lines stand in the request', ['unit/worker/memory/memory.test.ts', 'says what the notes are']],
+  ['- Guests of a group and due', [MEMORY, 'guests of a group are neither shown'], [MEMORY, 'thirty calls at once']],
   ['The container runs as', ['contract/ops.test.ts', 'every service is hardened and limited']],
   [
     'Dependencies are pinned',
@@ -133,6 +138,7 @@ function linesOf(text: string): string[] {
 
 /** Paragraphs that only say how to read the page, or what is not promised. */
 const NO_PROMISE = [
+  'What does not: a page that was read',
   'A server of `MCP_CONFIG` that is a program',
   'In every case it has the network',
   'All conversations are in Redis',

@@ -76,7 +76,7 @@ variants<[string, Reaction]>([
 test('a summary that is written slowly counts as far as it is when its time is over', async () => {
   await start({}, TIMES);
   const session = await give(conversation(60, 1_000));
-  summarises({ do: 'answer', text: LONG_TEXT.repeat(3), everyMs: 120 });
+  summarises({ do: 'answer', text: LONG_TEXT.repeat(6), everyMs: 60 });
   const answered = await asked();
   expect(answered.session).toBe(session);
   expect(answered.tookMs).toBeLessThan(STAGE_MS + BESIDES_MS);
