@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48624,
+  productLines: 48_624,
   productFiles: 469,
-  testLines: 76088,
+  testLines: 76_092,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
