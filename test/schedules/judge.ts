@@ -56,8 +56,8 @@ function judgeOutcomes(plan: Told, messages: readonly Asked[], { outcomes }: Evi
 }
 
 /**
- * A message is answered, or cancelled by a command behind it. A forward may go into what is before it, and where a chat
- * wants that, a message is answered together with a later one.
+ * A message is answered, or cancelled by a command behind it. A forward may go into what is before it, a question into the
+ * forward behind it, and where a chat wants that, a message is answered together with a later one.
  */
 function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]): boolean {
   const { chat, into, kind, number, outcome } = message;
@@ -67,9 +67,15 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
   if (outcome !== 'merged') return outcome === 'answered';
   const first = own.find(({ entry }) => entry === into);
   if (first === undefined || isCommand(first)) return false;
-  if (first.number > number) return merges;
+  if (first.number > number) return merges || isComment(message, messages);
   const between = own.filter((each) => each.number > first.number && each.number <= number);
   return kind === 'forward' && between.length > 0 && between.every((each) => each.kind === 'forward');
+}
+
+/** Whether a question went into the forward right behind it: it was asked alone before that came. */
+function isComment({ chat, kind, into, number, outcome }: Asked, messages: readonly Asked[]): boolean {
+  const next = messages.find((each) => each.chat === chat && each.number === number + 1);
+  return outcome === 'merged' && kind === 'question' && next?.kind === 'forward' && next.entry === into;
 }
 
 /** I4: an attempt is counted once, and the model is asked no more often than a message was tried. */
@@ -151,7 +157,7 @@ function judgeCommands(messages: readonly Asked[], { history }: Seen): Violation
 
 /** I10, I11: the model was shown the conversation as its people saw it. What was cancelled may stand in it, or not. */
 function judgeCalls(messages: readonly Asked[], { calls, history }: Seen): Violation[] {
-  const first = messages.filter(({ outcome }) => outcome !== 'merged');
+  const first = messages.filter((each) => each.outcome !== 'merged' || isComment(each, messages));
   return calls.flatMap(({ shown }) => {
     const asked = first.find((each) => each.shown.at(-1) === shown.at(-1));
     if (asked === undefined) return violation('I11', `the model was asked ${shown.at(-1)}`);
