@@ -1,9 +1,11 @@
 const BUDGET = { chat: "This chat's budget", person: 'Your budget', total: 'My budget' };
 const PERIOD = { day: 'today', month: 'this month' };
 
-function again(period: keyof typeof PERIOD, atMs: number): string {
-  if (period === 'day') return 'at midnight UTC';
-  return `on ${new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', timeZone: 'UTC' }).format(atMs)} (UTC)`;
+type Again = Readonly<{ atMs: number; timeZone: string }>;
+
+function again({ atMs, timeZone }: Again): string {
+  const parts = { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit' } as const;
+  return `${new Intl.DateTimeFormat('en-GB', { ...parts, timeZone }).format(atMs)} (${timeZone})`;
 }
 
 /** A number, written out already, with its noun. */
@@ -17,7 +19,6 @@ function counted(count: string, noun: string): string {
  */
 export const EN = {
   languageName: 'English',
-
   freshSession:
     'Our conversation grew too large for the model, so I have started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.',
   freshAfterPoison:
@@ -52,12 +53,13 @@ export const EN = {
     'I could not get an answer from the model just now. The operator has been notified. Please try again in a few minutes.',
   misconfigured: 'I cannot answer at the moment. The operator has been notified.',
   budget: {
-    usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, againMs: number) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is used up. It resets ${again(period, againMs)}.`,
-    nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, againMs: number, percent: number) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is ${percent}% used. It resets ${again(period, againMs)}.`,
-    line: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, spent: string, percent: number) =>
-      `${BUDGET[whose]} for ${PERIOD[period]}: ${spent} (${percent}%)`,
+    usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, from: Again) =>
+      `${BUDGET[whose]} for ${PERIOD[period]} is used up. I answer again from ${again(from)}.`,
+    nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, from: Again) =>
+      `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. When nothing is left, I answer again from ${again(from)}.`,
+    share: (spent: string, max: string) => `${spent} of ${max}`,
+    line: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, percent: number) =>
+      `${BUDGET[whose]} for ${PERIOD[period]}: ${share} (${percent}%)`,
   },
   declined: 'The model declined to answer this message. You can send another one.',
   nothingToAdd: 'Done. There is nothing to add.',
@@ -172,14 +174,17 @@ export const EN = {
     today: (cost: string) => `Cost today: ${cost}`,
   },
   usage: {
-    title: 'Usage of this chat:',
+    title: 'What this chat has cost, about:',
     today: 'Today',
     week: '7 days',
     month: '30 days',
-    line: (period: string, calls: string, input: string, output: string, cost: string) =>
-      `${period}: ${counted(calls, 'call')}, ${input} tokens in, ${output} out, ${cost}`,
+    line: (period: string, cost: string, calls: string, input: string, output: string) =>
+      `${period}: ${cost} (${counted(calls, 'call')}, ${input} tokens in, ${output} out)`,
+    persons: 'By person, in 30 days:',
+    others: 'All others',
+    share: (name: string, cost: string, percent: number) => `${name}: ${cost} (${percent}%)`,
     unpriced: 'Some of these calls have no known price, so the cost does not include them.',
-    day: 'Days are in UTC.',
+    estimated: "Costs are my estimate, from the models' prices. Days are in UTC.",
   },
   modelIs: (name: string) => `This chat uses ${name}.`,
   modelSet: (name: string) => `This chat uses ${name} from the next message on.`,

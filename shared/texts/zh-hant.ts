@@ -3,9 +3,9 @@ import type { Texts } from './texts.ts';
 const BUDGET = { chat: '這個聊天室', person: '你', total: '我' };
 const PERIOD = { day: '今天', month: '這個月' };
 
-function again(period: keyof typeof PERIOD, atMs: number): string {
-  if (period === 'day') return 'UTC 午夜';
-  return `UTC ${new Intl.DateTimeFormat('zh-TW', { day: 'numeric', month: 'long', timeZone: 'UTC' }).format(atMs)}`;
+function again({ atMs, timeZone }: Parameters<Texts['budget']['usedUp']>[2]): string {
+  const parts = { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+  return `${new Intl.DateTimeFormat('zh-TW', { ...parts, timeZone }).format(atMs)}（${timeZone}）`;
 }
 
 /** Every text that a user reads besides answers, in Traditional Chinese. */
@@ -40,11 +40,12 @@ export const ZH_HANT: Texts = {
   unavailable: '目前無法從模型取得回答。已經通知管理者。請過幾分鐘再試一次。',
   misconfigured: '我目前無法回答。已經通知管理者。',
   budget: {
-    usedUp: (whose, period, againMs) =>
-      `${BUDGET[whose]}${PERIOD[period]}的額度已經用完，會在 ${again(period, againMs)}重新開始。`,
-    nearly: (whose, period, againMs, percent) =>
-      `${BUDGET[whose]}${PERIOD[period]}的額度已經用了 ${percent}%，會在 ${again(period, againMs)}重新開始。`,
-    line: (whose, period, spent, percent) => `${BUDGET[whose]}${PERIOD[period]}的額度：${spent}（${percent}%）`,
+    usedUp: (whose, period, from) =>
+      `${BUDGET[whose]}${PERIOD[period]}的額度已經用完，${again(from)}起我會再開始回答。`,
+    nearly: (whose, period, share, from) =>
+      `${BUDGET[whose]}${PERIOD[period]}的額度快用完了，大約已用 ${share}。用完之後，要到${again(from)}我才會再回答。`,
+    share: (spent, max) => `${spent}／${max}`,
+    line: (whose, period, share, percent) => `${BUDGET[whose]}${PERIOD[period]}的額度：${share}（${percent}%）`,
   },
   declined: '模型拒絕回答這則訊息。你可以繼續傳別的訊息。',
   nothingToAdd: '完成了，沒有要補充的。',
@@ -150,14 +151,17 @@ export const ZH_HANT: Texts = {
     today: (cost) => `今日費用：${cost}`,
   },
   usage: {
-    title: '這個聊天室的用量：',
+    title: '這個聊天室的大約費用：',
     today: '今天',
     week: '7 天',
     month: '30 天',
-    line: (period, calls, input, output, cost) =>
-      `${period}：${calls} 次呼叫，輸入 ${input} 個 token，輸出 ${output} 個，${cost}`,
+    line: (period, cost, calls, input, output) =>
+      `${period}：${cost}（${calls} 次呼叫，輸入 ${input} 個 token，輸出 ${output} 個）`,
+    persons: '30 天內每個人的費用：',
+    others: '其他人',
+    share: (name, cost, percent) => `${name}：${cost}（${percent}%）`,
     unpriced: '其中有些呼叫的價格不明，因此沒有計入總和。',
-    day: '日期以 UTC 為準。',
+    estimated: '費用是我依模型價格估算的。日期以 UTC 為準。',
   },
   modelIs: (name) => `這個聊天室使用 ${name}。`,
   modelSet: (name) => `從下一則訊息起，這個聊天室使用 ${name}。`,

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_624,
+  productLines: 48_700,
   productFiles: 469,
-  testLines: 76_098,
+  testLines: 76_196,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

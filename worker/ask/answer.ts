@@ -15,7 +15,7 @@ import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import type { Call, Called, CallPorts } from './call.ts';
-import { answerText, answerWords, isCut, type Speech, wordsCommands } from './words.ts';
+import { answerText, answerWords, isCut, nearlyInWords, type Speech, wordsCommands } from './words.ts';
 
 const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
 
@@ -65,12 +65,14 @@ export function answered(
     nearlySpent,
   }: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
-  { rich, prices }: Pick<Settings, 'rich' | 'prices'>,
+  settings: Pick<Settings, 'rich' | 'prices' | 'timeZone'>,
 ): Verdict {
+  const { rich, prices } = settings;
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const words = answerWords(attempt, opened, answer);
-  const text = answerText(attempt, opened, answer, { words, nearlySpent });
+  const notice = nearlySpent && nearlyInWords(attempt, settings, nearlySpent);
+  const text = answerText(attempt, opened, answer, { words, notice });
   const cost = billOf(attempt, 'answer', answer, prices);
   const won = trialWon(attempt);
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';

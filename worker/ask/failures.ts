@@ -1,7 +1,7 @@
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Attempt, TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
-import { modelWindow, type Settings } from '../lane/settings.ts';
+import { modelWindow, type Settings, timeZoneOf } from '../lane/settings.ts';
 import { backoffMs, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
@@ -50,7 +50,7 @@ const RATE_TRIES_MIN = 3;
 /** Decides about a failed call: ask once more, retry later, notify the user, or recover. */
 export async function react(ports: RecoverPorts, failedCall: FailedCall, time: TurnTime): Promise<Verdict> {
   const { attempt, failure } = failedCall;
-  if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
+  if (isOverBudget(failure.reason)) return overBudget(attempt, ports.settings, failure);
   const limitTokens = modelWindow(failedCall.windowTokens, attempt.limit, ports.settings);
   const again = await askOnceMore(ports.settings, attempt, failure, { ...failedCall, limitTokens });
   if (again) return again;
@@ -121,15 +121,20 @@ async function recoverFrom(
 
 /** A call that could not be made is not this message's fault: the message waits, and fails when that takes too long. */
 export async function waitOrFail(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Verdict> {
-  if (isOverBudget(failure.reason)) return overBudget(attempt, failure);
+  if (isOverBudget(failure.reason)) return overBudget(attempt, ports.settings, failure);
   const later = failure.kind === 'transient' ? await passing(ports, attempt, failure) : undefined;
   return later ?? failed(failure.reason, attempt.texts.unavailable, 'the endpoint is in trouble for long');
 }
 
 /** Refuses a message since a budget is used up; its user learns when that starts again. */
-export function overBudget({ texts }: Pick<Attempt, 'texts'>, { reason, budget }: Failure): Verdict {
+export function overBudget(
+  attempt: Pick<Attempt, 'texts' | 'choice'>,
+  settings: Pick<Settings, 'timeZone'>,
+  { reason, budget }: Failure,
+): Verdict {
   const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };
-  return conclude(refused(reason, texts.budget.usedUp(whose, period, againMs)));
+  const again = { atMs: againMs, timeZone: timeZoneOf(attempt, settings) };
+  return conclude(refused(reason, attempt.texts.budget.usedUp(whose, period, again)));
 }
 
 /** The kinds whose recovery takes nothing from a chat. */

@@ -1,8 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
-import { percentOf, type Spent } from '../../shared/state/spending/limit.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
 import { type Attempt, spentMs } from '../lane/attempt.ts';
-import type { Settings } from '../lane/settings.ts';
+import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import type { Block } from '../model/block.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
@@ -120,23 +119,31 @@ export function answerText(
   attempt: Attempt,
   opened: OpenedSession,
   answer: ModelAnswer,
-  { words, nearlySpent }: { words: string; nearlySpent: Spent | undefined },
+  { words, notice }: { words: string; notice: string | undefined },
 ): string {
   const { texts, unreportedCompactions } = attempt;
   return [
     withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content])),
     ...(isCut(answer) ? [texts.cutAnswer] : []),
     ...(unreportedCompactions > 0 ? [`_${texts.compacted(unreportedCompactions)}_`] : []),
-    ...(nearlySpent ? [`_${nearlyInWords(texts, nearlySpent)}_`] : []),
+    ...(notice === undefined ? [] : [`_${notice}_`]),
   ]
     .filter((part) => part !== '')
     .join('\n\n');
 }
 
-function nearlyInWords({ budget }: Texts, spent: Spent): string {
-  const { limit, isUsedUp, againMs } = spent;
-  const about = [limit.whose, limit.period, againMs] as const;
-  return isUsedUp ? budget.usedUp(...about) : budget.nearly(...about, percentOf(spent));
+/** A limit that is nearly spent, in words. What all chats together may spend is the operator's affair: of that, a share. Pure. */
+export function nearlyInWords(
+  attempt: Pick<Attempt, 'texts' | 'choice'>,
+  settings: Pick<Settings, 'timeZone'>,
+  spent: Spent,
+): string {
+  const { whose, period } = spent.limit;
+  const { budget } = attempt.texts;
+  const again = { atMs: spent.againMs, timeZone: timeZoneOf(attempt, settings) };
+  if (spent.isUsedUp) return budget.usedUp(whose, period, again);
+  const share = whose === 'total' ? `${percentOf(spent)}%` : spentInWords(spent, budget.share);
+  return budget.nearly(whose, period, share, again);
 }
 
 /** Whether the answer ended because there was no more room for it. */

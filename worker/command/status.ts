@@ -1,18 +1,19 @@
+import { inDollars } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { learntWindow, timeZoneOf } from '../lane/settings.ts';
 import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
-import { gaugeOf, inDollars, inMinutes, inThousands } from './words.ts';
+import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
 /** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
 export const status: CommandHandler = async ({ ask, state, usageBook }, { attempt }) => {
-  const { chat, session, texts } = attempt;
+  const { chat, home, session, texts } = attempt;
   const { settings } = ask;
   const [held, work, [today], { limitTokens }] = await Promise.all([
     state.session(session),
     state.work(chat, attempt.nowMs()),
-    usageBook.ofDays(chat, 1, attempt.nowMs()),
+    usageBook.ofDays(home, 1, attempt.nowMs()),
     roomIn(ask, attempt),
   ]);
   return replied(

@@ -1,43 +1,69 @@
-import { percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
-import type { Used } from '../../shared/state/spending/usage-book.ts';
+import { inDollars, percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
+import type { Share, Used } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
+import { plainName } from '../ask/pending.ts';
 import { payerOf } from '../lane/attempt.ts';
 import { type CommandHandler, replied } from './command.ts';
-import { inDollars, inThousands } from './words.ts';
+import { inThousands } from './words.ts';
 
 const PERIODS = [
   ['today', 1],
   ['week', 7],
   ['month', 30],
 ] as const;
+/** In a group the persons with the largest shares are named. */
+const NAMED_MAX = 5;
 
-/** `/usage`: what the calls for this chat were, what they cost, and how much that is of its limits and its sender's. */
+/**
+ * `/usage`: what this chat has cost, in a group also by person, with how many calls, and how much that is of its limits and
+ * its sender's.
+ */
 export const usage: CommandHandler = async ({ usageBook, ask }, { attempt }) => {
-  const { chat, texts } = attempt;
-  const days = await usageBook.ofDays(chat, 30, attempt.nowMs());
+  const { home, texts } = attempt;
+  const days = await usageBook.ofDays(home, 30, attempt.nowMs());
   const sums = PERIODS.map(([period, length]) => lineOf(texts, period, sumOf(days.slice(0, length))));
   const spent = (await ask.endpoint.budget?.spentBy(payerOf(attempt))) ?? [];
   const limits = spent.map((each) =>
-    texts.budget.line(each.limit.whose, each.limit.period, spentInWords(each), percentOf(each)),
+    texts.budget.line(each.limit.whose, each.limit.period, spentInWords(each, texts.budget.share), percentOf(each)),
   );
-  const { unpricedCalls } = sumOf(days);
-  const notes = [...(unpricedCalls > 0 ? [texts.usage.unpriced] : []), texts.usage.day];
-  return replied('usage', [texts.usage.title, ...sums, '', ...limits, ...notes].join('\n'));
+  const { dollars, unpricedCalls } = sumOf(days);
+  const notes = [...(unpricedCalls > 0 ? [texts.usage.unpriced] : []), texts.usage.estimated];
+  const blocks = [[texts.usage.title, ...sums], personLines(texts, sharesOf(days), dollars), limits, notes];
+  return replied('usage', blocks.flatMap((lines) => (lines.length > 0 ? [lines.join('\n')] : [])).join('\n\n'));
 };
 
-function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Used): string {
+function lineOf({ usage }: Texts, period: (typeof PERIODS)[number][0], used: Omit<Used, 'shares'>): string {
   const { calls, inputTokens, outputTokens, dollars } = used;
-  return usage.line(
-    usage[period],
-    ...([calls, inputTokens, outputTokens].map(inThousands) as Three),
-    inDollars(dollars),
-  );
+  const counts = [calls, inputTokens, outputTokens].map(inThousands) as Three;
+  return usage.line(usage[period], inDollars(dollars), ...counts);
 }
 
 type Three = [string, string, string];
 
-function sumOf(days: readonly Used[]): Used {
+function sumOf(days: readonly Used[]): Omit<Used, 'shares'> {
   const sum = { calls: 0, inputTokens: 0, outputTokens: 0, dollars: 0, unpricedCalls: 0 };
-  for (const day of days) for (const key of Object.keys(sum) as (keyof Used)[]) sum[key] += day[key];
+  for (const day of days) for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += day[key];
   return sum;
+}
+
+/** The shares of the days together, the largest first, with the newest names. */
+function sharesOf(days: readonly Used[]): Share[] {
+  const all = new Map<string, Share>();
+  for (const share of days.flatMap(({ shares }) => shares)) {
+    const { name, dollars } = all.get(share.person) ?? { ...share, dollars: 0 };
+    all.set(share.person, { ...share, name, dollars: dollars + share.dollars });
+  }
+  return [...all.values()].sort((one, other) => other.dollars - one.dollars);
+}
+
+/** The persons of a group with the largest shares, and what is left of the whole. */
+function personLines({ usage: text }: Texts, shares: readonly Share[], whole: number): string[] {
+  const named = shares.filter(({ dollars }) => dollars > 0).slice(0, NAMED_MAX);
+  if (named.length === 0) return [];
+  const rest = whole - named.reduce((sum, { dollars }) => sum + dollars, 0);
+  const line = (name: string, dollars: number) =>
+    text.share(name, inDollars(dollars), Math.round((100 * dollars) / whole));
+  // Sums of fractions differ by less than any call costs.
+  const others = rest > 1e-9 ? [line(text.others, rest)] : [];
+  return [text.persons, ...named.map(({ name, dollars }) => line(plainName(name), dollars)), ...others];
 }

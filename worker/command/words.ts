@@ -3,11 +3,6 @@ export function inThousands(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** An amount of money: `$0.42`; small ones with as many digits as say something. */
-export function inDollars(dollars: number): string {
-  return `$${dollars >= 0.1 || dollars === 0 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
-}
-
 /** A time in a zone, to the minute: `2026-11-22 14:03`. */
 export function inMinutes(atMs: number, timeZone: string): string {
   const parts = { year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' } as const;

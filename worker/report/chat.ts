@@ -81,7 +81,7 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): 
   };
 }
 
-const NOTHING_USED: Used = { calls: 0, inputTokens: 0, outputTokens: 0, dollars: 0, unpricedCalls: 0 };
+const NOTHING_USED: Used = { calls: 0, inputTokens: 0, outputTokens: 0, dollars: 0, unpricedCalls: 0, shares: [] };
 
 type Redis = ReportSource['redis'];
 type ShardKeys = ReturnType<typeof keysOf>;

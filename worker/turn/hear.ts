@@ -93,7 +93,7 @@ function unheard(
   said: Exclude<Transcription, { kind: 'heard' }>,
 ): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
-  if (said.kind === 'over budget') return overBudget(attempt, said.failure);
+  if (said.kind === 'over budget') return overBudget(attempt, settings, said.failure);
   if (said.kind === 'trouble' && attempt.attempts < settings.maxAttempts) {
     const delayMs = backoffMs(attempt.attempts, settings.retryMs, said.retryAfterMs);
     return { kind: 'later', delayMs, reason: 'transcription' };

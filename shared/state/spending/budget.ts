@@ -62,12 +62,16 @@ export function createBudget(
       reserve(scripts, limitsFor(payer), { payer, bounds, atMs: nowMs() }),
     /** What is spent of each limit of a payer; the limits of all are not among them. */
     spentBy: readOwn,
-    /** A limit of a payer that is nearly spent, for the first message that asks in its period. Idempotent for a message. */
+    /**
+     * A limit that is nearly spent, for the first message that asks in its period; of all chats together, for the first of
+     * each chat. Idempotent for a message.
+     */
     async nearlySpent(payer: Payer, message: EntryId): Promise<Spent | undefined> {
-      for (const each of await readOwn(payer)) {
+      for (const each of await readSpent(redis, limitsFor(payer), nowMs(), payer)) {
         const field = fieldOf(each.limit, payer);
         if (percentOf(each) < NEARLY_PERCENT || field === undefined) continue;
-        const told = [KEYS.spent(periodAt(each.limit.period, nowMs())), `${field}:told`] as const;
+        const whose = each.limit.whose === 'total' ? `:${payer.chat}` : '';
+        const told = [KEYS.spent(periodAt(each.limit.period, nowMs())), `${field}:told${whose}`] as const;
         if ((await redis.hsetnx(...told, message)) === 1 || (await redis.hget(...told)) === message) return each;
       }
       return undefined;

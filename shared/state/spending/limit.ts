@@ -97,14 +97,17 @@ export function percentOf({ limit, spent }: Spent): number {
   return Math.floor((100 * spent) / limit.max);
 }
 
-/** What is spent of a limit in words: `$3.20 of $25.00`. Pure. */
-export function spentInWords({ limit: { unit, max }, spent }: Spent): string {
-  if (unit === 'tokens') return `${spent} of ${max} tokens`;
-  return `${dollarsIn(spent)} of ${dollarsIn(max)}`;
+/** What is spent of a limit in words: `$3.20 of $25.00`, or as `share` joins the two. Pure. */
+export function spentInWords(
+  { limit: { unit, max }, spent }: Spent,
+  share = (some: string, all: string) => `${some} of ${all}`,
+): string {
+  return unit === 'tokens'
+    ? share(`${spent}`, `${max} tokens`)
+    : share(inDollars(spent / PER_DOLLAR), inDollars(max / PER_DOLLAR));
 }
 
-/** An amount of money of a bill; small ones with as many digits as say something. */
-function dollarsIn(usd: number): string {
-  const dollars = usd / PER_DOLLAR;
+/** An amount of money: `$0.42`; small ones with as many digits as say something. Pure. */
+export function inDollars(dollars: number): string {
   return `$${dollars >= 0.1 || dollars <= 0 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
 }

@@ -13,15 +13,28 @@ export interface Used {
   /** Without the calls whose model has no known price. */
   dollars: number;
   unpricedCalls: number;
+  /** The same of the persons of a group, without the calls before version 0.4. */
+  shares: readonly Share[];
+}
+
+/** What the messages of a person of a group came to. */
+export interface Share {
+  /** The person's id. */
+  person: string;
+  /** As the group last saw it; not plain yet. */
+  name: string;
+  dollars: number;
 }
 
 const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
+const COST_OF = 'cost:';
+const NAME_OF = 'name:';
 
-/** Books a call to a model for its chat; without `dollars` its price is not known. */
+/** Books a call to a model for its chat, and in a group for who asked; without `dollars` its price is not known. */
 export function bookUsage(
-  attempt: Pick<Attempt, 'keys' | 'home' | 'nowMs'>,
+  attempt: Pick<Attempt, 'keys' | 'home' | 'nowMs' | 'message'>,
   usage: Usage,
   dollars: number | undefined,
 ): Change[] {
@@ -30,11 +43,17 @@ export function bookUsage(
     ['HINCRBY', key, 'calls', 1],
     ['HINCRBY', key, 'input', usage.inputTokens],
     ['HINCRBY', key, 'output', usage.outputTokens],
-    dollars === undefined
-      ? ['HINCRBY', key, 'unpriced', 1]
-      : ['HINCRBY', key, 'cost', Math.round(dollars * PER_DOLLAR)],
+    ...(dollars === undefined ? [['HINCRBY', key, 'unpriced', 1] as const] : bookCost(key, attempt, dollars)),
     ['EXPIRE', key, KEEP_SECONDS],
   ];
+}
+
+function bookCost(key: string, { message }: Pick<Attempt, 'message'>, dollars: number): Change[] {
+  const cost = Math.round(dollars * PER_DOLLAR);
+  const whole: Change = ['HINCRBY', key, 'cost', cost];
+  if (!message.ok || message.value.chatType === 'private') return [whole];
+  const { id, name = '' } = message.value.from;
+  return [whole, ['HINCRBY', key, `${COST_OF}${id}`, cost], ['HSET', key, `${NAME_OF}${id}`, name]];
 }
 
 export type UsageBook = ReturnType<typeof createUsageBook>;
@@ -64,6 +83,11 @@ function usedOf(fields: Readonly<Record<string, string>>): Used {
     outputTokens: count('output'),
     dollars: count('cost') / PER_DOLLAR,
     unpricedCalls: count('unpriced'),
+    shares: Object.keys(fields).flatMap((field) => {
+      if (!field.startsWith(COST_OF)) return [];
+      const person = field.slice(COST_OF.length);
+      return [{ person, name: fields[`${NAME_OF}${person}`] ?? '', dollars: count(field) / PER_DOLLAR }];
+    }),
   };
 }
 

@@ -1,14 +1,16 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
+import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { type Bounds, createBudget, type Reservation } from '../../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../../shared/state/spending/limit.ts';
-import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
 const OTHER = 1002;
 
 eachInWorld();
 
+const BILLION = 1e9;
+const monthBook = () => world.keys.spent(new Date().toISOString().slice(0, 7));
 const dayBook = () => world.keys.spent(new Date().toISOString().slice(0, 10));
 
 const CHAT_LIMIT: Limit = { setting: 'CHAT_DAILY_TOKENS', whose: 'chat', period: 'day', unit: 'tokens', max: 100 };
@@ -97,6 +99,20 @@ test('of several limits none is held when one is used up, and a raised one holds
   expect(await raised.reserve(payer, BOUNDS)).toHaveProperty('settle');
 });
 
+test('of a limit that is nearly spent one message says so, however often it asks', async () => {
+  const limit = { ...CHAT_LIMIT, whose: 'person' } as const;
+  const budget = createBudget(world.peek, () => [limit]);
+  const asked = (message: string, chat = CHAT) =>
+    budget.nearlySpent({ chat: chatKey(chat), person: 7 }, message as EntryId);
+  await world.peek.hset(dayBook(), 'person:7:tokens', 79);
+  expect(await asked('1-0')).toBeUndefined();
+  await world.peek.hset(dayBook(), 'person:7:tokens', 80);
+  const first = await Promise.all([asked('2-0'), asked('3-0', OTHER)]);
+  expect(first.filter((each) => each !== undefined)).toEqual([expect.objectContaining({ spent: 80, isUsedUp: false })]);
+  const teller = first[0] === undefined ? '3-0' : '2-0';
+  expect([await asked(teller), await asked('4-0')]).toEqual([expect.objectContaining({ limit }), undefined]);
+});
+
 test('what is held lapses in its time although the clock has stepped back since', async () => {
   const budget = createBudget(world.peek, () => [LIMIT]);
   expect(await budget.reserve(undefined, BOUNDS)).toHaveProperty('settle');
@@ -110,3 +126,60 @@ test('what is held lapses in its time although the clock has stepped back since'
   const scores = await world.peek.zrange(world.keys.reservations, '0', '-1', 'WITHSCORES');
   for (const at of [1, 3]) expect(Number(scores[at])).toBeLessThanOrEqual(Date.now() + 20_500);
 });
+
+async function spend(field: string, dollars: number, book = dayBook()): Promise<void> {
+  await world.peek.hset(book, field, dollars * BILLION);
+}
+
+async function said(text: string, nth = 1, chat = CHAT) {
+  world.telegram.say(chat, text);
+  return nextOutcome(world, chat, nth);
+}
+
+test('above 80 % of a limit of its own a chat is told once in a period, under its answer', async () => {
+  await start({ CHAT_DAILY_USD: '1' });
+  await said('One');
+  expect(shown().at(-1)).not.toMatch(/budget/);
+  await spend(`chat:${CHAT}:usd`, 0.83);
+  await said('Two', 2);
+  const told =
+    /^You said: Two\n\nThis chat's budget for today is nearly used up: about \$0\.8\d of \$1\.00\. When nothing is left, I answer again from \d+ \w+ at 00:00 \(UTC\)\.$/;
+  expect(shown().at(-1)).toMatch(told);
+  await said('Three', 3);
+  expect(shown().at(-1)).not.toMatch(/budget/);
+  world.telegram.say(CHAT, '/usage');
+  await nextOutcome(world, CHAT, 4);
+  expect(shown().at(-1)).toMatch(/This chat's budget for today: \$0\.\d\d of \$1\.00 \(8\d%\)/);
+});
+
+test('of a limit of all chats each chat is told once, without its amounts; the hour is that of the chat', async () => {
+  await start({ TOTAL_DAILY_USD: '10' });
+  world.telegram.say(OTHER, '/timezone Asia/Taipei');
+  await nextOutcome(world, OTHER);
+  await spend('all:usd', 8.5);
+  await said('One');
+  expect(shown().at(-1)).toMatch(/\n\nMy budget for today is nearly used up: about 85%\. .* at 00:00 \(UTC\)\.$/);
+  await said('Two', 2);
+  expect(shown().at(-1)).not.toMatch(/budget/);
+  await said('One', 2, OTHER);
+  expect(shown(OTHER).at(-1)).toMatch(/My budget .* at 08:00 \(Asia\/Taipei\)\.$/);
+});
+
+test.each(['answer stored', 'part sent'])(
+  'killed at "%s", the notice comes with the answer and not again',
+  async (step) => {
+    world.env.PERSON_MONTHLY_USD = '2';
+    const gateway = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
+    await spend(`person:${CHAT}:usd`, 1.8, monthBook());
+    world.telegram.say(CHAT, 'Hello');
+    await gateway.ended;
+    await takeOver();
+    await nextOutcome(world, CHAT);
+    await said('Again', 2);
+    const told = shown().filter((text) =>
+      /Your budget for this month is nearly used up: about \$1\.8\d of \$2\.00/.test(text),
+    );
+    expect(told).toHaveLength(step === 'part sent' ? 2 : 1);
+    for (const text of told) expect(text).toContain('You said: Hello');
+  },
+);

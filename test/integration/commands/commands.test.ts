@@ -15,6 +15,7 @@ import {
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
+const GROUP = -1_001_234;
 const OTHER_MODEL = 'claude-haiku-4-5';
 
 eachInWorld();
@@ -66,8 +67,47 @@ test('/usage adds up what the provider billed, by day', async () => {
   for (const [at, text] of ['first', 'second'].entries()) await say(text, at + 1);
   await say('/usage', 3);
   const billed = mainCalls().length;
-  expect(newest()?.text).toMatch(new RegExp(`^Today: ${billed} calls, [\\d,]+ tokens in, [\\d,]+ out, \\$0\\.0`, 'm'));
-  expect(newest()?.text).toMatch(new RegExp(`^30 days: ${billed} calls, `, 'm'));
+  expect(newest()?.text).toMatch(
+    new RegExp(`^Today: \\$0\\.0\\S+ \\(${billed} calls, [\\d,]+ tokens in, [\\d,]+ out\\)$`, 'm'),
+  );
+  expect(newest()?.text).toMatch(new RegExp(`^30 days: \\$0\\.0\\S+ \\(${billed} calls, `, 'm'));
+});
+
+test('/usage in a group names who cost most, by the names that the group sees; /forget erases that too', async () => {
+  const people = ['Ann', 'Bob', 'Cid', 'Dan', 'Eve', 'Fay'].map((firstName, at) => ({ firstName, fromId: 5001 + at }));
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
+  let nth = 0;
+  const inGroup = async (text: string, options: object) => {
+    world.telegram.say(GROUP, text, options);
+    await nextOutcome(world, GROUP, ++nth);
+    return shown(GROUP).at(-1) ?? '';
+  };
+  for (const [at, person] of people.entries()) await inGroup('word '.repeat((at + 1) * 3_000), person);
+  await inGroup('once more', { fromId: 5006, firstName: 'Fay: $9.00\nTotal' });
+  const usage = await inGroup('/usage', { fromId: 5001, firstName: 'Ann' });
+  const [, first = '', ...others] = usage.split('\n\n')[1]?.split('\n') ?? [];
+  expect(first).toMatch(/^"Fay: \$9\.00 Total": \$\d\.\d\d \(\d\d%\)$/);
+  expect(others.map((line) => line.split(':')[0])).toEqual(['"Eve"', '"Dan"', '"Cid"', '"Bob"', 'All others']);
+  const percents = [first, ...others].map((line) => Number(/\((\d+)%\)$/.exec(line)?.[1]));
+  expect(Math.abs(percents.reduce((sum, each) => sum + each, 0) - 100)).toBeLessThanOrEqual(3);
+  expect(usage).toContain(EN.usage.estimated);
+  await inGroup('/forget yes', { fromId: CHAT });
+  expect(await inGroup('/usage', { fromId: CHAT })).not.toContain('Eve');
+  expect(await world.peek.keys('*:usage:*')).toEqual([]);
+});
+
+test('a call without a known price is no share of anybody, and a private chat has no shares', async () => {
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, MODEL: 'some-model' });
+  world.telegram.say(GROUP, 'hello', { fromId: CHAT });
+  await nextOutcome(world, GROUP);
+  world.telegram.say(GROUP, '/usage', { fromId: CHAT });
+  await nextOutcome(world, GROUP, 2);
+  expect(shown(GROUP).at(-1)).not.toContain(EN.usage.persons);
+  expect(shown(GROUP).at(-1)).toContain(EN.usage.unpriced);
+  await start({ MODEL: 'claude-opus-5-5' });
+  await say('hello', 1);
+  await say('/usage', 2);
+  expect(newest()?.text).not.toContain(EN.usage.persons);
 });
 
 test('/model switches this chat to a model that the operator allows, and to no other', async () => {

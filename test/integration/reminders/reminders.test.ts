@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import { nextPeriodMs } from '../../../shared/state/spending/limit.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { HANG, newest, outcomes, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
@@ -145,11 +146,12 @@ test('when the model cannot be reached for good, the user gets the reminder in i
 });
 
 test('over the budget, the user gets the reminder in its own words', async () => {
+  const tomorrow = { atMs: nextPeriodMs('day', Date.now()), timeZone: 'Asia/Taipei' };
   await start({ CHAT_DAILY_TOKENS: '1' }, OFTEN);
   await givenReminder();
   await makeDue();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused' });
-  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', 0)}`]);
+  expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', tomorrow)}`]);
 });
 
 test('a full lane refuses no reminder, not even where an older dispatcher has marked it', async () => {

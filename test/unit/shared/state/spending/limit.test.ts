@@ -49,9 +49,10 @@ test('a day ends at midnight and a month with its last day, over the end of a ye
   const at = Date.parse('2026-12-31T23:59:59.999Z');
   expect(nextPeriodMs('day', at)).toBe(at + 1);
   expect(nextPeriodMs('month', at)).toBe(at + 1);
-  const lines = [EN, ZH_HANT].map(({ budget }) => budget.usedUp('person', 'month', nextPeriodMs('month', at)));
+  const again = { atMs: nextPeriodMs('month', at), timeZone: 'Asia/Taipei' };
+  const lines = [EN, ZH_HANT].map(({ budget }) => budget.usedUp('person', 'month', again));
   expect(lines).toEqual([
-    'Your budget for this month is used up. It resets on 1 January (UTC).',
-    '你這個月的額度已經用完，會在 UTC 1月1日重新開始。',
+    'Your budget for this month is used up. I answer again from 1 January at 08:00 (Asia/Taipei).',
+    '你這個月的額度已經用完，1月1日 08:00（Asia/Taipei）起我會再開始回答。',
   ]);
 });
