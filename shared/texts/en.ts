@@ -137,7 +137,7 @@ export const EN = {
     decline: 'Decline',
     skip: 'Skip',
     /** What a press has decided; `by` may be empty. */
-    decided: (how: 'once' | 'always' | 'chosen' | 'declined' | string, by: string, choice: string) => {
+    decided: (how: string, by: string, choice: string) => {
       const who = by === '' ? '' : ` by ${by}`;
       if (how === 'once') return `Allowed once${who}.`;
       if (how === 'always') return `Always allowed here${who}. You can take it back with /tools.`;

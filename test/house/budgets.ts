@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_700,
+  productLines: 48_690,
   productFiles: 469,
   testLines: 76_196,
   rawCommands: 0,

@@ -54,6 +54,13 @@ interface Extras {
   changes?: Change[];
 }
 
+/** Buttons in rows of so many. Pure. */
+export function inRows(buttons: readonly Button[], aRow: number): readonly (readonly Button[])[] {
+  return Array.from({ length: Math.ceil(buttons.length / aRow) }, (_, row) =>
+    buttons.slice(row * aRow, (row + 1) * aRow),
+  );
+}
+
 /** Ends a command with a text of any length. Pure. */
 export function replied(name: CommandName, text: string, { buttons, changes = [] }: Extras = {}): Ending {
   const parts = text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);

@@ -26,11 +26,11 @@ async function decided(ports: CommandPorts, attempt: Attempt, words: string): Pr
   if (entry === undefined || id === undefined || word === undefined) return undefined;
   const waiting = await ports.state.parked(entry as EntryId, attempt.chat);
   const kept = attempt.turn.content(DECISION);
+  const before = kept === undefined ? undefined : (JSON.parse(kept) as Decision);
   // What was decided may be done already.
-  if (kept !== undefined && waiting === undefined) return JSON.parse(kept) as Decision;
-  if (waiting === undefined) return undefined;
+  if (waiting === undefined) return before;
   const { parking, head } = waiting;
-  const decision = kept === undefined ? decisionOf(word, parking.newest, attempt) : (JSON.parse(kept) as Decision);
+  const decision = before ?? decisionOf(word, parking.newest, attempt);
   if (decision === undefined) return undefined;
   const tools = parking.newest?.tools ?? [];
   const usual = decision.how === 'always' ? (parking.newest?.mayBecomeUsual ?? []) : [];

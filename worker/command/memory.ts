@@ -5,8 +5,8 @@ import { CONFIRMED } from '../../shared/telegram/commands.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Ending } from '../lane/verdict.ts';
-import { CHARS_MAX, LINES_MAX } from '../memory/memory.ts';
-import { type CommandHandler, replied } from './command.ts';
+import { CHARS_MAX, charsOf, hasRoomFor, LINES_MAX } from '../memory/memory.ts';
+import { type CommandHandler, inRows, replied } from './command.ts';
 
 const BUTTONS_A_ROW = 5;
 /** Telegram shows a hundred, and one of them deletes all. */
@@ -68,9 +68,7 @@ function undoing(book: MemoryBook, attempt: Attempt, { now, made, id }: About): 
   const at = now.lines.findIndex((each) => each.id === (after ?? before)?.id);
   if (change === undefined || now.lines[at]?.text !== after?.text) return { said: text.tooLate, changes: [] };
   const others = now.lines.filter((_, index) => index !== at);
-  const chars = others.reduce((sum, line) => sum + line.text.length, before?.text.length ?? 0);
-  if (before !== undefined && (others.length >= LINES_MAX || chars > CHARS_MAX))
-    return { said: text.full, changes: [] };
+  if (before !== undefined && !hasRoomFor(others, before.text)) return { said: text.full, changes: [] };
   const isToShow = after === undefined || isCarried(attempt, after.id);
   return {
     said: before === undefined ? text.deleted(after?.text ?? '') : text.restored(before.text),
@@ -92,19 +90,15 @@ function shownAnew({ keys, session }: Attempt): Change {
 function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', changes = [] as Change[] } = {}): Ending {
   const { memory: text } = texts;
   if (lines.length === 0) return replied('memory', `${before}${text.none}`, { changes });
-  const chars = lines.reduce((sum, line) => sum + line.text.length, 0);
-  const fill = Math.max(lines.length / LINES_MAX, chars / CHARS_MAX);
+  const fill = Math.max(lines.length / LINES_MAX, charsOf(lines) / CHARS_MAX);
   const numbered = lines.map((line, at) => `${at + 1}. ${lineText(texts, line)}`);
   const buttons = lines.slice(0, BUTTONS_MAX).map(({ id }, at) => ({
     text: text.deleteButton(at + 1),
     command: `/memory forget ${id}`,
   }));
-  const rows = Array.from({ length: Math.ceil(buttons.length / BUTTONS_A_ROW) }, (_, row) =>
-    buttons.slice(row * BUTTONS_A_ROW, (row + 1) * BUTTONS_A_ROW),
-  );
   const all = [{ text: text.deleteAllButton, command: `/memory ${ALL}` }];
   const list = [text.title(lines.length, Math.round(fill * 100)), ...numbered].join('\n');
-  return replied('memory', `${before}${list}`, { buttons: [...rows, all], changes });
+  return replied('memory', `${before}${list}`, { buttons: [...inRows(buttons, BUTTONS_A_ROW), all], changes });
 }
 
 /** A line as people see it, with where it is from. Pure. */

@@ -2,7 +2,7 @@ import { clip } from '../../shared/base/text.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/settings.ts';
-import { type CommandHandler, replied } from './command.ts';
+import { type CommandHandler, inRows, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
 const TEXT_CHARS = 200;
@@ -39,10 +39,7 @@ function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
     text: text.cancelButton(at + 1),
     command: `/reminders cancel ${id}`,
   }));
-  const rows = Array.from({ length: Math.ceil(buttons.length / BUTTONS_A_ROW) }, (_, row) =>
-    buttons.slice(row * BUTTONS_A_ROW, (row + 1) * BUTTONS_A_ROW),
-  );
-  return { list: [text.title(coming.length, timeZone), ...lines].join('\n'), buttons: rows };
+  return { list: [text.title(coming.length, timeZone), ...lines].join('\n'), buttons: inRows(buttons, BUTTONS_A_ROW) };
 }
 
 /** A reminder on one line: when it comes, whether again, and what it says. Pure. */

@@ -27,6 +27,16 @@ export function plainLine(text: string): string {
   return text.toWellFormed().replace(UNSEEN, ' ').trim();
 }
 
+/** The characters of lines together. Pure. */
+export function charsOf(lines: readonly MemoryLine[]): number {
+  return lines.reduce((sum, { text }) => sum + text.length, 0);
+}
+
+/** Whether a memory of these lines takes one more. Pure. */
+export function hasRoomFor(lines: readonly MemoryLine[], text: string): boolean {
+  return lines.length < LINES_MAX && charsOf(lines) + text.length <= CHARS_MAX;
+}
+
 /** A line as the model sees it. Pure. */
 export function shownLine({ id, text, source }: MemoryLine): string {
   return `${id}: ${text}${source === undefined ? '' : ` [${MARKS[source]}]`}`;

@@ -9,7 +9,7 @@ import {
 } from '../../shared/state/memory/book.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
-import { CHARS_MAX, LINE_CHARS_MAX, LINES_MAX, plainLine, shownLine } from './memory.ts';
+import { CHARS_MAX, hasRoomFor, LINE_CHARS_MAX, LINES_MAX, plainLine, shownLine } from './memory.ts';
 
 const NAME = 'memory';
 /** Each of them stands under the answer, with its button. */
@@ -107,8 +107,7 @@ export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Om
   const same = lines.find((line) => line.text === text && line !== before);
   if (same !== undefined) return `${same.id} says the same already.`;
   const others = lines.filter((line) => line !== before);
-  const chars = others.reduce((sum, line) => sum + line.text.length, text.length);
-  if (others.length >= LINES_MAX || chars > CHARS_MAX)
+  if (!hasRoomFor(others, text))
     return `The memory is full: ${LINES_MAX} lines and ${CHARS_MAX} characters are the most. Forget what matters least, or say more with fewer words, and tell the person.`;
   // What came from elsewhere does not become a person's word by being written anew.
   const from = source ?? before?.source ?? fresh.source;

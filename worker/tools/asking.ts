@@ -28,6 +28,8 @@ export interface AskingPolicy {
 const CALLS_MAX = 10;
 const TOO_MANY = `At most ${CALLS_MAX} calls that need an approval are asked for at once. This one was not made: make it in a later step.`;
 const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on without it.';
+const DECLINED = 'The person declined: this was not done. Do not try it again in another way.';
+const UNWILLING = 'The person does not want to answer this.';
 const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on without it.';
 
 /**
@@ -67,41 +69,22 @@ export function insteadOf(
   policy: AskingPolicy,
 ): ToolOutput | undefined {
   if (questionOf(call, policy) !== undefined)
-    return answerOf(parking.decisionOf(questionId(round, calls.indexOf(call))));
+    return resultOf(parking.decisionOf(questionId(round, calls.indexOf(call))), true);
   if (!toApprove(calls, policy).includes(call)) return undefined;
   const decision = parking.decisionOf(approvalId(round));
   // What has to be asked for may be another call by now than when the person was asked.
-  return decision?.calls?.includes(call.id) === false ? toolError(TOO_MANY) : refusalOf(decision);
+  return decision?.calls?.includes(call.id) === false ? toolError(TOO_MANY) : resultOf(decision, false);
 }
 
-function refusalOf(decision: Decision | undefined): ToolOutput | undefined {
-  switch (decision?.how) {
-    case 'once':
-    case 'always':
-      return undefined;
-    case 'declined':
-      return toolError('The person declined: this was not done. Do not try it again in another way.');
-    case 'written':
-      return toolError(`The person did not allow it, and wrote instead: ${decision.text ?? ''}`);
-    case 'late':
-      return toolError(LATE);
-    default:
-      return toolError(NOT_ASKED);
-  }
-}
-
-function answerOf(decision: Decision | undefined): ToolOutput {
-  switch (decision?.how) {
-    case 'chosen':
-    case 'written':
-      return toolText(decision.text ?? '');
-    case 'declined':
-      return toolError('The person does not want to answer this.');
-    case 'late':
-      return toolError(LATE);
-    default:
-      return toolError(NOT_ASKED);
-  }
+/** What a call comes to by what was decided; undefined for one that is to be made. */
+function resultOf(decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
+  const { how, text = '' } = decision ?? {};
+  if (how === 'once' || how === 'always') return undefined;
+  if (how === 'late') return toolError(LATE);
+  if (how === 'declined') return toolError(isQuestion ? UNWILLING : DECLINED);
+  if (how === 'chosen' || how === 'written')
+    return isQuestion ? toolText(text) : toolError(`The person did not allow it, and wrote instead: ${text}`);
+  return toolError(NOT_ASKED);
 }
 
 /** The calls that may change something, of tools that the chat has not allowed for good. */
