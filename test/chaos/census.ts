@@ -131,7 +131,10 @@ interface Counted extends Pick<ChaosWorld, 'peek' | 'keys'> {
   telegram: { botId: number };
 }
 
-/** Counts all keys of a world. The server is asked in portions, so that nobody waits long for it. */
+/**
+ * Counts all keys of a world that hold something: a stream that was used once stays, empty. The server is asked in
+ * portions, so that nobody waits long for it.
+ */
 export async function takeCensus({ peek, keys, telegram }: Counted): Promise<Census> {
   const familyOf = familyTeller(keys, telegram.botId);
   const sizes = new Map<string, Size>();
@@ -156,8 +159,12 @@ export async function takeCensus({ peek, keys, telegram }: Counted): Promise<Cen
 
 async function measured(peek: ChaosWorld['peek'], found: readonly string[]) {
   const pipeline = peek.pipeline();
-  for (const key of found) pipeline.memory('USAGE', key, 'SAMPLES', 0).pttl(key);
+  for (const key of found) pipeline.memory('USAGE', key, 'SAMPLES', 0).pttl(key).xlen(key);
   const replies = (await pipeline.exec()) ?? [];
   const numberAt = (index: number): number => Number(replies[index]?.[1] ?? 0);
-  return found.map((key, index) => ({ key, bytes: numberAt(2 * index), ttlMs: numberAt(2 * index + 1) }));
+  // What is no stream has no length: that reply is an error.
+  const isEmpty = (index: number): boolean => replies[index]?.[1] === 0;
+  return found.flatMap((key, index) =>
+    isEmpty(3 * index + 2) ? [] : [{ key, bytes: numberAt(3 * index), ttlMs: numberAt(3 * index + 1) }],
+  );
 }

@@ -92,6 +92,15 @@ test('a second copy is excused and counted if the result of the first send is un
   expect(violated({ ...evidence, ...third, telegramCalls })).toEqual(['I2']);
 });
 
+test('a kill between a send and its mark excuses the repeat that the next process edits in, and nothing later', () => {
+  const evidence = { ...sound(), ...chatShows(answer(1), answer(1, 3), answer(2, 4)) };
+  const edit = { ...sent('<#000001 1/1> Here.', 3_900), method: 'editMessageText' };
+  const telegramCalls = [sent('<#000001 1/1> Here.', 98), edit];
+  const kill = { name: 'kill', fromMs: 100, toMs: 100, excuses: ['send'] as const };
+  expect(violated({ ...evidence, telegramCalls, faults: [kill] })).toEqual([]);
+  expect(violated({ ...evidence, telegramCalls, faults: [{ ...kill, fromMs: 5_000, toMs: 5_000 }] })).toEqual(['I2']);
+});
+
 test('a fault excuses only what it names, and only while it lasts', () => {
   const evidence = { ...sound(), calls: [call(1, 50, 170), call(2)] };
   const window = { name: 'freeze', fromMs: 100, toMs: 200, excuses: ['overlap'] as const };

@@ -173,20 +173,20 @@ function unexcusedCopies(evidence: Evidence, asked: Asked, part: number, copies:
   const isIt = (text: string): boolean =>
     marksIn(text).some((mark) => mark.number === asked.number && mark.part === part);
   if (wasUnknown(evidence, asked.chatId, isIt)) return undefined;
-  const sends = sendsOf(evidence, asked.chatId).filter(({ params }) => isIt(String(params.text)));
-  // A reply to a command carries no number, so its sends are not told apart.
-  const [from, to] = [sends[0]?.at ?? 0, sends.at(-1)?.at ?? Number.POSITIVE_INFINITY];
+  const showing = callsWith(evidence, asked.chatId, isIt);
+  // A repeat is edited in after a take-over. A reply to a command carries no number: its calls are not told apart.
+  const [from, to] = [showing[0]?.at ?? 0, showing.at(-1)?.at ?? Number.POSITIVE_INFINITY];
   return isExcused(evidence, 'send', from, to) ? undefined : seen;
 }
 
-function sendsOf({ telegramCalls }: Evidence, chatId: number) {
-  return telegramCalls.filter(({ method, params }) => method === 'sendMessage' && Number(params.chat_id) === chatId);
+function callsWith({ telegramCalls }: Evidence, chatId: number, isIt: (text: string) => boolean) {
+  return telegramCalls.filter(({ params }) => Number(params.chat_id) === chatId && isIt(String(params.text)));
 }
 
 /** Whether a send of such a text got no answer, or one that does not say what came of it. */
 function wasUnknown(evidence: Evidence, chatId: number, isIt: (text: string) => boolean): boolean {
-  return sendsOf(evidence, chatId).some(
-    ({ params, status }) => isIt(String(params.text)) && (status === 0 || status >= 500),
+  return callsWith(evidence, chatId, isIt).some(
+    ({ method, status }) => method === 'sendMessage' && (status === 0 || status >= 500),
   );
 }
 
