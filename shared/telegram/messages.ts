@@ -30,6 +30,8 @@ export interface Destination {
 export interface Button {
   text: string;
   command: string;
+  /** It deletes or declines something: apps show it in red. Servers before Bot API 9.4 ignore that. */
+  destroys?: true;
 }
 
 /** The methods that send a file, by its kind, which is also the field of the form that holds it. */
@@ -198,7 +200,12 @@ function formatted({ entities = [] }: SendOptions) {
 }
 
 function keyboard({ buttons = [] }: SendOptions) {
-  const rows = buttons.map((row) => row.map(({ text, command }) => ({ text, callback_data: command })));
+  const keyOf = ({ text, command, destroys }: Button) => ({
+    text,
+    callback_data: command,
+    ...(destroys && { style: 'danger' as const }),
+  });
+  const rows = buttons.map((row) => row.map(keyOf));
   const markup: InlineKeyboardMarkup = { inline_keyboard: rows };
   return rows.length > 0 ? { reply_markup: markup } : {};
 }

@@ -9,7 +9,7 @@ export const forget: CommandHandler = async ({ archive }, { attempt, words }) =>
   const { home, texts } = attempt;
   if (words !== CONFIRMED)
     return replied('forget', texts.forgetAsks, {
-      buttons: [[{ text: texts.forgetButton, command: `/forget ${CONFIRMED}` }]],
+      buttons: [[{ text: texts.forgetButton, command: `/forget ${CONFIRMED}`, destroys: true }]],
     });
   return replied('forget', texts.forgotten, { changes: await archive.erase(home, attempt.nowMs()) });
 };

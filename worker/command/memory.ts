@@ -2,6 +2,7 @@ import type { Change } from '../../shared/state/change.ts';
 import type { Memory, MemoryBook, MemoryChange, MemoryLine } from '../../shared/state/memory/book.ts';
 import { carriedMemory } from '../../shared/state/session/session.ts';
 import { CONFIRMED } from '../../shared/telegram/commands.ts';
+import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { Ending } from '../lane/verdict.ts';
@@ -25,7 +26,7 @@ export const memory: CommandHandler = async ({ ask: { memoryBook: book } }, { at
   if (words === '') return shown(texts, now.lines);
   if (words === ALL)
     return replied('memory', texts.memory.asks(now.lines.length), {
-      buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}` }]],
+      buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}`, destroys: true }]],
     });
   if (words === `${ALL} ${CONFIRMED}`)
     return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(home)), shownAnew(attempt)] });
@@ -92,13 +93,12 @@ function shown(texts: Texts, lines: readonly MemoryLine[], { before = '', change
   if (lines.length === 0) return replied('memory', `${before}${text.none}`, { changes });
   const fill = Math.max(lines.length / LINES_MAX, charsOf(lines) / CHARS_MAX);
   const numbered = lines.map((line, at) => `${at + 1}. ${lineText(texts, line)}`);
-  const buttons = lines.slice(0, BUTTONS_MAX).map(({ id }, at) => ({
-    text: text.deleteButton(at + 1),
-    command: `/memory forget ${id}`,
-  }));
-  const all = [{ text: text.deleteAllButton, command: `/memory ${ALL}` }];
+  const buttons = lines.slice(0, BUTTONS_MAX).map(({ id }, at): Button => {
+    return { text: text.deleteButton(at + 1), command: `/memory forget ${id}`, destroys: true };
+  });
+  const all: Button = { text: text.deleteAllButton, command: `/memory ${ALL}`, destroys: true };
   const list = [text.title(lines.length, Math.round(fill * 100)), ...numbered].join('\n');
-  return replied('memory', `${before}${list}`, { buttons: [...inRows(buttons, BUTTONS_A_ROW), all], changes });
+  return replied('memory', `${before}${list}`, { buttons: [...inRows(buttons, BUTTONS_A_ROW), [all]], changes });
 }
 
 /** A line as people see it, with where it is from. Pure. */

@@ -1,5 +1,6 @@
 import { clip } from '../../shared/base/text.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
+import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { type CommandHandler, inRows, replied } from './command.ts';
@@ -35,10 +36,9 @@ function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
   const { reminders: text } = texts;
   if (coming.length === 0) return { list: text.none, buttons: [] };
   const lines = coming.map((each, at) => `${at + 1}. ${lineOf(texts, each, timeZone)}`);
-  const buttons = coming.map(({ reminder: { id } }, at) => ({
-    text: text.cancelButton(at + 1),
-    command: `/reminders cancel ${id}`,
-  }));
+  const buttons = coming.map(({ reminder: { id } }, at): Button => {
+    return { text: text.cancelButton(at + 1), command: `/reminders cancel ${id}`, destroys: true };
+  });
   return { list: [text.title(coming.length, timeZone), ...lines].join('\n'), buttons: inRows(buttons, BUTTONS_A_ROW) };
 }
 

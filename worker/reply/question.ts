@@ -38,7 +38,7 @@ function approvalButtons(
   const always = { text: approval.always, command: press('always') };
   return [
     calls.some(({ mayBecomeUsual }) => mayBecomeUsual) ? [once, always] : [once],
-    [{ text: approval.decline, command: press('no') }],
+    [{ text: approval.decline, command: press('no'), destroys: true }],
   ];
 }
 

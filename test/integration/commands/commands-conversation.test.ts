@@ -1,7 +1,17 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { FAIL, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import {
+  FAIL,
+  HANG,
+  newest,
+  outcomes,
+  press,
+  redButtons,
+  say,
+  scriptCommands,
+  untilAsked,
+} from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -143,6 +153,7 @@ test('/forget asks first; its button erases every conversation, file and failed 
   await say(FAIL, 3);
   await say('/forget', 4);
   expect(newest()?.text).toBe(EN.forgetAsks);
+  expect(redButtons()).toEqual(['/forget yes']);
   expect(await world.peek.keys('*:log:*')).not.toHaveLength(0);
   script.mend();
   await press('/forget yes', 5);

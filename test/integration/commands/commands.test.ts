@@ -8,6 +8,7 @@ import {
   newest,
   outcomes,
   press,
+  redButtons,
   say,
   scriptCommands,
   untilAsked,
@@ -115,6 +116,7 @@ test('/model switches this chat to a model that the operator allows, and to no o
   await say('/model gpt-5', 1);
   expect(newest()?.text).toContain(OTHER_MODEL);
   expect(buttons()).toContain(`/model ${OTHER_MODEL}`);
+  expect(redButtons()).toEqual([]);
   await press(`/model ${OTHER_MODEL}`, 2);
   expect(newest()?.text).toBe(EN.modelSet(OTHER_MODEL));
   await say('hello', 3);

@@ -1,7 +1,17 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
-import { buttons, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import {
+  buttons,
+  HANG,
+  newest,
+  outcomes,
+  press,
+  redButtons,
+  say,
+  scriptCommands,
+  untilAsked,
+} from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import {
@@ -32,6 +42,7 @@ test('/reminders lists what is to come, the next one first, and each has a butto
     /^2 upcoming reminders \(UTC\):\n1\. .* \d\d:\d\d: call Ann.*\n2\. .*, repeats by 0 9 \* \* 1 \(UTC\): water the plants$/,
   );
   expect(buttons()).toEqual([`/reminders cancel ${sooner}`, `/reminders cancel ${later}`]);
+  expect(redButtons()).toEqual(buttons());
   await press(`/reminders cancel ${later}`, 3);
   expect(newest()?.text).toMatch(/^Cancelled: water the plants\n\n1 upcoming reminder/);
   expect(await coming()).toEqual([`${CHAT}:${sooner}`]);

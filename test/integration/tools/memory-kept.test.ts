@@ -3,7 +3,17 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { buttons, HANG, newest, outcomes, press, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
+import {
+  buttons,
+  HANG,
+  newest,
+  outcomes,
+  press,
+  redButtons,
+  say,
+  scriptCommands,
+  untilAsked,
+} from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -38,6 +48,7 @@ test('/memory lists the lines, each with a button that deletes it, and one that 
     `I remember this about the chat (2 lines, 2% full):\n1. ${FACT}\n2. The boat is called Ida (from a page or a tool)`,
   );
   expect(buttons()).toEqual([`/memory forget ${first}`, `/memory forget ${second}`, '/memory forget all']);
+  expect(redButtons()).toEqual(buttons());
   await press(`/memory forget ${first}`, 3);
   expect(newest()?.text).toMatch(/^Deleted: Ann does not eat meat\n\nI remember .*\n1\. The boat/);
   await say(`/memory forget ${first}`, 4);

@@ -29,6 +29,7 @@ test('a tool that may change something waits for a press without a job; what is 
   const asked = await question();
   expect(asked.text).toBe('May I do this?\n\nnotebook__write\ntext: t1');
   expect(buttonsOf(asked).map(({ text }) => text)).toEqual(['Allow once', 'Always here', 'Decline']);
+  expect(buttonsOf(asked).map(({ style }) => style)).toEqual([undefined, undefined, 'danger']);
   await press('once');
   await untilSettled(world, 2, PATIENCE_MS);
   expect((await outcomes()).sort()).toEqual(['answered', 'command']);

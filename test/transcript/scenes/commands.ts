@@ -23,7 +23,7 @@ export const COMMANDS: readonly Scene[] = [
       await stage.write(ANN.id, 'When does the ferry leave?');
       await stage.write(ANN.id, '/status', 'command');
       await stage.write(ANN.id, '/usage', 'command');
-      assert.match(stage.world.telegram.shown(ANN.id).at(-1)?.text ?? '', /Today: 1 call,/);
+      assert.match(stage.world.telegram.shown(ANN.id).at(-1)?.text ?? '', /Today: \$0\.\d+ \(1 call,/);
     },
   },
   {
