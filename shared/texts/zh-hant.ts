@@ -134,7 +134,8 @@ export const ZH_HANT: Texts = {
   retryButton: '↻ 再試一次',
   retrying: '我正在重試那則訊息。',
   nothingToRetry: '這裡沒有失敗後可以重試的訊息。',
-  compactedNow: (percent) => `完成：較早的訊息已改用摘要，目前上下文用了 ${percent}%。`,
+  compactedNow: (percent) =>
+    `完成：較早的訊息已改用摘要，目前上下文用了 ${percent}%。輸入 /recall 加上關鍵字可以找回原來的內容。`,
   nothingToCompact: '目前還不需要壓縮：整段對話都放得下。',
   notCompacted: '目前無法產生摘要，內容沒有任何變動。請過幾分鐘再試一次。',
 

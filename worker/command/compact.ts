@@ -29,8 +29,9 @@ function summarise(
   room: Room,
 ): Promise<Uncompacted | undefined> {
   const { settings } = ask;
-  // A person asked for it: it is no sign that the session refills at once.
-  const effects = [sessionState(attempt.keys, attempt.session).setCompactionsInRow(attempt.compactionsInRow)];
+  const state = sessionState(attempt.keys, attempt.session);
+  // A person asked for it: it is no sign that the session refills at once, and the reply is all that is said of it.
+  const effects = [state.setCompactionsInRow(attempt.compactionsInRow), state.reportCompactions()];
   return time.recovering(settings.recoveryTimeoutMs, async (signal) => {
     const opened = await ask.store.sessions.load(attempt, room.limitTokens * LOAD_BYTES_PER_TOKEN);
     return compactSession(

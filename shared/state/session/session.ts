@@ -79,7 +79,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
     /** How often in a row it was compacted since a request last fitted without. */
     setCompactionsInRow: (count: number): Change => ['HSET', key, 'compactionsInRow', count],
     countVainCompaction: (): Change => ['HINCRBY', key, 'vainCompactions', 1],
-    /** An answer said what was summarised. */
+    /** An answer said what was summarised, or the reply to whoever asked for it. */
     reportCompactions: (): Change => ['HDEL', key, 'unreportedCompactions'],
     countRefusal: (): Change => ['HINCRBY', key, 'refusalsInRow', 1],
     forgiveRefusals: (): Change => ['HSET', key, 'refusalsInRow', 0],

@@ -23,6 +23,8 @@ test('a message that fits nowhere ends with one message, which says what is so n
     expect.stringMatching(/^I could not answer this message: it is too large for the model\.[\s\S]*started a new one/),
   ]);
   expect(shown().join()).not.toMatch(/I read|beginning and/);
+  const [notice] = world.telegram.shown(CHAT);
+  expect(notice?.notified).toBe(notice?.text);
 });
 
 test('a message that is too large for a new chat is not told that a conversation had grown', async () => {
