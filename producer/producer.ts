@@ -5,6 +5,7 @@ import type { Observability } from '../shared/base/observability.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { allowedNow } from '../shared/state/chat/allowed.ts';
 import { createInbox } from '../shared/state/message/inbox.ts';
 import { hostAndPid } from '../shared/state/process/process.ts';
 import {
@@ -70,7 +71,7 @@ export function startProducer(
   const accept = createAccept({
     botId: telegram.botId,
     inbox: createInbox(redis, config.SHARDS),
-    allowed: config.TELEGRAM_ALLOWED_IDS,
+    allowed: allowedNow(redis, config.TELEGRAM_ALLOWED_IDS),
     answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
     limits: {
       textMaxChars: config.INBOUND_TEXT_MAX_CHARS,

@@ -102,6 +102,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     './act.ts',
     './act.ts',
     './act.ts',
+    './allow.ts',
     './dead.ts',
     './dead.ts',
     './dead.ts',

@@ -1,7 +1,9 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
+import type { AllowedIds } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
 import { type ChatKey, keysOf, parseChatKey } from '../shared/redis/keys.ts';
+import { allowedNow } from '../shared/state/chat/allowed.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { startJobs } from './jobs.ts';
 import { discardBroken, RECONCILE_EVERY_MS, startDispatcher, startReconciler } from './lane/dispatcher.ts';
@@ -61,7 +63,7 @@ export async function startShard(
       startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
       startReminding({
         book: createReminderBook(redis, keys),
-        isOpen: openChats(config),
+        isOpen: openChats(redis, config.TELEGRAM_ALLOWED_IDS),
         observability,
         minutesMin: config.REMINDER_MINUTES_MIN,
         everyMs: ports.limits?.remindersEveryMs ?? REMINDERS_EVERY_MS,
@@ -78,9 +80,12 @@ export async function startShard(
 /**
  * The chats that the bot still answers. A worker alone need not know the allow list: then it trusts what was accepted.
  */
-function openChats({ TELEGRAM_ALLOWED_IDS: allowed }: WorkerPorts['config']): (chat: ChatKey) => boolean {
-  if (allowed === 'everyone' || allowed.size === 0) return () => true;
-  return (chat) => allowed.has(parseChatKey(chat)?.chatId ?? 0);
+function openChats(redis: RedisClient, base: AllowedIds): (chat: ChatKey) => Promise<boolean> {
+  const allowed = allowedNow(redis, base !== 'everyone' && base.size === 0 ? 'everyone' : base);
+  return async (chat) => {
+    const ids = await allowed();
+    return ids === 'everyone' || ids.has(parseChatKey(chat)?.chatId ?? 0);
+  };
 }
 
 /** Connections that end with what uses them. */

@@ -32,7 +32,8 @@ export interface AcceptLimits {
 export interface AcceptPorts {
   botId: number;
   inbox: Inbox;
-  allowed: AllowedIds;
+  /** Whom the bot answers now. Contract: rejects when nobody can say. */
+  allowed: () => Promise<AllowedIds>;
   answersAll: AllowedIds;
   limits: AcceptLimits;
   ownName: OwnName;
@@ -58,7 +59,7 @@ type Task =
 /** Accepts the updates of one bot into an inbox, beside any number of others. */
 export function createAccept(ports: AcceptPorts): AcceptUpdate {
   const { telemetry, log, reach } = ports.observability;
-  const open = followedGroups(ports);
+  const open = openPlaces(ports);
   const overheard = new Overheard(ports.limits.groupContextMessages);
   const ignore = (reason: string) => {
     telemetry.count(METRIC.ignored, { reason });
@@ -66,7 +67,8 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   };
   return async (update) => {
     reach('update received');
-    const gate = { ...open, bot: { id: ports.botId, name: ports.ownName.current() } };
+    const lists = await open.listsFor(groupIn(update));
+    const gate = { ...lists, bot: { id: ports.botId, name: ports.ownName.current() } };
     const move = moveOf(update, gate);
     if (move !== undefined) {
       await ports.inbox.reportMove(move);
@@ -74,7 +76,6 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
     }
     const presence = presenceOf(update, gate);
     if (presence !== undefined) return ports.inbox.notePresence(presence);
-    await open.learnMove(groupIn(update));
     const task = await taskOf(ports, update, gate);
     if (task.kind === 'ignore') {
       if (task.overheard) overheard.note(task.overheard, Date.now());
@@ -121,24 +122,23 @@ function read(update: unknown, gate: Gate, textMaxChars: number): UpdateReading 
   return readUpdate(update, gate, textMaxChars);
 }
 
-/** The groups that are open, also under the ids to which they move. */
-function followedGroups({ allowed, answersAll, inbox }: AcceptPorts) {
-  const groups = {
-    allowed: allowed === 'everyone' ? allowed : new Set(allowed),
-    answersAll: answersAll === 'everyone' ? answersAll : new Set(answersAll),
-  };
-  const lists = [groups.allowed, groups.answersAll].filter((ids) => ids !== 'everyone');
-  const follow = ({ from, to }: GroupMove): void => {
-    for (const ids of lists) if (ids.has(from)) ids.add(to);
-  };
+/** The places that are open now; a group also under the id to which it moved. */
+function openPlaces({ allowed, answersAll, inbox }: AcceptPorts) {
+  const former = new Map<number, number>();
+  const followed = (ids: AllowedIds): Gate['allowed'] =>
+    ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };
   return {
-    ...groups,
-    follow,
-    /** Another process may have seen the move of a group that is not named. */
-    async learnMove(to: number | undefined): Promise<void> {
-      if (to === undefined || lists.every((ids) => ids.size === 0 || ids.has(to))) return;
-      const from = await inbox.movedFrom(to);
-      if (from !== undefined) follow({ from, to });
+    follow: ({ from, to }: GroupMove): void => void former.set(to, from),
+    /** Contract: rejects when Redis cannot be reached. */
+    async listsFor(group: number | undefined): Promise<Pick<Gate, 'allowed' | 'answersAll'>> {
+      const lists = { allowed: await allowed(), answersAll };
+      const isNews = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
+      if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isNews(ids, group))) {
+        // Another process may have seen the move of a group that is not named.
+        const from = await inbox.movedFrom(group);
+        if (from !== undefined) former.set(group, from);
+      }
+      return { allowed: followed(lists.allowed), answersAll: followed(answersAll) };
     },
   };
 }

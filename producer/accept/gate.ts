@@ -1,5 +1,4 @@
 import type { Chat, MessageEntity, RichTextMention, RichTextTextMention, User } from '@grammyjs/types';
-import type { AllowedIds } from '../../shared/base/config.ts';
 import { addresseeOf, isCommand } from '../../shared/telegram/commands.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';
 import type { RawMessage } from './raw-message.ts';
@@ -8,9 +7,9 @@ import { mentionsInRich, readRich } from './read-rich.ts';
 /** Who may talk to the bot, and what counts as talking to it. */
 export interface Gate {
   /** People, for their private chats, and groups. */
-  allowed: AllowedIds;
+  allowed: Pick<ReadonlySet<number>, 'has'> | 'everyone';
   /** Groups in which every message is for the bot. In all others it must be addressed. */
-  answersAll: AllowedIds;
+  answersAll: Gate['allowed'];
   bot: {
     id: number;
     /** Its name, without the `@`; `undefined` until Telegram has told it. */

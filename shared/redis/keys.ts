@@ -84,6 +84,8 @@ function installationKeys(tag: string) {
   return {
     /** Stream: what operators did with the command line. */
     actions: `${tag}:actions`,
+    /** Hash: the people and groups that an operator has let in besides TELEGRAM_ALLOWED_IDS, by their ids. */
+    allowed: `${tag}:allowed`,
     /** Hash: which group a supergroup was before, by its id. */
     movedGroups: `${tag}:moved-groups`,
     /** Hash: what the poller last got from Telegram; and the lease of the one process that polls for a bot. */

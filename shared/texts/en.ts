@@ -156,8 +156,7 @@ export const EN = {
   retryButton: '↻ Try again',
   retrying: 'I am retrying that message.',
   nothingToRetry: 'There is no failed message here to retry.',
-  compactedNow: (percent: number) =>
-    `Done: older messages are now a summary, and the context is ${percent}% full. Use /recall to search the originals.`,
+  compactedNow: (full: number) => `Done: older messages are a summary now; /recall finds them. Context: ${full}% full.`,
   nothingToCompact: 'There is nothing to compact yet: the whole conversation fits.',
   notCompacted: 'I could not make a summary just now. Nothing has changed. Please try again in a few minutes.',
 

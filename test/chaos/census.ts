@@ -107,6 +107,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
 function keptOfChat(keys: Keys): Rule[] {
   return [
     ['reminders to come', 'kept', true, keys.reminders],
+    ['allowed ids', 'single', false, keys.allowed],
     ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
     ['memory of a chat', 'kept', true, keys.memory('' as ChatKey)],
     ['changes of a memory', 'kept', false, keys.memoryChanges('' as ChatKey)],

@@ -241,7 +241,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'producer/accept/accept.ts',
-        from: 'if (from !== undefined) follow({ from, to });',
+        from: 'if (from !== undefined) former.set(group, from);',
         to: 'void from;',
       },
     ],

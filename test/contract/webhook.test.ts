@@ -48,7 +48,7 @@ async function serve(
     accept: createAccept({
       botId: 1,
       inbox,
-      allowed: new Set([1]),
+      allowed: async () => new Set([1]),
       answersAll: new Set(),
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },

@@ -5,6 +5,7 @@ import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-setti
 import { counted } from '../../shared/base/text.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
+import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
@@ -85,6 +86,7 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
   const read = createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS);
   const now = await read({ nowMs, open: new Set() });
   const workers = await countWorkers(redis, nowMs);
+  const added = (await readAllowed(redis)).map(({ chat }) => chat);
   const waiting = now.shards.reduce((sum, { unanswered }) => sum + unanswered, 0);
   const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>): Finding => ({
     part,
@@ -101,6 +103,7 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
   return [
     finding('redis', { ...state, detail: whole }),
     fine('worker', worked),
+    ...(added.length === 0 ? [] : [fine('allowed ids', `${added.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
     ...(workers === 0
       ? []
       : [

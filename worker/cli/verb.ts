@@ -18,8 +18,10 @@ const ARGUMENTS = {
   chat: { as: '<chat>', isValid: isChat },
   target: { as: '<id>|<chat>', isValid: (word: string) => isMessage(word) || isChat(word) },
   letter: { as: '<id>', isValid: (word: string) => LETTER_NAME.test(word) },
+  someone: { as: '<id>', isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word) },
   file: { as: '<file>', isValid: () => true },
 } as const;
+const SOMEONE = 'expected the number of a person, or that of a group, which begins with a minus sign';
 
 type Kind = keyof typeof ARGUMENTS;
 
@@ -111,8 +113,10 @@ export function callOf(verb: Verb, args: readonly string[], terminal: Terminal):
   const needed = kinds.filter((kind) => !kind.endsWith('?')).length;
   if (positionals.length < needed || positionals.length > kinds.length) throw new UsageError(help);
   for (const [at, word] of positionals.entries()) {
-    const { isValid } = ARGUMENTS[(kinds[at] ?? '').replace('?', '') as Kind];
-    if (!isValid(word)) throw new UsageError(`"${word}" is not a valid argument.\n\n${help}`);
+    const kind = (kinds[at] ?? '').replace('?', '') as Kind;
+    const expected = kind === 'someone' ? `: ${SOMEONE}` : '';
+    if (!ARGUMENTS[kind].isValid(word))
+      throw new UsageError(`"${word}" is not a valid argument${expected}.\n\n${help}`);
   }
   const isJson = values.json !== undefined;
   return {

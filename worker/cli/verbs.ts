@@ -136,6 +136,21 @@ that was paused by itself stays paused when every chat is resumed.`,
   },
 ];
 
+const PEOPLE: Verb = {
+  name: 'allow',
+  args: ['someone?'],
+  options: { remove: FLAG },
+  acts: true,
+  summary: 'lets a person or a group in without a restart, or with --remove out again; alone, lists them',
+  about: `Lets a person (in the private chat, and as no guest of a group) or a group in, within a second and without a restart.
+TELEGRAM_ALLOWED_IDS stays as it is: what is added is kept in Redis, with who did it and why. What somebody wrote before is not
+answered. --remove takes back what was added, and not what the setting says; what was accepted before is still answered (see
+"cancel"). Without an id: who is allowed.`,
+  exits: '0 when it is so now, 1 when --remove had nothing to take back, 2 for usage or configuration',
+  examples: ['allow 123456789 --why "Rita, support"', 'allow --remove 123456789', 'allow'],
+  load: async () => (await import('./allow.ts')).allow,
+};
+
 const LETTERS: readonly Verb[] = [
   {
     name: 'dead list',
@@ -231,7 +246,7 @@ to them as a new session. A bad line is named by its number, and then nothing is
 ];
 
 /** All verbs, in the order of the help. */
-export const VERBS: readonly Verb[] = [...LOOKING, ...ACTING, ...LETTERS, ...SESSIONS];
+export const VERBS: readonly Verb[] = [...LOOKING, ...ACTING, PEOPLE, ...LETTERS, ...SESSIONS];
 
 const HELP = [
   'Usage: npm run cli -- <verb> [options]',

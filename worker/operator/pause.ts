@@ -1,5 +1,6 @@
 import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { addPause, EVERY_CHAT, removePause } from '../../shared/state/lane/stops.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
+import { addOrder, endOrder } from '../../shared/state/orders.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import type { ReportSource } from '../report/report.ts';
@@ -20,7 +21,7 @@ export async function pause(
   let isNew = false;
   for (const keys of shardsOf(at, chat)) {
     const sinceMs = await serverTimeMs(at.redis, keys.paused);
-    isNew = (await addPause(at.redis, keys, { chat, sinceMs, ...attribution })) || isNew;
+    isNew = (await addOrder(at.redis, keys.paused, { chat, sinceMs, ...attribution })) || isNew;
   }
   return isNew;
 }
@@ -36,7 +37,7 @@ export async function resume(
 ): Promise<boolean> {
   await recordAction(at.redis, 'resume', chat, attribution);
   let ended = false;
-  for (const keys of shardsOf(at, chat)) ended = (await removePause(at.redis, keys, chat)) || ended;
+  for (const keys of shardsOf(at, chat)) ended = (await endOrder(at.redis, keys.paused, chat)) || ended;
   return ended;
 }
 

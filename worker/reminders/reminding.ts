@@ -10,7 +10,7 @@ import { entering } from './reminder.ts';
 export interface RemindingPorts {
   book: Pick<ReminderBook, 'due' | 'enter' | 'putOff'>;
   /** Whether the bot still answers in a chat. */
-  isOpen: (chat: ChatKey) => boolean;
+  isOpen: (chat: ChatKey) => Promise<boolean>;
   observability: Observability;
   /** The least time between two times of a repeat. */
   minutesMin: number;
@@ -48,7 +48,7 @@ async function remind(
 ): Promise<void> {
   const { chat, otherChat, id, dueAtMs, stored } = due;
   const { telemetry, log, reach } = observability;
-  if (!isOpen(chat) && !(otherChat && isOpen(otherChat))) {
+  if (!(await isOpen(chat)) && !(otherChat && (await isOpen(otherChat)))) {
     log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');
     return book.putOff(due, nowMs + CLOSED_WAIT_MS);
   }

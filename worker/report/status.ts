@@ -1,8 +1,10 @@
 import type { Config } from '../../shared/base/config.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
+import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
+import type { Order } from '../../shared/state/orders.ts';
 import { hostAndPid, isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
@@ -58,6 +60,8 @@ export interface Status extends InFlight {
   /** `share` is 0 to 1; absent where Redis has no limit. Volatile: it writes nothing to disk. */
   redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
+  /** Who was let in besides the ids of the settings. */
+  allowed: Order[];
   /** The part of each limit of all chats that is spent, in billionths of a dollar or in tokens; none where there is none. */
   budgets: readonly Spent[];
 }
@@ -72,7 +76,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, takesWrites, by, ledger, inFlight, keeping] = await Promise.all([
+  const [starting, incidents, workers, takesWrites, by, ledger, inFlight, keeping, allowed] = await Promise.all([
     isStarting(redis),
     readIncidents(source),
     countWorkers(redis, nowMs),
@@ -81,6 +85,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
     readLedger(source),
     readInFlight(source),
     readKeeping(redis),
+    readAllowed(redis),
   ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
@@ -93,7 +98,17 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { usedBytes, maxBytes } = now.redis;
   const memory = { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
   return {
-    ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, ledger, incidents, workers, budgets: now.spent },
+    ...{
+      atMs: nowMs,
+      isGreen: colour === 'green',
+      colour,
+      troubles,
+      ledger,
+      incidents,
+      workers,
+      allowed,
+      budgets: now.spent,
+    },
     ...inFlight,
     ...partsOf(now, by),
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
@@ -138,7 +153,7 @@ async function readLedger(source: ReportSource): Promise<Balance> {
 
 const RUNNING_SHOWN = 10;
 const INCIDENTS_SHOWN = 8;
-const PAUSES_SHOWN = 20;
+const ORDERS_SHOWN = 20;
 
 /** The state of everything on one screen: its colour first, and why. Pure. */
 export function statusReport(status: Status): Report {
@@ -156,6 +171,7 @@ export function statusReport(status: Status): Report {
       turnsInFlight(status),
       lanes(status),
       ...(status.pauses.length === 0 ? [] : [pauses(status)]),
+      ...(status.allowed.length === 0 ? [] : [allowedSection(status.allowed)]),
       { title: 'Connections', facts: connections(status) },
       ...(status.budgets.length === 0 ? [] : [{ title: 'Spent of each limit', facts: budgetFacts(status.budgets) }]),
     ],
@@ -222,17 +238,26 @@ function lanes({ lanes: { count, waiting, deepest } }: Status): Section {
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
 }
 
-function pauses({ pauses: all }: Status): Section {
-  const rows = all
-    .slice(0, PAUSES_SHOWN)
+function pauses({ pauses }: Status): Section {
+  return ordersSection('Paused', 'Chat', pauses, 'pause');
+}
+
+/** Who was let in besides the ids of the settings. Pure. */
+export function allowedSection(allowed: readonly Order[]): Section {
+  return ordersSection('Allowed besides TELEGRAM_ALLOWED_IDS', 'Id', allowed, 'id');
+}
+
+function ordersSection(title: string, of: string, orders: readonly Order[], noun: string): Section {
+  const rows = orders
+    .slice(0, ORDERS_SHOWN)
     .map(({ chat, sinceMs, by, why }) => [
       chat === EVERY_CHAT ? 'every chat' : chatName(chat),
       { atMs: sinceMs },
       by,
       why || 'no reason given',
     ]);
-  const more = { count: all.length - PAUSES_SHOWN, noun: 'pause' };
-  return { title: 'Paused', table: { columns: ['Chat', 'Since', 'By', 'Reason'], rows }, more };
+  const more = { count: orders.length - ORDERS_SHOWN, noun };
+  return listSection(title, { table: { columns: [of, 'Since', 'By', 'Reason'], rows }, more });
 }
 
 function connections({ receiving, provider, alerts, redis }: Status): Fact[] {

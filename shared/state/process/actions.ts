@@ -12,6 +12,8 @@ export interface Attribution {
 
 /** The verbs that change something. */
 export type OperatorAction =
+  | 'allow'
+  | 'disallow'
   | 'cancel'
   | 'retry'
   | 'pause'
@@ -27,7 +29,7 @@ export interface KeptAction extends Attribution {
   id: string;
   atMs: number;
   deed: OperatorAction;
-  /** A chat, an entry, the name of a dead letter, or `*`. */
+  /** A chat, a person, an entry, the name of a dead letter, or `*`. */
   target: string;
 }
 

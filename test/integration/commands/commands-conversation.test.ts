@@ -98,7 +98,7 @@ test.each([
   await taking;
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toHaveLength(1);
   expect(newest()?.text).toMatch(
-    /^Done: older messages are now a summary, and the context is \d+% full\. Use \/recall/,
+    /^Done: older messages are a summary now; \/recall finds them\. Context: \d+% full\.$/,
   );
   await say('go on', 8);
   expect(newest()?.text).toBe('You said: go on');

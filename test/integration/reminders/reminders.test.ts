@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { nextPeriodMs } from '../../../shared/state/spending/limit.ts';
 import { EN } from '../../../shared/texts/en.ts';
+import { runCli } from '../../fixture/cli.ts';
 import { HANG, newest, outcomes, say, scriptCommands, untilAsked } from '../../fixture/commands.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -274,15 +275,17 @@ test('a repeat that was refused, delivered and refused again goes on', async () 
   expect(await coming()).toEqual([`${CHAT}:${own}`]);
 });
 
-test('a chat that is not on the allow list any more is not reminded; once it is again, it is', async () => {
+test('a chat that is not on the allow list any more is not reminded; once it is let in again, it is', async () => {
   const stranger = 4_004;
   await givenReminder({}, 3_600_000, stranger);
   await start({}, OFTEN);
   await makeDue();
   await until('it is put off', async () => ((await dueTimes())[0] ?? 0) > Date.now() + 30 * MINUTE_MS || undefined);
   expect(await world.peek.xlen(world.keys.outcomes)).toBe(0);
-  await stopGateways();
-  await start({ TELEGRAM_ALLOWED_IDS: String(stranger) }, OFTEN);
-  await makeDue();
+  await runCli(['allow', String(stranger)], world.env);
+  await until('it is due and taken', async () => {
+    await makeDue();
+    return (await dueTimes()).length === 0 || undefined;
+  });
   expect(await nextOutcome(world, stranger)).toMatchObject({ outcome: 'answered' });
 });

@@ -1,0 +1,40 @@
+import type { RedisClient } from '../redis/connection.ts';
+
+/** What an operator ordered, and what stands until it is taken back: of a chat or a person, or of all (`*`). */
+export interface Order<Subject extends string = string> {
+  chat: Subject;
+  /** Ms since the epoch, by Redis' clock. */
+  sinceMs: number;
+  by: string;
+  why: string;
+}
+
+/** The orders of a hash, oldest first. One that cannot be read stands all the same. Rejects when Redis cannot be reached. */
+export async function readOrders<Subject extends string>(
+  redis: Pick<RedisClient, 'hgetall'>,
+  key: string,
+): Promise<Order<Subject>[]> {
+  const fields = Object.entries(await redis.hgetall(key));
+  return fields
+    .map(([chat, text]) => ({ ...readable(text), chat: chat as Subject }))
+    .sort((one, other) => one.sinceMs - other.sinceMs);
+}
+
+/** Adds an order. Returns false when it stood already; the first one then stays. */
+export async function addOrder(redis: Pick<RedisClient, 'hsetnx'>, key: string, order: Order): Promise<boolean> {
+  return (await redis.hsetnx(key, order.chat, JSON.stringify(order))) === 1;
+}
+
+/** Takes an order back. Returns false when there was none. */
+export async function endOrder(redis: Pick<RedisClient, 'hdel'>, key: string, chat: string): Promise<boolean> {
+  return (await redis.hdel(key, chat)) > 0;
+}
+
+function readable(text: string): Omit<Order, 'chat'> {
+  const unknown = { sinceMs: 0, by: 'unknown', why: '' };
+  try {
+    return { ...unknown, ...(JSON.parse(text) as Partial<Order>) };
+  } catch {
+    return unknown;
+  }
+}
