@@ -202,17 +202,17 @@ export const EN = {
   },
   busyButtons: { queue: 'One by one', merge: 'Together', interrupt: 'Interrupt' },
   reminders: {
-    title: (count: number, zone: string) => `${count} upcoming ${count === 1 ? 'reminder' : 'reminders'} (${zone}):`,
+    title: (count: number) => `${count} upcoming ${count === 1 ? 'reminder' : 'reminders'}:`,
     none: 'There are no upcoming reminders here. Just ask me, for example: remind me tomorrow at nine to call Ann.',
-    line: (when: string, again: string, text: string) => `${when}${again}: ${text}`,
+    line: (again: string, text: string) => `${again}: ${text}`,
     cron: (cron: string, zone: string) => `, repeats by ${cron} (${zone})`,
     every: (minutes: number) => (minutes === 1 ? ', repeats every minute' : `, repeats every ${minutes} minutes`),
     cancelButton: (place: number) => `✕ Cancel ${place}`,
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'That reminder no longer exists.',
     /** Set by the model while it answered, whoever asked for that. */
-    setForLater: (lines: string, zone: string, more: number) =>
-      `⏰ I have set this for later (${zone}):\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /reminders`}`,
+    setForLater: (lines: string, more: number) =>
+      `⏰ I have set this for later:\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /reminders`}`,
     undoButton: (place: number) => `↩ Undo ${place}`,
     usage: 'Use /reminders, and choose one to cancel.',
     /** Shown when no answer of the model says it. */

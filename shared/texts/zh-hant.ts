@@ -179,16 +179,16 @@ export const ZH_HANT: Texts = {
   },
   busyButtons: { queue: '一則一則', merge: '一起回答', interrupt: '打斷' },
   reminders: {
-    title: (count, zone) => `有 ${count} 則提醒（${zone}）：`,
+    title: (count) => `有 ${count} 則提醒：`,
     none: '這裡沒有提醒。直接用自己的話告訴我，例如：明天早上九點提醒我打電話給小安。',
-    line: (when, again, text) => `${when}${again}：${text}`,
+    line: (again, text) => `${again}：${text}`,
     cron: (cron, zone) => `，依 ${cron} 重複（${zone}）`,
     every: (minutes) => `，每 ${minutes} 分鐘重複`,
     cancelButton: (place) => `✕ 取消 ${place}`,
     cancelled: (text) => `已取消：${text}`,
     unknown: '這則提醒已經不在了。',
-    setForLater: (lines, zone, more) =>
-      `⏰ 我設定了以下提醒（${zone}）：\n${lines}${more === 0 ? '' : `\n……還有 ${more} 則，請看 /reminders`}`,
+    setForLater: (lines, more) =>
+      `⏰ 我設定了以下提醒：\n${lines}${more === 0 ? '' : `\n……還有 ${more} 則，請看 /reminders`}`,
     undoButton: (place) => `↩ 復原 ${place}`,
     usage: '請輸入 /reminders，再選擇要取消的提醒。',
     plain: (text) => `⏰ 提醒：${text}`,

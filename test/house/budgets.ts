@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_875,
+  productLines: 48_912,
   productFiles: 473,
-  testLines: 76_435,
+  testLines: 76_471,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

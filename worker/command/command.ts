@@ -7,8 +7,10 @@ import type { UsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { AskPorts } from '../ask/conversation.ts';
-import type { Attempt, TurnTime } from '../lane/attempt.ts';
+import type { Attempt, Conclusion, TurnTime } from '../lane/attempt.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
+import { entityParts, textOf } from '../reply/format/layout.ts';
+import { type Inline, paragraph } from '../reply/format/tree.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';
@@ -61,9 +63,22 @@ export function inRows(buttons: readonly Button[], aRow: number): readonly (read
   );
 }
 
-/** Ends a command with a text of any length. Pure. */
-export function replied(name: CommandName, text: string, { buttons, changes = [] }: Extras = {}): Ending {
-  const parts = text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
+/** Ends a command with a text of any length, or with one in which there is more than letters. Pure. */
+export function replied(
+  name: CommandName,
+  text: string | readonly Inline[],
+  { buttons, changes = [] }: Extras = {},
+): Ending {
   const hasButtons = buttons !== undefined && buttons.length > 0;
-  return conclude({ outcome: 'command', reason: name, parts, ...(hasButtons && { buttons }) }, { changes });
+  const shown = typeof text === 'string' ? { parts: partsOf(text) } : formatted(text);
+  return conclude({ outcome: 'command', reason: name, ...shown, ...(hasButtons && { buttons }) }, { changes });
+}
+
+function partsOf(text: string): string[] {
+  return text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
+}
+
+function formatted(text: readonly Inline[]): Pick<Conclusion, 'parts' | 'layout'> {
+  const layout = entityParts([paragraph(...text)]);
+  return { parts: layout.map(textOf), layout };
 }

@@ -1,4 +1,5 @@
 import { timeZoneOf } from '../lane/settings.ts';
+import { lettersOf } from '../reply/format/tree.ts';
 import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
@@ -31,7 +32,8 @@ export const exportChat: CommandHandler = async (
   if (lines.length + remembered.length === 0) return replied('export', texts.nothingToExport);
   if (remembered.length > 0) readable.push('---\n', `${texts.memory.exported}\n`, ...remembered, '');
   const coming = await reminders.of(home);
-  if (coming.length > 0) readable.push('---\n', ...coming.map((each) => `- ${lineOf(texts, each, timeZone)}`));
+  if (coming.length > 0)
+    readable.push('---\n', ...coming.map((each) => `- ${lettersOf(lineOf(texts, each, timeZone))}`));
   const keep = (text: string) => archive.keepForSending(home, Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },

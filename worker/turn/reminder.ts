@@ -5,6 +5,7 @@ import { lineOf } from '../command/reminders.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { wallOf, wallText } from '../reminders/wall-time.ts';
+import type { Inline } from '../reply/format/tree.ts';
 import type { TurnPorts } from './ports.ts';
 
 /** More are only counted; `/reminders` lists all. */
@@ -12,9 +13,9 @@ const NAMED_MAX = 10;
 
 /** What the model did that stays, each on a line, with the command that undoes it. */
 export interface Undoable {
-  lines: readonly string[];
+  lines: readonly (readonly Inline[])[];
   commands: readonly string[];
-  /** The lines, numbered, as people are told them. */
+  /** The words around the lines, which stand there in the place of what is given. */
   said: (lines: string) => string;
 }
 
@@ -35,7 +36,7 @@ export async function setForLater(
   return {
     lines: named.map((each) => lineOf(attempt.texts, each, zone)),
     commands: named.map(({ reminder: { id } }) => `/reminders cancel ${id}`),
-    said: (lines) => attempt.texts.reminders.setForLater(lines, zone, set.length - named.length),
+    said: (lines) => attempt.texts.reminders.setForLater(lines, set.length - named.length),
   };
 }
 

@@ -7,10 +7,13 @@ import type { Texts } from '../../shared/texts/texts.ts';
 import { lineText } from '../command/memory.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Ending } from '../lane/verdict.ts';
+import { type Inline, lettersOf, paragraph, plain } from '../reply/format/tree.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
 import { setForLater, type Undoable } from './reminder.ts';
 
+/** Stands for the lines in the words around them. */
+const LINES = '\0';
 /** More are only counted; `/memory` lists all. */
 const NAMED_MAX = 20;
 /** All lines of a message together. */
@@ -32,19 +35,21 @@ export async function withUndo(
   if (conclusion.reason === 'forget') return conclusion;
   const entries = entriesOf(attempt);
   const done = [await setForLater(ports, attempt, entries), await changedMemory(ports, attempt, entries)];
-  const parts: string[] = [];
+  const parts: Inline[][] = [];
   let place = 0;
   for (const { lines, said } of done) {
-    const before = place;
-    if (lines.length > 0) parts.push(said(lines.map((line, at) => `${before + at + 1}. ${line}`).join('\n')));
+    if (lines.length === 0) continue;
+    const [before = '', after = ''] = said(LINES).split(LINES);
+    const numbered = lines.flatMap((line, at) => [plain(`${at === 0 ? '' : '\n'}${place + at + 1}. `), ...line]);
+    parts.push([plain(before), ...numbered, plain(after)]);
     place += lines.length;
   }
   if (place === 0) return conclusion;
   const undo = done
     .flatMap(({ commands }) => commands)
     .map((command, at) => [{ text: attempt.texts.reminders.undoButton(at + 1), command }]);
-  const whole = parts.join('\n\n');
-  const told = whole.length <= MESSAGE_CHARS_MAX ? [whole] : parts;
+  const whole = parts.flatMap((part, at) => (at === 0 ? part : [plain('\n\n'), ...part]));
+  const told = lettersOf(whole).length <= MESSAGE_CHARS_MAX ? [whole] : parts;
   return { ...told.reduce(withPart, conclusion), buttons: [...(conclusion.buttons ?? []), ...undo] };
 }
 
@@ -57,7 +62,7 @@ async function changedMemory(
   const named = made.slice(0, NAMED_MAX);
   const charsMax = Math.floor(NAMED_CHARS_MAX / named.length);
   return {
-    lines: named.map((change) => clip(changeText(attempt.texts, change), charsMax)),
+    lines: named.map((change) => [plain(clip(changeText(attempt.texts, change), charsMax))]),
     commands: named.map(({ id }) => `/memory undo ${id}`),
     said: (lines) => attempt.texts.memory.changed(lines, made.length - named.length),
   };
@@ -81,9 +86,9 @@ function entriesOf(attempt: Attempt): EntryId[] {
   return [attempt.entry, ...attempt.turn.company.answersWith];
 }
 
-/** A plain text more, behind all that is no file: buttons stand under it. */
-function withPart({ parts, layout, ...conclusion }: Conclusion, text: string): Conclusion {
+/** A text more, behind all that is no file: buttons stand under it. Beside plain texts it is plain. */
+function withPart({ parts, layout, ...conclusion }: Conclusion, text: readonly Inline[]): Conclusion {
   const at = 1 + parts.findLastIndex((_, index) => layout?.[index]?.path !== 'file');
-  const laid = layout && { layout: layout.toSpliced(at, 0, null) };
-  return { ...conclusion, parts: parts.toSpliced(at, 0, text), ...laid };
+  const laid = layout && { layout: layout.toSpliced(at, 0, { path: 'entities', blocks: [paragraph(...text)] }) };
+  return { ...conclusion, parts: parts.toSpliced(at, 0, lettersOf(text)), ...laid };
 }

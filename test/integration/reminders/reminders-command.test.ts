@@ -12,7 +12,7 @@ import {
   scriptCommands,
   untilAsked,
 } from '../../fixture/commands.ts';
-import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import {
   asks,
@@ -26,10 +26,39 @@ import {
   toolTexts,
 } from '../../fixture/reminders.ts';
 
+import type { Entity } from '../../stand-in/telegram/entities.ts';
+
 const GROUP = -1_002_000_000_001;
 const GUEST = 5005;
 
 eachInWorld({ env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` } });
+
+/** The times that a message shows each reader by their own clock, with the text that stands for them. */
+function momentsIn({ text = '', entities = [] }: { text?: string; entities?: Entity[] } = {}) {
+  return entities.map(({ type, offset, length, unix_time, date_time_format }) => {
+    return { type, unix_time, date_time_format, text: text.slice(offset, offset + length) };
+  });
+}
+
+function momentAt(ms: number) {
+  const text = `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} (UTC)`;
+  return { type: 'date_time', unix_time: Math.floor(ms / 1000), date_time_format: 'wDt', text };
+}
+
+test('a server that does not know such times gets the list as a plain text; fifty reminders fit in order', async () => {
+  await moveToWorld({ telegram: { apiVersion: '9.4' }, env: { TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` } });
+  await start({}, OFTEN);
+  const ids = [];
+  for (let at = 0; at < 50; at++)
+    ids.push(await givenReminder({ text: `${at} ${'water the plants '.repeat(12)}` }, 60_000 * (at + 60)));
+  await say('/reminders', 1);
+  const all = shown().join('\n');
+  expect(all).toMatch(/^50 upcoming reminders:\n1\. .* \(UTC\): 0 water/);
+  for (let at = 1; at < 50; at++)
+    expect(all.indexOf(`\n${at + 1}. `)).toBeGreaterThan(all.indexOf(`${at === 1 ? '' : '\n'}${at}. `));
+  expect(world.telegram.shown(CHAT).flatMap(({ entities = [] }) => entities)).toEqual([]);
+  expect(buttons()).toEqual(ids.map((id) => `/reminders cancel ${id}`));
+});
 
 test('/reminders lists what is to come, the next one first, and each has a button that cancels it', async () => {
   await start({}, OFTEN);
@@ -39,8 +68,10 @@ test('/reminders lists what is to come, the next one first, and each has a butto
   const sooner = await givenReminder();
   await say('/reminders', 2);
   expect(newest()?.text).toMatch(
-    /^2 upcoming reminders \(UTC\):\n1\. .* \d\d:\d\d: call Ann.*\n2\. .*, repeats by 0 9 \* \* 1 \(UTC\): water the plants$/,
+    /^2 upcoming reminders:\n1\. .* \d\d:\d\d \(UTC\): call Ann.*\n2\. .*, repeats by 0 9 \* \* 1 \(UTC\): water the plants$/,
   );
+  const dueMs = (await dueTimes()).toSorted((one, other) => one - other);
+  expect(momentsIn(newest())).toEqual(dueMs.map(momentAt));
   expect(buttons()).toEqual([`/reminders cancel ${sooner}`, `/reminders cancel ${later}`]);
   expect(redButtons()).toEqual(buttons());
   await press(`/reminders cancel ${later}`, 3);

@@ -29,8 +29,13 @@ test('what the model sets while it answers is named under the answer, and a butt
   const other = await givenReminder({ text: 'of an earlier day' });
   await tell(1, [asks('r1', { action: 'set', every: 60, text: EVIL })]);
   expect(shown()[1]).toMatch(
-    /^⏰ I have set this for later \(UTC\):\n1\. .* \d\d:\d\d, repeats every 60 minutes: read https/,
+    /^⏰ I have set this for later:\n1\. .* \d\d:\d\d \(UTC\), repeats every 60 minutes: read https/,
   );
+  const { entities = [], text: told = '' } = newest() ?? {};
+  const [{ offset = 0, length = 0, ...moment } = {}] = entities as { offset?: number; length?: number }[];
+  expect(told.slice(offset, offset + length)).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)$/);
+  const dueMs = Math.max(...(await dueTimes()));
+  expect(moment).toEqual({ type: 'date_time', unix_time: Math.floor(dueMs / 1000), date_time_format: 'wDt' });
   expect(shown()).toHaveLength(2);
   const [undo = ''] = buttons();
   expect(buttons()).toEqual([expect.stringMatching(/^\/reminders cancel \w{8}$/)]);
@@ -48,7 +53,7 @@ test('in Chinese too, above files, and of many the first ten', async () => {
   const file = { type: 'tool_use', id: 'f1', name: 'send_file', input: { name: 'a.txt', content: 'a' } };
   await tell(2, [...sets, file]);
   const named = world.telegram.shown(CHAT).at(-2);
-  expect(named?.text).toMatch(/^⏰ 我設定了以下提醒（UTC）：\n1\. .*\n10\. .*\n……還有 2 則，請看 \/reminders$/s);
+  expect(named?.text).toMatch(/^⏰ 我設定了以下提醒：\n1\. .*\n10\. .*\n……還有 2 則，請看 \/reminders$/s);
   const markup = named?.replyMarkup as { inline_keyboard: { text: string }[][] } | undefined;
   expect(markup?.inline_keyboard.flat().map(({ text: label }) => label)).toEqual(
     Array.from({ length: 10 }, (_, at) => ZH_HANT.reminders.undoButton(at + 1)),

@@ -145,11 +145,17 @@ function drawCode(canvas: Canvas, text: string, language: string | undefined): v
 function drawInlines(canvas: Canvas, inlines: readonly Inline[], place: Indent): void {
   for (const inline of inlines) {
     if (inline.type === 'text') drawText(canvas, inline.text, place);
+    else if (inline.type === 'time') mark(canvas, timeMark(inline.atMs), () => drawText(canvas, inline.text, place));
     else if ('text' in inline) drawInlineCode(canvas, inline.text, place);
     else if (inline.type !== 'link') drawMarked(canvas, { type: TYPES[inline.type] }, inline.inlines, place);
     else if (isFound(inline)) drawInlines(canvas, inline.inlines, place);
     else drawMarked(canvas, { type: 'text_link', url: inline.url }, inline.inlines, place);
   }
+}
+
+/** With the weekday, the date and the minute. */
+function timeMark(atMs: number): Mark {
+  return { type: 'date_time', unix_time: Math.floor(atMs / 1000), date_time_format: 'wDt' };
 }
 
 /** Whether clients find a link themselves: its text is the URL. */

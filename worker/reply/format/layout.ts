@@ -73,6 +73,7 @@ function richParts(blocks: readonly Block[]): Part[] {
   );
 }
 
-function entityParts(blocks: readonly Block[]): Part[] {
+/** Blocks as texts with entities. */
+export function entityParts(blocks: readonly Block[]): Part[] {
   return pack(blocks, ENTITIES).map((each) => ({ path: 'entities', blocks: each }));
 }

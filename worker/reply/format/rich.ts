@@ -104,7 +104,7 @@ function richText(inlines: readonly Inline[], isInDetails: boolean): RichText {
 
 function richInline(inline: Inline, isInDetails: boolean): RichText {
   if (inline.type === 'text' || 'text' in inline) {
-    if (inline.type === 'text' || inline.text === '') return inline.text;
+    if (inline.type === 'text' || inline.type === 'time' || inline.text === '') return inline.text;
     if (inline.type === 'code' || isInDetails) return { type: 'code', text: inline.text };
     return { type: 'mathematical_expression', expression: inline.text };
   }

@@ -7,6 +7,8 @@ export type Emphasis = 'bold' | 'italic' | 'strike' | 'spoiler';
 /** A piece of a line. Plain JSON, as all of the tree: it is stored while a reply is being delivered. */
 export type Inline =
   | { readonly type: 'text' | 'code' | 'formula'; readonly text: string }
+  /** A moment; who reads it sees it by their own clock, and in an app that cannot do that the text. */
+  | { readonly type: 'time'; readonly text: string; readonly atMs: number }
   | { readonly type: Emphasis; readonly inlines: readonly Inline[] }
   /** `url` is one that Telegram takes as a link; a text that is the URL itself is a link too. */
   | { readonly type: 'link'; readonly url: string; readonly inlines: readonly Inline[] };
