@@ -15,6 +15,9 @@ const HELP = `Runs a stand-in Claude and a stand-in Telegram on loopback, and ta
 With --thinks, the model thinks for so many tokens before each answer, and binds its thoughts to the conversation.
 
 Type a line: it is a message of chat 1001. What the bot answers there, and its alerts to chat 9001, are printed.
+Buttons under a message have numbers.
+  :press N      presses the button [N]
+  :ask, :note   before it answers the next message, the model asks a question; or it notes something
   :overflow N   the next N main calls are refused as too long
   :window N     the model's window is N tokens from now on
   :quit         end

@@ -7,8 +7,13 @@ import { until } from '../../fixture/root.ts';
 
 eachInWorld();
 
+/** What is typed, and what must be printed after it. */
+type Typed = readonly [line: string, printed: RegExp];
+
+const said = (line: string): Typed => [line, /bot> /];
+
 /** Plays with `npm run stand-in` as its greeting says; returns what it printed. */
-async function play(...lines: string[]): Promise<string> {
+async function play(...lines: Typed[]): Promise<string> {
   const child = await spawnFile('test/stand-in/main.ts', ['--telegram-port', '0', '--claude-port', '0'], {});
   let printed = '';
   child.stdout.on('data', (chunk: Buffer) => {
@@ -20,9 +25,10 @@ async function play(...lines: string[]): Promise<string> {
   const kept = { REDIS_URL, BLOB_URL, HTTP_PORT: '0', LOG_LEVEL: 'info' };
   const gateway = await spawnRunning('spillway.ts', { ...Object.fromEntries(told), ...kept });
   try {
-    for (const [nth, line] of lines.entries()) {
+    for (const [line, wanted] of lines) {
+      const before = printed.length;
       child.stdin.write(`${line}\n`);
-      await until(`answer to ${line}`, () => printed.split('bot> ').length > nth + 1 || undefined);
+      await until(`${wanted} after ${line}`, () => wanted.test(printed.slice(before)) || undefined);
     }
     child.stdin.end(':quit\n');
     await once(child, 'exit');
@@ -34,7 +40,23 @@ async function play(...lines: string[]): Promise<string> {
 }
 
 test('a second play with the stand-ins and kept data is answered as the first one was', async () => {
-  await play('one', 'two', 'three');
-  expect(await play('four', 'five')).toMatch(/bot> [\s\S]*bot> /);
+  await play(...['one', 'two', 'three'].map(said));
+  expect(await play(...['four', 'five'].map(said))).toMatch(/bot> [\s\S]*bot> /);
   expect(await world.peek.xlen(world.keys.outcomes)).toBe(5);
+});
+
+test('the buttons under a message have numbers, and can be pressed', async () => {
+  await play(
+    [':press 1', /no button 1 that/],
+    ['/forget', /\n {5}\[1\] Erase everything\n/],
+    [':press 1', /bot> Erased\./],
+    [':press 1', /no button 1 that/],
+    [':press one', /commands are :press N/],
+    [':ask', /asks a question/],
+    ['Which way?', /bot> Which of the two.*\n {5}\[2\] The old one {2}\[3\] The new one/],
+    [':press 3', /Answered by User 1001: The new one\n[\s\S]*I go by that/],
+    [':note', /notes something/],
+    ['Remember that', /bot> 📝 .*\n1\. Noted: Prefers the old harbour\n {5}\[5\] ↩ Undo 1/],
+    [':press 5', /bot> (?!📝)/],
+  );
 });
