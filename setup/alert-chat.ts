@@ -5,7 +5,7 @@ import type { Option, Terminal } from './terminal.ts';
 import { faultOf } from './value.ts';
 
 const ALERTS = 'TELEGRAM_ALERT_CHAT_ID';
-const TEST = 'Spillway is being set up. Alerts for its operator will arrive in this chat.';
+const TEST = 'Spillway is being set up. Alerts for its operator will come to this chat.';
 
 type Choice = 'own' | 'group' | 'type' | 'none';
 
@@ -27,17 +27,17 @@ export const askAlertChat: RunStep = async (ports, progress) => {
 async function chooseChat(ports: SetupPorts, telegram: Telegram, progress: Progress): Promise<string | undefined> {
   const { ownerId, bot } = progress;
   const own: Option<Choice>[] = [{ value: 'own', label: 'Your private chat with the bot' }];
-  const choice = await ports.terminal.choose<Choice>("Where shall the operator's alerts go?", [
+  const choice = await ports.terminal.choose<Choice>('Where should alerts go?', [
     ...(ownerId === undefined ? [] : own),
     { value: 'group', label: 'A group', hint: 'better for a team' },
-    { value: 'type', label: 'A chat whose id you type' },
-    { value: 'none', label: 'Nowhere', hint: 'they are in the log alone' },
+    { value: 'type', label: 'Another chat, by its id' },
+    { value: 'none', label: 'Nowhere', hint: 'they are only logged' },
   ]);
   if (choice === 'own') return String(ownerId);
   if (choice === 'none') return 'none';
   const group = choice === 'group' ? await listen(ports, telegram, 'group', bot?.username ?? '') : undefined;
-  if (group !== undefined) return String(group);
-  return ports.terminal.ask({ message: 'The numeric id of the chat', faultOf: (value) => faultOf(ALERTS, value) });
+  if (group !== undefined) return String(group.chatId);
+  return ports.terminal.ask({ message: 'The numeric id of that chat', faultOf: (value) => faultOf(ALERTS, value) });
 }
 
 /** The chat's id when a message arrives there; undefined when none does. A group may have become a supergroup. */
@@ -45,12 +45,12 @@ async function reach(terminal: Terminal, telegram: Telegram, id: string): Promis
   if (id === 'none') return id;
   const sent = await telegram.sendMessage({ chatId: Number(id) }, TEST);
   if (sent.ok) {
-    terminal.good('A test message is in that chat.');
+    terminal.good('The test message has arrived.');
     return id;
   }
   const { kind, migratedTo, description } = sent.failure;
   if (kind === 'migrated' && migratedTo !== undefined) return reach(terminal, telegram, String(migratedTo));
-  const advice = kind === 'gone' ? ' A bot cannot begin a chat: write to it first, or add it to the group.' : '';
+  const advice = kind === 'gone' ? ' A bot cannot start a chat: write to it first, or add it to the group.' : '';
   terminal.warn(`The test message did not arrive: ${description}.${advice}`);
   return undefined;
 }

@@ -16,7 +16,7 @@ export const askBot: RunStep = async (ports, { settings }) => {
   for (;;) {
     const me = await ports.connect({ ...settings, [TOKEN]: token }).getMe();
     if (me.ok) {
-      terminal.good(`Telegram knows the bot: @${me.value.username}`);
+      terminal.good(`Telegram accepts the token of @${me.value.username}.`);
       terminal.explain('Groups', groupAdvice(me.value));
       return { answers: { [TOKEN]: token, ...serverOf(settings) }, bot: me.value };
     }
@@ -31,7 +31,7 @@ function serverOf({ [SERVER]: server }: Settings): Settings {
 
 function askToken({ terminal }: SetupPorts): Promise<string> {
   return terminal.askSecret({
-    message: 'The token of your bot (write /newbot to @BotFather in Telegram to get one; it is not shown here)',
+    message: "Your bot's token (send /newbot to @BotFather in Telegram to get one; what you type is not shown)",
     faultOf: (value) => faultOf(TOKEN, value),
   });
 }
@@ -42,16 +42,16 @@ async function wantsOtherToken(
   failure: TelegramFailure,
 ): Promise<boolean> {
   if (failure.kind === 'unauthorized') {
-    terminal.warn(
-      'Telegram does not accept this token. Copy it once more from @BotFather: /mybots, your bot, API Token.',
-    );
+    terminal.warn('Telegram does not accept this token. Copy it again from @BotFather: /mybots, your bot, API Token.');
     return true;
   }
   const server = settings[SERVER] ?? 'https://api.telegram.org';
-  terminal.warn(`${URL.parse(server)?.host ?? 'The server'} cannot be asked about the token: ${failure.description}`);
+  terminal.warn(
+    `${URL.parse(server)?.host ?? 'The server'} could not be asked about the token: ${failure.description}`,
+  );
   const next = await terminal.choose('What now?', [
     { value: 'again', label: 'Try again' },
-    { value: 'token', label: 'Give another token' },
+    { value: 'token', label: 'Enter another token' },
     { value: 'stop', label: 'Stop', hint: 'nothing is written' },
   ]);
   if (next === 'stop') throw new CancelledError();
@@ -60,13 +60,13 @@ async function wantsOtherToken(
 
 function groupAdvice({ username, can_read_all_group_messages: readsAll }: BotProfile): string {
   if (readsAll === true) {
-    return 'Privacy mode is off: the bot sees every message of its groups.\nIt answers what mentions it or replies to it.';
+    return 'Privacy mode is off: the bot sees every message in its groups.\nIt answers those that mention it or reply to it.';
   }
   return [
-    'Privacy mode is on, as for every new bot: in groups it sees commands',
-    'and replies to its own messages, and no mentions.',
-    `If people shall write "@${username} …" in groups: send /setprivacy to`,
+    'Privacy mode is on, as for every new bot: in groups the bot sees commands',
+    'and replies to its own messages, but no mentions.',
+    `To let people write "@${username} …" in groups: send /setprivacy to`,
     '@BotFather, choose Disable, then remove the bot from the group and add it again.',
-    'For private chats nothing needs to be done.',
+    'Private chats need none of this.',
   ].join('\n');
 }

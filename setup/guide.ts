@@ -1,3 +1,5 @@
+import { GREETING } from '../shared/texts/greeting.ts';
+import { languageOf } from '../shared/texts/language.ts';
 import { askAlertChat } from './alert-chat.ts';
 import { askBot } from './bot.ts';
 import { listen } from './listen.ts';
@@ -16,10 +18,15 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
   const given = settings[ALLOWED] || undefined;
   const choice = given === undefined ? 'replace' : await chooseWhatHappens(given);
   if (choice === 'keep') return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
-  const learnt = await listen(ports, ports.connect(settings), 'private', bot?.username ?? '');
-  if (learnt !== undefined) terminal.good(`Your id is ${learnt}. The bot will answer you, and ignore everybody else.`);
-  const ownerId = learnt ?? (await typeId());
-  return { answers: { [ALLOWED]: withId(choice === 'add' ? given : undefined, ownerId) }, ownerId };
+  const isAnother = choice === 'add';
+  const title = isAnother ? 'Who is to be added?' : undefined;
+  const learnt = await listen(ports, ports.connect(settings), 'private', bot?.username ?? '', title);
+  const id = learnt?.chatId ?? (await typeId());
+  terminal.good(
+    isAnother ? `${id} is added.` : `Your id is ${id}. The bot will answer you, and ignore everybody else.`,
+  );
+  const answers = { [ALLOWED]: withId(isAnother ? given : undefined, id) };
+  return isAnother ? { answers, ownerId: firstPerson(given) } : { answers, ownerId: id, language: learnt?.language };
 
   function chooseWhatHappens(ids: string): Promise<'keep' | 'add' | 'replace'> {
     return terminal.choose(`${ALLOWED} is set: ${ids}`, [
@@ -31,7 +38,7 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
 
   async function typeId(): Promise<number> {
     const id = await terminal.ask({
-      message: 'Your numeric Telegram id',
+      message: isAnother ? 'Their numeric Telegram id' : 'Your numeric Telegram id',
       faultOf: (value) => (/^[1-9]\d{0,15}$/.test(value) ? faultOf(ALLOWED, value) : 'expected the number of a person'),
     });
     return Number(id);
@@ -42,17 +49,17 @@ const SWITCH = 'DEADMAN_URL';
 const SECOND = 'ALERT_WEBHOOK_URL';
 
 const WHY = [
-  'A gateway that is dead cannot tell you, and while Telegram is away no',
-  'alert arrives there. Two addresses help; both may stay empty.',
-  `${SWITCH}: is requested once a minute while all is well. A service`,
-  'that waits for it, such as healthchecks.io, alarms when it stays away.',
-  `${SECOND}: gets the alerts while Telegram does not take them,`,
-  'as incoming webhooks of Slack or Mattermost do.',
+  'A gateway that is down cannot say so, and while Telegram is down no alert',
+  'gets through. Two addresses help. Both are optional.',
+  `${SWITCH} is requested once a minute while all is well. A service such as`,
+  'healthchecks.io raises the alarm when the requests stop.',
+  `${SECOND} receives the alerts while Telegram does not, such as`,
+  'an incoming webhook of Slack or Mattermost.',
 ].join('\n');
 
 /** Asks for the two addresses by which somebody hears of a dead gateway, or of a Telegram that is away. */
 const askWatchers: RunStep = async (ports, { file, settings }) => {
-  ports.terminal.explain('Who hears of it when all is dead?', WHY);
+  ports.terminal.explain('Who notices when everything is down?', WHY);
   const answers = {
     [SWITCH]: await askAddress(ports, SWITCH, settings[SWITCH]),
     [SECOND]: await askAddress(ports, SECOND, settings[SECOND]),
@@ -76,21 +83,37 @@ const USUAL = 'UTC';
 /** Asks for the time zone of the dates that the model sees. */
 const askTimeZone: RunStep = async ({ terminal }, { file, settings }) => {
   const zone = await terminal.ask({
-    message: 'The time zone of the dates and times that the model sees',
+    message: 'The time zone for the dates and times that the model sees',
     initial: settings[ZONE] || new Intl.DateTimeFormat().resolvedOptions().timeZone,
     faultOf: (value) => faultOf(ZONE, value),
   });
   return zone === USUAL && file[ZONE] === undefined ? {} : { answers: { [ZONE]: zone } };
 };
 
-/** Writes the settings file, after it said which of its values change. */
+/** Whoever reads over a shoulder, or a recording of the terminal, learns none of these. */
+const SECRETS: ReadonlySet<string> = new Set(['TELEGRAM_BOT_TOKEN', 'ANTHROPIC_API_KEY', SWITCH, SECOND]);
+
+/** Writes the settings file, after it showed what will be there. */
 const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
   const changes = changesOf(progress);
-  const names = [...changes.keys()].map((name) => `${name}${progress.file[name] ? '  (replaces what is there)' : ''}`);
-  terminal.explain(file, names.join('\n'));
+  const lines = [...changes].map(([name, value]) => {
+    const before = progress.file[name];
+    if (SECRETS.has(name)) return `${name}  (not shown${before ? '; replaces what is there' : ''})`;
+    return `${name}=${value}${before ? `  (instead of ${before})` : ''}`;
+  });
+  terminal.explain(file, lines.join('\n'));
   if (!(await terminal.confirm('Write these settings?'))) throw new CancelledError();
   await save(changes);
-  terminal.good(`Written, readable by you alone: ${file}`);
+  terminal.good(`Written, readable only by you: ${file}`);
+  return {};
+};
+
+/** The bot introduces itself to the person who set it up, once for an installation. */
+const greet: RunStep = async ({ terminal, connect }, { settings, ownerId = 0, language }) => {
+  const sent = await connect(settings).sendMessage({ chatId: ownerId }, GREETING[languageOf(language)]);
+  if (sent.ok) terminal.good('Your bot has sent you three things to try once it runs.');
+  else
+    terminal.warn(`Your bot could not send you its greeting: ${sent.failure.description}. Write to it once it runs.`);
   return {};
 };
 
@@ -102,6 +125,7 @@ const RUN: Readonly<Record<Step, RunStep>> = {
   model: askModel,
   zone: askTimeZone,
   save: saveAnswers,
+  greeting: greet,
   unit: offerUnit,
 };
 

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isFields } from '../shared/base/fields.ts';
+import { counted } from '../shared/base/text.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import type { TelegramFailure } from '../shared/telegram/failure.ts';
 import type { SetupPorts } from './progress.ts';
@@ -13,41 +14,52 @@ const UPDATES_MAX = 100;
 
 /**
  * Learns a chat's id from a message with a one-time code that somebody writes there; undefined when the person would
- * rather type the id. Messages of others stay for the gateway.
+ * rather type the id. Messages of others stay for the gateway, as does what waited before.
  */
 export async function listen(
   { terminal, signal }: SetupPorts,
   telegram: Telegram,
   place: Place,
   username: string,
-): Promise<number | undefined> {
+  title = place === 'private' ? 'Who are you?' : 'Which group?',
+): Promise<Found | undefined> {
   const code = randomCode();
-  terminal.explain(place === 'private' ? 'Who are you?' : 'Which group?', invitation(place, username, code));
+  terminal.explain(title, invitation(place, username, code));
   terminal.say('Waiting for the message …');
+  let older: ReadonlySet<unknown> | undefined;
   const reported = new Set<string>();
   const once = (words: string) => {
     if (!reported.has(words)) terminal.warn(words);
     reported.add(words);
   };
   for (;;) {
-    const got = await telegram.getUpdates(undefined, signal);
+    const got = await telegram.getUpdates(undefined, signal, older === undefined ? 'at once' : undefined);
     if (!got.ok) {
       if (await settle(terminal, telegram, got.failure, signal)) continue;
       return undefined;
     }
-    const sighting = sightCode(got.value, code, place);
+    older ??= olderIn(terminal, got.value);
+    const sighting = sightCode(got.value, code, place, older);
     if (sighting.kind === 'found') {
       if (sighting.isFirst) await telegram.getUpdates(sighting.updateId + 1, signal, 'at once');
-      return sighting.chatId;
+      return sighting;
     }
-    for (const id of sighting.strangers) once(`Ignored: somebody with the id ${id} wrote to the bot without the code.`);
-    if (sighting.isMisplaced) once(`The code came, but not in a ${place} chat.`);
+    for (const id of sighting.strangers) once(`Ignored a message from the id ${id}: it is not the code.`);
+    if (sighting.isMisplaced) once(`The code has arrived, but not in a ${place} chat.`);
     if (got.value.length >= UPDATES_MAX) {
-      terminal.warn(`${UPDATES_MAX} messages wait for the bot already, so a new one cannot be seen.`);
+      terminal.warn(`${UPDATES_MAX} messages are already waiting for the bot, so a new one cannot be seen.`);
       return undefined;
     }
     if (got.value.length > 0) await pause(LOOK_EVERY_MS, undefined, { signal }).catch(cancel);
   }
+}
+
+/** What waited before anybody could know the code. It is not for the setup, and says nothing of who writes now. */
+function olderIn(terminal: Terminal, updates: readonly unknown[]): ReadonlySet<unknown> {
+  const count = counted(updates.length, 'older message');
+  if (updates.length > 0)
+    terminal.say(`Already waiting for the bot: ${count}. Once it runs, it answers those from people who may use it.`);
+  return new Set(updates.map(idOf));
 }
 
 function invitation(place: Place, username: string, code: string): string {
@@ -78,8 +90,8 @@ async function settle(
   if (kind === 'webhook_set') return removeWebhook(terminal, telegram, signal);
   terminal.warn(
     kind === 'conflict'
-      ? 'Another program reads the messages of this bot: probably a gateway that runs already. Stop it, and try again.'
-      : `Telegram did not show the messages of the bot: ${description}`,
+      ? 'Another program is reading the messages of this bot, probably a gateway. Stop it, and try again.'
+      : `The messages of the bot could not be read: ${description}`,
   );
   return wantsAnotherLook(terminal);
 }
@@ -121,14 +133,19 @@ function cancel(): never {
 /** Where a code is expected: in the private chat of a person, or in a group. */
 export type Place = 'private' | 'group';
 
+/** The chat in which a code was written, and the language of the writer's app. */
+export interface Found {
+  readonly chatId: number;
+  readonly language: string | undefined;
+}
+
 /** The result of a look at the waiting updates. */
 export type Sighting =
-  | { readonly kind: 'found'; readonly chatId: number; readonly updateId: number; readonly isFirst: boolean }
+  | (Found & { readonly kind: 'found'; readonly updateId: number; readonly isFirst: boolean })
   | { readonly kind: 'none'; readonly strangers: readonly number[]; readonly isMisplaced: boolean };
 
-interface Seen {
+interface Seen extends Found {
   updateId: number;
-  chatId: number;
   isPrivate: boolean;
   text: string;
 }
@@ -143,16 +160,22 @@ export function randomCode(): string {
 }
 
 /**
- * Looks for the code in the right kind of chat. A stranger is whoever wrote something else, and `isFirst` says that no
- * message of anybody else waits before the code. Pure; updates of any shape are taken.
+ * Looks for the code in the right kind of chat. A stranger is whoever wrote something else that is not `older`, and
+ * `isFirst` says that no message of anybody else waits before the code. Pure; updates of any shape are taken.
  */
-export function sightCode(updates: readonly unknown[], code: string, place: Place): Sighting {
+export function sightCode(
+  updates: readonly unknown[],
+  code: string,
+  place: Place,
+  older: ReadonlySet<unknown> = new Set(),
+): Sighting {
   const seen = updates.flatMap(seenIn);
   const right = (each: Seen) => codeIn(each.text) === code;
   const fits = (each: Seen) => each.isPrivate === (place === 'private');
   const found = seen.find((each) => right(each) && fits(each));
   if (found === undefined) {
-    const strangers = seen.filter((each) => each.isPrivate && !right(each) && codeIn(each.text) !== '');
+    const isNew = ({ updateId }: Seen) => !older.has(updateId);
+    const strangers = seen.filter((each) => isNew(each) && each.isPrivate && !right(each) && codeIn(each.text) !== '');
     return {
       kind: 'none',
       strangers: [...new Set(strangers.map(({ chatId }) => chatId))],
@@ -162,7 +185,8 @@ export function sightCode(updates: readonly unknown[], code: string, place: Plac
   const isHello = (each: Seen) => each.chatId === found.chatId && ['', code].includes(codeIn(each.text));
   const before = seen.filter(({ updateId }) => updateId < found.updateId);
   const isFirst = before.every(isHello) && before.length === updates.findIndex((each) => idOf(each) === found.updateId);
-  return { kind: 'found', chatId: found.chatId, updateId: found.updateId, isFirst };
+  const { chatId, updateId, language } = found;
+  return { kind: 'found', chatId, updateId, isFirst, language };
 }
 
 function seenIn(update: unknown): Seen[] {
@@ -171,7 +195,9 @@ function seenIn(update: unknown): Seen[] {
   if (updateId === undefined || !isFields(message) || !isFields(message.chat)) return [];
   const { id: chatId, type } = message.chat;
   if (typeof chatId !== 'number' || typeof message.text !== 'string') return [];
-  return [{ updateId, chatId, isPrivate: type === 'private', text: message.text }];
+  const code = isFields(message.from) ? message.from.language_code : undefined;
+  const language = typeof code === 'string' ? code : undefined;
+  return [{ updateId, chatId, language, isPrivate: type === 'private', text: message.text }];
 }
 
 function idOf(update: unknown): number | undefined {

@@ -12,8 +12,8 @@ import { CancelledError, openTerminal, type Terminal } from './terminal.ts';
 
 const NO_TERMINAL =
   'npm run setup asks questions, so it needs a terminal. Without one, copy .env.example to .env, fill it in, ' +
-  'and try it with npm run cli -- check.';
-const NO_FILE = 'SPILLWAY_ENV_FILE is none, so there is no file to write the settings to.';
+  'and check it with npm run cli -- check.';
+const NO_FILE = 'SPILLWAY_ENV_FILE is none, so there is no file for the settings. Run "unset SPILLWAY_ENV_FILE" first.';
 /** The exit code that a shell reports for a program that Ctrl-C ended. */
 const EXIT_CANCELLED = 130;
 
@@ -25,8 +25,7 @@ async function main(): Promise<void> {
   const file = settingsFile();
   if (file === undefined) return refuse([NO_FILE]);
   const { values, problems } = readEnvFile(file) ?? { values: {}, problems: [] };
-  if (problems.length > 0)
-    return refuse([...problems, 'Mend that first; npm run setup would not understand the file.']);
+  if (problems.length > 0) return refuse([...problems, 'Fix that first: npm run setup cannot read the file as it is.']);
   if (!process.stdin.isTTY || !process.stdout.isTTY) return refuse([NO_TERMINAL]);
   await talk(file, values, openTerminal(stop.signal));
 }
@@ -34,18 +33,18 @@ async function main(): Promise<void> {
 async function talk(file: string, values: Settings, terminal: Terminal): Promise<void> {
   const environment = processEnvironment();
   let progress = begin(values, environment);
-  terminal.open('Spillway setup. Ctrl-C ends it; nothing is written before you are asked.');
+  terminal.open('Spillway setup. Ctrl-C stops it; nothing is written before you say so.');
   try {
     await guide(portsOf(file, terminal), progress, (now) => {
       progress = now;
     });
     for (const name of overruled(progress, environment)) {
-      terminal.warn(`${name} is set in this terminal's environment too, and wins over the file.`);
+      terminal.warn(`${name} is also set in the environment of this terminal, which wins over the file.`);
     }
-    terminal.close('Next: npm run cli -- check tries every connection, npm start starts the gateway.');
+    terminal.close('Next: npm run cli -- check tries every connection, and npm start starts the gateway.');
   } catch (error) {
     if (!(error instanceof CancelledError)) throw error;
-    terminal.close(`Ended. ${progress.done.includes('save') ? `${file} is written.` : 'Nothing was written.'}`);
+    terminal.close(`Stopped. ${progress.done.includes('save') ? `${file} is written.` : 'Nothing was written.'}`);
     process.exitCode = EXIT_CANCELLED;
   }
 }

@@ -32,8 +32,8 @@ export const askModel: RunStep = async (ports, { file, settings }) => {
 
 function askKey({ terminal }: SetupPorts): Promise<string> {
   return terminal.askSecret({
-    message: 'The API key of the model (it is not shown here)',
-    faultOf: (value) => (/\s/.test(value) ? 'A key holds no spaces.' : faultOf(KEY, value)),
+    message: 'The API key of the model (what you type is not shown)',
+    faultOf: (value) => (/\s/.test(value) ? 'A key has no spaces in it.' : faultOf(KEY, value)),
   });
 }
 
@@ -42,17 +42,17 @@ async function askPlace({ terminal }: SetupPorts, settings: Settings): Promise<S
   const ask = (name: string, message: string) =>
     terminal.ask({ message, initial: settings[name] || usual[name], faultOf: (value) => faultOf(name, value) });
   return {
-    [ADDRESS]: await ask(ADDRESS, 'The address of the model (any endpoint that speaks the Messages API)'),
+    [ADDRESS]: await ask(ADDRESS, 'The address of the model (any endpoint with the Messages API)'),
     [MODEL]: await ask(MODEL, 'The model'),
   };
 }
 
 function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again' | 'keep' | 'stop'> {
   return terminal.choose('What now?', [
-    { value: 'key', label: 'Give another key' },
-    { value: 'place', label: 'Give another address or model' },
+    { value: 'key', label: 'Enter another key' },
+    { value: 'place', label: 'Enter another address or model' },
     { value: 'again', label: 'Try again' },
-    { value: 'keep', label: 'Keep it all the same' },
+    { value: 'keep', label: 'Keep it anyway' },
     { value: 'stop', label: 'Stop', hint: 'nothing is written' },
   ]);
 }

@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.ts';
 export type Settings = Readonly<Record<string, string | undefined>>;
 
 /** The steps of a setup, in their order. */
-export const STEPS = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save', 'unit'] as const;
+export const STEPS = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save', 'greeting', 'unit'] as const;
 export type Step = (typeof STEPS)[number];
 
 /** How far a setup has come. */
@@ -20,10 +20,12 @@ export interface Progress {
   readonly bot?: BotProfile | undefined;
   /** The private chat of the person who proved to own the bot. */
   readonly ownerId?: number | undefined;
+  /** The language of that person's app. */
+  readonly language?: string | undefined;
 }
 
 /** The findings of a step. */
-export type Findings = { readonly answers?: Settings } & Partial<Pick<Progress, 'bot' | 'ownerId'>>;
+export type Findings = { readonly answers?: Settings } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
 
 /** The beginning, from the settings file and the environment. Pure. */
 export function begin(file: Settings, environment: Settings): Progress {
@@ -31,10 +33,14 @@ export function begin(file: Settings, environment: Settings): Progress {
   return { file, settings: { ...file, ...Object.fromEntries(given) }, answers: {}, done: [] };
 }
 
-/** The step that comes next; undefined when all is done. A file that would stay as it is needs no saving. Pure. */
+/**
+ * The step that comes next; undefined when all is done. A file that would stay as it is needs no saving, and one that was
+ * set up before no greeting. Pure.
+ */
 export function nextStep(progress: Progress): Step | undefined {
   return STEPS.find((step) => {
     if (progress.done.includes(step)) return false;
+    if (step === 'greeting') return !progress.file.TELEGRAM_BOT_TOKEN && progress.ownerId !== undefined;
     return step !== 'save' || changesOf(progress).size > 0;
   });
 }

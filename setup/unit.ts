@@ -24,7 +24,7 @@ export interface Service {
 export const offerUnit: RunStep = async ({ terminal, file }) => {
   if (process.platform !== 'linux') return {};
   const place = join(dirname(file), FILE);
-  const choice = await terminal.choose('A systemd unit, so that the gateway runs as a service?', [
+  const choice = await terminal.choose('A systemd unit, to run the gateway as a service?', [
     { value: 'no', label: 'No' },
     { value: 'write', label: `Write ${place}`, hint: 'it is not installed' },
     { value: 'print', label: 'Print it' },
@@ -41,7 +41,7 @@ export const offerUnit: RunStep = async ({ terminal, file }) => {
   if (existsSync(place) && !(await terminal.confirm(`${place} exists. Replace it?`, false))) return {};
   await writeFile(place, text);
   terminal.good(
-    `Written: ${place}. To install it:\nsudo install -m 644 ${place} /etc/systemd/system/ && sudo systemctl enable --now spillway`,
+    `${place} is written. To install it:\nsudo install -m 644 ${place} /etc/systemd/system/ && sudo systemctl enable --now spillway`,
   );
   return {};
 };

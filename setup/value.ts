@@ -3,8 +3,8 @@ import { isWritable } from './env-write.ts';
 
 /** The fault in a value of a setting, in words that do not quote it; undefined when there is none. Pure. */
 export function faultOf(name: string, value: string): string | undefined {
-  if (value === '') return 'Something is expected here.';
-  if (!isWritable(value)) return 'A value cannot hold a quote.';
+  if (value === '') return 'This cannot be empty.';
+  if (!isWritable(value)) return 'A value cannot contain a quote or a line break.';
   const reading = readConfig({ [name]: value }, 'tool');
   const problem = reading.ok ? undefined : reading.problems.find((each) => each.startsWith(`${name} `));
   return problem?.replace(/^.*?: /, '');

@@ -38,6 +38,7 @@ const STOP_MS_MAX = 35_000;
 const SAME_CTRL_C_MS = 500;
 /** 128 plus the number of SIGINT, as shells count. */
 const EXIT_INTERRUPTED = 130;
+const ASK = 'npm run setup asks for what is missing.';
 
 /**
  * Runs a role as a process. It reads the config (all problems at once, those that the role itself finds included; exit 2,
@@ -55,7 +56,10 @@ export async function runRoot(
 ): Promise<void> {
   const reading = readProcessConfig(role);
   const further = await furtherProblems(reading);
-  if (!reading.ok || further.length > 0) return refuse([...(reading.ok ? [] : reading.problems), ...further]);
+  if (!reading.ok || further.length > 0) {
+    const problems = [...(reading.ok ? [] : reading.problems), ...further];
+    return refuse(problems.some((each) => each.includes(' is required: ')) ? [...problems, ASK] : problems);
+  }
   const { config } = reading;
   const log = createLogger(config.LOG_LEVEL);
   const services: Service[] = [];

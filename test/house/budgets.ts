@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_912,
-  productFiles: 473,
-  testLines: 76_578,
+  productLines: 48_990,
+  productFiles: 474,
+  testLines: 76_716,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -73,6 +73,11 @@ test('a malformed file, an unreadable one and one that was named but is not ther
     }
     expect(await check({ SPILLWAY_ENV_FILE: file })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
   }
+  const nothing = await runFile('spillway.ts', [], { SPILLWAY_ENV_FILE: 'none' });
+  expect(nothing).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/is required: .*\nnpm run setup asks for/s),
+  });
   expect(world.telegram.calls).toEqual([]);
 });
 

@@ -1,83 +1,55 @@
 import { readdirSync } from 'node:fs';
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { parseEnvFile } from '../../../shared/base/env-file.ts';
+import { expect, test } from '@jest/globals';
+import { GREETING } from '../../../shared/texts/greeting.ts';
 import { runFile } from '../../fixture/command.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
-import { finishes, givesModel, givesWatchers, keeps } from '../../fixture/setup-talk.ts';
-import { CTRL_C, DOWN, ENTER, runInTerminal, type TerminalProgram } from '../../fixture/terminal.ts';
-import { type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
-import { startTelegram, type TelegramOptions, type TelegramStandIn } from '../../stand-in/telegram/server.ts';
+import {
+  claude,
+  eachBeforeSetup,
+  environment,
+  file,
+  finishes,
+  folder,
+  givesModel,
+  givesToken,
+  givesWatchers,
+  KEY,
+  keeps,
+  OLD,
+  OWNER,
+  provesOwner,
+  readFileEnv,
+  SETUP,
+  STRANGER,
+  start,
+  TOKEN,
+  telegram,
+} from '../../fixture/setup-talk.ts';
+import { CTRL_C, DOWN, ENTER } from '../../fixture/terminal.ts';
 
-const SETUP = 'setup/main.ts';
-const TOKEN = '7000001:a-token-nobody-may-see';
-const KEY = 'sk-ant-a-key-nobody-may-see';
-const OWNER = 1001;
-const STRANGER = 666;
-
-let claude: ClaudeStandIn;
-let telegram: TelegramStandIn;
-let program: TerminalProgram | undefined;
-let folder: string;
-let file: string;
-
-beforeEach(async () => {
-  folder = await temporaryFolder();
-  file = join(folder, '.env');
-  await begin();
-});
-
-afterEach(async () => {
-  await program?.stop();
-  program = undefined;
-  await Promise.all([claude.close(), telegram.close()]);
-});
-
-async function begin(options: TelegramOptions = {}): Promise<void> {
-  [claude, telegram] = await Promise.all([startClaude({ apiKey: KEY }), startTelegram({ token: TOKEN, ...options })]);
-}
-
-function start(): TerminalProgram {
-  program = runInTerminal(SETUP, environment());
-  return program;
-}
-
-function environment(): Record<string, string> {
-  return { SPILLWAY_ENV_FILE: file, TELEGRAM_API_ROOT: telegram.url, ANTHROPIC_BASE_URL: claude.url };
-}
-
-async function readFileEnv(): Promise<Record<string, string>> {
-  const { values, problems } = parseEnvFile(await readFile(file, 'utf8'), file);
-  expect(problems).toEqual([]);
-  return { ...values };
-}
-
-async function givesToken(ran: TerminalProgram): Promise<void> {
-  await ran.sees(/The token of your bot/);
-  ran.types(TOKEN);
-  await ran.sees(/knows the bot: @spillway_stand_in_bot/);
-}
-
-async function provesOwner(ran: TerminalProgram): Promise<void> {
-  const [, code] = await ran.sees(/\?start=(\d{8})[\s\S]*Waiting for the message/);
-  telegram.say(OWNER, `/start ${code}`);
-  await ran.sees(/Your id is 1001/);
-}
+eachBeforeSetup();
 
 test('a new bot is set up from nothing: the file is complete, private, and a gateway can be checked with it', async () => {
   const ran = start();
   await givesToken(ran);
   await ran.sees(/Privacy mode is on.*\/setprivacy/s);
   await provesOwner(ran);
-  await ran.sees(/Where shall the operator's alerts go/);
+  await ran.sees(/Where should alerts go/);
   ran.presses(ENTER);
-  await ran.sees(/A test message is in that chat/);
+  await ran.sees(/The test message has arrived/);
   await givesWatchers(ran);
   await givesModel(ran, KEY);
   await ran.sees(/The model answers: claude-opus-5-5/);
-  await finishes(ran);
-  expect(telegram.shown(OWNER).map(({ text }) => text)).toEqual([expect.stringContaining('Alerts for its operator')]);
+  await finishes(
+    ran,
+    /TELEGRAM_BOT_TOKEN {2}\(not shown\)[\s\S]*TELEGRAM_ALLOWED_IDS=1001[\s\S]*ANTHROPIC_API_KEY {2}\(not shown\)/,
+  );
+  expect(ran.shown()).toMatch(/has sent you three things to try/);
+  expect(telegram.shown(OWNER).map(({ text }) => text)).toEqual([
+    expect.stringContaining('Alerts for its operator'),
+    GREETING.en,
+  ]);
   expect(telegram.pending()).toBe(0);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect(readdirSync(folder)).toEqual(['.env']);
@@ -98,7 +70,7 @@ test('a new bot is set up from nothing: the file is complete, private, and a gat
 
 test('a token that Telegram refuses is asked for again, in words', async () => {
   const ran = start();
-  await ran.sees(/The token of your bot/);
+  await ran.sees(/Your bot's token/);
   ran.types('no token at all');
   await ran.sees(/expected a bot token as BotFather gives it/);
   ran.types('7000001:another-bots-token');
@@ -109,12 +81,12 @@ test('a token that Telegram refuses is asked for again, in words', async () => {
 test('a server that cannot be reached is named, and can be tried again', async () => {
   telegram.fail('getMe', { do: 'cut' }, 1);
   const ran = start();
-  await ran.sees(/The token of your bot/);
+  await ran.sees(/Your bot's token/);
   ran.types(TOKEN);
-  await ran.sees(/127\.0\.0\.1:\d+ cannot be asked about the token/);
+  await ran.sees(/127\.0\.0\.1:\d+ could not be asked about the token/);
   await ran.sees(/Try again/);
   ran.presses(ENTER);
-  await ran.sees(/knows the bot/);
+  await ran.sees(/accepts the token/);
 });
 
 test('a stranger who writes first does not become the owner, and their message stays for the gateway', async () => {
@@ -122,10 +94,11 @@ test('a stranger who writes first does not become the owner, and their message s
   const ran = start();
   await givesToken(ran);
   const [, code] = await ran.sees(/\?start=(\d{8})/);
-  await ran.sees(/Ignored: somebody with the id 666/);
+  await ran.sees(/Already waiting for the bot: 1 older message\./);
   telegram.say(STRANGER, code === '00000000' ? '00000001' : '00000000');
+  await ran.sees(/Ignored a message from the id 666/);
   telegram.say(-5, `/start@spillway_stand_in_bot ${code}`, { fromId: STRANGER });
-  await ran.sees(/The code came, but not in a private chat/);
+  await ran.sees(/The code has arrived, but not in a private chat/);
   telegram.say(OWNER, ` ${code?.slice(0, 4)} ${code?.slice(4)} `);
   await ran.sees(/Your id is 1001/);
   expect(telegram.pending()).toBe(4);
@@ -150,27 +123,27 @@ test('a second reader of the messages is explained, and the id can be typed inst
   const ran = start();
   await givesToken(ran);
   await ran.sees(/Waiting for the message/);
-  await telegram.waitForCall(({ method }) => method === 'getUpdates');
+  await telegram.waitForCall(({ method, endedAt }) => method === 'getUpdates' && endedAt === undefined);
   await fetch(`${telegram.url}/bot${TOKEN}/getUpdates?timeout=0`);
-  await ran.sees(/Another program reads the messages of this bot/);
+  await ran.sees(/Another program is reading the messages of this bot/);
   await ran.sees(/Stop/);
   ran.presses(`${DOWN}${ENTER}`);
   await ran.sees(/Your numeric Telegram id/);
   ran.types('-5');
   await ran.sees(/expected the number of a person/);
   ran.presses('\x7f\x7f1001\r');
-  await ran.sees(/Where shall the operator's alerts go/);
+  await ran.sees(/Where should alerts go/);
 });
 
 test('a group for alerts is learnt from the code, in privacy mode too', async () => {
   const ran = start();
   await givesToken(ran);
   await provesOwner(ran);
-  await ran.sees(/Where shall the operator's alerts go[\s\S]*Nowhere/);
+  await ran.sees(/Where should alerts go[\s\S]*Nowhere/);
   ran.presses(`${DOWN}${ENTER}`);
   const [, code] = await ran.sees(/\?startgroup=(\d{8})[\s\S]*Waiting/);
   telegram.say(-77, `/start@spillway_stand_in_bot ${code}`, { fromId: OWNER });
-  await ran.sees(/A test message is in that chat/);
+  await ran.sees(/The test message has arrived/);
   expect(telegram.shown(-77)).toHaveLength(1);
 });
 
@@ -181,7 +154,7 @@ test('a key that the model refuses is named without being shown, and can be repl
   await givesWatchers(ran, 'https://example.org/ping/a-b', 'https://example.org/hook');
   await givesModel(ran, 'sk-ant-the-wrong-key');
   await ran.sees(/does not accept our key .*status 401\); check ANTHROPIC_API_KEY/);
-  await ran.sees(/Give another key/);
+  await ran.sees(/Enter another key/);
   ran.presses(ENTER);
   await ran.sees(/The API key of the model/);
   ran.types(KEY);
@@ -194,15 +167,6 @@ test('a key that the model refuses is named without being shown, and can be repl
   });
   expect(ran.shown()).not.toContain('sk-ant-the-wrong-key');
 });
-
-const OLD = `# my own words
-TELEGRAM_BOT_TOKEN="${TOKEN}" # from BotFather
-TELEGRAM_ALLOWED_IDS=1001,-5
-TELEGRAM_ALERT_CHAT_ID=none
-ANTHROPIC_API_KEY=old-key
-MY_OWN_THING='x y'
-#MODEL=claude-opus-5-5
-`;
 
 test('an existing file keeps its other lines and comments; a value changes only where that was wanted', async () => {
   await writeFile(file, OLD);
@@ -221,7 +185,7 @@ test('an existing file keeps its other lines and comments; a value changes only 
   await ran.sees(/The model answers: claude-haiku-4-5/);
   await ran.sees(/The time zone/);
   ran.types('\x15UTC');
-  await ran.sees(/ANTHROPIC_API_KEY {2}\(replaces what is there\)[\s\S]*Write these settings\?/);
+  await ran.sees(/ANTHROPIC_API_KEY {2}\(not shown; replaces what is there\)[\s\S]*Write these settings\?/);
   ran.presses(ENTER);
   await ran.sees(/A systemd unit[\s\S]*Print it/);
   ran.presses(`${DOWN}${ENTER}`);
@@ -271,6 +235,6 @@ test('without a terminal, without a file to write, and with a file that is malfo
   });
   expect(await runFile(SETUP, [], { ...env, SPILLWAY_ENV_FILE: 'none' })).toMatchObject({ code: 2 });
   await writeFile(file, 'nonsense\n');
-  expect(await runFile(SETUP, [], env)).toMatchObject({ code: 2, stderr: expect.stringMatching(/line 1.*Mend that/s) });
+  expect(await runFile(SETUP, [], env)).toMatchObject({ code: 2, stderr: expect.stringMatching(/line 1.*Fix that/s) });
   expect(telegram.calls).toEqual([]);
 });

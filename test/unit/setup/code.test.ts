@@ -23,6 +23,12 @@ test('a code within other words, or another code, is none; whoever wrote it is a
   expect(sightCode(updates, CODE, 'private')).toEqual({ kind: 'none', strangers: [5, 6], isMisplaced: false });
 });
 
+test('what waited before is of no stranger, and still comes before the code', () => {
+  const updates = [said(1, 'hello', 5), said(2, 'me too', 6)];
+  expect(sightCode(updates, CODE, 'private', new Set([1]))).toMatchObject({ strangers: [6] });
+  expect(sightCode([...updates, said(3, CODE)], CODE, 'private', new Set([1, 2]))).toMatchObject({ isFirst: false });
+});
+
 test('a code in the wrong kind of chat is misplaced', () => {
   expect(sightCode([said(1, CODE, -5, 'group')], CODE, 'private')).toMatchObject({ kind: 'none', isMisplaced: true });
   expect(sightCode([said(1, CODE)], CODE, 'group')).toMatchObject({ kind: 'none', isMisplaced: true });

@@ -25,6 +25,15 @@ test('the steps come in their order; a file that stays as it is is not saved', (
   expect(nextStep(after(begun, ...STEPS))).toBeUndefined();
 });
 
+test('who set up a new bot is greeted behind the file, and nobody is in an installation that was there', () => {
+  const steps = (file: Record<string, string>, ownerId?: number) => {
+    const asked = after(begin(file, {}), 'bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save');
+    return nextStep({ ...asked, ownerId });
+  };
+  expect([steps({}, 1), steps({ TELEGRAM_BOT_TOKEN: '' }, 1)]).toEqual(['greeting', 'greeting']);
+  expect([steps({ TELEGRAM_BOT_TOKEN: 'there' }, 1), steps({})]).toEqual(['unit', 'unit']);
+});
+
 test('an answer is a change unless the file says it already; the environment is a suggestion that is written down', () => {
   const begun = begin({ A: '1', B: '2' }, { B: '3', C: '4', D: '' });
   expect(begun.settings).toEqual({ A: '1', B: '3', C: '4' });
