@@ -11,6 +11,7 @@ import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import type { ShardPorts } from './shard.ts';
 import { createChatMemory } from './tools/recall/chat-index.ts';
 import { forChat } from './tools/toolboxes.ts';
+import { resumeParked } from './turn/park.ts';
 import { createProcessor } from './turn/processor.ts';
 import type { ProcessPorts } from './worker.ts';
 
@@ -52,6 +53,10 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),
   );
+  worker.on('completed', ({ data }, end) => {
+    if (end !== 'parked') return;
+    resumeParked(turn, data).catch((error) => log.warn({ err: error }, 'what came is left to the reconciler'));
+  });
   void worker.run();
   return {
     name: 'jobs',

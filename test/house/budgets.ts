@@ -3,13 +3,13 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 48_990,
+  productLines: 49_018,
   productFiles: 474,
-  testLines: 76_716,
+  testLines: 76_908,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 31,
+  oneNeighbourFiles: 27,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */

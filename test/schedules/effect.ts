@@ -1,6 +1,6 @@
 /** What a process does outside of its own memory. */
 export interface Effect<T = unknown> {
-  readonly kind: 'redis' | 'queue' | 'telegram' | 'model' | 'lease';
+  readonly kind: 'redis' | 'queue' | 'telegram' | 'model' | 'tool' | 'lease';
   /** What it is, in words that are the same in every run of a schedule. */
   readonly words: string;
   /** Does it, and returns the reply. Applied twice where the first reply was lost and the command is sent again. */

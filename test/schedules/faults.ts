@@ -227,7 +227,7 @@ function orphanedJobs({ ground: { jobs } }: Gateway): FaultMove[] {
 }
 
 function redeliveries({ ground: { history }, plan }: Gateway, random: () => number): FaultMove[] {
-  const confirmed = plan.written.filter((each) => !history.unconfirmed.includes(each));
+  const confirmed = [...plan.written, ...history.presses].filter((each) => !history.unconfirmed.includes(each));
   const again = confirmed[randomInt(random, Math.max(1, confirmed.length))];
   if (again === undefined) return [];
   const words = `Telegram delivers ${nameOf(again)} once more`;

@@ -49,6 +49,11 @@ export class Gateway {
     return live.length < this.plan.producers ? this.#startProducer() : undefined;
   }
 
+  /** Whether it has to ask somebody back. */
+  get asks(): boolean {
+    return this.plan.written.some(({ kind }) => kind === 'request');
+  }
+
   isWhole(): boolean {
     return this.live.length >= WORKERS + this.plan.producers;
   }

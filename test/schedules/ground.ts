@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { createLogger } from '../../shared/base/log.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { traceIdsOnly } from '../../shared/base/telemetry.ts';
-import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { type EntryId, type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { BullLayout } from './bull-layout.ts';
 import { JobQueue, type QueuedJob } from './job-queue.ts';
 import type { Call } from './oracle.ts';
@@ -19,6 +19,8 @@ export interface Ground {
   history: ChatHistory;
   /** What the model was asked, in order. */
   calls: Call[];
+  /** The message of each call of the tool, in order. */
+  acts: EntryId[];
   /** Every run of a job, in the order of their beginnings. */
   runs: Run[];
   observability: Observability;
@@ -55,6 +57,7 @@ export function groundOf(redis: Redis, shard: number, written: readonly Written[
     layout: new BullLayout(redis, shard, jobs),
     history: new ChatHistory(written),
     calls: [],
+    acts: [],
     runs: [],
     observability: OBSERVABILITY,
   };

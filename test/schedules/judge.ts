@@ -15,7 +15,7 @@ export interface Violation {
 
 /** What somebody did, and how they wanted it answered. */
 type Told = Pick<Plan, 'written' | 'merges'>;
-type Seen = Pick<Ground, 'history' | 'calls' | 'runs' | 'layout'>;
+type Seen = Pick<Ground, 'history' | 'calls' | 'acts' | 'runs' | 'layout'>;
 
 const TRACE = /^(?!0{32})[0-9a-f]{32}$/;
 
@@ -25,7 +25,8 @@ export function judge(plan: Told, ground: Seen, evidence: Evidence): Violation[]
   const chats = [...new Set(messages.map(({ chatId }) => chatId))];
   const ofChats = chats.map((chatId) => messages.filter((each) => each.chatId === chatId));
   return [
-    ...judgeOutcomes(plan, messages, evidence),
+    ...judgeOutcomes(plan, messages, ground, evidence),
+    ...judgePresses(messages, ground),
     ...judgeAttempts(ground, evidence),
     ...judgeRest(evidence, ground),
     ...messages.flatMap((each) => judgeCopies(each, ground)),
@@ -37,15 +38,27 @@ export function judge(plan: Told, ground: Seen, evidence: Evidence): Violation[]
 }
 
 /** I1, I3, I9: each message has one outcome, all were answered, those of a chat in order, and each names its trace. */
-function judgeOutcomes(plan: Told, messages: readonly Asked[], { outcomes }: Evidence): Violation[] {
+function judgeOutcomes(
+  plan: Told,
+  messages: readonly Asked[],
+  { history: { presses } }: Seen,
+  { outcomes }: Evidence,
+): Violation[] {
   const entries = outcomes.map(({ entry }) => entry);
+  const written = new Set(messages.map(({ entry }) => entry));
   const of = new Map<string, EntryId[]>();
-  for (const { chat = '', entry } of outcomes) of.set(chat, [...(of.get(chat) ?? []), entry]);
+  // A press overtakes what waits.
+  for (const { chat = '', entry } of outcomes.filter((each) => written.has(each.entry)))
+    of.set(chat, [...(of.get(chat) ?? []), entry]);
+  const pressed = outcomes.filter(({ entry, outcome }) => !written.has(entry) && outcome === 'command');
   const isSorted = (ids: readonly EntryId[]) => ids.every((id, at) => at === 0 || inOrder(ids[at - 1] ?? id, id) < 0);
   return [
-    ...(entries.length === messages.length
+    ...(entries.length === messages.length + presses.length && pressed.length === presses.length
       ? []
-      : violation('I1', `${messages.length} messages have ${entries.length} outcomes`)),
+      : violation(
+          'I1',
+          `${messages.length} messages and ${presses.length} presses have ${entries.length} outcomes, ${pressed.length} of presses`,
+        )),
     ...(new Set(entries).size === entries.length ? [] : violation('I1', 'a message has two outcomes')),
     ...messages
       .filter((each) => !mayEndAs(plan, each, messages))
@@ -68,9 +81,39 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
   const first = own.find(({ entry }) => entry === into);
   if (first === undefined || isCommand(first)) return false;
   if (first.number > number) return merges || isComment(message, messages);
+  if (first.kind === 'request') return kind === 'question';
   const between = own.filter((each) => each.number > first.number && each.number <= number);
   return kind === 'forward' && between.length > 0 && between.every((each) => each.kind === 'forward');
 }
+
+/**
+ * I1, I2, I4: whoever presses is told what became of it. One press decides, and only one that allows a call has it made,
+ * once: a call whose result was lost is not repeated.
+ */
+function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen): Violation[] {
+  const told = history.shown.flatMap(({ text }) => PRESSED.exec(text) ?? []);
+  const decided = new Set(told.filter((said) => said !== OVER));
+  const mayAct = decided.size > 0 && !decided.has('Declined');
+  const lost = history.sends.filter(({ isUnknown, text }) => isUnknown && PRESSED.test(text)).length;
+  const cut = runs.filter(({ wasCut }) => wasCut).length;
+  return [
+    ...(told.length >= history.presses.length
+      ? []
+      : violation('I1', `${history.presses.length} presses, told ${told}`)),
+    ...(told.length <= history.presses.length + lost + cut ? [] : violation('I2', `a press is told twice: ${told}`)),
+    ...(decided.size <= 1 ? [] : violation('I1', `two presses decided: ${[...decided]}`)),
+    ...messages.flatMap(({ entry, kind, name, outcome }) => {
+      const made = acts.filter((each) => each === entry).length;
+      if (made > 1 || (made === 1 && !mayAct)) return violation('I4', `${made} calls for ${name}: ${[...decided]}`);
+      const isDue = kind === 'request' && outcome === 'answered' && mayAct && cut === 0;
+      return isDue && made === 0 ? violation('I1', `${name} was allowed, and no call was made`) : [];
+    }),
+  ];
+}
+
+const OVER = 'This question is over';
+/** What a press is told. */
+const PRESSED = /Allowed once|Always allowed here|Declined|This question is over/;
 
 /** Whether a question went into the forward right behind it: it was asked alone before that came. */
 function isComment({ chat, kind, into, number, outcome }: Asked, messages: readonly Asked[]): boolean {
@@ -157,7 +200,10 @@ function judgeCommands(messages: readonly Asked[], { history }: Seen): Violation
 
 /** I10, I11: the model was shown the conversation as its people saw it. What was cancelled may stand in it, or not. */
 function judgeCalls(messages: readonly Asked[], { calls, history }: Seen): Violation[] {
-  const first = messages.filter((each) => each.outcome !== 'merged' || isComment(each, messages));
+  const first = messages
+    .filter((each) => each.outcome !== 'merged' || isComment(each, messages))
+    // What was written instead of a press is not there yet when the model asks back.
+    .flatMap((each) => (each.kind === 'request' ? [each, { ...each, shown: each.shown.slice(0, 1) }] : [each]));
   return calls.flatMap(({ shown }) => {
     const asked = first.find((each) => each.shown.at(-1) === shown.at(-1));
     if (asked === undefined) return violation('I11', `the model was asked ${shown.at(-1)}`);

@@ -30,6 +30,7 @@ export interface Asked extends Message {
 /** What a chat is told of a command; of a stop, by whether it cancelled something. */
 const REPLIES: Readonly<Record<Written['kind'], readonly string[]>> = {
   question: [],
+  request: [],
   forward: [],
   edit: [],
   stop: [EN.nothingToStop, EN.stopped],

@@ -1,3 +1,4 @@
+import { computed } from './computed.ts';
 import type { Waiting } from './effect.ts';
 import type { Gateway } from './gateway.ts';
 import type { Process } from './process.ts';
@@ -21,7 +22,7 @@ const DELAY = 0.04;
 /** What can happen next without any fault; empty when all is at rest. */
 export function naturalMoves(gateway: Gateway): Move[] {
   const moves = effects(gateway);
-  moves.push(...takes(gateway), ...looks(gateway), ...times(gateway), ...restarts(gateway));
+  moves.push(...takes(gateway), ...presses(gateway), ...looks(gateway), ...times(gateway), ...restarts(gateway));
   return moves;
 }
 
@@ -50,10 +51,17 @@ export async function applied(
     // Only producers write messages, and an admission takes all that are there, unless it is sent again.
     if (effect.kind === 'redis' && !process.isPatient) gateway.tellDispatchers(true);
     if (effect.words === 'admit' && !wasCut) gateway.tellDispatchers(false);
+    if (effect.words === 'accept' && gateway.asks) await nextMs();
     return { ok: true, value };
   } catch (error) {
     return { ok: false, error: error as Error };
   }
+}
+
+/** What was written before the gateway asked something, and what came after that, is told apart by the clock. */
+async function nextMs(): Promise<void> {
+  const nowMs = Date.now();
+  while (Date.now() === nowMs) await computed();
 }
 
 function effects(gateway: Gateway): Move[] {
@@ -76,6 +84,22 @@ function takes(gateway: Gateway): Move[] {
       weight: worker.process.speed,
       play: () => worker.take(job),
     }));
+}
+
+/** Somebody presses a button, which may be under a question that is decided already. */
+function presses({ ground: { history }, plan }: Gateway): Move[] {
+  if (plan.presses === 0) return [];
+  const chosen = history.shown.filter(({ buttons }) => buttons.length > 0);
+  return chosen.flatMap((shown) =>
+    shown.buttons.map((data) => ({
+      words: () => `somebody presses "${data.split(' ').at(-1)}" under message ${shown.id} of the chat`,
+      weight: SELDOM,
+      play() {
+        plan.presses -= 1;
+        history.press(shown, data, plan.written.length + history.presses.length + 1);
+      },
+    })),
+  );
 }
 
 /** A running turn looks whether it was cancelled. If it was, it hands itself back, as it does when its lock is lost. */

@@ -57,6 +57,30 @@ const OWN: readonly FindableMutant[] = [
     name: 'a message is edited although an attempt at it has begun',
     mutations: [{ file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
   },
+  {
+    name: 'a second press decides too',
+    mutations: [
+      {
+        file: 'worker/command/decide.ts',
+        from: 'expected: [...parking.isUndecided(id), parking.isAsked(id)]',
+        to: 'expected: [parking.isAsked(id)]',
+      },
+    ],
+  },
+  {
+    name: 'what comes while a parked job ends wakes nobody',
+    mutations: [{ file: 'worker/turn/park.ts', from: 'if (waiting && ', to: 'if (waiting && entry === undefined && ' }],
+  },
+  {
+    name: 'a call is made although it was declined',
+    mutations: [
+      {
+        file: 'worker/tools/asking.ts',
+        from: "if (how === 'once' || how === 'always') return undefined;",
+        to: 'if (how !== undefined) return undefined;',
+      },
+    ],
+  },
 ];
 
 /** The mutants that schedules have to find. */

@@ -1,5 +1,8 @@
+import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Model, ModelRequest, ModelResult } from '../../worker/model/port.ts';
+import { type Toolbox, toolText } from '../../worker/tools/toolbox.ts';
 import type { Process } from './process.ts';
+import { REQUEST } from './telegram.ts';
 
 /** A call of the model: the questions and answers that it was shown, in order. */
 export interface Call {
@@ -8,7 +11,7 @@ export interface Call {
 }
 
 const WINDOW_TOKENS = 200_000;
-const SAID = /Question [AB]-\d(?: anew)?\?|Answer \d+ to [AB]-\d\./g;
+const SAID = /Question [AB]-\d(?: anew)?\?(?: Do it\.)?|Answer \d+ to [AB]-\d\./g;
 const BUSY: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'overloaded', status: 529 } };
 const ABORTED: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'aborted' } };
 
@@ -35,12 +38,42 @@ export function modelOf(process: Process, calls: Call[]): Model {
 function answer({ model, messages }: ModelRequest, by: string, calls: Call[]): ModelResult {
   const shown = saidIn(JSON.stringify(messages));
   calls.push({ by, shown });
+  const usage = { inputTokens: 100, outputTokens: 5, cacheReadTokens: 0 };
+  const last = JSON.stringify(messages.at(-1));
+  if (last.lastIndexOf(REQUEST) > last.lastIndexOf('Question')) {
+    const use = { type: 'tool_use', id: `use_${calls.length}`, name: ACT.name, input: {} };
+    return { ok: true, repairs: [], answer: { content: [use], text: '', stopReason: 'tool_use', model, usage } };
+  }
   const asked = /[AB]-\d/.exec(shown.at(-1) ?? '')?.[0] ?? 'nothing';
   const text = `Answer ${calls.length} to ${asked}.`;
-  const usage = { inputTokens: 100, outputTokens: 5, cacheReadTokens: 0 };
   return {
     ok: true,
     repairs: [],
     answer: { content: [{ type: 'text', text }], text, stopReason: 'end_turn', model, usage },
+  };
+}
+
+/** A tool that changes something outside, so that a person is asked, and a call with an unknown result is not repeated. */
+const ACT = {
+  name: 'act',
+  description: 'Does it.',
+  inputSchema: { type: 'object' },
+  repeatable: false,
+  asks: 'until usual',
+} as const;
+
+/** The tools, as one process reaches them. `acts` gets the entry of each message that a call was made for. */
+export function toolsOf(process: Process, acts: EntryId[]): Toolbox {
+  return {
+    specs: () => [ACT],
+    call: ({ attempt }) =>
+      process.effect({
+        kind: 'tool',
+        words: 'call the tool',
+        apply() {
+          acts.push(attempt.entry);
+          return toolText('Done.');
+        },
+      }),
   };
 }

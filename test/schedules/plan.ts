@@ -29,6 +29,8 @@ export interface Plan {
   costly: number;
   /** Other faults. */
   cheap: number;
+  /** How often somebody still presses a button. */
+  presses: number;
   /** Whether the reconciler passes again after the start of a process. Where no process dies, nothing may depend on it. */
   readonly reconciles: boolean;
   readonly producers: number;
@@ -54,7 +56,13 @@ const SCENES: readonly (readonly Written['kind'][])[] = [
   ['question', 'stop'],
   ['question', 'question', 'stop'],
   ['question', 'new', 'question'],
+  ['request'],
+  ['request', 'question'],
+  ['request', 'stop'],
+  ['request', 'question', 'stop'],
 ];
+/** Presses under a question of the gateway's: the first decides. */
+const PRESSES_MAX = 3;
 /** How often somebody else asks something in another chat. */
 const OTHER_CHAT = 0.25;
 /** How often chats want what waits answered together. */
@@ -74,9 +82,10 @@ export function drawPlan(random: () => number, chats: readonly number[]): Plan {
     faultRate: one(RATES),
     costly: randomInt(random, COSTLY_MAX + 1),
     cheap: randomInt(random, CHEAP_MAX + 1),
+    presses: 1 + randomInt(random, PRESSES_MAX),
     reconciles: random() < 0.3,
     producers: one([1, 1, 1, 2]),
-    merges: random() < MERGES,
+    merges: random() < MERGES && written.every(({ kind }) => kind !== 'request'),
   };
 }
 

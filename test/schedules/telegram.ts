@@ -8,6 +8,8 @@ export interface Shown {
   readonly chatId: number;
   readonly id: number;
   text: string;
+  /** What its buttons say to the gateway. */
+  readonly buttons: readonly string[];
 }
 
 /** A text on its way to a chat. */
@@ -20,9 +22,12 @@ export interface Send {
   isUnknown: boolean;
 }
 
-/** What somebody does in a chat: asks, forwards a question, edits one, or gives a command that cancels what waits. */
+/**
+ * What somebody does in a chat: asks, requests something that the model has to ask back for, forwards a question, edits
+ * one, or gives a command that cancels what waits.
+ */
 export interface Written {
-  readonly kind: 'question' | 'forward' | 'edit' | 'stop' | 'new';
+  readonly kind: 'question' | 'request' | 'forward' | 'edit' | 'stop' | 'new';
   readonly updateId: number;
   readonly chatId: number;
   /** The name of its chat, `A` or `B`: ids differ from run to run. */
@@ -31,6 +36,13 @@ export interface Written {
   readonly number: number;
   /** The update that brought the message, which an edit has in common with its question. */
   readonly messageId: number;
+}
+
+/** A press of a button, which comes as an update behind all that is written. */
+export interface Press extends Pick<Written, 'updateId' | 'chatId' | 'chat'> {
+  readonly kind: 'press';
+  readonly under: number;
+  readonly data: string;
 }
 
 function unknown(send: Send) {
@@ -43,8 +55,9 @@ const THROTTLED = () => failed('throttled', 'Too Many Requests');
 export class ChatHistory {
   readonly shown: Shown[] = [];
   /** Updates that nobody has confirmed yet, in order. */
-  readonly unconfirmed: Written[];
-  readonly #redelivered: Written[] = [];
+  readonly unconfirmed: (Written | Press)[];
+  readonly presses: Press[] = [];
+  readonly #redelivered: (Written | Press)[] = [];
   readonly sends: Send[] = [];
   #confirmedBelow = 0;
 
@@ -58,19 +71,26 @@ export class ChatHistory {
   }
 
   /** What a poll returns. It confirms every update below its offset. */
-  poll(offset: number | undefined): Written[] {
+  poll(offset: number | undefined): (Written | Press)[] {
     while (this.unconfirmed[0] !== undefined && this.unconfirmed[0].updateId < (offset ?? 0)) this.unconfirmed.shift();
     this.#confirmedBelow = Math.max(this.#confirmedBelow, offset ?? 0);
     return [...this.#redelivered.splice(0), ...this.unconfirmed];
   }
 
   /** An update that was confirmed comes once more. */
-  redeliver(written: Written): void {
+  redeliver(written: Written | Press): void {
     this.#redelivered.push(written);
   }
 
-  send(chatId: number, text: string): { messageId: number } {
-    const id = this.shown.push({ chatId, id: this.shown.length + 1, text });
+  /** Somebody presses a button. */
+  press({ chatId, id }: Shown, data: string, updateId: number): void {
+    const press = { kind: 'press', updateId, chatId, chat: 'A', under: id, data } as const;
+    this.presses.push(press);
+    this.unconfirmed.push(press);
+  }
+
+  send(chatId: number, text: string, buttons: readonly string[]): { messageId: number } {
+    const id = this.shown.push({ chatId, id: this.shown.length + 1, text, buttons });
     return { messageId: id };
   }
 
@@ -90,8 +110,12 @@ export class ChatHistory {
 /** The words of a message; those for the model tell which one it is. */
 export function wordsOf({ kind, chat, number }: Pick<Written, 'kind' | 'chat' | 'number'>): string {
   if (isCommand({ kind })) return `/${kind}`;
+  if (kind === 'request') return `Question ${chat}-${number}? ${REQUEST}`;
   return kind === 'edit' ? `Question ${chat}-${number} anew?` : `Question ${chat}-${number}?`;
 }
+
+/** What the model has to ask back for. */
+export const REQUEST = 'Do it.';
 
 /** Whether it is a command, which cancels what waits. */
 export function isCommand({ kind }: Pick<Written, 'kind'>): boolean {
@@ -99,16 +123,23 @@ export function isCommand({ kind }: Pick<Written, 'kind'>): boolean {
 }
 
 /** An update as a trace names it. */
-export function nameOf({ kind, chat, number }: Written): string {
+export function nameOf(update: Written | Press): string {
+  if (update.kind === 'press') return 'a press';
+  const { kind, chat, number } = update;
   return kind === 'edit' ? `the edit of ${chat}-${number}` : `${chat}-${number}`;
 }
 
 const WRITTEN_S = 1_700_000_000;
 
-function updateOf(written: Written): object {
-  const { chatId, kind, messageId, updateId } = written;
+function updateOf(written: Written | Press): object {
+  const { chatId, updateId } = written;
   const from = { id: chatId, is_bot: false, first_name: 'A' };
   const chat = { id: chatId, type: 'private' };
+  if (written.kind === 'press') {
+    const message = { message_id: written.under, date: WRITTEN_S, chat };
+    return { update_id: updateId, callback_query: { id: `${updateId}`, from, message, data: written.data } };
+  }
+  const { kind, messageId } = written;
   const message = { message_id: messageId, date: WRITTEN_S, chat, from, text: wordsOf(written) };
   if (kind === 'edit') return { update_id: updateId, edited_message: { ...message, edit_date: WRITTEN_S + 1 } };
   const origin = { type: 'hidden_user', sender_user_name: 'B', date: WRITTEN_S };
@@ -126,12 +157,13 @@ export function telegramOf(process: Process, history: ChatHistory): Telegram {
         isReady: () => history.hasNews(offset),
         apply: () => ({ ok: true, value: history.poll(offset).map(updateOf) }),
       }),
-    sendMessage(to, text) {
+    sendMessage(to, text, { buttons = [] } = {}) {
+      const commands = buttons.flat().map(({ command }) => command);
       const noted = history.note(process.name, to.chatId, text);
       return process.effect({
         kind: 'telegram',
         words: 'sendMessage',
-        apply: () => ({ ok: true, value: history.send(to.chatId, text) }),
+        apply: () => ({ ok: true, value: history.send(to.chatId, text, commands) }),
         unknown: () => unknown(noted),
         refused: THROTTLED,
       });

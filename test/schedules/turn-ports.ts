@@ -11,6 +11,7 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import { createChatArchive } from '../../worker/command/chat-archive.ts';
 import { createChatState } from '../../worker/command/chat-state.ts';
 import type { Lane } from '../../worker/lane/lane.ts';
+import type { TurnQueue } from '../../worker/lane/queue.ts';
 import type { Settings } from '../../worker/lane/settings.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import type { Model } from '../../worker/model/port.ts';
@@ -21,7 +22,7 @@ import { createStatusLines } from '../../worker/reply/status-line.ts';
 import { createSessions } from '../../worker/session/store.ts';
 import { settingsOf } from '../../worker/settings.ts';
 import { createChatMemory } from '../../worker/tools/recall/chat-index.ts';
-import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
+import type { Toolbox } from '../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../worker/tools/toolboxes.ts';
 import type { ProcessorPorts } from '../../worker/turn/processor.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
@@ -58,7 +59,12 @@ export function turnPorts(
   keys: Keys,
   lane: Lane,
   observability: Observability,
-  { model, telegram }: { model: Model; telegram: Telegram },
+  {
+    model,
+    telegram,
+    tools,
+    queue,
+  }: { model: Model; telegram: Telegram; tools: Toolbox; queue: Pick<TurnQueue, 'add'> },
 ): ProcessorPorts['turn'] {
   const { log } = observability;
   const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
@@ -74,7 +80,7 @@ export function turnPorts(
         boundModels: new Set(),
         takesFixedParts: async () => ({ kind: 'taken', wasAsked: false }),
       },
-      tools: withExclusions(NO_TOOLS),
+      tools: withExclusions(tools),
       store: { sessions: createSessions(redis, keys), media },
       files: notedFiles(redis, keys),
       memoryBook: createMemoryBook(redis, keys),
@@ -85,7 +91,7 @@ export function turnPorts(
     breaker: ALWAYS_THERE,
     progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
     commands: {
-      state: { ...createChatState(redis, keys), wake: async () => {} },
+      state: { ...createChatState(redis, keys), wake: (head) => queue.add([head]) },
       archive: createChatArchive({ redis, keys, blobs: undefined, media }),
       usageBook: createUsageBook(redis, keys),
       deadLetters: createDeadLetters(redis, keys),

@@ -3,11 +3,12 @@ import { reconcile, startDispatcher } from '../../worker/lane/dispatcher.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../../worker/lane/queue.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
-import { createProcessor, type Processor } from '../../worker/turn/processor.ts';
+import { resumeParked } from '../../worker/turn/park.ts';
+import { createProcessor, type Processor, type ProcessorPorts } from '../../worker/turn/processor.ts';
 import { gatedRedis } from './gated-redis.ts';
 import type { Ground, Run } from './ground.ts';
 import type { QueuedJob } from './job-queue.ts';
-import { modelOf } from './oracle.ts';
+import { modelOf, toolsOf } from './oracle.ts';
 import type { Process } from './process.ts';
 import { telegramOf } from './telegram.ts';
 import { turnPorts } from './turn-ports.ts';
@@ -22,6 +23,7 @@ export class WorkerProcess {
   readonly #ground: Ground;
   readonly #lane: Lane;
   readonly #queue: TurnQueue;
+  readonly #turn: ProcessorPorts['turn'];
   readonly #processor: Processor;
   readonly #ending = new AbortController();
 
@@ -32,9 +34,15 @@ export class WorkerProcess {
     const redis = gatedRedis(ground.redis, process);
     this.#lane = createLane(redis, keys);
     this.#queue = queueOf(process, ground);
-    const ports = { model: modelOf(process, ground.calls), telegram: telegramOf(process, ground.history) };
+    const ports = {
+      model: modelOf(process, ground.calls),
+      tools: toolsOf(process, ground.acts),
+      telegram: telegramOf(process, ground.history),
+      queue: this.#queue,
+    };
+    this.#turn = turnPorts(redis, keys, this.#lane, observability, ports);
     this.#processor = createProcessor({
-      turn: turnPorts(redis, keys, this.#lane, observability, ports),
+      turn: this.#turn,
       queue: this.#queue,
       share: createSlots(SLOTS).share(),
       discard: async () => {},
@@ -94,8 +102,9 @@ export class WorkerProcess {
     const { jobs } = this.#ground;
     const { token, job } = run;
     try {
-      await this.#processor(this.#asJob(run), token, run.lockLost.signal);
+      const end = await this.#processor(this.#asJob(run), token, run.lockLost.signal);
       await this.#queueEffect('end the job', () => jobs.end(token));
+      if (end === 'parked') await resumeParked(this.#turn, job);
     } catch (error) {
       if (this.process.isDead) return;
       if (error instanceof DelayedError || error instanceof WaitingError) return;

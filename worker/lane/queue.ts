@@ -16,6 +16,9 @@ export interface TurnJob {
   delayMs?: number;
 }
 
+/** How a job ended: its message is parked, or nothing that anybody has to know. */
+export type JobEnd = 'parked' | undefined;
+
 /**
  * How fast a dead worker's job is taken over: once its lock has expired, at the next check, whoever makes it. Two
  * thirds of the lock are what a busy event loop or a Redis that is away may take; past that the job runs again, fenced.
@@ -203,14 +206,13 @@ export function openWorker(
   keys: Keys,
   telemetry: Telemetry,
   { share, limits }: { share: Share; limits: QueueLimits },
-  processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<void>,
-): Worker<TurnJob> {
+  processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<JobEnd>,
+): Worker<TurnJob, JobEnd> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.
-  const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<void> => {
+  const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<JobEnd> =>
     // Redis lost what the job holds: it ends, and the reconciler makes it anew.
-    if (job.data.entry !== undefined) await processor(job, token, signal);
-  };
-  const worker = new Worker<TurnJob>(TURNS_QUEUE, run, {
+    job.data.entry === undefined ? undefined : processor(job, token, signal);
+  const worker = new Worker<TurnJob, JobEnd>(TURNS_QUEUE, run, {
     connection: redis,
     prefix: keys.queuePrefix,
     ...(telemetry.queue && { telemetry: telemetry.queue }),
@@ -235,7 +237,7 @@ export function openWorker(
 }
 
 /** Leaves jobs beyond this process's share to other processes. */
-function follow(worker: Worker<TurnJob>, share: Share): void {
+function follow(worker: Worker<TurnJob, JobEnd>, share: Share): void {
   const [before, allowed] = [worker.concurrency, share.allowed()];
   worker.concurrency = allowed;
   // A worker at its limit looks for more jobs only when one of its own ends, unless it is resumed.

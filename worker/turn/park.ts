@@ -1,11 +1,13 @@
 import { commandIn, type InboundMessage, type Waiting } from '../../shared/flow/message.ts';
-import type { EntryId } from '../../shared/redis/keys.ts';
+import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import type { Decision, Parked } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
+import type { Lane } from '../lane/lane.ts';
+import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { asked, type Shown } from '../reply/question.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
@@ -67,6 +69,18 @@ async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Desti
       await attempt.write('', [attempt.turn.parking.ask(asking.id, sent.value.messageId, askedAtMs)]);
   }
   return { kind: 'park', asking };
+}
+
+/**
+ * Makes a parked message a job once more if something came for it until its job was over: a press, a command or a text
+ * that comes then finds that job, and makes none. Contract: rejects when Redis cannot be reached.
+ */
+export async function resumeParked(
+  { lane, commands: { state } }: Pick<TurnPorts, 'commands'> & { lane: Pick<Lane, 'depth'> },
+  { entry, chat }: TurnJob,
+): Promise<void> {
+  const waiting = await state.parked(entry, chatOf(chat));
+  if (waiting && !waiting.parking.isLeftAlone((await lane.depth(chat)) - 1)) await state.wake(waiting.head);
 }
 
 /** What can be decided by a press. */

@@ -7,7 +7,7 @@ import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
 import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
-import type { TurnJob, TurnQueue } from '../lane/queue.ts';
+import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
@@ -41,12 +41,12 @@ export interface ProcessorPorts {
   ending: AbortSignal;
 }
 
-/** Runs one job. */
+/** Runs one job. Returns how it ended: `parked` calls for `resumeParked`. */
 export type Processor = (
   job: Job<TurnJob>,
   token: string | undefined,
   lockLost: AbortSignal | undefined,
-) => Promise<void>;
+) => Promise<JobEnd>;
 
 /** How long a poison candidate waits before it asks again whether it is the oldest. */
 const POISON_CANDIDATE_WAIT_MS = 1_000;
@@ -69,7 +69,7 @@ export function createProcessor(ports: ProcessorPorts): Processor {
     const giveBack = await ports.share.take(SLOT_TIMEOUT_MS);
     if (!giveBack) return handBack(ports, job, token);
     try {
-      await run(ports, job, token, lockLost);
+      return await run(ports, job, token, lockLost);
     } finally {
       giveBack();
     }
@@ -81,7 +81,7 @@ async function run(
   job: Job<TurnJob>,
   token: string | undefined,
   lockLost: AbortSignal | undefined,
-): Promise<void> {
+): Promise<JobEnd> {
   // A later version made it a job, and knows its lane.
   if (!parseChatKey(chatOf(job.data.chat))) return postpone(ports, job, token, FOREIGN_WAIT_MS);
   const begun = await begin(ports, job);
@@ -99,7 +99,7 @@ async function run(
   const { entry, chat, traceparent } = attempt;
   ports.running.set(entry, chat);
   try {
-    await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
+    return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
       carryOutAttempt(ports, attempt, job, token, lockLost),
     );
   } finally {
@@ -114,7 +114,7 @@ async function carryOutAttempt(
   job: Job<TurnJob>,
   token: string | undefined,
   lockLost: AbortSignal | undefined,
-): Promise<void> {
+): Promise<JobEnd> {
   const { telemetry, log } = ports.turn.ask.observability;
   log.info({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, attempt);
@@ -134,6 +134,7 @@ async function carryOutAttempt(
     { parent: attempt.traceparent },
   );
   await obey(ports, job, token, attempt, verdict);
+  return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
 /**

@@ -51,6 +51,12 @@ export class Parking extends Fields {
     return this.set('parked', JSON.stringify(parked), 'parkedAs', id, 'parkedUntil', untilMs, 'parkedBehind', behind);
   }
 
+  /** Whether it still waits, with so many messages behind it in its lane: see `heads.lua`. */
+  isLeftAlone(behind: number): boolean {
+    const seen = this.number('parkedBehind');
+    return seen !== undefined && behind <= seen && !this.fields.has('cancelled');
+  }
+
   decisionOf(id: string): Decision | undefined {
     return this.json(`decided:${id}`);
   }
