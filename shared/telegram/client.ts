@@ -122,9 +122,9 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     },
     ...messagesOver(
       call,
-      (method, fields, file, timeoutMs) =>
+      (method, fields, files, timeoutMs) =>
         observe(method, () =>
-          upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, file, timeoutMs),
+          upload(new URL(`./bot${options.token}/${method}`, options.apiRoot), fields, files, timeoutMs),
         ),
       options.linkPreviews ?? false,
     ),

@@ -28,6 +28,7 @@ export function holdBack(telegram: Telegram, breaker: TelegramBreaker): Telegram
     sendMessage: (to, text, options) => send(() => telegram.sendMessage(to, text, options)),
     sendRichMessage: (to, blocks, options) => send(() => telegram.sendRichMessage(to, blocks, options)),
     sendFile: (to, file, options) => send(() => telegram.sendFile(to, file, options)),
+    sendAlbum: (to, photos, options) => send(() => telegram.sendAlbum(to, photos, options)),
     editMessage: (to, messageId, text, options) => send(() => telegram.editMessage(to, messageId, text, options)),
     removeButtons: (to, messageId) => beside(() => telegram.removeButtons(to, messageId)),
     deleteMessage: (to, messageId) => beside(() => telegram.deleteMessage(to, messageId)),

@@ -79,6 +79,12 @@ export interface Messages {
     file: OutboundFile,
     options?: Omit<SendOptions, 'entities'>,
   ): Promise<TelegramResult<{ messageId: number }>>;
+  /** Sends 2 to 10 pictures as one album. Where Telegram cannot show one of them, all fail as `rejected`. */
+  sendAlbum(
+    to: Destination,
+    photos: readonly Omit<OutboundFile, 'kind'>[],
+    options?: Omit<SendOptions, 'entities' | 'buttons'>,
+  ): Promise<TelegramResult<{ messageId: number }>>;
   /** Replaces the text and the buttons of a message of ours. An identical message is no failure. */
   editMessage(
     to: Destination,
@@ -112,11 +118,11 @@ const PRESS_TOO_OLD = /query is too old|query ID is invalid/i;
 const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
-/** Sends a file in a form. Contract: never throws. */
-export type UploadFile = (
-  method: FileMethod,
-  fields: Omit<Arguments<FileMethod>, FileKind>,
-  file: FormFile,
+/** Sends files in a form. Contract: never throws. */
+export type UploadFiles = <Name extends FileMethod | 'sendMediaGroup'>(
+  method: Name,
+  fields: Omit<Arguments<Name>, FileKind>,
+  files: readonly FormFile[],
   timeoutMs: number,
 ) => Promise<TelegramResult<unknown>>;
 
@@ -124,7 +130,7 @@ export type UploadFile = (
  * The messages of a bot, over its calls. Without `linkPreviews` Telegram is told with each text to make none: its servers
  * fetch a previewed page at once, so that an address made up by a model would carry words out before anybody reads it.
  */
-export function messagesOver(call: CallMethod, upload: UploadFile, linkPreviews: boolean): Messages {
+export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews: boolean): Messages {
   const disabled: LinkPreviewOptions = { is_disabled: true };
   const previews = linkPreviews ? {} : { link_preview_options: disabled };
   let richMissingUntilMs = 0;
@@ -145,10 +151,17 @@ export function messagesOver(call: CallMethod, upload: UploadFile, linkPreviews:
     },
     async sendFile(to, { name, bytes, caption, kind = 'document' }, options = {}) {
       const fields = { ...(caption !== '' && { caption }), ...arrival(options) };
-      const file = { field: kind, name, bytes };
+      const files = [{ field: kind, name, bytes }];
       const sendTo = (place: ReturnType<typeof address>) =>
-        upload(FILE_METHODS[kind], { ...place, ...fields }, file, UPLOAD_TIMEOUT_MS);
+        upload(FILE_METHODS[kind], { ...place, ...fields }, files, UPLOAD_TIMEOUT_MS);
       return sentMessage(await inTopic(to, sendTo));
+    },
+    async sendAlbum(to, photos, options = {}) {
+      const { media, files } = albumOf(photos);
+      const sent = await inTopic(to, (place) =>
+        upload('sendMediaGroup', { ...place, media, ...arrival(options) }, files, UPLOAD_TIMEOUT_MS),
+      );
+      return sentMessage(firstOf(sent, photos.length));
     },
     async editMessage(to, messageId, text, options = {}) {
       const payload = { ...own(to, messageId), text, ...previews, ...formatted(options), ...keyboard(options) };
@@ -186,6 +199,23 @@ async function inTopic(
   const sent = await send(address(to));
   const isGone = !sent.ok && to.topicId !== undefined && NO_TOPIC.test(sent.failure.description);
   return isGone ? send(address({ chatId: to.chatId })) : sent;
+}
+
+/** An album in a form: each photo is named by its field. */
+function albumOf(photos: readonly Omit<OutboundFile, 'kind'>[]) {
+  return {
+    files: photos.map(({ name, bytes }, at): FormFile => ({ field: `photo${at}`, name, bytes })),
+    media: photos.map(({ caption }, at) => {
+      return { type: 'photo' as const, media: `attach://photo${at}`, ...(caption !== '' && { caption }) };
+    }),
+  };
+}
+
+/** The first of so many messages that were sent together; an answer that names not all of them says nothing. */
+function firstOf(sent: TelegramResult<unknown>, count: number): TelegramResult<unknown> {
+  if (!sent.ok) return sent;
+  const messages = Array.isArray(sent.value) ? (sent.value as unknown[]) : [];
+  return { ok: true, value: messages.length === count ? messages[0] : undefined };
 }
 
 function sentMessage(sent: TelegramResult<unknown>): TelegramResult<{ messageId: number }> {

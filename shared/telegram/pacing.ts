@@ -41,8 +41,9 @@ export function paceTelegram(telegram: Telegram, processes: () => number): Teleg
     if (chats.size > CHATS_MAX && oldest !== undefined) chats.delete(oldest);
     return gate;
   };
-  const paced = async <T>(chatId: number, call: () => Promise<T>): Promise<T> => {
-    await gateOf(chatId)();
+  const paced = async <T>(chatId: number, call: () => Promise<T>, messages = 1): Promise<T> => {
+    // Asked for at once, so that no other call gets in between.
+    await Promise.all(Array.from({ length: messages }, () => gateOf(chatId)()));
     return call();
   };
   return {
@@ -50,6 +51,8 @@ export function paceTelegram(telegram: Telegram, processes: () => number): Teleg
     sendMessage: (to, text, options) => paced(to.chatId, () => telegram.sendMessage(to, text, options)),
     sendRichMessage: (to, blocks, options) => paced(to.chatId, () => telegram.sendRichMessage(to, blocks, options)),
     sendFile: (to, file, options) => paced(to.chatId, () => telegram.sendFile(to, file, options)),
+    // Telegram counts each of its pictures.
+    sendAlbum: (to, photos, options) => paced(to.chatId, () => telegram.sendAlbum(to, photos, options), photos.length),
     editMessage: (to, id, text, options) => paced(to.chatId, () => telegram.editMessage(to, id, text, options)),
     removeButtons: (to, id) => paced(to.chatId, () => telegram.removeButtons(to, id)),
   };

@@ -34,6 +34,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     sendMessage: (to, text, options) => guarded(() => telegram.sendMessage(to, text, options)),
     sendRichMessage: (to, blocks, options) => guarded(() => telegram.sendRichMessage(to, blocks, options)),
     sendFile: (to, file, options) => guarded(() => telegram.sendFile(to, file, options)),
+    sendAlbum: (to, photos, options) => guarded(() => telegram.sendAlbum(to, photos, options)),
     editMessage: (to, messageId, text, options) => guarded(() => telegram.editMessage(to, messageId, text, options)),
     removeButtons: (to, messageId) => guarded(() => telegram.removeButtons(to, messageId)),
     deleteMessage: (to, messageId) => guarded(() => telegram.deleteMessage(to, messageId)),

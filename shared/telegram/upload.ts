@@ -8,19 +8,19 @@ export interface FormFile {
 }
 
 /**
- * Calls a method of the Bot API with a file, as a form. Values other than texts are sent as JSON, as the API expects.
+ * Calls a method of the Bot API with files, as a form. Values other than texts are sent as JSON, as the API expects.
  * Not by Telegraf: its forms never end on current versions of Node. Contract: as `CallMethod`.
  */
 export async function upload(
   url: URL,
   fields: Readonly<Record<string, unknown>>,
-  { field, name, bytes }: FormFile,
+  files: readonly FormFile[],
   timeoutMs: number,
 ): Promise<TelegramResult<unknown>> {
   const form = new FormData();
   for (const [key, value] of Object.entries(fields))
     form.set(key, typeof value === 'string' ? value : JSON.stringify(value));
-  form.set(field, new Blob([new Uint8Array(bytes)]), name);
+  for (const { field, name, bytes } of files) form.set(field, new Blob([new Uint8Array(bytes)]), name);
   try {
     const response = await fetch(url, { method: 'POST', body: form, signal: AbortSignal.timeout(timeoutMs) });
     return answered(response.status, await response.text());

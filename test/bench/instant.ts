@@ -48,6 +48,7 @@ export function instantTelegram(onShown: (chatId: number, text: string) => void 
     // The bench's answers are plain.
     sendRichMessage: async () => ({ ok: false, failure: { kind: 'not_offered', description: 'none' } }),
     sendFile: async () => ({ ok: false, failure: { kind: 'rejected', description: 'none' } }),
+    sendAlbum: async () => ({ ok: false, failure: { kind: 'rejected', description: 'none' } }),
     editMessage: async (to, _, text) => {
       onShown(to.chatId, text);
       return { ok: true, value: undefined };

@@ -142,3 +142,66 @@ test('neither has a text to edit, and both count as messages of the chat', async
   floods.take('sendAudio', { chat_id: CHAT });
   expect(take).toThrow();
 });
+
+/** Sends an album of these files, in the fields `f0` on. */
+async function album(
+  { url, token }: TelegramStandIn,
+  media: unknown,
+  files: readonly { name: string; bytes: Buffer }[],
+) {
+  const form = new FormData();
+  form.set('chat_id', String(CHAT));
+  form.set('media', typeof media === 'string' ? media : JSON.stringify(media));
+  for (const [at, { name, bytes }] of files.entries()) form.set(`f${at}`, new Blob([new Uint8Array(bytes)]), name);
+  return (await (await fetch(`${url}/bot${token}/sendMediaGroup`, { method: 'POST', body: form })).json()) as Answer;
+}
+
+const items = (count: number, type = 'photo') =>
+  Array.from({ length: count }, (_, at) => ({ type, media: `attach://f${at}`, caption: `${at}` }));
+const pngs = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `${at}.png`, bytes: PNG }));
+
+test('sendMediaGroup shows 2 to 10 photos together, each with its caption, and answers all messages', async () => {
+  const { telegram } = await startBot();
+  const { result } = await album(telegram, items(10), pngs(10));
+  const messages = result as unknown as { media_group_id: string; caption: string }[];
+  expect(messages.map(({ caption }) => caption)).toEqual(items(10).map(({ caption }) => caption));
+  expect(new Set(messages.map(({ media_group_id }) => media_group_id)).size).toBe(1);
+  expect(new Set(telegram.shown(CHAT).map(({ album: id }) => id))).toEqual(new Set([messages[0]?.media_group_id]));
+});
+
+test.each<[string, unknown, readonly { name: string; bytes: Buffer }[], RegExp]>([
+  ['no list', 'photos', [], /can't parse media JSON object/],
+  ['one photo', items(1), pngs(1), /no messages to send/],
+  ['eleven photos', items(11), pngs(11), /Too many messages to send as an album/],
+  ['a file that is not in the form', items(3), pngs(2), /wrong file identifier/],
+  [
+    'an address',
+    [...items(1), { type: 'photo', media: 'https://example.org/a.png' }],
+    pngs(1),
+    /wrong file identifier/,
+  ],
+  ['what is no photo', items(2), [...pngs(1), { name: 'a.png', bytes: Buffer.from('hi') }], /IMAGE_PROCESS_FAILED/],
+  ['a kind that is unknown', items(2, 'picture'), pngs(2), /type must be one of/],
+  [
+    'a photo beside a document',
+    [...items(1), { type: 'document', media: 'attach://f1' }],
+    pngs(2),
+    /album of their own/,
+  ],
+  [
+    'a long caption',
+    [...items(1), { type: 'photo', media: 'attach://f1', caption: 'x'.repeat(1025) }],
+    pngs(2),
+    /too long/,
+  ],
+])('sendMediaGroup refuses %s, and shows nothing of it', async (_, media, files, says) => {
+  const { telegram } = await startBot();
+  expect(await album(telegram, media, files)).toMatchObject({ ok: false, description: expect.stringMatching(says) });
+  expect(telegram.shown(CHAT)).toEqual([]);
+});
+
+test('each picture of an album counts as a message', () => {
+  const floods = new Floods(() => 1_000_000);
+  floods.take('sendMediaGroup', { chat_id: CHAT, media: JSON.stringify(items(5)) });
+  expect(() => floods.take('sendPhoto', { chat_id: CHAT })).toThrow();
+});

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_018,
+  productLines: 49_150,
   productFiles: 474,
-  testLines: 76_908,
+  testLines: 77_260,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -6,6 +6,7 @@ import {
   CONFIRMED,
   type Content,
   deliveredBefore,
+  marksOf,
   notDelivered,
   type OutboxPorts,
   type PartDelivery,
@@ -13,7 +14,7 @@ import {
   sendMarked,
   type Undelivered,
 } from './part.ts';
-import { contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
+import { albumFrom, contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
 import { isUnsure, repeatPart } from './repeat.ts';
 
 /** When a conclusion is delivered. */
@@ -49,29 +50,30 @@ export async function deliver(
   let unsure = 0;
   for (let index = 0; index < conclusion.parts.length; ) {
     const isRepeat = !isMarked && isUnsure(attempt, index);
-    const isLast = index === conclusion.parts.length - 1;
-    const content = contentAt(conclusion, index);
-    const isSilent = index !== ringingPart(conclusion);
+    const count = albumFrom(conclusion, index, attempt.part);
+    const isLast = index + count === conclusion.parts.length;
+    const content = contentAt(conclusion, index, count);
+    const slot = { index, count, isSilent: index !== ringingPart(conclusion) };
     // Not every server and app takes the edit of a text to a rich message.
     if (isRepeat && content.kind === 'rich') {
-      conclusion = await simplify(attempt, conclusion, index);
+      conclusion = await simplify(attempt, conclusion, slot);
       continue;
     }
     const sent =
       isRepeat && content.kind !== 'rich'
-        ? await repeatPart(ports, attempt, { index, isSilent }, content, to)
-        : await sendPart(ports, attempt, { index, isSilent }, content, to, {
+        ? await repeatPart(ports, attempt, slot, content, to)
+        : await sendPart(ports, attempt, slot, content, to, {
             isMarked,
             isFollowed: isFollowed || !isLast,
           });
     isMarked = false;
     if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
-      if (sent.kind === 'unsure') unsure += 1;
-      index += 1;
+      if (sent.kind === 'unsure') unsure += count;
+      index += count;
       continue;
     }
     if (!isRefused(sent.failure) || !isFormatted(conclusion, index)) return sent;
-    conclusion = await simplify(attempt, conclusion, index);
+    conclusion = await simplify(attempt, conclusion, slot);
     // Only the next attempt knows the line that this one sent for the repeat.
     if (isRepeat) return { kind: 'later', failure: sent.failure };
   }
@@ -87,18 +89,19 @@ function isRefused({ kind }: TelegramFailure): boolean {
 async function sendPart(
   ports: OutboxPorts,
   attempt: Attempt,
-  { index, isSilent }: PartSlot,
+  slot: PartSlot,
   content: Content,
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<PartDelivery> {
+  const { index, isSilent } = slot;
   const before = deliveredBefore(attempt, index);
   if (before) return before;
   const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.observability.reach('part sent');
   if (!isFollowed) return CONFIRMED;
-  await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);
+  await attempt.write('', marksOf(attempt, slot, 'sent'));
   ports.observability.reach('part marked');
   return CONFIRMED;
 }

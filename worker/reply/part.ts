@@ -1,8 +1,9 @@
 import type { MessageEntity } from '@grammyjs/types';
 import type { Observability } from '../../shared/base/observability.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
+import { failed, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Attempt, PartMark, PartPlace } from '../lane/attempt.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
@@ -49,9 +50,19 @@ export type Content = {
 } & (
   | { kind: 'text'; text: string; entities: MessageEntity[] }
   | { kind: 'rich'; blocks: RichBlock[] }
-  /** Either holds the text of the file, or names its bytes. */
-  | { kind: 'file'; name: string; caption: string; text?: string; sha256?: string }
+  | FileContent
+  /** Pictures that are shown side by side: 2 to 10 parts of the reply. */
+  | { kind: 'album'; files: readonly FileContent[] }
 );
+
+/** Either holds the text of the file, or names its bytes. */
+export interface FileContent {
+  kind: 'file';
+  name: string;
+  caption: string;
+  text?: string;
+  sha256?: string;
+}
 
 /** A file of a reply: it is sent in its place, like a message. Plain JSON, stored with the conclusion. */
 export interface FilePart {
@@ -60,6 +71,8 @@ export interface FilePart {
   /** Its content, for a text; otherwise `sha256` names its bytes among the kept ones. */
   readonly text?: string;
   readonly sha256?: string;
+  /** It is shown as a photo, and in an album with its neighbours that are. */
+  readonly isPicture?: true;
 }
 
 /** How a part is sent. */
@@ -72,10 +85,20 @@ export interface Sending {
   mark?: PartMark;
 }
 
-/** Which part is sent, and whether it rings. */
+/** Which part is sent, how many with those behind it that stand in the same album, and whether it rings. */
 export interface PartSlot {
   index: number;
+  count: number;
   isSilent: boolean;
+}
+
+/** The marks of a part, and of those that stand in the same album. */
+export function marksOf(
+  attempt: Attempt,
+  { index, count }: Pick<PartSlot, 'index' | 'count'>,
+  mark: PartMark,
+): Change[] {
+  return Array.from({ length: count }, (_, at) => attempt.turn.reply.mark(index + at, mark));
 }
 
 /**
@@ -92,10 +115,13 @@ export async function sendMarked(
 ): Promise<TelegramResult<{ messageId: number }>> {
   const { reply } = attempt.turn;
   const before = isMarked ? undefined : attempt.part(at);
-  if (!isMarked) await attempt.write('', [reply.mark(at, mark), reply.send(at, attempt.nowMs())]);
+  const places = content.kind === 'album' && typeof at === 'number' ? content.files.map((_, next) => at + next) : [at];
+  const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
+  const sentNow = () => places.map((place) => reply.send(place, attempt.nowMs()));
+  if (!isMarked) await attempt.write('', [...markAll(mark), ...sentNow()]);
   const shown = isSilent ? { isSilent: true } : { replyTo: askedIn(attempt) };
   const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', [reply.mark(at, before)]);
+  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', markAll(before));
   return sent;
 }
 
@@ -108,6 +134,7 @@ async function send(
   if (content.kind === 'rich') return telegram.sendRichMessage(to, content.blocks, options);
   if (content.kind === 'text')
     return telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
+  if (content.kind === 'album') return sendAlbum({ telegram, loadKept }, content.files, to, options);
   const { name, caption, text, sha256 = '' } = content;
   const bytes = text === undefined ? await loadKept(sha256) : Buffer.from(text);
   // Its time is over: what was said about it is all that can be sent.
@@ -118,6 +145,26 @@ async function send(
   // Refused, so certainly not sent: a document is taken as it is.
   const isRefused = !sent.ok && sent.failure.kind === 'rejected' && kind !== 'document';
   return isRefused ? telegram.sendFile(to, file, options) : sent;
+}
+
+/** A form of the Bot API takes 50 MB in all. */
+const ALBUM_BYTES_MAX = 45_000_000;
+
+/** An album that cannot be whole is refused here: its pictures are then sent one by one, as far as they are there. */
+async function sendAlbum(
+  { telegram, loadKept }: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
+  files: readonly FileContent[],
+  to: Destination,
+  options: Omit<SendOptions, 'entities'>,
+): Promise<TelegramResult<{ messageId: number }>> {
+  const all = await Promise.all(files.map(({ sha256 = '' }) => loadKept(sha256)));
+  const photos = files.flatMap(({ name, caption }, at) => {
+    const bytes = all[at];
+    return bytes === undefined || bytes.length === 0 ? [] : [{ name, caption, bytes }];
+  });
+  const isTooLarge = photos.reduce((sum, { bytes }) => sum + bytes.length, 0) > ALBUM_BYTES_MAX;
+  if (photos.length < files.length || isTooLarge) return failed('rejected', 'pictures that cannot be one album');
+  return telegram.sendAlbum(to, photos, options);
 }
 
 /** Telegram refuses a larger or longer photo. One with a longer side it scales down, and small text in it is lost. */

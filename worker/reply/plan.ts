@@ -3,7 +3,7 @@ import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
 import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
 import { richBlocks } from './format/rich.ts';
-import type { Content, FilePart } from './part.ts';
+import type { Content, FileContent, FilePart, PartSlot } from './part.ts';
 import { splitReply } from './split.ts';
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
@@ -22,6 +22,8 @@ export function planned(
   };
 }
 
+/** Telegram's limit. */
+const ALBUM_MAX = 10;
 /** Where an answer takes more than about three messages, people want to keep or search it as one piece. */
 const LONG_ANSWER_CHARS = 12_000;
 
@@ -32,15 +34,34 @@ function answerFile(markdown: string): FilePart | undefined {
 }
 
 /** The message that is sent for a part of a conclusion. One that an earlier version stored is plain text. */
-export function contentAt(conclusion: Conclusion, index: number): Content {
-  const { parts, layout, buttons } = conclusion;
-  const part = layout?.[index] ?? undefined;
+export function contentAt(conclusion: Conclusion, index: number, count = 1): Content {
+  const { parts, layout = [], buttons } = conclusion;
+  if (count > 1) {
+    const files = layout.slice(index, index + count);
+    return { kind: 'album', files: files.map((file, at) => fileContent(file as FilePart, parts[index + at] ?? '')) };
+  }
+  const part = layout[index] ?? undefined;
   const text = parts[index] ?? '';
-  if (part?.path === 'file') return { kind: 'file', ...part, caption: text === part.name ? '' : text };
+  if (part?.path === 'file') return fileContent(part, text);
   const below = buttons !== undefined && index === lastMessage(conclusion) ? { buttons } : {};
   if (part === undefined || part.path === 'plain') return { kind: 'text', text, entities: [], ...below };
   if (part.path === 'rich') return { kind: 'rich', blocks: richBlocks(part.blocks), ...below };
   return { kind: 'text', ...withEntities(part.blocks), ...below };
+}
+
+function fileContent(part: FilePart, text: string): FileContent {
+  return { kind: 'file', ...part, caption: text === part.name ? '' : text };
+}
+
+/** How many parts stand in one album from a part on: pictures of which the same is known. 1 where it is none. Pure. */
+export function albumFrom({ layout = [] }: Conclusion, index: number, part: Attempt['part']): number {
+  const rest = layout.slice(index, index + ALBUM_MAX);
+  const end = rest.findIndex((each, at) => !isPicture(each) || part(index + at) !== part(index));
+  return Math.max(1, end === -1 ? rest.length : end);
+}
+
+function isPicture(part: Part | FilePart | null): boolean {
+  return part?.path === 'file' && part.isPicture === true;
 }
 
 function lastMessage({ parts, layout = [] }: Conclusion): number {
@@ -68,8 +89,13 @@ export function isFormatted({ layout }: Conclusion, index: number): boolean {
  * Replaces a part whose format Telegram refuses by simpler ones, in the stored conclusion too: the next attempt must
  * find the same parts. No later part was sent yet, so their marks are free.
  */
-export async function simplify(attempt: Attempt, conclusion: Conclusion, index: number): Promise<Conclusion> {
+export async function simplify(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  { index, count }: Pick<PartSlot, 'index' | 'count'>,
+): Promise<Conclusion> {
   const { parts, layout = [] } = conclusion;
+  if (count > 1) return replace(attempt, { ...conclusion, layout: apart(layout, index, count) });
   const refused = layout[index] as Part | FilePart;
   if (refused.path === 'file') return withoutFile(attempt, conclusion, index, refused);
   const instead = stepDown(refused);
@@ -79,6 +105,19 @@ export async function simplify(attempt: Attempt, conclusion: Conclusion, index: 
     layout: layout.toSpliced(index, 1, ...instead),
   };
   return replace(attempt, simpler);
+}
+
+/** Pictures of an album that are sent one by one. */
+function apart(
+  layout: NonNullable<Conclusion['layout']>,
+  from: number,
+  count: number,
+): NonNullable<Conclusion['layout']> {
+  return layout.map((part, at) => {
+    if (part?.path !== 'file' || at < from || at >= from + count) return part;
+    const { isPicture: _, ...alone } = part;
+    return alone;
+  });
 }
 
 /** A file that Telegram does not take is told of in its place. */

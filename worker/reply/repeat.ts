@@ -8,6 +8,7 @@ import {
   CONFIRMED,
   type Content,
   deliveredBefore,
+  marksOf,
   notDelivered,
   type OutboxPorts,
   type PartDelivery,
@@ -19,12 +20,11 @@ import {
 import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** The fields of a turn for the repetition of one part. Those of the first part are older than those of the others. */
-interface Places {
+interface Places extends PartSlot {
   placeholder: PartPlace;
   text: PartPlace;
   /** Holds the id of the placeholder. */
   id: string;
-  isSilent: boolean;
 }
 
 /** A message that is confirmed this long after a send is no witness of it any more. */
@@ -36,6 +36,7 @@ const REST_MS_MAX = 3_600_000;
 
 type Text = Extract<Content, { kind: 'text' }>;
 type File = Extract<Content, { kind: 'file' }>;
+type Album = Extract<Content, { kind: 'album' }>;
 
 /** Whether it is unknown what became of a part that an earlier attempt sent. */
 export function isUnsure(attempt: Attempt, index: number): boolean {
@@ -60,19 +61,24 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
 export async function repeatPart(
   ports: OutboxPorts,
   attempt: Attempt,
-  { index, isSilent }: PartSlot,
-  content: Text | File,
+  slot: PartSlot,
+  content: Text | File | Album,
   to: Destination,
 ): Promise<PartDelivery> {
-  const places = { ...placesOf(index), isSilent };
+  const { index } = slot;
+  const places = { ...placesOf(index), ...slot };
   const before = deliveredBefore(attempt, places.text);
   if (before) return before;
-  if (content.kind === 'file') return sendOnce(ports, attempt, index, places, repeatedFile(attempt, content), to);
+  if (content.kind === 'file') return sendOnce(ports, attempt, places, repeatedFile(attempt, content), to);
+  if (content.kind === 'album') {
+    const files = content.files.map((file, at) => (at === 0 ? repeatedFile(attempt, file) : file));
+    return sendOnce(ports, attempt, places, { ...content, files }, to);
+  }
   const marked = withRepeatNotice(attempt, index, content);
   const kept = attempt.turn.reply.placeholder(places.id);
-  if (attempt.part(places.text) !== undefined) return sendOnce(ports, attempt, index, places, marked, to);
+  if (attempt.part(places.text) !== undefined) return sendOnce(ports, attempt, places, marked, to);
   const placed = kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: kept } as const);
-  if (placed.kind === 'lost') return sendOnce(ports, attempt, index, places, marked, to);
+  if (placed.kind === 'lost') return sendOnce(ports, attempt, places, marked, to);
   if (placed.kind !== 'placed') return placed;
   const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked);
   ports.observability.reach('part sent');
@@ -81,7 +87,7 @@ export async function repeatPart(
     return CONFIRMED;
   }
   // The user removed the placeholder.
-  if (edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, index, places, marked, to);
+  if (edited.failure.kind === 'message_gone') return sendOnce(ports, attempt, places, marked, to);
   return notDelivered(edited.failure);
 }
 
@@ -122,7 +128,6 @@ async function place(
 async function sendOnce(
   ports: OutboxPorts,
   attempt: Attempt,
-  index: number,
   places: Places,
   content: Content,
   to: Destination,
@@ -132,7 +137,7 @@ async function sendOnce(
   const isMade = await counts(ports, attempt, at);
   if (isMade) {
     const { reply } = attempt.turn;
-    const unsure = [reply.mark(at, 'unsure'), reply.mark(index, 'unsure')];
+    const unsure = [reply.mark(at, 'unsure'), ...marksOf(attempt, places, 'unsure')];
     await attempt.write(`unsure:${at}`, [...unsure, queuedAlert(attempt.keys, unsureAlert(attempt))]);
     return UNSURE;
   }
@@ -141,7 +146,7 @@ async function sendOnce(
   const sent = await sendMarked(ports, attempt, at, content, to, places);
   if (!sent.ok) return lost(attempt, at, sent.failure);
   ports.observability.reach('part sent');
-  await attempt.write('', [attempt.turn.reply.mark(at, 'sent'), attempt.turn.reply.mark(index, 'sent')]);
+  await attempt.write('', [attempt.turn.reply.mark(at, 'sent'), ...marksOf(attempt, places, 'sent')]);
   return CONFIRMED;
 }
 
@@ -197,7 +202,7 @@ function withRepeatNotice(attempt: Attempt, index: number, content: Text): Text 
   return { ...content, text: `${notice}${text}`, entities: shifted };
 }
 
-function placesOf(index: number): Omit<Places, 'isSilent'> {
+function placesOf(index: number): Omit<Places, keyof PartSlot> {
   if (index === 0) return { placeholder: 'placeholder', text: 'text', id: 'reply' };
   return { placeholder: `${index}:placeholder`, text: `${index}:text`, id: `reply:${index}` };
 }

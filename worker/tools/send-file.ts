@@ -2,7 +2,7 @@ import { graphemePrefix } from '../../shared/base/text.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
 import { FILES_MAX, type NotedFiles } from '../../shared/state/turn/noted-files.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
-import type { FilePart } from '../reply/part.ts';
+import { type FilePart, fileKind } from '../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 export interface SendFilePorts {
@@ -20,7 +20,7 @@ const REF = /^[0-9a-f]{64}$/;
 
 const SPEC: ToolSpec = {
   name: 'send_file',
-  description: `Sends a file with your answer, below its text: code, CSV, Markdown or any other text that people want to keep, or a picture or audio of a tool's result, which people then see or hear in the chat. Give either "content" or "ref". At most ${FILES_MAX} files an answer. The file goes out when you answer, so do not repeat in the answer what it holds.`,
+  description: `Sends a file with your answer, below its text: code, CSV, Markdown or any other text that people want to keep, or a picture or audio of a tool's result, which people then see or hear in the chat; pictures in a row as an album. Give either "content" or "ref". At most ${FILES_MAX} files an answer. The file goes out when you answer, so do not repeat in the answer what it holds.`,
   inputSchema: {
     type: 'object',
     properties: {
@@ -41,9 +41,12 @@ type Source = { content: string } | { ref: string };
  * was noted. A call that is repeated after a crash notes the same file once.
  */
 export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbox {
-  const bytesOf = async ({ home }: Attempt, source: Source): Promise<FilePart['sha256']> => {
-    if ('ref' in source) return (await loadKept(home, source.ref)) === undefined ? undefined : source.ref;
-    return keep(home, Buffer.from(source.content), KEEP_SECONDS);
+  const partOf = async ({ home }: Attempt, name: string, source: Source): Promise<FilePart | undefined> => {
+    const part = { path: 'file', name } as const;
+    if ('content' in source) return { ...part, sha256: await keep(home, Buffer.from(source.content), KEEP_SECONDS) };
+    const bytes = await loadKept(home, source.ref);
+    if (bytes === undefined) return undefined;
+    return { ...part, sha256: source.ref, ...(fileKind(name, bytes) === 'photo' && { isPicture: true }) };
   };
   const inOrder = createOrder();
   return {
@@ -55,9 +58,9 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
       const source = sourceOf(input);
       if (typeof source === 'string') return toolError(source);
       return inOrder(attempt, async () => {
-        const sha256 = await bytesOf(attempt, source);
-        if (sha256 === undefined) return toolError('No bytes are kept under this reference (any more).');
-        const noted = await files.note(attempt, id, { path: 'file', name, sha256 });
+        const part = await partOf(attempt, name, source);
+        if (part === undefined) return toolError('No bytes are kept under this reference (any more).');
+        const noted = await files.note(attempt, id, part);
         if (noted === 'fenced') throw new FencedError();
         if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
         return toolText(`"${name}" will be sent with your answer.`);

@@ -13,7 +13,7 @@ export function messageBody(chat: Chat, message: ShownMessage, bot: Body): Body 
 }
 
 function plainBody(chat: Chat, message: ShownMessage, bot: Body): Body {
-  const { topicId, replyMarkup } = message;
+  const { topicId, replyMarkup, album } = message;
   return {
     message_id: message.messageId,
     from: bot,
@@ -21,6 +21,7 @@ function plainBody(chat: Chat, message: ShownMessage, bot: Body): Body {
     date: Math.floor(message.at / 1000),
     ...(message.editedAt !== undefined && { edit_date: Math.floor(message.editedAt / 1000) }),
     ...(topicId !== undefined && { message_thread_id: topicId, is_topic_message: true }),
+    ...(album !== undefined && { media_group_id: album }),
     ...contentBody(message),
     ...(replyMarkup !== undefined && { reply_markup: replyMarkup }),
   };

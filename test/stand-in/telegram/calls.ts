@@ -139,7 +139,8 @@ export class Calls {
     floods?.take(call.method, params);
     const result = await method(this.#desk, version.known(call.method, params), gone);
     call.ok = true;
-    const sent = (result as { message_id?: unknown } | null)?.message_id;
+    const [first = result] = Array.isArray(result) ? result : [];
+    const sent = (first as { message_id?: unknown } | null)?.message_id;
     if (typeof sent === 'number') call.messageId = sent;
     return result;
   }

@@ -33,6 +33,8 @@ export interface ShownMessage extends ShownFile {
   editedAt?: number;
   replyTo?: number;
   topicId?: number;
+  /** The album that it stands in. */
+  album?: string;
   /** As the server has put them right. */
   entities?: Entity[];
   replyMarkup?: unknown;
@@ -74,6 +76,7 @@ export interface Outgoing {
   readonly entities?: Entity[] | undefined;
   readonly replyMarkup?: unknown;
   readonly file?: ShownFile;
+  readonly album?: string;
 }
 
 /** What an edit sets; what it leaves out is removed. */
@@ -165,6 +168,7 @@ export class Chats {
       ...(outgoing.entities?.length && { entities: outgoing.entities }),
       ...(outgoing.replyMarkup !== undefined && { replyMarkup: outgoing.replyMarkup }),
       ...outgoing.file,
+      ...(outgoing.album !== undefined && { album: outgoing.album }),
     };
     chat.shown.set(message.messageId, message);
     chat.history.push({ kind: 'sent', at: message.at, message: { ...message } });

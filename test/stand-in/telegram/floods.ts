@@ -1,4 +1,4 @@
-import { asInteger, type Params } from './params.ts';
+import { asInteger, asJson, type Params } from './params.ts';
 import { RefusedError } from './refusal.ts';
 
 /** So many calls within so long. */
@@ -14,7 +14,7 @@ const GROUP: Allowance = { calls: 20, withinMs: 60_000 };
 const BOT: Allowance = { calls: 30, withinMs: 1_000 };
 
 const MESSAGES =
-  /^(?:sendmessage|sendrichmessage|senddocument|sendphoto|sendaudio|editmessagetext|editmessagereplymarkup|editmessagecaption)$/;
+  /^(?:sendmessage|sendrichmessage|senddocument|sendphoto|sendaudio|sendmediagroup|editmessagetext|editmessagereplymarkup|editmessagecaption)$/;
 /** Plain and rich previews share a bucket, and it is not the one of messages. */
 const DRAFTS = /^send(?:rich)?messagedraft$/;
 
@@ -32,7 +32,7 @@ export class Floods {
     const buckets = bucketsOf(method.toLowerCase(), asInteger(params.chat_id));
     const waitMs = Math.max(0, ...buckets.map(([key, allowance]) => this.#waitMs(key, allowance)));
     if (waitMs > 0) throw tooManyRequests(Math.ceil(waitMs / 1000));
-    for (const [key] of buckets) this.#taken.get(key)?.push(this.#now());
+    for (const [key] of buckets) this.#taken.get(key)?.push(...messagesIn(params).map(() => this.#now()));
   }
 
   #waitMs(key: string, { calls, withinMs }: Allowance): number {
@@ -42,6 +42,12 @@ export class Floods {
     const mustLeave = taken.at(-calls);
     return mustLeave === undefined ? 0 : mustLeave + withinMs - now;
   }
+}
+
+/** Each message of an album counts. */
+function messagesIn({ media }: Params): unknown[] {
+  const all = asJson(media);
+  return Array.isArray(all) ? all : [undefined];
 }
 
 function bucketsOf(method: string, chatId: number | undefined): [string, Allowance][] {

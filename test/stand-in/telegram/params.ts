@@ -37,7 +37,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Enough of multipart for one file and some fields, which is what a bot sends. */
+/** Enough of multipart for some files and fields, which is what a bot sends. */
 function readMultipart(body: Buffer, boundary: string): Params {
   const params: Params = {};
   const separator = Buffer.from(`--${boundary}`);

@@ -2,11 +2,13 @@
  * The methods that send a file. Ruder than the real server, which makes a document of some photo or audio that it cannot
  * show: this one refuses whatever the documents do not promise to be shown as that.
  */
+import { randomUUID } from 'node:crypto';
 import { imageFacts } from '../claude/images.ts';
 import type { ShownFile } from './chats.ts';
 import { type Desk, type Method, placeOf, send } from './desk.ts';
+import { objectOf, reading, textField } from './fields.ts';
 import { formattedText } from './formatted.ts';
-import type { Params, Upload } from './params.ts';
+import { asJson, asText, type Params, type Upload } from './params.ts';
 import { badRequest, RefusedError } from './refusal.ts';
 
 const CAPTION_UNITS_MAX = 1024;
@@ -79,9 +81,39 @@ const readAudio: ReadFile = (upload) => {
   return { audio: { name, bytes: bytes.length } };
 };
 
+const READERS: Readonly<Record<string, ReadFile>> = { photo: readPhoto, document: readDocument, audio: readAudio };
+const ALBUM = { min: 2, max: 10 };
+
+/** One of an album: a file of the same form by its name, `attach://…`. */
+function readMedia(sent: unknown, params: Params, version: Desk['version']) {
+  const media = reading("can't parse InputMedia", () => objectOf(sent));
+  const kind = reading("can't parse InputMedia", () => textField(media, 'type'));
+  const read = READERS[kind];
+  if (read === undefined) throw badRequest("can't parse InputMedia: type must be one of photo, document, audio");
+  const caption = formattedText(media, 'caption', 'caption_entities', version);
+  if (caption.text.length > CAPTION_UNITS_MAX) throw badRequest('message caption is too long');
+  const named = /^attach:\/\/(.+)$/.exec(asText(media.media) ?? '')?.[1];
+  return { kind, ...caption, file: read(uploaded((params[named ?? ''] ?? '') as Upload | string)) };
+}
+
+/** All of an album or nothing: every file is read before the first is shown. It has no buttons. */
+const sendMediaGroup: Method = (desk, { reply_markup: _, ...params }) => {
+  const media = asJson(params.media);
+  if (!Array.isArray(media)) throw badRequest("can't parse media JSON object");
+  if (media.length < ALBUM.min) throw badRequest('There are no messages to send');
+  if (media.length > ALBUM.max) throw badRequest('Too many messages to send as an album');
+  const all = media.map((one) => readMedia(one, params, desk.version));
+  if (new Set(all.map(({ kind }) => kind)).size > 1)
+    throw badRequest('Documents and audio can only be in an album of their own');
+  const place = placeOf(desk, params);
+  const album = randomUUID();
+  return all.map(({ kind: _kind, ...each }) => send(desk, { ...place, ...each, album }));
+};
+
 /** By their names in lower case. */
 export const SENDING_FILES: Readonly<Record<string, Method>> = {
   senddocument: sendingFile('document', readDocument),
   sendphoto: sendingFile('photo', readPhoto),
   sendaudio: sendingFile('audio', readAudio),
+  sendmediagroup: sendMediaGroup,
 };

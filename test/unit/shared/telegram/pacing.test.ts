@@ -15,7 +15,11 @@ function noted(processes = () => 1) {
     sent.push({ chatId, at: Date.now() });
     return SENT;
   };
-  const port = { botId: 1, sendMessage: send, sendTyping: send, editMessage: send } as unknown as Telegram;
+  const sendAlbum = async (to: { chatId: number }, photos: readonly unknown[]) => {
+    for (const _ of photos) await send(to);
+    return SENT;
+  };
+  const port = { botId: 1, sendMessage: send, sendAlbum, sendTyping: send, editMessage: send } as unknown as Telegram;
   return { sent, telegram: paceTelegram(port, processes) };
 }
 
@@ -46,6 +50,17 @@ test("whoever sends whatever, no limit of Telegram's is broken, and everything i
     expect(mostWithin(5_000, times)).toBeLessThanOrEqual(5);
     if (chat < 0) expect(mostWithin(60_000, times)).toBeLessThanOrEqual(20);
   }
+});
+
+test('in a group each picture of an album counts as a message', async () => {
+  const { sent, telegram } = noted();
+  const photos = Array.from({ length: 8 }, () => ({ name: 'a.png', bytes: Buffer.alloc(1), caption: '' }));
+  for (let at = 0; at < 6; at++) void telegram.sendAlbum({ chatId: -1 }, photos);
+  await jest.advanceTimersByTimeAsync(400_000);
+  const times = sent.map(({ at }) => at);
+  expect(times).toHaveLength(48);
+  // It goes out at the last of its places: a few seconds after the first one was free.
+  expect(mostWithin(50_000, times)).toBeLessThanOrEqual(20);
 });
 
 test('a chat that sends much holds up no other', async () => {

@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
+import { outcomes } from '../../fixture/commands.ts';
+import { CHAT, eachInWorld, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { blankPng } from '../../fixture/files.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
+import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
+import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
+import { call } from '../../stand-in/claude/specimens.ts';
+
+const GROUP = -2001;
+const CSV = { name: 'cities.csv', content: 'city\nTainan\n' };
+
+let notebook: Notebook;
+
+beforeEach(async () => {
+  notebook = await openNotebook();
+});
+
+eachInWorld(() => ({ env: notebook.env }));
+
+afterEach(() => notebook.remove());
+
+type Asked = { name: string; bytes: Buffer } | { name: string; content: string };
+
+/** Pictures that can be told apart by their widths. */
+const pictures = (count: number): Asked[] =>
+  Array.from({ length: count }, (_, at) => ({ name: `${at + 1}.png`, bytes: blankPng(100 + at, 80) }));
+
+/** The model looks at the pictures with a tool, and sends all that was asked for with its answer. */
+function sends(all: readonly Asked[], answer: () => Reaction = () => ({ do: 'answer', text: 'Here.' })): void {
+  const looks = all.flatMap((each, at) => {
+    const image = 'bytes' in each && { type: 'image', data: each.bytes.toString('base64'), mimeType: 'image/png' };
+    return image ? [use(`t${at}`, 'show', image)] : [];
+  });
+  let refs: string[] = [];
+  world.claude.react((request: ClaudeCall) => {
+    if (request.kind !== 'main') return undefined;
+    const results = JSON.stringify(resultsIn(request));
+    const seen = [...results.matchAll(/\{\\"ref\\":\\"(\w{64})\\"\}/g)].map(([, ref]) => String(ref));
+    if (results.includes('will be sent with your answer')) return answer();
+    if (seen.length === 0) return callsTools(looks)(request);
+    refs = seen;
+    const given = all.map(({ name, ...each }, at) =>
+      call(`f${at}`, { name: 'send_file', input: 'content' in each ? { name, ...each } : { name, ref: refs.shift() } }),
+    );
+    return { do: 'answer', content: given };
+  });
+}
+
+async function ask(): Promise<void> {
+  world.telegram.say(CHAT, 'Send them');
+  await nextOutcome(world, CHAT);
+}
+
+/** What stands below the answer, album by album: the widths of pictures, the names of documents. */
+function below(): (string | number | undefined)[][] {
+  const groups = new Map<string, (string | number | undefined)[]>();
+  for (const { messageId, photo, document, album = String(messageId) } of world.telegram.shown(CHAT)) {
+    if (!photo && !document) continue;
+    groups.set(album, [...(groups.get(album) ?? []), photo?.width ?? document?.name]);
+  }
+  return [...groups.values()];
+}
+
+function calls(): [string, number][] {
+  const isFile = /^send(?:Photo|Document|MediaGroup)$/;
+  return world.telegram.calls.flatMap(({ method, status }) => (isFile.test(method) ? [[method, status]] : []));
+}
+
+test('pictures in a row are one album, in silence, in their order; what is none comes by itself', async () => {
+  await start();
+  sends([...pictures(3), CSV, { name: 'last.png', bytes: blankPng(90, 80) }]);
+  await ask();
+  expect(shown()[0]).toBe('Here.');
+  expect(below()).toEqual([[100, 101, 102], ['cities.csv'], [90]]);
+  expect(calls()).toEqual([
+    ['sendMediaGroup', 200],
+    ['sendDocument', 200],
+    ['sendPhoto', 200],
+  ]);
+  expect(world.telegram.shown(CHAT).filter(({ notified }) => notified !== undefined)).toHaveLength(1);
+  expect(await outcomes()).toEqual(['answered']);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('ten pictures are one album; one that a photo would spoil divides it, as a document', async () => {
+  await start();
+  sends(pictures(10).with(4, { name: 'long.png', bytes: blankPng(2_000, 60) }));
+  await ask();
+  expect(below()).toEqual([[100, 101, 102, 103], ['long.png'], [105, 106, 107, 108, 109]]);
+});
+
+test('an album in a topic of a group goes there', async () => {
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
+  sends(pictures(2));
+  world.telegram.say(GROUP, `@${world.telegram.username} send them`, { fromId: CHAT, topicId: 3 });
+  await untilSettled(world, 1);
+  const photos = world.telegram.shown(GROUP, 3).filter(({ photo }) => photo !== undefined);
+  expect(photos.map(({ replyTo, notified }) => [replyTo, notified])).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+  ]);
+});
+
+test('pictures that Telegram refuses together come one by one, each once', async () => {
+  await start();
+  sends(pictures(3));
+  world.telegram.fail('sendMediaGroup', { status: 400, description: 'Bad Request: IMAGE_PROCESS_FAILED' }, 9);
+  await ask();
+  expect(below()).toEqual([[100], [101], [102]]);
+  expect(calls().map(([, status]) => status)).toEqual([400, 200, 200, 200]);
+});
+
+test('an album of which a picture is gone meanwhile is told of in its place; the others come', async () => {
+  await start();
+  const remove = async () => {
+    const kept = await world.peek.keys('*:blob:*');
+    await world.peek.del(String(kept[0]));
+  };
+  sends(pictures(3), () => {
+    void remove();
+    return { do: 'answer', text: 'Here.', afterMs: 300 };
+  });
+  await ask();
+  expect(below()).toHaveLength(2);
+  expect(shown()).toContainEqual(expect.stringMatching(/^\d\.png$/));
+  expect(await outcomes()).toEqual(['answered']);
+});
+
+test('an album that Telegram does not want yet waits, and stays one', async () => {
+  await start();
+  sends(pictures(2));
+  const tooMany = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMediaGroup', tooMany, 1);
+  await ask();
+  expect(below()).toEqual([[100, 101]]);
+});
+
+test('an album whose answer was lost comes once more, whole, and says that it may be a repeat', async () => {
+  await start();
+  sends([...pictures(2), CSV]);
+  world.telegram.fail('sendMediaGroup', { do: 'loseReply' }, 1);
+  await ask();
+  expect(below()).toEqual([[100, 101], [100, 101], ['cities.csv']]);
+  expect(shown().slice(3, 5)).toEqual([`${EN.repeat} 1.png`, '']);
+});
+
+test('lost again while other messages are confirmed, an album counts as unsure, and what follows comes', async () => {
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},1` });
+  sends([...pictures(2), CSV]);
+  world.telegram.fail('sendMediaGroup', { do: 'cut' }, 1_000);
+  world.telegram.say(CHAT, 'Send them');
+  await until(
+    'a repeat',
+    async () => calls().filter(([method]) => method === 'sendMediaGroup').length > 1 || undefined,
+  );
+  world.telegram.say(1, 'Somebody else');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({
+    outcome: 'answered',
+    delivery: { parts: 4, confirmed: 2, unsure: 2 },
+  });
+  await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
+  expect(below()).toEqual([['cities.csv']]);
+});
+
+variants<[string, number]>([
+  ['part marked', 1],
+  ['part marked', 2],
+  ['answer stored', 1],
+])('killed at "%s" for the %ith time: the album comes once', async (step, nth) => {
+  sends([...pictures(3), CSV]);
+  const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${nth}` });
+  world.telegram.say(CHAT, 'Send them');
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  await nextOutcome(world, CHAT);
+  expect(below()).toEqual([[100, 101, 102], ['cities.csv']]);
+});
+
+test('killed after the album was sent: it comes once more, marked, and what follows once', async () => {
+  sends([...pictures(3), CSV]);
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part sent:2' });
+  world.telegram.say(CHAT, 'Send them');
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  await nextOutcome(world, CHAT);
+  expect(below()).toEqual([[100, 101, 102], [100, 101, 102], ['cities.csv']]);
+  expect(shown().filter((said) => said.startsWith(EN.repeat))).toEqual([`${EN.repeat} 1.png`]);
+});
