@@ -68,6 +68,16 @@ const OWN: readonly FindableMutant[] = [
     ],
   },
   {
+    name: 'a press decides and wakes nobody',
+    mutations: [
+      { file: 'worker/command/decide.ts', from: 'await ports.state.wake(head);', to: 'await Promise.resolve();' },
+    ],
+  },
+  {
+    name: 'a call whose result was lost is made again',
+    mutations: [{ file: 'worker/tools/round.ts', from: '(begun && call.isReadable', to: '(begun && false' }],
+  },
+  {
     name: 'what comes while a parked job ends wakes nobody',
     mutations: [{ file: 'worker/turn/park.ts', from: 'if (waiting && ', to: 'if (waiting && entry === undefined && ' }],
   },
