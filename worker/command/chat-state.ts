@@ -1,6 +1,14 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import {
+  type ChatKey,
+  type EntryId,
+  type Keys,
+  type LaneKey,
+  parseChatKey,
+  type SessionId,
+} from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
+import { movedGroups } from '../../shared/state/chat/chat.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
 import { readDepth, readHead } from '../../shared/state/lane/waiting.ts';
 import { readEntry } from '../../shared/state/message/inbound.ts';
@@ -38,6 +46,11 @@ const NEWEST_RECORDS = 20;
 
 /** Reads about the chats of one shard. Contract: changes nothing; rejects when Redis cannot be reached. */
 export function createChatState(redis: RedisClient, keys: Keys) {
+  const moved = movedGroups(redis);
+  const formerGroup = async (chat: ChatKey): Promise<string> => {
+    const { chatId = 0 } = parseChatKey(chat) ?? {};
+    return `${await moved.formerOf(chatId)}`;
+  };
   return {
     async session(id: SessionId): Promise<SessionState> {
       const [{ entries, bytes, createdAt, compacted }, { oldest, newest }] = await Promise.all([
@@ -53,11 +66,11 @@ export function createChatState(redis: RedisClient, keys: Keys) {
         tokens: tokensOf(newest.map(decodeRecord), compactedMs, compacted?.tokens ?? 0),
       };
     },
-    /** The turn of a message of a chat that waits, as it is parked. */
+    /** The turn of a message of a chat, or of the group that it was, that waits, as it is parked. */
     async parked(entry: EntryId, chat: ChatKey): Promise<{ parking: Parking; head: Head } | undefined> {
       const fields = await readEntry(redis, keys, entry);
       const lane = fields?.get('chat') as LaneKey | undefined;
-      if (lane === undefined || lane !== chat) return undefined;
+      if (lane === undefined || (lane !== chat && lane !== (await formerGroup(chat)))) return undefined;
       const { parking } = turnOf(keys, entry, new Map(Object.entries(await turnReads(redis, keys).fieldsOf(entry))));
       return { parking, head: { entry, chat: lane, traceparent: fields?.get('traceparent') ?? '' } };
     },

@@ -71,7 +71,7 @@ function approvalParts({ approval }: Texts, calls: readonly AskedCall[]): Part[]
 
 function inputInWords({ clipped }: Texts['approval'], input: AskedCall['input']): string {
   const lines = Object.entries(input).map(([name, value]) => `${name}: ${inWords(value)}`);
-  const whole = lines.join('\n').replaceAll(UNSEEN, '\u{fffd}').trim();
+  const whole = lines.join('\n').toWellFormed().replaceAll(UNSEEN, '\u{fffd}').trim();
   if (whole.length <= INPUT_CHARS_MAX) return whole;
   return `${clip(whole, INPUT_CHARS_MAX)}\n${clipped(whole.length - INPUT_CHARS_MAX)}`;
 }

@@ -149,7 +149,11 @@ function questionIn(
   const areShort = choices.every(
     (each) => typeof each === 'string' && each.trim() !== '' && each.length <= CHOICE_CHARS_MAX,
   );
-  return areShort ? { question: question.trim(), choices: choices.map((each: string) => each.trim()) } : undefined;
+  return areShort ? { question: wellFormed(question), choices: choices.map(wellFormed) } : undefined;
+}
+
+function wellFormed(text: string): string {
+  return text.toWellFormed().trim();
 }
 
 /** The built-in tool `ask_user`. A call with a proper question never gets here: its turn is parked instead. */

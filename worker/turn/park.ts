@@ -46,11 +46,18 @@ export async function parkTurn(
   if ((await attempt.write('', parked, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
   ports.ask.observability.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) return { kind: 'park', asking };
-  return ask(ports, attempt, asking, to);
+  const waitedMs = attempt.nowMs() - (untilMs - ports.ask.settings.approvalTimeoutMs);
+  return ask(ports, attempt, asking, to, waitedMs);
 }
 
-/** Shows the question. */
-async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Destination): Promise<Delivered> {
+/** Shows the question; `waitedMs` is how long it has been tried before. */
+async function ask(
+  ports: TurnPorts,
+  attempt: Attempt,
+  asking: Asking,
+  to: Destination,
+  waitedMs: number,
+): Promise<Delivered> {
   const shown: Shown = asked(attempt, asking);
   const askedAtMs = attempt.nowMs();
   for (const [at, { text, ...options }] of shown.entries()) {
@@ -61,7 +68,8 @@ async function ask(ports: TurnPorts, attempt: Attempt, asking: Asking, to: Desti
       // It cannot be shown at all: the model goes on without, and its answer finds out the same.
       if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
         return decide(ports, attempt, asking, to, { how: 'untold' });
-      const delayMs = Math.max(LATER_MS_MIN, retryAfterMs ?? 0);
+      // Where it may stand in the chat in spite of that, it is not to be read again and again.
+      const delayMs = Math.max(LATER_MS_MIN, waitedMs / 2, retryAfterMs ?? 0);
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
     }
     ports.ask.observability.reach('question shown');

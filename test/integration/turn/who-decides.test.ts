@@ -5,6 +5,7 @@ import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
+  buttonsOf,
   eachWithNotebook,
   GROUP,
   notebook,
@@ -44,6 +45,22 @@ test('a group that became a supergroup meanwhile cannot be asked: the model lear
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(shown(supergroup)).toEqual(['Done after 1 rounds.']);
   expect(await notebook.notes()).toEqual([]);
+});
+
+test('a question of a group that became a supergroup after it was shown can be pressed there', async () => {
+  await start();
+  world.claude.react(callsTools([use('t1', 'write')]));
+  world.telegram.say(GROUP, '@spillway_bot Write it down', { fromId: CHAT, chatType: 'group' });
+  const { messageId, ...asked } = await question(GROUP);
+  const supergroup = world.telegram.migrate(GROUP);
+  const from = { id: CHAT, is_bot: false, first_name: 'Ann' };
+  const message = { message_id: messageId, date: 0, chat: { id: supergroup, type: 'supergroup' } };
+  const [once] = buttonsOf(asked);
+  world.telegram.push({ callback_query: { id: '77', from, message, data: once?.callback_data, chat_instance: '1' } });
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect((await outcomes()).sort()).toEqual(['answered', 'command']);
+  expect(shown(supergroup).sort()).toEqual(['Allowed once by Ann.', 'Done after 1 rounds.']);
+  expect(await notebook.notes()).toEqual(['write t1']);
 });
 
 test('a guest of a group, who is offered no ask_user, cannot be asked with it', async () => {
