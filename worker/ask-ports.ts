@@ -53,5 +53,5 @@ export function transcriberOf(config: Config, budget: Budget | undefined, prices
   const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
   const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
   const minute = costOfMinute(model, prices);
-  return budget && minute !== undefined ? withBudgetToHear(transcriber, budget, minute) : transcriber;
+  return minute !== undefined ? withBudgetToHear(transcriber, budget, minute) : transcriber;
 }

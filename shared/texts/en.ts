@@ -171,7 +171,7 @@ export const EN = {
     working: (seconds: number) => `Working on a message for ${seconds} s`,
     idle: 'Nothing is waiting.',
     waiting: (count: number) => (count === 1 ? '1 message is waiting.' : `${count} messages are waiting.`),
-    today: (cost: string) => `Cost today: ${cost}`,
+    today: (cost: string) => `Cost today: about ${cost}`,
   },
   usage: {
     title: 'What this chat has cost, about:',

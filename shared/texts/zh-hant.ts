@@ -149,7 +149,7 @@ export const ZH_HANT: Texts = {
     working: (seconds) => `正在處理一則訊息，已經 ${seconds} 秒`,
     idle: '沒有等待中的訊息。',
     waiting: (count) => `有 ${count} 則訊息在等待。`,
-    today: (cost) => `今日費用：${cost}`,
+    today: (cost) => `今日費用：約 ${cost}`,
   },
   usage: {
     title: '這個聊天室的大約費用：',

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_175,
+  productLines: 49_188,
   productFiles: 474,
-  testLines: 77_287,
+  testLines: 77_301,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

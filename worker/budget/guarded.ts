@@ -34,21 +34,25 @@ export function withBudget(model: Model, budget: Budget, prices: Prices): Model 
   };
 }
 
-/** A transcriber within the same limits. A recording costs by its length, as its endpoint states it, or its sender. */
-export function withBudgetToHear(transcriber: Transcriber, budget: Budget, minute: number): Transcriber {
+/**
+ * A transcriber within the same limits, if there are any, which says what it cost. A recording costs by its length, as its
+ * endpoint states it, or its sender.
+ */
+export function withBudgetToHear(transcriber: Transcriber, budget: Budget | undefined, minute: number): Transcriber {
   const billed = (seconds: number): Bill => ({ usd: (seconds / 60) * minute * PER_DOLLAR, tokens: 0 });
   return {
     async transcribe(recording, signal) {
       const bill = billed(secondsOf(recording));
       const bounds = { least: bill, most: bill, certain: bill };
-      const reserved = await reserveInTime(budget, recording.payer, bounds, signal);
-      if ('kind' in reserved)
+      const reserved = budget && (await reserveInTime(budget, recording.payer, bounds, signal));
+      if (reserved && 'kind' in reserved)
         return reserved.reason === 'aborted' ? { kind: 'aborted' } : { kind: 'over budget', failure: reserved };
       const said = await transcriber.transcribe(recording, signal);
       const isBilled = said.kind === 'heard' || said.kind === 'aborted';
       const seconds = said.kind === 'heard' ? said.seconds : undefined;
-      await reserved.settle(seconds === undefined ? billed(isBilled ? secondsOf(recording) : 0) : billed(seconds));
-      return said;
+      const cost = seconds === undefined ? billed(isBilled ? secondsOf(recording) : 0) : billed(seconds);
+      await reserved?.settle(cost);
+      return said.kind === 'heard' ? { ...said, dollars: cost.usd / PER_DOLLAR } : said;
     },
   };
 }

@@ -54,7 +54,7 @@ test('/status says how full the context is, what waits, and what today cost', as
   await say('first', 1);
   await say('/status', 2);
   expect(newest()?.text).toMatch(
-    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNever compacted.*\nNothing is waiting\.\nCost today: \$0\.0\d+$/,
+    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNever compacted.*\nNothing is waiting\.\nCost today: about \$0\.0\d+$/,
   );
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);

@@ -175,8 +175,12 @@ test('speech costs by its length, as its endpoint states it, else its sender; ov
     ear.fail({ do: 'answer', status: 200, body: '{"text": "hi", "usage": {"type": "duration", "seconds": 12}}' });
     expect(await speak(2, 1)).toMatchObject({ outcome: 'answered' });
     expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.32, 8);
+    world.telegram.say(CHAT, '/usage');
+    await nextOutcome(world, CHAT, 3);
+    const [, cost = ''] = /Today: (\$\d\.\d\d) \(4 calls/.exec(String(shown().at(-1))) ?? [];
+    expect(shown().at(-1)).toContain(`This chat's budget for today: ${cost} of $0.50`);
     const calls = mainCalls().length;
-    expect(await speak(3, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
+    expect(await speak(4, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
     expect([ear.calls.length, mainCalls().length]).toEqual([2, calls]);
     expect(shown().at(-1)).toMatch(usedUp("This chat's budget for today"));
   } finally {
