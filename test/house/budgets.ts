@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_188,
+  productLines: 49_189,
   productFiles: 474,
-  testLines: 77_301,
+  testLines: 77_466,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

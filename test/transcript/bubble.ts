@@ -67,7 +67,7 @@ function forwardedFrom({ forward_origin: origin }: Said): string | undefined {
 function botBubble({ versions, isDeleted }: Line & { kind: 'bot' }, wordsOf: WordsOf): Html {
   const now = versions.at(-1);
   if (now === undefined) return html``;
-  const before = versions.slice(0, -1);
+  const before = versions.slice(0, -1).filter((each, at) => !isSame(each, versions[at + 1]));
   const earlier =
     before.length > 0
       ? html`<details class="earlier"><summary>edited; as it was before</summary>${before.map((each) => html`<div class="text">${shown(each)}</div>`)}</details>`
@@ -75,7 +75,20 @@ function botBubble({ versions, isDeleted }: Line & { kind: 'bot' }, wordsOf: Wor
   return html`<div class="row bot"><div class="bubble${isDeleted ? ' gone' : ''}" dir="auto">
 ${answered(now.replyTo, wordsOf)}${fileOf(now)}
 <div class="text">${shown(now)}</div>${earlier}
-</div>${buttonsOf(now.replyMarkup)}${fateOf(versions[0]?.notified, isDeleted)}</div>`;
+</div>${buttonsOf(now.replyMarkup) ?? buttonsBefore(versions)}${fateOf(versions[0]?.notified, isDeleted)}</div>`;
+}
+
+/** Whether people read the same in both: only the buttons changed. */
+function isSame(one: ShownMessage, other: ShownMessage | undefined): boolean {
+  return (
+    JSON.stringify([one.text, one.entities, one.rich]) === JSON.stringify([other?.text, other?.entities, other?.rich])
+  );
+}
+
+/** The buttons that a message had, and that are gone now. */
+function buttonsBefore(versions: readonly ShownMessage[]): Html | undefined {
+  const had = buttonsOf(versions.findLast(({ replyMarkup }) => replyMarkup !== undefined)?.replyMarkup);
+  return had && html`<div class="used">${had}</div>`;
 }
 
 function fileOf({ document, photo, audio }: ShownMessage): Html | undefined {

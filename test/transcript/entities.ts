@@ -5,6 +5,8 @@ type Wrap = (inner: Html, entity: Entity, words: string) => Html;
 
 /** They have lines of their own anyway, so the line ends around them would show twice. */
 const BLOCK = /^(?:pre|blockquote|expandable_blockquote)$/;
+const FOLDED_LINES = 3;
+const LINE_CHARS = 40;
 const LINK = /^(?:https?|tg|mailto|tel):/i;
 
 const WRAP: Readonly<Record<string, Wrap>> = {
@@ -16,7 +18,8 @@ const WRAP: Readonly<Record<string, Wrap>> = {
   code: (inner) => html`<code>${inner}</code>`,
   pre: (inner, { language }) => codeBlock(inner, language),
   blockquote: (inner) => html`<blockquote>${inner}</blockquote>`,
-  expandable_blockquote: (inner, _, words) => foldedQuote(inner, words),
+  expandable_blockquote: (inner, _, words) =>
+    isFolded(words) ? foldedQuote(inner, words) : html`<blockquote>${inner}</blockquote>`,
   text_link: (inner, { url }) => link(inner, url),
   url: (inner, _, words) => link(inner, words),
   email: (inner, _, words) => link(inner, `mailto:${words}`),
@@ -34,6 +37,11 @@ export function codeBlock(inner: Html, language: unknown): Html {
   const label =
     typeof language === 'string' && language !== '' ? html`<span class="language">${language}</span>` : undefined;
   return html`<pre>${label}<code>${inner}</code></pre>`;
+}
+
+/** An app folds what takes more than three lines. */
+function isFolded(words: string): boolean {
+  return words.split('\n').length > FOLDED_LINES || words.length > FOLDED_LINES * LINE_CHARS;
 }
 
 /** A quote that is folded at first. */

@@ -3,10 +3,12 @@ import { type ChatKey, chatKey } from '../../shared/redis/keys.ts';
 import type { WorkerPorts } from '../../worker/ports.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { settledOutcomes } from '../fixture/ledger.ts';
+import { openNotebook } from '../fixture/notebook.ts';
 import { until } from '../fixture/root.ts';
 import type { DraftState } from '../stand-in/telegram/drafts.ts';
 import type { ChatEvent } from '../stand-in/telegram/history.ts';
 import type { SayOptions } from '../stand-in/telegram/inbound.ts';
+import type { InlineButton } from '../stand-in/telegram/markup.ts';
 
 /** A conversation to be shown. To add one, put it into a list of `scenes/`. */
 export interface Scene {
@@ -16,6 +18,8 @@ export interface Scene {
   /** What is to be seen, in a sentence. */
   about: string;
   world?: Parameters<typeof createWorld>[0];
+  /** With the tools of the notebook server, which ask before they write. */
+  hasNotebook?: true;
   limits?: WorkerPorts['limits'];
   /** The chats that the page shows. */
   chats: readonly { id: number; title: string }[];
@@ -30,6 +34,8 @@ export interface Stage {
   answersWith(text: string): void;
   /** Somebody writes, and the message gets its outcome, which must be that one. */
   write(chat: number, text: string, outcome?: string, options?: SayOptions): Promise<void>;
+  /** Ann presses the newest button with that label in a chat, as soon as it is there. */
+  press(chat: number, label: string): Promise<void>;
   /** Fails unless the chat shows a message that matches. */
   expectShown(chat: number, match: RegExp): Promise<void>;
 }
@@ -58,7 +64,8 @@ const OUTCOME_MS = 20_000;
 /** Plays a scene. Never throws for what the scene expects: a failure is a part of the result. */
 export async function playScene(scene: Scene): Promise<PlayedScene> {
   const { name, title, about } = scene;
-  const world = await createWorld(scene.world);
+  const notebook = scene.hasNotebook && (await openNotebook({}));
+  const world = await createWorld({ ...scene.world, env: { ...scene.world?.env, ...notebook?.env } });
   const gateway = await startGateway(world, scene.limits);
   let failure: string | undefined;
   try {
@@ -74,6 +81,7 @@ export async function playScene(scene: Scene): Promise<PlayedScene> {
   }));
   await gateway.stop();
   await world.close();
+  await notebook?.remove();
   return { name, title, about, chats, ...(failure !== undefined && { failure }) };
 }
 
@@ -92,8 +100,21 @@ function stageOf(world: World): Stage {
       const settled = await until(`outcome of "${text}"`, async () => (await outcomesOf(key))[nth - 1], OUTCOME_MS);
       assert.equal(settled.outcome, outcome, `the outcome of "${text}"`);
     },
+    async press(chat, label) {
+      const [messageId, data] = await until(`button "${label}"`, () => buttonIn(world, chat, label), OUTCOME_MS);
+      world.telegram.press(chat, messageId, data, ANN.id);
+    },
     async expectShown(chat, match) {
       await world.telegram.waitForText(chat, match);
     },
   };
+}
+
+function buttonIn(world: World, chat: number, label: string): [messageId: number, data: string] | undefined {
+  for (const { messageId, replyMarkup } of world.telegram.shown(chat).toReversed()) {
+    const { inline_keyboard: rows = [] } = (replyMarkup ?? {}) as { inline_keyboard?: InlineButton[][] };
+    const data = rows.flat().find(({ text }) => text === label)?.callback_data;
+    if (data !== undefined) return [messageId, data];
+  }
+  return undefined;
 }

@@ -19,9 +19,9 @@ a{color:var(--line)}.about{color:var(--faint);margin:.1rem 0 .6rem}.failed{backg
 .draft{border:1px dashed var(--faint);background:none!important;box-shadow:none;color:var(--faint);font-size:.9rem}.draft .text{border-top:1px dashed var(--shade);margin-top:.4rem;padding-top:.4rem}
 .earlier{font-size:.8rem;color:var(--faint);margin-top:.3rem}.earlier .text{border-top:1px solid var(--shade);padding-top:.3rem;margin-top:.3rem}
 .keyboard{width:92%;max-width:20rem}.keyboard div{display:flex;gap:.25rem;margin-top:.25rem}.button{flex:1;text-align:center;background:var(--button);border-radius:.5rem;padding:.35rem .6rem;font-size:.9rem}
-.button.danger{background:#e5393533}.button.primary{background:#2f8fd833}.button.success{background:#43a04733}.button.disabled{opacity:.5}
+.used{width:100%;opacity:.7}.button.danger{background:#e5393533}.button.primary{background:#2f8fd833}.button.success{background:#43a04733}.button.disabled{opacity:.5}
 code{font:.88em/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,"Noto Sans Mono",monospace;background:var(--code);border-radius:.25rem;padding:.05em .25em}
-pre{position:relative;background:var(--code);border-radius:.5rem;padding:.5rem .6rem;margin:.3rem 0;overflow-x:auto;white-space:pre}pre code{background:none;padding:0}
+pre{position:relative;background:var(--code);border-radius:.5rem;padding:.5rem .6rem;margin:.3rem 0;white-space:pre-wrap;overflow-wrap:anywhere}pre code{background:none;padding:0}
 .language{display:block;font-size:.7rem;color:var(--line);margin-bottom:.2rem}
 blockquote{margin:.3rem 0;padding:.1rem 0 .1rem .6rem;border-left:3px solid var(--line)}.quote summary{color:var(--faint)}
 .spoiler{background:var(--faint);color:transparent;border-radius:.2rem}.spoiler:hover{color:inherit;background:none}.link{color:var(--line)}

@@ -106,6 +106,7 @@ function backAgain({ reopenings, endedMs }: Incident): string {
   return reopenings === 0 ? '' : `It is back: ${counted(reopenings, 'time')} since ${utcTime(endedMs ?? 0)}.`;
 }
 
+/** A text that ends with an id has no full stop, so that the id can be copied; before another sentence it gets one. */
 function sentences(...parts: string[]): string {
-  return parts.filter((part) => part !== '').join(' ');
+  return parts.filter((part) => part !== '').reduce((one, other) => `${one}${/\w$/.test(one) ? '.' : ''} ${other}`);
 }

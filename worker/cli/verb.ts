@@ -18,7 +18,7 @@ const ARGUMENTS = {
   chat: { as: '<chat>', isValid: isChat },
   target: { as: '<id>|<chat>', isValid: (word: string) => isMessage(word) || isChat(word) },
   letter: { as: '<id>', isValid: (word: string) => LETTER_NAME.test(word) },
-  someone: { as: '<id>', isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word) },
+  someone: { as: '<who>', isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word) },
   file: { as: '<file>', isValid: () => true },
 } as const;
 const SOMEONE = 'expected the number of a person, or that of a group, which begins with a minus sign';

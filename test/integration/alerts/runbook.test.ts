@@ -23,7 +23,7 @@ function filledIn(command: string): string[] | undefined {
   if (/…|\\$|"\$|\$\{/.test(command) || command === '') return undefined;
   const plain = command
     .replace('<id>', '1700000000000-0')
-    .replace('<chat>', '1001')
+    .replace(/<chat>|<who>/, '1001')
     .replace(/\bDAYS\b|\bN\b/, '1');
   return [...plain.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
 }

@@ -24,12 +24,18 @@ export function press(
   const queryId = desk.queries.open();
   const callback_query = {
     id: queryId,
-    from: { ...userBody(fromId), language_code: 'en' },
+    from: { ...userBody(fromId), language_code: 'en', ...lastSeen(chat, fromId) },
     message: messageBody(chat, message, desk.bot),
     chat_instance: String(-chat.id),
     data,
   };
   return { queryId, update: { callback_query } };
+}
+
+/** Who has written in the chat before has the same name now. */
+function lastSeen({ others }: Chat, id: number): object | undefined {
+  const senders = [...others.values()].map(({ from }) => from as { id?: unknown } | undefined);
+  return senders.findLast((from) => from?.id === id);
 }
 
 function canPress({ replyMarkup, rich }: ShownMessage, data: string): boolean {

@@ -2,14 +2,9 @@ import assert from 'node:assert/strict';
 import { EN } from '../../../shared/texts/en.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
-import { ANN, BEN, GROUP, type Scene, type Stage } from '../scene.ts';
+import { ANN, BEN, GROUP, type Scene } from '../scene.ts';
 
 const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
-
-/** Presses a button under the newest message of a chat. */
-function press({ world }: Stage, chat: number, command: string): void {
-  world.telegram.press(chat, world.telegram.shown(chat).at(-1)?.messageId ?? 0, command);
-}
 
 /** What people can tell the gateway itself. */
 export const COMMANDS: readonly Scene[] = [
@@ -38,7 +33,7 @@ export const COMMANDS: readonly Scene[] = [
       );
       await stage.write(ANN.id, 'Which day suits us?', 'failed');
       isMended = true;
-      press(stage, ANN.id, `/retry ${await newestEntry(stage)}`);
+      await stage.press(ANN.id, EN.retryButton);
       await stage.expectShown(ANN.id, /You said: Which day suits us\?/);
     },
   },
@@ -52,7 +47,7 @@ export const COMMANDS: readonly Scene[] = [
       const app = { languageCode: 'zh-hant' };
       await stage.write(ANN.id, '/stop', 'command', app);
       await stage.write(ANN.id, '/lang', 'command', app);
-      press(stage, ANN.id, '/lang en');
+      await stage.press(ANN.id, 'English');
       await stage.expectShown(ANN.id, /My notices here are in English/);
     },
   },
@@ -81,7 +76,7 @@ export const COMMANDS: readonly Scene[] = [
       stage.answersWith('Noted: the safe is behind the clock.');
       await stage.write(ANN.id, 'The safe is behind the clock.');
       await stage.write(ANN.id, '/forget', 'command');
-      press(stage, ANN.id, '/forget yes');
+      await stage.press(ANN.id, 'Erase everything');
       await stage.expectShown(ANN.id, /^Erased\./);
     },
   },
@@ -109,14 +104,12 @@ export const COMMANDS: readonly Scene[] = [
 function remindsOfTheBoat({ kind, pendingText, body }: ClaudeCall): Reaction | undefined {
   if (kind !== 'main') return undefined;
   if (pendingText.startsWith('call Ben')) return { do: 'answer', text: 'Time to call Ben about the boat.' };
-  const input = { action: 'set', in: 1_080, text: 'call Ben about the boat' };
+  const input = { action: 'set', at: `${dayAfter(Date.now())}T09:00`, text: 'call Ben about the boat' };
   return JSON.stringify(body.messages.at(-1)).includes('tool_result')
     ? { do: 'answer', text: 'I will remind you tomorrow at nine.' }
     : { do: 'answer', content: [call('r1', { name: 'reminders', input })] };
 }
 
-async function newestEntry({ world }: Stage): Promise<string> {
-  const [letter] = await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1);
-  const fields = letter?.[1] ?? [];
-  return fields[fields.indexOf('entry') + 1] ?? '';
+function dayAfter(nowMs: number): string {
+  return new Date(nowMs + 24 * 3_600_000).toISOString().slice(0, 10);
 }

@@ -87,3 +87,20 @@ test('the states of a draft stand together, with the button that was below it', 
   const page = scene([], { drafts: [draft(1, 1, 'He'), draft(1, 2, 'Hello'), draft(2, 3, 'Other')] });
   expect(page).toMatch(/\(2 states\)[\s\S]*>He<[\s\S]*>Hello<[\s\S]*⏹ Stop[\s\S]*\(1 states\)/);
 });
+
+test('the buttons of a question that was answered are still shown, faint, and it does not count as edited', () => {
+  const replyMarkup = { inline_keyboard: [[{ text: 'Allow once' }]] };
+  const page = scene([sent('sent', 1, { text: 'May I?', replyMarkup }), sent('edited', 2, { text: 'May I?' })]);
+  expect(page).toMatch(/<div class="used">.*Allow once/s);
+  expect(page).not.toContain('as it was before');
+  const stands = scene([sent('sent', 1, { text: 'May I?', replyMarkup })]);
+  expect(stands).toContain('Allow once');
+  expect(stands).not.toContain('class="used"');
+});
+
+test('a quote that can be folded is folded where it is long', () => {
+  const quoted = (text: string) =>
+    scene([sent('sent', 1, { text, entities: [{ type: 'expandable_blockquote', offset: 0, length: text.length }] })]);
+  expect(quoted('text: short')).toContain('<blockquote>text: short</blockquote>');
+  expect(quoted('a line\n'.repeat(9).trim())).toContain('<details class="quote">');
+});

@@ -178,7 +178,7 @@ test('of a server that changes its tools each second one notice an hour is made,
   const at = (second: number): Alert => ({ ...about, level: `${second}`, text: `tools ${second}` });
   for (let second = 0; second < 7_300; second++) incidents.at(second * 1_000, { alerts: [at(second)], conditions: [] });
   expect(incidents.kinds()).toEqual(['opened', 'changed', 'changed']);
-  expect(incidents.told.at(-1)?.update).toMatch(/^Changed: tools 7200 /);
+  expect(incidents.told.at(-1)?.update).toMatch(/^Changed: tools 7200\. /);
 });
 
 test('a tool server that comes and goes is told of again only once it stays away', () => {
