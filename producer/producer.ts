@@ -16,6 +16,7 @@ import {
 } from '../shared/state/process/receiver.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { type AcceptUpdate, createAccept } from './accept/accept.ts';
+import { createSummoner } from './accept/summons.ts';
 import { introduceBot } from './receive/bot-profile.ts';
 import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
 import { type Poller, startPoller } from './receive/poller.ts';
@@ -68,6 +69,7 @@ export function startProducer(
   const heartbeatOf = (receiver: Receiver) =>
     createHeartbeat(redis, keys, log, limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS, receiver);
   const ownName = introduceBot(telegram);
+  const summoner = createSummoner({ telegram, redis, shards: config.SHARDS, log, reach: ports.reach });
   const accept = createAccept({
     botId: telegram.botId,
     inbox: createInbox(redis, config.SHARDS),
@@ -78,7 +80,10 @@ export function startProducer(
       groupContextMessages: config.GROUP_CONTEXT_MESSAGES,
     },
     ownName,
-    answerPress: (pressId) => telegram.answerPress(pressId),
+    atOnce: {
+      answerPress: (pressId) => telegram.answerPress(pressId),
+      summons: { guests: config.TELEGRAM_GUESTS, begin: summoner.begin },
+    },
     observability: ports,
   });
   const lookEveryMs = limits.lookEveryMs ?? LOOK_EVERY_MS;
@@ -92,7 +97,7 @@ export function startProducer(
     routes: receiving.routes,
     async stop() {
       await receiving.service.stop();
-      await ownName.stop();
+      await Promise.all([ownName.stop(), summoner.stop()]);
       await lease.stop();
       redis.disconnect();
     },

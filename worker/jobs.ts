@@ -1,5 +1,6 @@
 import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
+import { summonsBook } from '../shared/state/turn/summons.ts';
 import { askPorts, transcriberOf } from './ask-ports.ts';
 import { commandPorts, progressViews } from './chat-ports.ts';
 import type { ChatSettings, ChatTable } from './lane/chat-settings.ts';
@@ -43,7 +44,8 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const progress = progressViews(ports);
   const transcriber = transcriberOf(ports.config, budget, ask.settings.prices);
   const { breaker } = shared;
-  const turn = { ask, telegram: ports.telegram, breaker, progress, lane, commands, transcriber };
+  const summonses = summonsBook(shard.redis, shard.keys);
+  const turn = { ask, telegram: ports.telegram, breaker, progress, summonses, lane, commands, transcriber };
   const { running } = shared;
   const { model } = ask.endpoint;
   const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });

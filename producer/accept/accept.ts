@@ -4,7 +4,7 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
-import { chatKey, type LaneKey } from '../../shared/redis/keys.ts';
+import { chatOf, type EntryId, type LaneKey } from '../../shared/redis/keys.ts';
 import { type EditResult, type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
 import type { Gate } from './gate.ts';
@@ -21,12 +21,21 @@ import {
   readUpdate,
   type UpdateReading,
 } from './read-update.ts';
+import { isSummons, readSummons } from './summons.ts';
 
 /** How much is taken in. */
 export interface AcceptLimits {
   textMaxChars: number;
   /** How many messages that are not for the bot are shown to the model with the next one that is. */
   groupContextMessages: number;
+}
+
+/** What Telegram wants answered before anything else is done. */
+export interface AtOnce {
+  /** Ends the wait of an app whose user pressed a button. Contract: never rejects; nothing depends on it. */
+  answerPress(pressId: string): Promise<unknown>;
+  /** Who may call the bot in chats that it is not part of, and what answers them. Absent: nobody may. */
+  summons?: { guests: ReadonlySet<number>; begin(entry: EntryId, message: InboundMessage): void };
 }
 
 export interface AcceptPorts {
@@ -37,8 +46,7 @@ export interface AcceptPorts {
   answersAll: AllowedIds;
   limits: AcceptLimits;
   ownName: OwnName;
-  /** Ends the wait of an app whose user pressed a button. Contract: never rejects; nothing depends on it. */
-  answerPress: (pressId: string) => Promise<unknown>;
+  atOnce: AtOnce;
   observability: Observability;
 }
 
@@ -87,7 +95,7 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
     try {
       const result = task.isEdit ? await storeEdit(ports, message, mayBeNew) : await store(ports, message);
       // Only now: a press whose app goes on waiting is pressed again.
-      if (pressId !== undefined) void ports.answerPress(pressId);
+      if (pressId !== undefined) void ports.atOnce.answerPress(pressId);
       if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
       overheard.clear(message);
     } catch (error) {
@@ -101,13 +109,13 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   };
 }
 
-async function taskOf({ botId, inbox, limits }: AcceptPorts, update: unknown, gate: Gate): Promise<Task> {
-  const { textMaxChars } = limits;
+async function taskOf(ports: AcceptPorts, update: unknown, gate: Gate): Promise<Task> {
+  const { botId, inbox, limits } = ports;
   if (isEdit(update)) {
-    const edit = readEdit(update, gate, textMaxChars);
+    const edit = readEdit(update, gate, limits.textMaxChars);
     return edit.accept ? { ...edit, kind: 'store', isEdit: true } : { ...edit, kind: 'ignore' };
   }
-  const decided = read(update, gate, textMaxChars);
+  const decided = read(ports, update, gate);
   if (decided.accept) return { kind: 'store', message: decided.message };
   const isPiece =
     decided.reason === 'not_addressed' && isExpected(decided.message, await inbox.expected(botId, decided.message));
@@ -116,9 +124,10 @@ async function taskOf({ botId, inbox, limits }: AcceptPorts, update: unknown, ga
 }
 
 /** Decides about one update that is no edit, by its kind. */
-function read(update: unknown, gate: Gate, textMaxChars: number): UpdateReading {
+function read({ atOnce, limits: { textMaxChars } }: AcceptPorts, update: unknown, gate: Gate): UpdateReading {
   if (isStop(update)) return readStop(update, gate, Date.now());
   if (pressIdOf(update) !== undefined) return readPress(update, gate, Date.now());
+  if (isSummons(update)) return readSummons(update, gate, atOnce.summons?.guests, textMaxChars);
   return readUpdate(update, gate, textMaxChars);
 }
 
@@ -143,7 +152,7 @@ function openPlaces({ allowed, answersAll, inbox }: AcceptPorts) {
   };
 }
 
-type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'observability'>;
+type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'atOnce' | 'observability'>;
 
 /** Why an edit changed nothing, as it is counted. */
 const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
@@ -155,7 +164,9 @@ const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replace
 
 /** Puts a message on the stream, once. Contract: as `Inbox.accept`. */
 export async function store(ports: Ports, message: InboundMessage): Promise<'accepted'> {
-  await traced(ports, message, (inbox) => inbox.accept(ports.botId, message, traceparent()));
+  const stored = await traced(ports, message, (inbox) => inbox.accept(ports.botId, message, traceparent()));
+  // One that came before was begun then, or waits for the worker that answers it.
+  if (message.summons && !stored.duplicate) ports.atOnce.summons?.begin(stored.entry, message);
   return 'accepted';
 }
 
@@ -172,7 +183,7 @@ export async function storeEdit(ports: Ports, message: InboundMessage, mayBeNew:
   return result === 'replaced' ? result : IGNORED[result];
 }
 
-async function traced<Stored extends { entry: string; duplicate: boolean }>(
+async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }>(
   { inbox, observability: { telemetry } }: Ports,
   message: InboundMessage,
   put: (inbox: Inbox) => Promise<Stored>,
@@ -180,7 +191,7 @@ async function traced<Stored extends { entry: string; duplicate: boolean }>(
   const attributes = {
     'messaging.system': 'telegram',
     'spillway.update.id': message.updateId,
-    ...telemetry.chat(chatKey(message.chatId, message.topicId)),
+    ...telemetry.chat(chatOf(laneOf(message))),
   };
   return telemetry.span(
     SPAN.receive,

@@ -68,13 +68,12 @@ export async function runRoot(
   for (const warning of reading.warnings) log.warn(warning);
   const redis = await provideOwnRedis(config, (line) => log.info(line));
   if (!redis.ok) return refuse([redis.problem]);
-  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = config;
   const telemetry = await startTelemetry({
     serviceName,
     exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
-    nameChat: createChatNames({ key: token, plain: config.TELEMETRY_CHAT_IDS }),
+    nameChat: createChatNames({ key: config.TELEGRAM_BOT_TOKEN, plain: config.TELEMETRY_CHAT_IDS }),
   });
-  const telegram = guardToken(createTelegram({ token, apiRoot, linkPreviews, observe: observeCalls(telemetry) }));
+  const telegram = openTelegram(config, telemetry);
   const processName = nameProcess();
   services.push(
     watchEventLoop({ processName, redisAddress: redis.url, frozenMs }, log),
@@ -104,6 +103,12 @@ export async function runRoot(
     log.fatal({ err: error }, 'could not start');
     await stop(1);
   }
+}
+
+function openTelegram(config: Config, telemetry: Telemetry): Telegram {
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = config;
+  const hasGuests = config.TELEGRAM_GUESTS.size > 0;
+  return guardToken(createTelegram({ token, apiRoot, linkPreviews, hasGuests, observe: observeCalls(telemetry) }));
 }
 
 /**

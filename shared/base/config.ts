@@ -16,6 +16,7 @@ import {
   messagesUpTo50,
   milliseconds,
   names,
+  personIds,
   pingUrl,
   port,
   positive,
@@ -51,6 +52,7 @@ const environment = z.object({
   TELEGRAM_API_ROOT: httpUrl.default('https://api.telegram.org'),
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ANSWER_ALL_IDS: allowedIds.default(new Set<number>()),
+  TELEGRAM_GUESTS: personIds,
   TELEGRAM_STREAMING: z.enum(['draft', 'status', 'off'], { error: 'expected draft, status or off' }).default('draft'),
   TELEGRAM_PACING: z
     .enum(['true', 'false'], { error: 'expected true or false' })

@@ -2,6 +2,8 @@
 export type Failpoint =
   | 'update received'
   | 'accepted'
+  | 'summons answered'
+  | 'summons noted'
   | 'confirmed'
   | 'admitted'
   | 'job added'

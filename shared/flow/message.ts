@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { chatKey, commandLaneOf, type EntryId, type LaneKey } from '../redis/keys.ts';
+import { chatKey, commandLaneOf, type EntryId, type LaneKey, summonsKey } from '../redis/keys.ts';
 import { actsAtOnce, commandOf } from '../telegram/commands.ts';
 
 /** How a message ended. Every accepted message gets exactly one of these, and the user or the operator is notified. */
@@ -8,7 +8,7 @@ export type Outcome = 'answered' | 'command' | 'merged' | 'refused' | 'cancelled
 const sender = z.object({
   id: z.int(),
   name: z.string().optional(),
-  /** Somebody in an allowed group who is not on the allow list as a person. */
+  /** Somebody in an allowed group who is not on the allow list as a person, or in a chat that the bot is not part of. */
   isGuest: z.literal(true).optional(),
   /** The language of the person's app, as a code of IETF's kind. */
   language: z.string().optional(),
@@ -38,14 +38,17 @@ const sound = z.object({
   seconds: z.int().positive().optional(),
 });
 
+/** Telegram's are far shorter. */
+const QUERY_ID_CHARS_MAX = 256;
 /** A message of a later version is left to a worker that knows that version. */
-const VERSION = 2;
-/** The version of a message that a worker of an earlier version cannot read: it then leaves it alone. */
+const VERSION = 3;
+/** The versions of messages that a worker of an earlier version cannot read: it then leaves them alone. */
 const VERSION_OF_REMINDERS = 2;
+export const VERSION_OF_SUMMONS = 3;
 
 const schema = z
   .object({
-    v: z.union([z.literal(1), z.literal(VERSION_OF_REMINDERS)]),
+    v: z.union([z.literal(1), z.literal(VERSION_OF_REMINDERS), z.literal(VERSION_OF_SUMMONS)]),
     updateId: z.int(),
     chatId: z.int(),
     topicId: z.int().optional(),
@@ -74,6 +77,11 @@ const schema = z
     overheard: z.array(z.object({ by: z.string(), text: z.string() })).optional(),
     /** The message of ours whose button gave this command. */
     pressed: z.int().optional(),
+    /**
+     * Somebody called the bot in a chat that it is not part of (Telegram's guest mode), where it has one answer. `chatId`
+     * is then the person's own chat, in which nothing of this is said; all else is of the other chat.
+     */
+    summons: z.object({ chatId: z.int(), queryId: z.string().min(1).max(QUERY_ID_CHARS_MAX) }).optional(),
     /** Who wrote it first, where it was forwarded. */
     forwardedFrom: z.string().optional(),
     content: z.discriminatedUnion('kind', [
@@ -109,7 +117,8 @@ const schema = z
       }),
     ]),
   })
-  .refine(({ v, content }) => content.kind !== 'reminder' || v === VERSION_OF_REMINDERS, 'a reminder of version 1');
+  .refine(({ v, content }) => content.kind !== 'reminder' || v === VERSION_OF_REMINDERS, 'a reminder of version 1')
+  .refine(({ v, summons }) => (v === VERSION_OF_SUMMONS) === (summons !== undefined), 'a summons of another version');
 
 /** An update that was accepted, normalised. Versioned: a reader refuses a version that it does not know. */
 export type InboundMessage = Readonly<z.infer<typeof schema>>;
@@ -129,15 +138,21 @@ export type Decoded<T> =
   /** `isNewer`: written by a newer version, which may be running side by side with this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
-/** The command that a message gives. What somebody else wrote, and was forwarded, is none. Pure. */
-export function commandIn({ content, forwardedFrom }: Pick<InboundMessage, 'content' | 'forwardedFrom'>) {
-  return content.kind === 'text' && forwardedFrom === undefined ? commandOf(content.text) : undefined;
+/** The command that a message gives. What somebody else wrote, and was forwarded, is none, nor is a summons. Pure. */
+export function commandIn({
+  content,
+  forwardedFrom,
+  summons,
+}: Pick<InboundMessage, 'content' | 'forwardedFrom' | 'summons'>) {
+  const isOwn = content.kind === 'text' && forwardedFrom === undefined && summons === undefined;
+  return isOwn ? commandOf(content.text) : undefined;
 }
 
 /**
  * The lane that a message belongs to: that of its chat, unless it is a command that does not wait for what is answered.
  */
 export function laneOf(message: InboundMessage): LaneKey {
+  if (message.summons) return summonsKey(message.from.id, message.summons.chatId);
   const chat = chatKey(message.chatId, message.topicId);
   const command = commandIn(message);
   return command && actsAtOnce(command) ? commandLaneOf(chat) : chat;
@@ -178,7 +193,7 @@ export function channelOf(message: InboundMessage): string {
   const place = message.chatType === 'private' ? 'private chat' : message.chatType;
   const title = message.chatTitle ? ` "${message.chatTitle}"` : '';
   const topic = message.topicId === undefined ? '' : `, topic ${message.topicId}`;
-  return `Telegram ${place}${title} ${message.chatId}${topic}`;
+  return `Telegram ${place}${title} ${message.summons?.chatId ?? message.chatId}${topic}`;
 }
 
 /** A message that waits in a lane. */
@@ -201,6 +216,7 @@ export const BURST_MAX = 100;
 
 /** Whether further messages may complete this one: an album, a long text that an app cut, or forwards. Pure. */
 export function mayHavePieces(message: InboundMessage): boolean {
+  if (message.summons) return false;
   if (isForward(message)) return true;
   const { album, content } = message;
   return album === undefined ? isCut(message) : content.kind === 'file';
@@ -208,12 +224,14 @@ export function mayHavePieces(message: InboundMessage): boolean {
 
 /** Whether this may be the comment that an app sends before the messages that it forwards. Pure. */
 export function mayBeComment(message: InboundMessage): boolean {
-  return message.content.kind === 'text' && !isForward(message) && commandIn(message) === undefined && !isCut(message);
+  if (message.summons || message.content.kind !== 'text') return false;
+  return !isForward(message) && commandIn(message) === undefined && !isCut(message);
 }
 
 /** The further pieces of a message among those waiting behind it, in order. Pure. */
 export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Waiting[] {
   const own = behind.filter(({ message }) => message.from.id === first.from.id);
+  if (first.summons) return [];
   if (isForward(first) || mayBeComment(first)) return run(first, own, isForward).slice(0, BURST_MAX);
   if (!mayHavePieces(first)) return [];
   if (first.album !== undefined) return own.filter(({ message }) => isOfAlbum(message, first.album));

@@ -47,7 +47,8 @@ function flowKeys(tag: string) {
     updates: (botId: number, updateId: number) =>
       `${tag}:updates:${botId}:${Math.floor(updateId / UPDATES_OF_A_BUCKET)}`,
     /** The entry of a message that was accepted, by its id in its chat; with a prefix where it was accepted as an edit. */
-    written: (botId: number, chatId: number, messageId: number) => `${tag}:written:${botId}:${chatId}:${messageId}`,
+    written: (botId: number, chat: number | ChatKey, messageId: number) =>
+      `${tag}:written:${botId}:${chat}:${messageId}`,
     /** Hash: what of a group's sender belongs to an addressed message without being addressed itself. */
     follows: (botId: number, chatId: number, senderId: number) => `${tag}:follows:${botId}:${chatId}:${senderId}`,
   };
@@ -129,7 +130,10 @@ const SPENDING = {
 
 /** The name of a queue of messages: the key of a chat, or its command lane, `-100123!`. */
 export type LaneKey = string & { readonly lane: unique symbol };
-/** A chat's key in Redis: the chat id, and the topic id where there is one: `-100123` or `-100123.7`. */
+/**
+ * A chat's key in Redis: the chat id, and the topic id where there is one: `-100123` or `-100123.7`. Or a person and a chat
+ * that the bot is not part of: `1001@-100123`.
+ */
 export type ChatKey = LaneKey & { readonly chat: unique symbol };
 /** The id of an entry of the inbound stream: `<ms>-<n>`. */
 export type EntryId = string & { readonly entry: unique symbol };
@@ -150,6 +154,11 @@ export function chatKey(chatId: number, topicId?: number): ChatKey {
   return (topicId === undefined ? `${chatId}` : `${chatId}.${topicId}`) as ChatKey;
 }
 
+/** The key of what a person says to the bot in a chat that it is not part of. All of it belongs to the person. */
+export function summonsKey(personId: number, chatId: number): ChatKey {
+  return `${personId}@${chatId}` as ChatKey;
+}
+
 /** The lane of the commands that act while a message of the chat is being answered. */
 export function commandLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!` as LaneKey;
@@ -165,16 +174,25 @@ export function fieldOfUpdate(updateId: number): number {
   return updateId % UPDATES_OF_A_BUCKET;
 }
 
+/** A chat key, read. */
+export interface ParsedChatKey {
+  chat: ChatKey;
+  /** The chat that it belongs to: of a summons, that of the person. */
+  chatId: number;
+  topicId?: number;
+  /** The chat that the bot is not part of. */
+  summonedTo?: number;
+}
+
 /** Reads a chat key from external text; `undefined` when it is none. */
-export function parseChatKey(text: string): { chat: ChatKey; chatId: number; topicId?: number } | undefined {
-  const match = /^(-?\d{1,16})(?:\.(\d{1,16}))?$/.exec(text);
+export function parseChatKey(text: string): ParsedChatKey | undefined {
+  const match = /^(-?\d{1,16})(?:\.(\d{1,16})|@(-?\d{1,16}))?$/.exec(text);
   if (!match) return undefined;
-  const chatId = Number(match[1]);
-  const topicId = match[2] === undefined ? undefined : Number(match[2]);
-  // "007" names chat 7, whose key is "7": only `chatKey` makes keys.
-  const chat = chatKey(chatId, topicId);
-  if (!Number.isSafeInteger(chatId) || (topicId !== undefined && !Number.isSafeInteger(topicId))) return undefined;
-  return { chat, chatId, ...(topicId !== undefined && { topicId }) };
+  const [chatId = 0, topicId, summonedTo] = match.slice(1).map((id) => (id === undefined ? id : Number(id)));
+  if (![chatId, topicId ?? 0, summonedTo ?? 0].every(Number.isSafeInteger)) return undefined;
+  // "007" names chat 7, whose key is "7": only these make keys.
+  if (summonedTo !== undefined) return { chat: summonsKey(chatId, summonedTo), chatId, summonedTo };
+  return { chat: chatKey(chatId, topicId), chatId, ...(topicId !== undefined && { topicId }) };
 }
 
 /** The id of the BullMQ job of an entry: no `:` and no integer, both of which BullMQ refuses. */

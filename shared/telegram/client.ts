@@ -12,7 +12,7 @@ import { brokenBy, upload } from './upload.ts';
 
 /** The bot itself. Some servers do not say whether it is in privacy mode, in which it gets no mentions in groups. */
 export type BotProfile = Pick<UserFromGetMe, 'id' | 'username'> &
-  Partial<Pick<UserFromGetMe, 'can_read_all_group_messages'>>;
+  Partial<Pick<UserFromGetMe, 'can_read_all_group_messages' | 'supports_guest_queries'>>;
 
 /** What Telegram knows about the webhook of a bot. */
 export interface WebhookInfo {
@@ -28,7 +28,7 @@ export interface WebhookInfo {
  * The Bot API, as far as we use it.
  *
  * Contract: no method throws; a failure is a value. `sendMessage` is not idempotent (Telegram has no key for that), the
- * others are. On abort: `aborted`, and the request may or may not have been carried out.
+ * others are, but for what only goes through once. On abort: `aborted`, and the request may or may not have been carried out.
  */
 export interface Telegram extends Messages {
   readonly botId: number;
@@ -68,9 +68,9 @@ const UPDATES = [
   'callback_query',
   'stopped_message_generation',
   'my_chat_member',
-] as const;
-const WANTED = { allowed_updates: UPDATES satisfies readonly (keyof Update)[] };
-const UPDATES_WANTED = { limit: UPDATES_MAX, ...WANTED };
+] as const satisfies readonly (keyof Update)[];
+/** And where people may call the bot in chats that it is not part of. */
+const OF_GUESTS = [...UPDATES, 'guest_message'] as const satisfies readonly (keyof Update)[];
 
 const TOO_BIG = /file is too big/i;
 /** Such a path is one on the server's own disk. */
@@ -87,6 +87,8 @@ export interface TelegramClientOptions {
   callTimeoutMs?: number;
   /** Whether Telegram may make previews of links; by default it may not. */
   linkPreviews?: boolean;
+  /** Whether people may call the bot in chats that it is not part of; by default nobody may. */
+  hasGuests?: boolean;
   observe?: ObserveCall;
 }
 
@@ -99,6 +101,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
   const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
   const agent = new Agent({ keepAlive: true });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
+  const wanted = { allowed_updates: options.hasGuests ? OF_GUESTS : UPDATES };
   const longestMs = options.callTimeoutMs ?? Number.POSITIVE_INFINITY;
   const call: CallMethod = (method, payload, timeoutMs, signal) => {
     const waitMs = method === 'getUpdates' ? timeoutMs : Math.min(timeoutMs, longestMs);
@@ -109,11 +112,11 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
     getMe: (timeoutMs = CALL_TIMEOUT_MS) => call('getMe', {}, timeoutMs) as Promise<TelegramResult<BotProfile>>,
     getUpdates(offset, signal, when) {
       const timeout = when === 'at once' ? 0 : POLL_SECONDS;
-      const payload = { ...(offset !== undefined && { offset }), timeout, ...UPDATES_WANTED };
+      const payload = { ...(offset !== undefined && { offset }), timeout, limit: UPDATES_MAX, ...wanted };
       return call('getUpdates', payload, timeout * 1000 + POLL_GRACE_MS, signal) as Promise<TelegramResult<unknown[]>>;
     },
     async setWebhook(url, secret, signal) {
-      return withoutValue(await call('setWebhook', { url, secret_token: secret, ...WANTED }, CALL_TIMEOUT_MS, signal));
+      return withoutValue(await call('setWebhook', { url, secret_token: secret, ...wanted }, CALL_TIMEOUT_MS, signal));
     },
     deleteWebhook: async (signal) => withoutValue(await call('deleteWebhook', {}, CALL_TIMEOUT_MS, signal)),
     async getWebhookInfo(signal) {

@@ -53,6 +53,11 @@ export function isWordless({ kind }: TelegramFailure): boolean {
   return kind === 'unknown' || kind === 'unreached';
 }
 
+/** Whether it is Telegram's own word that this will never be carried out. */
+export function isFinal({ kind }: TelegramFailure): boolean {
+  return kind === 'gone' || kind === 'rejected';
+}
+
 /** A failure as a result. */
 export function failed(kind: TelegramFailure['kind'], description: string): TelegramResult<never> {
   return { ok: false, failure: { kind, description } };

@@ -30,6 +30,8 @@ export function holdBack(telegram: Telegram, breaker: TelegramBreaker): Telegram
     sendFile: (to, file, options) => send(() => telegram.sendFile(to, file, options)),
     sendAlbum: (to, photos, options) => send(() => telegram.sendAlbum(to, photos, options)),
     editMessage: (to, messageId, text, options) => send(() => telegram.editMessage(to, messageId, text, options)),
+    answerSummons: (queryId, text, timeoutMs) => send(() => telegram.answerSummons(queryId, text, timeoutMs)),
+    editSummoned: (inlineId, text, entities) => send(() => telegram.editSummoned(inlineId, text, entities)),
     removeButtons: (to, messageId) => beside(() => telegram.removeButtons(to, messageId)),
     deleteMessage: (to, messageId) => beside(() => telegram.deleteMessage(to, messageId)),
     answerPress: (pressId) => beside(() => telegram.answerPress(pressId)),

@@ -5,6 +5,7 @@ import type {
   Message,
   MessageEntity,
   ReplyParameters,
+  SentGuestMessage,
 } from '@grammyjs/types';
 import { failed, type TelegramResult } from './failure.ts';
 import {
@@ -92,6 +93,14 @@ export interface Messages {
     text: string,
     options?: Pick<SendOptions, 'entities' | 'buttons'>,
   ): Promise<TelegramResult<void>>;
+  /**
+   * Puts a text into a chat that the bot is not part of, in answer to a summons: once, and soon. Waits `timeoutMs` at most.
+   * Returns the id by which it can be edited. Fails as `rejected` when the summons is too old or was answered, also where
+   * this call itself did that and its reply was lost.
+   */
+  answerSummons(queryId: string, text: string, timeoutMs?: number): Promise<TelegramResult<{ inlineId: string }>>;
+  /** Replaces a text that was put so. An identical one is no failure. */
+  editSummoned(inlineId: string, text: string, entities?: MessageEntity[]): Promise<TelegramResult<void>>;
   /** Takes the buttons off a message of ours. A message without any is no failure. */
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /** Deletes a message of ours. One that is gone is no failure. */
@@ -131,8 +140,7 @@ export type UploadFiles = <Name extends FileMethod | 'sendMediaGroup'>(
  * fetch a previewed page at once, so that an address made up by a model would carry words out before anybody reads it.
  */
 export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews: boolean): Messages {
-  const disabled: LinkPreviewOptions = { is_disabled: true };
-  const previews = linkPreviews ? {} : { link_preview_options: disabled };
+  const previews: Previews = linkPreviews ? {} : { link_preview_options: { is_disabled: true } };
   let richMissingUntilMs = 0;
   return {
     async sendMessage(to, text, options = {}) {
@@ -167,6 +175,7 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
       const payload = { ...own(to, messageId), text, ...previews, ...formatted(options), ...keyboard(options) };
       return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
     },
+    ...inForeignChats(call, previews),
     async removeButtons(to, messageId) {
       return changed(await call('editMessageReplyMarkup', own(to, messageId), CALL_TIMEOUT_MS));
     },
@@ -187,6 +196,29 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
     },
     async sendTyping(to) {
       return withoutValue(await call('sendChatAction', { ...address(to), action: 'typing' }, CALL_TIMEOUT_MS));
+    },
+  };
+}
+
+type Previews = { link_preview_options?: LinkPreviewOptions };
+
+/** What goes through no chat of the bot's own. */
+function inForeignChats(call: CallMethod, previews: Previews): Pick<Messages, 'answerSummons' | 'editSummoned'> {
+  return {
+    async answerSummons(queryId, text, timeoutMs = CALL_TIMEOUT_MS) {
+      const input_message_content = { message_text: text, ...previews };
+      const result = { type: 'article' as const, id: 'answer', title: 'Answer', input_message_content };
+      const answered = await call('answerGuestQuery', { guest_query_id: queryId, result }, timeoutMs);
+      // A server that does not know the method will never take an answer.
+      const isNever = !answered.ok && METHOD_MISSING.test(answered.failure.description);
+      if (!answered.ok) return isNever ? failed('rejected', answered.failure.description) : answered;
+      const { inline_message_id: inlineId } = (answered.value ?? {}) as Unchecked<SentGuestMessage>;
+      if (typeof inlineId !== 'string') return failed('unknown', 'an answer to a summons that names no message');
+      return { ok: true, value: { inlineId } };
+    },
+    async editSummoned(inlineId, text, entities = []) {
+      const payload = { inline_message_id: inlineId, text, ...previews, ...formatted({ entities }) };
+      return changed(await call('editMessageText', payload, CALL_TIMEOUT_MS));
     },
   };
 }

@@ -54,6 +54,7 @@ export function paceTelegram(telegram: Telegram, processes: () => number): Teleg
     // Telegram counts each of its pictures.
     sendAlbum: (to, photos, options) => paced(to.chatId, () => telegram.sendAlbum(to, photos, options), photos.length),
     editMessage: (to, id, text, options) => paced(to.chatId, () => telegram.editMessage(to, id, text, options)),
+    editSummoned: (id, text, entities) => mayAnybody().then(() => telegram.editSummoned(id, text, entities)),
     removeButtons: (to, id) => paced(to.chatId, () => telegram.removeButtons(to, id)),
   };
 }

@@ -36,6 +36,8 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     sendFile: (to, file, options) => guarded(() => telegram.sendFile(to, file, options)),
     sendAlbum: (to, photos, options) => guarded(() => telegram.sendAlbum(to, photos, options)),
     editMessage: (to, messageId, text, options) => guarded(() => telegram.editMessage(to, messageId, text, options)),
+    answerSummons: (queryId, text, timeoutMs) => guarded(() => telegram.answerSummons(queryId, text, timeoutMs)),
+    editSummoned: (inlineId, text, entities) => guarded(() => telegram.editSummoned(inlineId, text, entities)),
     removeButtons: (to, messageId) => guarded(() => telegram.removeButtons(to, messageId)),
     deleteMessage: (to, messageId) => guarded(() => telegram.deleteMessage(to, messageId)),
     answerPress: (pressId) => guarded(() => telegram.answerPress(pressId)),

@@ -41,6 +41,10 @@ export const EN = {
     'I could not finish thinking about this message within my limits. Please ask in smaller steps. You can keep writing here.',
   waiting:
     'The model cannot be reached right now. Your message is saved and waiting; there is no need to send it again.',
+  oneMoment: 'One moment… If no answer appears here, it comes to you in private.',
+  onlyOneMessage: '[Shortened, because I have only one message here. Ask for less at once, or write to me in private.]',
+  answeredInPrivate: (title: string | undefined) =>
+    `You called me in ${title === undefined ? 'another chat' : `“${title}”`}. I could not answer there, so here it is:`,
   repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
   gaveUp:
     'I could not answer this message: it is too large for the model. Please send it in smaller parts. You can keep writing here.',
@@ -65,10 +69,8 @@ export const EN = {
   nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to continue.]',
   brokenOff: '[The answer breaks off here. Ask me to continue.]',
-  laneFull: (count: number) => {
-    const [which, them] = count === 1 ? ['this one', 'it'] : [`${count} of them`, 'them'];
-    return `Too many of your messages are waiting, so I did not take ${which}. Please send ${them} again when I have caught up.`;
-  },
+  laneFull: (count: number) =>
+    `Too many of your messages are waiting, so I did not take ${count === 1 ? 'this one. Please send it' : `${count} of them. Please send them`} again when I have caught up.`,
   /** By Telegram's names for them. */
   kinds: {
     animation: 'animation',
@@ -102,12 +104,10 @@ export const EN = {
     too_large: 'it is larger than 20 MB. Please send a smaller one.',
     not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
   },
-
   heard: (words: string) => `🎤 “${words}”`,
   nothingHeard: 'I could not make out any words in this recording. Please send it again, or write to me.',
   notTranscribed:
     'I could not turn your recording into text just now. The operator has been notified. Please try again in a few minutes, or write to me.',
-
   didYouMean: (command: string) => `Did you mean /${command}?`,
   whoami: (id: string, name: string, chat: string | undefined) =>
     `You are ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` This chat is ${chat}.`}`,

@@ -60,6 +60,9 @@ export interface Evidence {
 /** How the alert of a process that was killed begins, and the title of its incident. */
 export const UNCLEAN_END = /ended without a goodbye/;
 
+/** Refusals, behind their methods, that can only be found out by trying. */
+export const TRIED = /message is not modified|^answerGuestQuery: .*query is too old/;
+
 /** Which entry each update became, as Redis remembers it. */
 export async function entriesOf(world: ChaosWorld, asked: readonly Asked[]): Promise<Map<number, string>> {
   const { peek, keys, telegram } = world;

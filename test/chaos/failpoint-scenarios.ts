@@ -11,6 +11,7 @@ import type { ReactionRule } from '../stand-in/claude/reaction.ts';
 import { blocksOf } from '../stand-in/claude/request.ts';
 import type { Rules } from './judge.ts';
 import { type Scenario, type Stage, untilIdle } from './scenario.ts';
+import { killAroundSummons, SUMMONS_ENV } from './summons-scenarios.ts';
 import { FIRST_CHAT, numberIn, questionOf } from './traffic.ts';
 
 /** What a message must meet on its way so that the step is reached at all. */
@@ -20,6 +21,7 @@ type Way =
   | 'long results'
   | 'questions'
   | 'archive'
+  | 'summons'
   | 'forget'
   | 'overflow'
   | 'overflow twice'
@@ -33,6 +35,8 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   parked: 'questions',
   'question shown': 'questions',
   'question decided': 'questions',
+  'summons answered': 'summons',
+  'summons noted': 'summons',
   'file stored': 'long results',
   'segment stored': 'archive',
   'references erased': 'forget',
@@ -102,7 +106,8 @@ function scenarioOf(step: Failpoint): Scenario {
     ...(CUT_STEPS.includes(step) && { isInCut: true }),
     ...(way.startsWith('overflow') && { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }),
     ...(isOfTools(way) && { prepare: () => prepareNotebook(way) }),
-    play: (stage) => killTwice(stage, step, way),
+    ...(way === 'summons' && { env: SUMMONS_ENV }),
+    play: (stage) => (way === 'summons' ? killAroundSummons(stage, step) : killTwice(stage, step, way)),
   };
 }
 

@@ -4,7 +4,7 @@
  */
 import { type Asking, askedAgain, askedInOrder, overlapping } from './asking.ts';
 import { type Endings, readEndings } from './ending.ts';
-import type { Evidence } from './evidence.ts';
+import { type Evidence, TRIED } from './evidence.ts';
 import type { Excuse } from './fault.ts';
 import { lateIn } from './hearing.ts';
 import { loudIn } from './quiet.ts';
@@ -243,7 +243,7 @@ function judgeMemory(
 /** I5: no request breaks the contract of either API. */
 function judgeContract({ calls, telegramCalls }: Evidence): Violation[] {
   const refused = telegramCalls.filter(
-    ({ status, description }) => status === 400 && !description?.includes('message is not modified'),
+    ({ method, status, description = '' }) => status === 400 && !TRIED.test(`${method}: ${description}`),
   );
   return [
     ...calls.flatMap(({ index, violation }) =>

@@ -5,6 +5,7 @@
 import { MODEL_MUTANTS } from './model-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { PROCESS_MUTANTS } from './process-mutants.ts';
+import { SUMMONS_MUTANTS } from './summons-mutants.ts';
 import { WATCHER_MUTANTS } from './watcher-mutants.ts';
 
 const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
@@ -160,7 +161,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn/conclude.ts', from: ", 'sending'), ...changes]", to: ", 'sending')]" }],
+    mutations: [{ file: 'worker/turn/conclude.ts', from: ', ...marks, ...changes]', to: ', ...marks]' }],
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },
@@ -284,4 +285,10 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
 ];
 
 /** All safeguards. */
-export const MUTANTS: readonly Mutant[] = [...FLOW_MUTANTS, ...MODEL_MUTANTS, ...PROCESS_MUTANTS, ...WATCHER_MUTANTS];
+export const MUTANTS: readonly Mutant[] = [
+  ...FLOW_MUTANTS,
+  ...MODEL_MUTANTS,
+  ...PROCESS_MUTANTS,
+  ...SUMMONS_MUTANTS,
+  ...WATCHER_MUTANTS,
+];

@@ -26,6 +26,12 @@ const HELD: readonly Held[] = [
   ['| a member of an allowed group', [FORGERY, 'a code that was seen before opens nothing']],
   ['| a member whose own id', ['integration/accept/guests.test.ts', 'a guest is offered the tools that only read']],
   [
+    '| a person in `TELEGRAM_GUESTS`',
+    ['integration/accept/summons.test.ts', 'only those who are named may call'],
+    ['integration/accept/summons.test.ts', 'nothing of other chats gets there'],
+    ['integration/accept/summons.test.ts', 'of tools there are those that read'],
+  ],
+  [
     '| a web page or a tool',
     ['unit/worker/recovery/seed.test.ts', 'content cannot break out of the quoted block'],
     ['integration/reply/link-previews.test.ts', 'are not previewed either'],

@@ -58,6 +58,9 @@ test('setWebhook sends the secret and the allowed_updates of polls, and drops no
   await telegram.deleteWebhook(signal);
   await telegram.getUpdates(1, signal, 'at once');
   expect(callsOf('getUpdates')[0]?.params.allowed_updates).toEqual(UPDATE_KINDS);
+  const hasGuests = createTelegram({ token: standIn.token, apiRoot: standIn.url, hasGuests: true });
+  await hasGuests.setWebhook(url, SECRET, signal);
+  expect(callsOf('setWebhook').at(-1)?.params.allowed_updates).toEqual([...UPDATE_KINDS, 'guest_message']);
 });
 
 test('polls fail as webhook_set while a webhook is set; after deleteWebhook they return what waits', async () => {

@@ -52,7 +52,7 @@ async function serve(
       answersAll: new Set(),
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
-      answerPress: async () => undefined,
+      atOnce: { answerPress: async () => undefined },
       observability: { telemetry, log, reach: createFailpoints(undefined) },
     }),
     telemetry,

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_189,
-  productFiles: 474,
-  testLines: 77_466,
+  productLines: 49_632,
+  productFiles: 478,
+  testLines: 78_407,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 146, messageFunctions: 830 } as const;
+export const WAY_BUDGETS = { messageFiles: 148, messageFunctions: 835 } as const;

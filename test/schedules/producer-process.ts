@@ -32,7 +32,7 @@ export class ProducerProcess {
       answersAll: 'everyone',
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
-      answerPress: async () => undefined,
+      atOnce: { answerPress: async () => undefined },
       observability: INTAKE,
     });
     process.strands += 1;

@@ -7,6 +7,7 @@ import { createMemoryBook } from '../../shared/state/memory/book.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
 import { notedFiles } from '../../shared/state/turn/noted-files.ts';
+import { summonsBook } from '../../shared/state/turn/summons.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createChatArchive } from '../../worker/command/chat-archive.ts';
 import { createChatState } from '../../worker/command/chat-state.ts';
@@ -99,6 +100,7 @@ export function turnPorts(
       reminders: createReminderBook(redis, keys),
       seesGroups: async () => undefined,
     },
+    summonses: summonsBook(redis, keys),
     transcriber: undefined,
     lane,
   };

@@ -104,9 +104,16 @@ export function headerOf(message: InboundMessage, { timeZone, code, nowMs }: Hea
   const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
   const { id, name } = message.from;
   if (message.content.kind === 'reminder') return reminderHeader(message, message.content, { timeZone, code, nowMs });
-  const writer = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
+  const alone = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
+  const writer = message.summons ? summoned(message) : alone;
   const own = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
   return [...before(message, code), own, ...quoted(message)].join('\n');
+}
+
+/** Where the model speaks, and to whom; a title is anybody's words. */
+function summoned({ from: { id, name }, chatTitle }: InboundMessage): string {
+  const place = chatTitle === undefined ? 'a chat with somebody else' : `the group ${plainName(chatTitle)}`;
+  return `, ${plainName(name)} (id ${id}) calls you in ${place}, of which you see nothing else: all there read your answer, one message of at most 3,500 characters`;
 }
 
 /** The remarks that were made here and not to the bot, each on lines of its own. */

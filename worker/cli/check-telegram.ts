@@ -19,6 +19,7 @@ async function checkBot(config: Config, telegram: Telegram): Promise<Finding[]> 
     return [
       fine('telegram', `the bot is @${me.value.username}; ${receiving}`),
       fine('groups', groupsOf(config, me.value)),
+      ...guestsOf(config, me.value),
     ];
   }
   const { kind, description } = me.failure;
@@ -36,6 +37,13 @@ function groupsOf(
   const isTooLittle = all === 'everyone' || all.size > 0;
   const advice = 'send /setprivacy to BotFather, then remove it from the group and add it again';
   return isTooLittle ? `${privacy}, and TELEGRAM_ANSWER_ALL_IDS has no effect: ${advice}` : privacy;
+}
+
+/** Telegram delivers no call from elsewhere until the bot's owner has switched that on. */
+function guestsOf({ TELEGRAM_GUESTS: guests }: Config, { supports_guest_queries: isOn }: BotProfile): Finding[] {
+  if (guests.size === 0) return [];
+  const who = `${counted(guests.size, 'person', 'people')} may call the bot in chats that it is not part of`;
+  return [isOn === false ? advised('guests', `${who}, but guest mode is off in BotFather`) : fine('guests', who)];
 }
 
 /** Shows "typing…" to the operator: it leaves nothing in the chat, and fails where a message would. */

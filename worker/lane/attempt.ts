@@ -188,7 +188,12 @@ export function payerOf({ chat, message, chatSettings }: Pick<Attempt, 'chat' | 
   return { chat, own: chatSettings, ...(message.ok && { person: message.value.from.id }) };
 }
 
-/** Whether somebody wrote the message who is only admitted as a member of a group. */
+/** How the bot was called in a chat that it is not part of; undefined for what was said in a chat of its own. */
+export function summonsOf({ message }: Pick<Attempt, 'message'>): InboundMessage['summons'] {
+  return message.ok ? message.value.summons : undefined;
+}
+
+/** Whether somebody wrote the message who is only admitted as a member of a group, or where the bot is not part of it. */
 export function isOfGuest({ message }: Pick<Attempt, 'message'>): boolean {
   return message.ok && message.value.from.isGuest === true;
 }

@@ -23,7 +23,9 @@ export const OTHER_CHATS = '*';
  * holds; they are not merged. Pure.
  */
 export function settingsOfChat(table: ChatTable, chat: ChatKey, home: ChatKey, was: ChatKey | undefined): ChatSettings {
-  const names = [home, parseChatKey(home)?.chatId, chat, was, OTHER_CHATS];
+  const { chatId, summonedTo } = parseChatKey(home) ?? {};
+  // What is set for the person's own chat may be nobody else's business.
+  const names = summonedTo === undefined ? [home, chatId, chat, was, OTHER_CHATS] : [home, OTHER_CHATS];
   return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
 }
 

@@ -3,7 +3,7 @@ import type { Observability } from '../../shared/base/observability.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { failed, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
+import { failed, isFinal, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Attempt, PartMark, PartPlace } from '../lane/attempt.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
@@ -39,8 +39,7 @@ export function deliveredBefore(attempt: Attempt, at: PartPlace): PartDelivery |
 
 /** The delivery after a send that failed. */
 export function notDelivered(failure: TelegramFailure): Undelivered {
-  const isFinal = failure.kind === 'gone' || failure.kind === 'rejected';
-  return { kind: isFinal ? 'undeliverable' : 'later', failure };
+  return { kind: isFinal(failure) ? 'undeliverable' : 'later', failure };
 }
 
 /** The content of a message. */
@@ -193,5 +192,6 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */
 function askedIn({ message }: Attempt): number | undefined {
-  return message.ok && message.value.chatType !== 'private' ? message.value.messageId : undefined;
+  if (!message.ok || message.value.chatType === 'private' || message.value.summons) return undefined;
+  return message.value.messageId;
 }

@@ -1,10 +1,12 @@
+import { graphemePrefix } from '../../shared/base/text.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { type Formatted, finished, newCanvas } from './format/canvas.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
 import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
 import { richBlocks } from './format/rich.ts';
 import type { Content, FileContent, FilePart, PartSlot } from './part.ts';
-import { splitReply } from './split.ts';
+import { MESSAGE_CHARS_MAX, splitReply } from './split.ts';
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
 export function planned(
@@ -134,6 +136,32 @@ async function withoutFile(
 async function replace(attempt: Attempt, conclusion: Conclusion): Promise<Conclusion> {
   await attempt.write('', [attempt.turn.reviseConclusion(conclusion)]);
   return conclusion;
+}
+
+/** All that a conclusion says as one message. It is cut where that is too long, and ends with `shortened` where anything is missing. */
+export function inOne(conclusion: Conclusion, shortened: string): Formatted {
+  const contents = conclusion.parts.map((_, index) => contentAt(conclusion, index));
+  const canvas = newCanvas();
+  for (const [index, content] of contents.entries()) {
+    if (content.kind === 'file') continue;
+    if (canvas.text !== '') canvas.text += '\n\n';
+    const { text, entities } =
+      content.kind === 'text' ? content : { text: conclusion.parts[index] ?? '', entities: [] };
+    for (const entity of entities) canvas.entities.push({ ...entity, offset: entity.offset + canvas.text.length });
+    canvas.text += text;
+  }
+  const isWhole = canvas.text.length <= MESSAGE_CHARS_MAX && contents.every(({ kind }) => kind !== 'file');
+  if (isWhole) return finished(canvas);
+  const end = `\n\n${shortened}`;
+  const cut = finished({ ...canvas, text: atWord(canvas.text, MESSAGE_CHARS_MAX - end.length) });
+  return { ...cut, text: `${cut.text}${end}`.trim() };
+}
+
+/** At most so much of a text, up to the end of a word where one ends not long before. */
+function atWord(text: string, charsMax: number): string {
+  const head = graphemePrefix(text, charsMax);
+  const end = head.length === text.length ? head.length : head.search(/\s\S{0,100}$/);
+  return end < 0 ? head : head.slice(0, end);
 }
 
 /** A preview of a longer text is plain: laying out all of it each second would cost too much. */

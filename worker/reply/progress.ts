@@ -33,6 +33,9 @@ export interface ProgressPorts {
 
 const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 
+/** Shows none. */
+export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => false, clear: async () => {} };
+
 /** Shows progress in the way that the operator has chosen and the chat allows. */
 export function createProgressViews({ drafts, statusLines, streaming }: ProgressPorts): ProgressViews {
   return {

@@ -17,7 +17,7 @@ export interface ToolSpec {
    * When a person is asked before a call is made: until the chat allows the tool for good, or `always`. Absent: never.
    */
   asks?: 'until usual' | 'always' | undefined;
-  /** Whether guests of a group have it although it does more than read. Absent: not. */
+  /** Whether guests of a group have it although it does more than read, and a summons what of it reads. Absent: not. */
   isForGuests?: boolean;
 }
 

@@ -79,6 +79,16 @@ export function forGuests<Box extends Toolbox>(box: Box): Box {
   return restricted(box, isForGuest, NOT_PERMITTED);
 }
 
+/**
+ * A toolbox as people have it in a chat that the bot is not part of, where anybody may have written what they point to: only
+ * what reads without asking, and of servers only what the operator gave to guests.
+ */
+export function forSummons<Box extends Toolbox>(box: Box): Box {
+  const isHarmless = ({ onlyReads, isForGuests, asks }: ToolSpec) =>
+    onlyReads === true && isForGuests === true && !asks;
+  return restricted(box, isHarmless, NOT_HERE);
+}
+
 /** A toolbox as a chat has it whose tools the operator has listed: the others are neither shown nor called. */
 export function forChat<Box extends Toolbox>(box: Box, chat: ChatSettings): Box {
   return chat.tools === undefined ? box : restricted(box, ({ name }) => hasTool(chat, name), NOT_HERE);

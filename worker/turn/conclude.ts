@@ -1,7 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
-import type { Attempt, Conclusion, Expected, Written } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, type Expected, summonsOf, type Written } from '../lane/attempt.ts';
 import { commit, type ToldEvent, type TurnEvent } from '../lane/events.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
@@ -52,7 +52,9 @@ async function storeConclusion(
   { changes, events }: Pick<Ending, 'changes' | 'events'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat, session, turn } = attempt;
-  const stored = [turn.conclude(conclusion), turn.reply.mark(0, 'sending'), ...changes];
+  // An answer to a summons is not sent but edited in.
+  const marks = summonsOf(attempt) ? [] : [turn.reply.mark(0, 'sending')];
+  const stored = [turn.conclude(conclusion), ...marks, ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
     commit(observability, attempt, {
@@ -86,12 +88,12 @@ async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Con
 function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered') return conclusion;
   const told = inOneMessage(inItsOwnWords(attempt, conclusion), conclusion, attempt.notices);
-  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0) return told;
+  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || summonsOf(attempt)) return told;
   return { ...told, buttons: [[{ text: attempt.texts.retryButton, command: `/retry ${attempt.entry}` }]] };
 }
 
 /** A conclusion with plain texts before and after its own; one message where they fit into one. */
-function inOneMessage(before: readonly string[], conclusion: Conclusion, after: readonly string[]): Conclusion {
+export function inOneMessage(before: readonly string[], conclusion: Conclusion, after: readonly string[]): Conclusion {
   if (before.length + after.length === 0) return conclusion;
   const { parts, layout } = conclusion;
   const whole = [...before, ...parts, ...after].join('\n\n');

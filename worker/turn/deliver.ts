@@ -17,10 +17,10 @@ import { lineText } from '../command/memory.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/stage-2.ts';
-import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import { splitReply } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
+import { deliver } from './summons.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
@@ -50,7 +50,7 @@ async function deliverConclusion(
   attempt: Attempt,
   conclusion: Conclusion,
   to: Destination,
-  time: DeliveryTime,
+  time: { isNew: boolean; isFollowed: boolean },
 ): Promise<Delivered> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
   const { observability, store } = ports.ask;
@@ -59,6 +59,7 @@ async function deliverConclusion(
     breaker: ports.breaker,
     observability,
     loadKept: (id: string) => store.media.read(attempt.home, id),
+    summonses: ports.summonses,
   };
   const work = async (span: Span) => {
     const delivered = await deliver(adapters, attempt, conclusion, to, time);
@@ -137,7 +138,7 @@ async function giveBack(attempt: Attempt): Promise<void> {
  * carried out all the same: who has everything erased and then leaves is not to be remembered.
  */
 function isGone({ goneMs, message }: Attempt): boolean {
-  if (goneMs === 0 || !message.ok || commandIn(message.value) !== undefined) return false;
+  if (goneMs === 0 || !message.ok || message.value.summons || commandIn(message.value) !== undefined) return false;
   return message.value.content.kind === 'reminder' || message.value.sentAtMs <= goneMs;
 }
 

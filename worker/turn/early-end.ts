@@ -3,7 +3,7 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { fallenSilent, SILENCES_MAX } from '../ask/failures.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
-import { type Attempt, ageMs, BY_OPERATOR, type Conclusion } from '../lane/attempt.ts';
+import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, summonsOf } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -40,7 +40,7 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
       message: { ...message, content: { kind: 'text', text: command.words } },
       command: undefined,
     };
-  const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined;
+  const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined && !message.summons;
   const meant = isOwn ? meantCommand(message.content.text) : undefined;
   if (meant) return conclude(suggested(attempt, meant));
   if (command && !isPermitted(command, message.from))
@@ -87,7 +87,9 @@ function concludedBefore(attempt: Attempt): Conclusion | undefined {
 /** A message that its user cancelled. What the model had said until then is kept, and says that it is not all. */
 function stopped(attempt: Attempt, command: string): Conclusion {
   const { text: said } = attempt.turn.said;
-  if (said === '') return cancelled(command, command === BY_OPERATOR ? [attempt.texts.stoppedByOperator] : []);
+  // No command's reply is seen where the bot was called.
+  const isTold = command !== BY_OPERATOR && !summonsOf(attempt);
+  if (said === '') return cancelled(command, isTold ? [] : [attempt.texts.stoppedByOperator]);
   return { ...cancelled(command), ...planned([], `${healed(said)}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
 }
 
@@ -104,6 +106,8 @@ const LOOKS_MAX = 10;
  * Contract: throws `FencedError`, or what Redis throws.
  */
 async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Verdict> {
+  // Each has a place of its own, in which it is told.
+  if (summonsOf(attempt)) return conclude(refused(REASON, attempt.texts.laneFull(1)));
   const teller = attempt.turn.company.reportedBy;
   const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
   const also = adjacent.length > 0 && { also: adjacent };

@@ -1,12 +1,13 @@
+import type { SummonsBook } from '../../shared/state/turn/summons.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { CommandPorts } from '../command/command.ts';
-import { type Attempt, isOfGuest } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest, summonsOf } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import { type Settings, settingsFor } from '../lane/settings.ts';
 import type { Transcriber } from '../media/transcriber.ts';
-import type { ProgressViews } from '../reply/progress.ts';
-import { forChat, forGuests } from '../tools/toolboxes.ts';
+import { NO_PROGRESS, type ProgressViews } from '../reply/progress.ts';
+import { forChat, forGuests, forSummons } from '../tools/toolboxes.ts';
 
 /** The ports of a turn. */
 export interface TurnPorts {
@@ -14,6 +15,7 @@ export interface TurnPorts {
   telegram: Telegram;
   breaker: BreakerView;
   progress: ProgressViews;
+  summonses: SummonsBook;
   /** The further ports of commands. */
   commands: Omit<CommandPorts, 'ask'>;
   /** Absent without an endpoint that turns speech into text. */
@@ -23,12 +25,17 @@ export interface TurnPorts {
 
 /**
  * The ports as this chat and sender may use them: with what the operator has set for the chat, and what it has chosen itself;
- * a guest of a group has the tools that only read.
+ * a guest of a group has the tools that only read. In a chat that the bot is not part of, there are fewer still, and nothing
+ * is shown before the answer.
  */
 export function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const { chatSettings } = attempt;
   const settings = settingsFor(ports.ask.settings, chatSettings, chosenModel(ports.ask.settings, attempt));
   const tools = forChat(ports.ask.tools, chatSettings);
+  if (summonsOf(attempt)) {
+    const ask = { ...ports.ask, settings: { ...settings, rich: 'off' as const }, tools: forSummons(tools) };
+    return { ...ports, progress: NO_PROGRESS, ask };
+  }
   return { ...ports, ask: { ...ports.ask, settings, tools: isOfGuest(attempt) ? forGuests(tools) : tools } };
 }
 

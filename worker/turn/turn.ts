@@ -1,6 +1,6 @@
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { carryOut } from '../command/commands.ts';
-import type { Attempt, TurnTime } from '../lane/attempt.ts';
+import { type Attempt, summonsOf, type TurnTime } from '../lane/attempt.ts';
 import { type Delivered, type Ending, failed, type Verdict } from '../lane/verdict.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { showTyping } from '../reply/typing.ts';
@@ -12,6 +12,7 @@ import { failTogether, gather } from './gather.ts';
 import { parkTurn } from './park.ts';
 import { portsFor, type TurnPorts } from './ports.ts';
 import { waitingNotice, withLateness } from './reminder.ts';
+import { beginThere } from './summons.ts';
 
 /**
  * One attempt at a message, as its steps in order: hold back, decide, conclude, deliver, compact. What an earlier attempt
@@ -25,7 +26,9 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
   const held = await heldBack(ports, attempt);
   if (held) return held;
   if (attempt.conclusion) return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false });
-  const stopTyping = showTyping(ports.telegram, to);
+  const stopTyping = summonsOf(attempt)
+    ? beginThere({ ...ports, observability: ports.ask.observability }, attempt)
+    : showTyping(ports.telegram, to);
   try {
     const verdict = await decide(ports, attempt, to, time);
     if (verdict.kind === 'park') return await parkTurn(ports, attempt, verdict.asking, to);
@@ -94,7 +97,8 @@ async function compactWhileNobodyWaits(
  * the answer will come.
  */
 async function tellWaiting(ports: TurnPorts, attempt: Attempt, to: Destination, decided: Verdict): Promise<void> {
-  if (decided.kind !== 'later' || decided.isLongWait !== true) return;
+  // Where the bot was called, something stands already, and no edit may come behind the one that answers.
+  if (decided.kind !== 'later' || decided.isLongWait !== true || summonsOf(attempt)) return;
   if ((await attempt.write('waiting told', [])) === 'repeated') return;
   await ports.telegram.sendMessage(to, waitingNotice(attempt));
 }

@@ -10,7 +10,10 @@ end
 -- Whether a text names a lane, by the rule of parseChatKey in keys.ts.
 local function is_lane(lane)
   local text = chat_of(lane)
-  local id, topic = text:match('^%-?(%d+)%.(%d+)$')
+  local id, other = text:match('^%-?(%d+)%.(%d+)$')
+  if not id then
+    id, other = text:match('^%-?(%d+)@%-?(%d+)$')
+  end
   id = id or text:match('^%-?(%d+)$')
-  return id ~= nil and is_number(id) and (topic == nil or is_number(topic))
+  return id ~= nil and is_number(id) and (other == nil or is_number(other))
 end

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Alert, lostDataAlert } from '../../flow/alert.ts';
 import { commandIn, encodeMessage, type InboundMessage, laneOf } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
+import { chatOf, type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
 import { movedGroups } from '../chat/chat.ts';
@@ -105,10 +105,12 @@ export function createInbox(redis: RedisClient, shards: number) {
   };
 }
 
-function keysFor(shard: number, botId: number, { updateId, chatId, messageId, from }: InboundMessage): string[] {
+function keysFor(shard: number, botId: number, message: InboundMessage): string[] {
+  const { updateId, chatId, messageId, from, summons } = message;
   const keys = keysOf(shard);
-  const of = [keys.updates(botId, updateId), keys.inbound, keys.counts, keys.written(botId, chatId, messageId)];
-  return [...of, keys.follows(botId, chatId, from.id)];
+  // A message of another chat may have the id of one of the person's own.
+  const written = keys.written(botId, summons ? chatOf(laneOf(message)) : chatId, messageId);
+  return [keys.updates(botId, updateId), keys.inbound, keys.counts, written, keys.follows(botId, chatId, from.id)];
 }
 
 function fieldsOf(message: InboundMessage, traceparent: string): (string | number)[] {
@@ -119,7 +121,9 @@ function fieldsOf(message: InboundMessage, traceparent: string): (string | numbe
     cancelledBy(message),
     message.forwardedFrom === undefined ? '' : 1,
     fieldOfUpdate(message.updateId),
-    message.chatType === 'private' ? '' : JSON.stringify(Object.entries(expectedAfter(message)).flat()),
+    message.chatType === 'private' || message.summons
+      ? ''
+      : JSON.stringify(Object.entries(expectedAfter(message)).flat()),
   ];
 }
 

@@ -212,6 +212,15 @@ export class Reply extends Fields {
     return this.set(name, messageId);
   }
 
+  /** The answer to a summons cannot be put where it was asked: it goes to the person's own chat. */
+  get isPrivate(): boolean {
+    return this.fields.has('reply:private');
+  }
+
+  goPrivate(): Change {
+    return this.set('reply:private', 1);
+  }
+
   /** The message that shows the progress: `sending` while its id is not known. */
   get statusLine(): number | 'sending' | undefined {
     const stored = this.text('statusLine');

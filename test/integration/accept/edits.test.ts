@@ -44,7 +44,7 @@ async function take(kind: 'message' | 'edited_message', over: object, id = ++upd
     answersAll: new Set(),
     limits: { textMaxChars: 1_000, groupContextMessages: 0 },
     ownName: { current: () => 'spillway_stand_in_bot' } as never,
-    answerPress: async () => undefined,
+    atOnce: { answerPress: async () => undefined },
     observability: { telemetry: telemetry as never, log: keptLog().log, reach: () => {} },
   });
   await accept({ update_id: id, [kind]: messageOf(over) });

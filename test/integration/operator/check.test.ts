@@ -10,7 +10,7 @@ import { estimateText } from '../../../worker/model/estimate.ts';
 import { OWN_TOOLS_TOKENS } from '../../../worker/settings.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
-import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, moveToWorld, start, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { portOf, spawnGateway, spawnRunning } from '../../fixture/process.ts';
@@ -167,4 +167,16 @@ test('the private Redis: started anew, running at its port, and with the data of
   await gateway.stop();
   expect((await checked()).stdout).toMatch(/^ok {4} redis: a private server, started for this check; master/m);
   expect((await checked({ SHARDS: '2' })).stdout).toMatch(/^FAILED redis: SHARDS is 2, but the data/m);
+});
+
+test('check says who may call the bot elsewhere, and that its owner has to switch that on', async () => {
+  const telling = async (ids: string) => (await check({ TELEGRAM_GUESTS: ids })).stdout;
+  expect(await telling('')).not.toMatch(/guests:/);
+  expect(await telling('77, 78')).toMatch(/ok {4} guests: 2 people may call the bot in chats that it is not part of$/m);
+  await moveToWorld({ telegram: { guests: 'off' } });
+  expect(await telling('77')).toMatch(/guests: 1 person may call .* but guest mode is off in BotFather/);
+  for (const ids of ['*', '-100555', '77 78', '@somebody']) {
+    const { code, stderr } = await check({ TELEGRAM_GUESTS: ids });
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/TELEGRAM_GUESTS is malformed: expected ids of people/)]);
+  }
 });

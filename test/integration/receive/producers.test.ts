@@ -38,7 +38,7 @@ function between(answersAll: ReadonlySet<number>): AcceptUpdate[] {
       answersAll,
       limits: { textMaxChars: 10_000, groupContextMessages: 0 },
       ownName: { current: () => 'spillway_stand_in_bot' } as never,
-      answerPress: async () => undefined,
+      atOnce: { answerPress: async () => undefined },
       observability: { telemetry: telemetry as never, log: keptLog().log, reach: () => {} },
     });
   });

@@ -95,6 +95,18 @@ test('a message that the webhook delivers is answered, and nobody polls', async 
   });
 });
 
+test('a call from a chat that the bot is not part of is delivered, too, where somebody may make one', async () => {
+  const guests = { TELEGRAM_GUESTS: String(CHAT) };
+  const producer = await produce({ ...front.env, ...guests });
+  front.behind(producer.port);
+  started.push(await setUpWorker(rootOf(world), { drainMs: 1_000 }));
+  await until('webhook', async () => ((await hook()).url === front.url ? true : undefined));
+  world.telegram.summon(CHAT, -100_555, 'by webhook');
+  expect(await nextOutcome(world, `${CHAT}@-100555`)).toMatchObject({ outcome: 'answered' });
+  expect(world.telegram.shownAbroad(-100_555)).toMatchObject([{ text: expect.stringContaining('by webhook') }]);
+  expect(callsOf('setWebhook')[0]?.params.allowed_updates).toEqual([...UPDATE_KINDS, 'guest_message']);
+});
+
 test('an update that is delivered twice is accepted once', async () => {
   await receive();
   const [update = 0] = say(CHAT, 'once');

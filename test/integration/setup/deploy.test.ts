@@ -23,7 +23,7 @@ async function untilTried(entry: string, times: number): Promise<void> {
 
 test('a message of a newer version waits for a newer worker: it neither fails nor uses up attempts', async () => {
   await spawn();
-  const message = JSON.stringify({ v: 3, whatever: 'a later version says' });
+  const message = JSON.stringify({ v: 4, whatever: 'a later version says' });
   const entry = String(await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', message));
   await untilTried(entry, 3);
   expect(await settledOutcomes(world)).toEqual([]);

@@ -9,6 +9,7 @@ import type { Menus } from './menus.ts';
 import { asFlag, asInteger, asJson, asText, type Params } from './params.ts';
 import type { Queries } from './queries.ts';
 import { badRequest } from './refusal.ts';
+import type { Summonses } from './summonses.ts';
 import type { UpdateQueue } from './updates.ts';
 import type { ApiVersion } from './versions.ts';
 import type { Webhook } from './webhook.ts';
@@ -19,9 +20,12 @@ export interface Desk {
   readonly version: ApiVersion;
   /** Whether only what is meant for the bot reaches it in groups. */
   readonly hasPrivacy: boolean;
+  /** Whether people may call it in chats that it is not part of. */
+  readonly isGuest: boolean;
   readonly chats: Chats;
   readonly drafts: Drafts;
   readonly queries: Queries;
+  readonly summonses: Summonses;
   readonly menus: Menus;
   readonly files: Files;
   readonly updates: UpdateQueue;

@@ -62,10 +62,13 @@ const answerCallbackQuery: Method = ({ queries }, { callback_query_id, text, sho
   return true;
 };
 
-const getMe: Method = ({ bot, hasPrivacy }) => ({
+const answerGuestQuery: Method = ({ summonses, version }, params) => summonses.answer(params, version);
+
+const getMe: Method = ({ bot, hasPrivacy, isGuest }) => ({
   ...bot,
   can_join_groups: true,
   can_read_all_group_messages: !hasPrivacy,
+  supports_guest_queries: isGuest,
 });
 
 const METHODS: Readonly<Record<string, Method>> = {
@@ -76,6 +79,7 @@ const METHODS: Readonly<Record<string, Method>> = {
   getmycommands: getMyCommands,
   deletemycommands: deleteMyCommands,
   answercallbackquery: answerCallbackQuery,
+  answerguestquery: answerGuestQuery,
   getfile: ({ files }, params) => files.describe(asText(params.file_id) ?? ''),
   setwebhook: setWebhook,
   deletewebhook: deleteWebhook,

@@ -47,11 +47,13 @@ const editMessageText: Method = (desk, params) => {
   const rich = params.rich_message === undefined ? undefined : richOf(desk, params);
   const formatted = rich ? { text: plainText(rich.blocks), entities: [] } : requiredText(desk, params);
   const replyMarkup = readMarkup(params.reply_markup, desk.version, true);
-  const chat = desk.chats.find(asInteger(params.chat_id));
+  const isInline = params.inline_message_id !== undefined && params.chat_id === undefined;
+  const chatId = isInline ? 0 : desk.chats.find(asInteger(params.chat_id)).id;
   if (rich) checkRichMessage(rich);
   else checkText(formatted);
   const change: Change = { ...formatted, rich, replyMarkup };
-  return described(desk, desk.chats.edit(chat.id, asInteger(params.message_id) ?? 0, change));
+  if (isInline) return desk.summonses.edit(asText(params.inline_message_id) ?? '', change);
+  return described(desk, desk.chats.edit(chatId, asInteger(params.message_id) ?? 0, change));
 };
 
 const editMessageReplyMarkup: Method = (desk, params) => {

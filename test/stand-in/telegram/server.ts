@@ -19,6 +19,7 @@ import type { Params } from './params.ts';
 import { changeMembership, press, serviceMessage, stopDraft } from './people.ts';
 import { Queries } from './queries.ts';
 import type { TelegramOptions, TelegramStandIn } from './stand-in.ts';
+import { Summonses } from './summonses.ts';
 import { UpdateQueue } from './updates.ts';
 import { ApiVersion, NEWEST } from './versions.ts';
 import { Webhook } from './webhook.ts';
@@ -56,6 +57,8 @@ class TelegramServer implements TelegramStandIn {
       chats: new Chats(),
       drafts: new Drafts(options.draftLifeMs ?? DRAFT_LIFE_MS),
       queries: new Queries(),
+      summonses: new Summonses(),
+      isGuest: options.guests !== 'off',
       menus: new Menus(),
       files: new Files(),
       updates,
@@ -113,6 +116,28 @@ class TelegramServer implements TelegramStandIn {
 
   expirePresses(): void {
     this.#desk.queries.expire();
+  }
+
+  summon(fromId: number, chatId: number, text: string, options: SayOptions = {}): number {
+    return this.push(this.#desk.summonses.summon(fromId, chatId, text, options, this.#desk));
+  }
+
+  expireSummonses(): void {
+    this.#desk.summonses.expire();
+  }
+
+  clearAbroad(chatId: number): void {
+    this.#desk.summonses.clear(chatId);
+  }
+
+  shownAbroad(chatId: number): ShownMessage[] {
+    return this.#desk.summonses.chats.shown(chatId);
+  }
+
+  waitAbroad(chatId: number, text: string): Promise<ShownMessage> {
+    const shown = () => this.shownAbroad(chatId);
+    const seen = () => listed(shown().map((message) => JSON.stringify(message.text.slice(0, 200))));
+    return this.#news.until(() => shown().find((each) => each.text.includes(text)), WAIT_MS, `"${text}" abroad`, seen);
   }
 
   drafts(chatId: number): DraftState[] {

@@ -17,6 +17,8 @@ export interface TelegramOptions {
    * every message.
    */
   privacy?: 'on' | 'off';
+  /** Whether its owner lets people call it in chats that it is not part of. Default: on. */
+  guests?: 'on' | 'off';
   /** How old the server is: methods and parameters that came later are unknown to it. Default: the newest. */
   apiVersion?: string;
   /** Whether a bot that is too fast gets 429. Default: no. */
@@ -66,6 +68,19 @@ export interface TelegramStandIn {
   press(chatId: number, messageId: number, data: string, fromId?: number): string;
   /** Makes every press too old that the bot has not answered. */
   expirePresses(): void;
+  /**
+   * Somebody calls the bot in a chat that it is not part of. Such a chat is known by `shownAbroad` alone, even where the
+   * bot is in another one with that id. Answers the update's id.
+   */
+  summon(fromId: number, chatId: number, text: string, options?: SayOptions): number;
+  /** Makes every such call too old that the bot has not answered. */
+  expireSummonses(): void;
+  /** The bot's messages in a chat that it is not part of. */
+  shownAbroad(chatId: number): ShownMessage[];
+  /** The first of them that holds the text. Rejects with what is shown. */
+  waitAbroad(chatId: number, text: string): Promise<ShownMessage>;
+  /** Somebody deletes them. */
+  clearAbroad(chatId: number): void;
   /** Every state of every draft in a chat, oldest first. */
   drafts(chatId: number): DraftState[];
   /** The draft that is shown now. */

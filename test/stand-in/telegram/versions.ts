@@ -5,6 +5,7 @@ export const NEWEST = '10.3';
 
 /** The version that a method came with; the others are older than anything here. */
 const METHODS: Readonly<Record<string, string>> = {
+  answerguestquery: '10.0',
   sendmessagedraft: '9.3',
   sendrichmessage: '10.1',
   sendrichmessagedraft: '10.1',

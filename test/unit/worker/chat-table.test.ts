@@ -129,6 +129,8 @@ test('a topic has the entry of its chat, a supergroup that of the group that it 
   expect([promptFor('-200', { was: '-5' }), promptFor('-5', { home: '-200' })]).toEqual(['-5', '-5']);
   expect([promptFor('-100', { was: '-5' }), promptFor('-5', { home: '-100' })]).toEqual(['-100', '-100']);
   expect(promptFor('7', { of: new Map() })).toBeUndefined();
+  // Where the bot is no part of the chat, nothing of the person's own chat is known, nor of one with the same id.
+  expect(['1001@-100', '-100@1001', '1@1001'].map((chat) => promptFor(chat))).toEqual(['*', '*', '*']);
 });
 
 test('a chat has the tools that its list names, all where there is none, and none where it is empty', () => {

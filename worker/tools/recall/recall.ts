@@ -41,6 +41,7 @@ const SPEC: ToolSpec = {
   },
   repeatable: true,
   onlyReads: true,
+  isForGuests: true,
 };
 
 type Request = { query: string } | { ref: string; from: number };

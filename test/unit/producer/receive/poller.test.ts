@@ -33,7 +33,7 @@ function into(inbox: Inbox): AcceptUpdate {
     answersAll: 'everyone',
     limits: { textMaxChars: 100, groupContextMessages: 0 },
     ownName: { current: () => undefined },
-    answerPress: async () => undefined,
+    atOnce: { answerPress: async () => undefined },
     observability: { ...PORTS, telemetry },
   });
 }

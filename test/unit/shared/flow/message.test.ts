@@ -2,10 +2,12 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
   channelOf,
+  commandIn,
   decodeMessage,
   encodeMessage,
   type InboundMessage,
   laneOf,
+  piecesOf,
 } from '../../../../shared/flow/message.ts';
 import { parseChatKey } from '../../../../shared/redis/keys.ts';
 import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
@@ -85,7 +87,7 @@ test('decodeMessage never throws: any text yields a message or a problem', () =>
 });
 
 test.each<[string, unknown, RegExp]>([
-  ['an unknown version', { ...MESSAGE, v: 3 }, /^v: /],
+  ['an unknown version', { ...MESSAGE, v: 4 }, /^v: /],
   ['no content', { ...MESSAGE, content: undefined }, /^content: /],
   ['an unknown kind of content', { ...MESSAGE, content: { kind: 'secret-kind' } }, /^content.kind: /],
   ['an empty text', { ...MESSAGE, content: { kind: 'text', text: '' } }, /^content.text: /],
@@ -146,7 +148,25 @@ test('a reminder is a message of version 2, which a worker of version 1 leaves t
   expect(laneOf({ ...reminder, content: { ...content, text: '/status' } })).toBe(laneOf(MESSAGE));
 });
 
+test('a summons goes into a lane of its own, is no command, and is of a version that an earlier worker leaves alone', () => {
+  const summons: InboundMessage = {
+    ...MESSAGE,
+    v: 3,
+    content: { kind: 'text', text: '/new' },
+    summons: { chatId: -5, queryId: 'q' },
+  };
+  expect(decodeMessage(encodeMessage(summons))).toEqual({ ok: true, value: summons });
+  expect([laneOf(summons), commandIn(summons)]).toEqual([`${MESSAGE.from.id}@-5`, undefined]);
+  expect(() => encodeMessage({ ...summons, v: 1 })).toThrow(/version/);
+  expect(() => encodeMessage({ ...MESSAGE, v: 3 })).toThrow(/version/);
+  expect(
+    piecesOf({ ...summons, forwardedFrom: 'Ann' }, [
+      { entry: '1-1' as never, message: { ...summons, forwardedFrom: 'Ann' } },
+    ]),
+  ).toEqual([]);
+});
+
 test('a message of a later version says so, and a damaged one of this version does not', () => {
-  expect(decodeMessage(JSON.stringify({ ...MESSAGE, v: 3 }))).toMatchObject({ ok: false, isNewer: true });
+  expect(decodeMessage(JSON.stringify({ ...MESSAGE, v: 4 }))).toMatchObject({ ok: false, isNewer: true });
   expect(decodeMessage(JSON.stringify({ ...MESSAGE, v: 2, content: {} }))).not.toHaveProperty('isNewer');
 });

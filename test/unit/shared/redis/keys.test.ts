@@ -9,6 +9,7 @@ import {
   parseChatKey,
   type SessionId,
   shardOf,
+  summonsKey,
 } from '../../../../shared/redis/keys.ts';
 import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
@@ -25,6 +26,13 @@ test('parseChatKey returns the chat and the topic that chatKey was given', () =>
     }),
     SEEDED,
   );
+});
+
+test('what is said to the bot where it is no part of the chat has a key of its own, which is the person to whom it belongs', () => {
+  expect(parseChatKey('1001@-100123')).toEqual({ chat: '1001@-100123', chatId: 1001, summonedTo: -100_123 });
+  expect(parseChatKey('01@02')?.chat).toBe(summonsKey(1, 2));
+  for (const text of ['1@', '@1', '1@2@3', '1@2.3', '1.2@3', '1@x', '1@9007199254740993'])
+    expect([text, parseChatKey(text)]).toEqual([text, undefined]);
 });
 
 test('two chats or topics never share a chat key, and so never a lane or a session', () => {

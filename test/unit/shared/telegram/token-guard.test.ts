@@ -29,6 +29,8 @@ function guarded() {
     removeButtons: () => answer(undefined),
     deleteMessage: () => answer(undefined),
     answerPress: () => answer(undefined),
+    answerSummons: () => answer({ inlineId: 'a' }),
+    editSummoned: () => answer(undefined),
     sendDraft: () => answer(undefined),
     setCommands: () => answer(undefined),
     downloadFile: () => answer(Buffer.alloc(0)),
@@ -59,6 +61,8 @@ test('after a refused token, methods fail as unauthorized without a call until t
     telegram.removeButtons(CHAT, 7),
     telegram.deleteMessage(CHAT, 7),
     telegram.answerPress('1'),
+    telegram.answerSummons('1', 'a'),
+    telegram.editSummoned('1', 'a'),
     telegram.sendRichMessage(CHAT, []),
   ]);
   for (const result of results) expect(result).toMatchObject({ failure: { kind: 'unauthorized', retryAfterMs: 1 } });

@@ -1,0 +1,34 @@
+import { join } from 'node:path';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { EntryId, Keys } from '../../redis/keys.ts';
+import { bindScript } from '../../redis/script.ts';
+
+/** What is known of the place for an answer in a chat that the bot is not part of. */
+export type Place =
+  /** Something of ours stands there, under this id. */
+  | { kind: 'there'; inlineId: string }
+  /** Telegram takes no answer, or not any more. */
+  | { kind: 'refused' };
+
+/** How long the process that accepts a summons tries to put something there. After that a worker does. */
+export const BEGUN_WITHIN_MS = 3_000;
+
+export type SummonsBook = ReturnType<typeof summonsBook>;
+
+/**
+ * The places of the answers to summonses, on their turns. What is noted is Telegram's word, and true whoever notes it: so
+ * no attempt has to own the turn. Each method says what is known then, and rejects when Redis cannot be reached.
+ */
+export function summonsBook(redis: RedisClient, keys: Pick<Keys, 'inbound' | 'turn'>) {
+  const run = bindScript<[inlineId: string, isRefused: string]>(redis, join(import.meta.dirname, 'summons.lua'));
+  const noting = async (entry: EntryId, inlineId: string, refused: '' | 1): Promise<Place | undefined> => {
+    const [there, isRefused] = await run([keys.inbound, keys.turn(entry)], [entry, inlineId, refused]);
+    if (there !== '') return { kind: 'there', inlineId: there };
+    return isRefused === '' ? undefined : { kind: 'refused' };
+  };
+  return {
+    look: (entry: EntryId) => noting(entry, '', ''),
+    put: (entry: EntryId, inlineId: string) => noting(entry, inlineId, ''),
+    refuse: (entry: EntryId) => noting(entry, '', 1),
+  };
+}

@@ -1,0 +1,245 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { summonsKey } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
+import { call } from '../../stand-in/claude/specimens.ts';
+import type { SayOptions } from '../../stand-in/telegram/inbound.ts';
+
+/** A group that the bot is not part of, and somebody who may call it there. */
+const ABROAD = -100_555;
+const CALLER = 2_002;
+const HERE = summonsKey(CALLER, ABROAD);
+
+let notebook: Notebook;
+
+beforeEach(async () => {
+  notebook = await openNotebook({ approve: 'never', guests: true });
+});
+
+eachInWorld(() => ({
+  env: { ...notebook.env, TELEGRAM_GUESTS: `${CALLER}, ${CHAT}`, TEST_CALL_TIMEOUT_MS: '1000' },
+}));
+
+afterEach(() => notebook.remove());
+
+const summon = (text: string, options: SayOptions = {}, from = CALLER) =>
+  world.telegram.summon(from, ABROAD, text, { firstName: 'Friends', ...options });
+const abroad = () => world.telegram.shownAbroad(ABROAD).map(({ text }) => text);
+const callsOf = (method: string) => world.telegram.calls.filter((each) => each.method === method);
+const allowed = () => callsOf('getUpdates').at(-1)?.params.allowed_updates;
+/** The answers that the model gives wait for this. */
+function held(): () => void {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.claude.react(({ kind }) =>
+    kind === 'main' ? { do: 'answer', text: 'It is a lane.', after: promise } : undefined,
+  );
+  return resolve;
+}
+
+test('something stands there at once, the answer is edited into it, and nothing is sent anywhere', async () => {
+  const answer = held();
+  await start();
+  summon('@spillway_stand_in_bot what is this?');
+  const { messageId } = await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
+  answer();
+  expect(await nextOutcome(world, HERE)).toMatchObject({
+    outcome: 'answered',
+    chat: HERE,
+    delivery: { parts: 1, confirmed: 1, unsure: 0 },
+  });
+  expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([{ messageId, text: 'It is a lane.', edits: 1 }]);
+  expect(callsOf('answerGuestQuery').map(({ status }) => status)).toEqual([200]);
+  for (const method of ['sendMessage', 'sendChatAction', 'sendMessageDraft', 'sendRichMessage'])
+    expect(callsOf(method)).toEqual([]);
+  expect(mainCalls()[0]?.pendingText).toBe('@spillway_stand_in_bot what is this?');
+  const header = JSON.stringify(mainCalls()[0]?.body.messages.at(-1));
+  expect(header).toContain('\\"Friends\\" (id 2002) calls you in the group \\"Friends\\"');
+});
+
+test('several calls at once: each has its place before the first is answered, and they are answered in order', async () => {
+  const answer = held();
+  await start();
+  for (const text of ['one', 'two', 'three']) summon(text);
+  await world.telegram.waitForCall(() => abroad().length === 3);
+  expect(abroad()).toEqual(Array(3).fill(EN.oneMoment));
+  world.telegram.expireSummonses();
+  answer();
+  await untilSettled(world, 3);
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['one', 'two', 'three']);
+  expect(abroad()).toEqual(Array(3).fill('It is a lane.'));
+});
+
+test('nothing of other chats gets there, and nothing from there gets into them', async () => {
+  await start({ CHATS_FILE: '' });
+  world.telegram.say(CHAT, 'My code is 4711');
+  await nextOutcome(world, CHAT);
+  summon('Which code?', {}, CHAT);
+  await nextOutcome(world, summonsKey(CHAT, ABROAD));
+  summon('Mine is 0815');
+  await nextOutcome(world, HERE);
+  // The same id as that of the other's own chat with the bot: in a chat of two people, it is the other one's.
+  world.telegram.summon(CALLER, CHAT, 'And between us?');
+  await nextOutcome(world, summonsKey(CALLER, CHAT));
+  world.telegram.say(CHAT, 'And now?');
+  await nextOutcome(world, CHAT, 2);
+  const seen = mainCalls().map(({ body }) => JSON.stringify(body.messages));
+  const knows = (at: number) => ['4711', 'Which code', '0815', 'between'].filter((word) => seen[at]?.includes(word));
+  expect(seen.map((_, at) => knows(at))).toEqual([['4711'], ['Which code'], ['0815'], ['between'], ['4711']]);
+  expect(shown(CHAT)).toHaveLength(2);
+  expect(world.telegram.shownAbroad(CHAT)).toHaveLength(1);
+  summon('Which was mine?');
+  await nextOutcome(world, HERE, 2);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('0815');
+});
+
+test('a message there and one of the own chat may have the same number: an edit changes the own one', async () => {
+  const answer = held();
+  await start();
+  for (const text of ['hold', 'As it was']) summon(text, { messageId: 77 }, CHAT);
+  world.telegram.say(CHAT, 'hold');
+  await world.claude.waitForCall(({ index }) => index === 1);
+  world.telegram.say(CHAT, 'mine', { messageId: 77 });
+  world.telegram.edit(CHAT, 77, 'changed');
+  await world.telegram.waitForConfirmed(world.telegram.say(CHAT + 1, 'other'));
+  answer();
+  await untilSettled(world, 5);
+  const asked = mainCalls().map(({ pendingText }) => pendingText);
+  expect(asked.toSorted()).toEqual(['As it was', 'changed', 'hold', 'hold', 'other']);
+});
+
+test('only those who are named may call, by the number of their account: all others are ignored and counted', async () => {
+  await start();
+  const others = [
+    { from: { id: 3003, is_bot: false, first_name: 'Eve' } },
+    { from: { id: CALLER, is_bot: true, first_name: 'Bot' } },
+    { from: { id: CALLER, is_bot: false }, sender_chat: { id: ABROAD, type: 'supergroup' } },
+    { from: { id: 3003, username: String(CALLER) }, guest_bot_caller_user: { id: CALLER } },
+    { from: undefined },
+    { from: { id: CALLER }, guest_query_id: '' },
+    { from: { id: CALLER }, guest_query_id: 7 },
+    { from: { id: CALLER }, guest_query_id: 'x'.repeat(5_000) },
+  ];
+  for (const other of others) {
+    const chat = { id: ABROAD, type: 'supergroup', title: 'Friends' };
+    const message = { message_id: 5, date: 1_700_000_000, chat, text: 'Hello', guest_query_id: 'q1', ...other };
+    world.telegram.push({ guest_message: message });
+  }
+  world.telegram.push({ guest_message: null });
+  summon('And me?');
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect(await settledOutcomes(world)).toHaveLength(1);
+  expect(callsOf('answerGuestQuery')).toHaveLength(1);
+});
+
+test('without a list of guests nobody may, Telegram is not asked for it, and it is asked again once there is one', async () => {
+  await start({ TELEGRAM_GUESTS: '' });
+  world.telegram.say(CHAT, 'Hello');
+  await nextOutcome(world, CHAT);
+  expect(allowed()).not.toContain('guest_message');
+  expect(summon('Hello?')).toBeGreaterThan(0);
+  const late = { message_id: 5, date: 1, chat: { id: ABROAD, type: 'group' }, from: { id: CALLER }, text: 'x' };
+  world.telegram.push({ update_id: 900_000, message: undefined, guest_message: { ...late, guest_query_id: '1' } });
+  world.telegram.say(CHAT, 'Still there?');
+  await nextOutcome(world, CHAT, 2);
+  expect([abroad(), callsOf('answerGuestQuery')]).toEqual([[], []]);
+  await stopGateways();
+  await start({ TELEGRAM_GUESTS: String(CALLER) });
+  world.telegram.say(CHAT, 'Now');
+  await nextOutcome(world, CHAT, 3);
+  expect(allowed()).toContain('guest_message');
+});
+
+test('an update that comes twice is answered once', async () => {
+  await start();
+  const update = summon('Once, please');
+  await nextOutcome(world, HERE);
+  world.telegram.redeliver(update);
+  world.telegram.say(CHAT, 'Hello');
+  await nextOutcome(world, CHAT);
+  expect(callsOf('answerGuestQuery')).toHaveLength(1);
+  expect(abroad()).toEqual([expect.stringContaining('Once, please')]);
+  expect(await settledOutcomes(world)).toHaveLength(2);
+});
+
+test('commands are words there, and nobody is asked what was meant', async () => {
+  await start();
+  for (const [at, text] of ['/new', '/forget yes', '/nwe', '/stop'].entries()) {
+    summon(text);
+    expect(await nextOutcome(world, HERE, at + 1)).toMatchObject({ outcome: 'answered' });
+  }
+  expect(mainCalls().map(({ pendingText }) => pendingText)).toEqual(['/new', '/forget yes', '/nwe', '/stop']);
+});
+
+test('of tools there are those that read, and of servers those that guests may have: no other is called', async () => {
+  world.claude.react(
+    callsTools([
+      use('w', 'write'),
+      use('l', 'look'),
+      call('a', { name: 'ask_user', input: { question: 'Which?' } }),
+      call('m', { name: 'memory', input: { action: 'remember', text: 'evil' } }),
+      call('r', { name: 'reminders', input: { action: 'set', in: 60, text: 'evil' } }),
+      call('s', { name: 'send_file', input: { name: 'a.txt', content: 'a' } }),
+    ]),
+  );
+  await start();
+  summon('Do it all');
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  const offered = mainCalls()[0]?.body.tools?.map(({ name }) => name);
+  expect(offered).toEqual(['recall', 'notebook__look', 'notebook__picture', 'notebook__long']);
+  expect(await notebook.notes()).toEqual(['look l']);
+  expect(abroad()).toEqual(['Done after 1 rounds.']);
+  for (const chat of [HERE, String(CALLER)]) {
+    expect(await world.peek.exists(world.keys.memory(chat as never), world.keys.remindersOf(chat as never))).toBe(0);
+  }
+});
+
+test('a server that is not given to guests is not there, also where it only reads', async () => {
+  const own = await openNotebook();
+  try {
+    await start(own.env);
+    summon('Look it up');
+    await nextOutcome(world, HERE);
+    expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).toEqual(['recall']);
+  } finally {
+    await own.remove();
+  }
+});
+
+test('too many at once: each that was not taken is told so in its own place', async () => {
+  const answer = held();
+  await start({ LANE_MAX_MESSAGES: '2' });
+  for (const text of ['one', 'two', 'three', 'four', 'five']) summon(text);
+  await world.telegram.waitForCall(() => abroad().length === 5);
+  answer();
+  await untilSettled(world, 5);
+  const refused = EN.laneFull(1);
+  expect(abroad()).toEqual(['It is a lane.', 'It is a lane.', refused, refused, refused]);
+});
+
+test('what answers somebody else is quoted as theirs', async () => {
+  await start();
+  summon('What about it?', {
+    extra: {
+      reply_to_message: {
+        message_id: 3,
+        date: 1,
+        chat: { id: ABROAD, type: 'supergroup' },
+        from: { id: 9, is_bot: false, first_name: 'Bob' },
+        text: 'Buy now',
+      },
+    },
+  });
+  await nextOutcome(world, HERE);
+  expect(JSON.stringify(mainCalls()[0]?.body.messages)).toContain('in answer to a message of \\"Bob\\"');
+  expect(mainCalls()[0]?.pendingText).toContain('What about it?');
+});
+
+test('what a call of a person costs counts as theirs, and a used up budget is told in its place', async () => {
+  await start({ PERSON_DAILY_USD: '0.000001' });
+  summon('How much?');
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'refused' });
+  expect(abroad()).toEqual([expect.stringMatching(/Your budget for today is used up/)]);
+  expect(mainCalls()).toEqual([]);
+});

@@ -1,0 +1,241 @@
+import { expect, test } from '@jest/globals';
+import { summonsKey } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { until } from '../../chaos/scenario.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
+import type { Failure } from '../../stand-in/telegram/failures.ts';
+
+const ABROAD = -100_555;
+const CALLER = 2_002;
+const HERE = summonsKey(CALLER, ABROAD);
+const LONG = `${'A lane keeps order. '.repeat(40)}\n\n`.repeat(12);
+
+eachInWorld({ env: { TELEGRAM_GUESTS: String(CALLER), TEST_CALL_TIMEOUT_MS: '700' } });
+
+const summon = (text = 'What is a lane?') => world.telegram.summon(CALLER, ABROAD, text, { firstName: 'Friends' });
+const abroad = () => world.telegram.shownAbroad(ABROAD).map(({ text }) => text);
+const callsOf = (method: string) => world.telegram.calls.filter((each) => each.method === method);
+const answers = (text = 'It is a lane.') =>
+  world.claude.react(({ kind }) => (kind === 'main' ? { do: 'answer', text } : undefined));
+const inPrivate = `${EN.answeredInPrivate('Friends')}`;
+
+/** Resolves when it is noted what stands there. */
+const noted = () =>
+  until('it is noted', async () => {
+    const turns = await world.peek.keys(`${world.keys.turnPrefix}*`);
+    return (await Promise.all(turns.map((turn) => world.peek.hexists(turn, 'reply:there')))).includes(1);
+  });
+
+variants(['part sent', 'answer stored'] as const)(
+  'killed at "%s", and again: one answer stands there',
+  async (step) => {
+    world.claude.react(({ kind }) =>
+      kind === 'main' ? { do: 'answer', text: 'It is a lane.', after: noted() } : undefined,
+    );
+    for (const at of [step, 'part sent'] as const) {
+      const victim = await spawn({ SPILLWAY_FAIL_AT: `${at}:1` });
+      if (callsOf('answerGuestQuery').length === 0) summon();
+      expect(await victim.ended).toBe('SIGKILL');
+    }
+    await takeOver();
+    expect(await nextOutcome(world, HERE)).toMatchObject({
+      outcome: 'answered',
+      delivery: { confirmed: 1, unsure: 0 },
+    });
+    expect(abroad()).toEqual(['It is a lane.']);
+    expect([callsOf('sendMessage'), callsOf('answerGuestQuery').length, mainCalls().length]).toEqual([[], 1, 1]);
+  },
+);
+
+test('killed before anything stands there: a worker puts the answer there', async () => {
+  answers();
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'accepted:1' });
+  summon();
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect(abroad()).toEqual(['It is a lane.']);
+  expect(shown(CALLER)).toEqual([]);
+});
+
+test('killed after Telegram has put it there and before its id was noted: the answer comes to the person who called', async () => {
+  answers();
+  world.telegram.openChat(CALLER);
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'summons answered:1' });
+  summon();
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect(abroad()).toEqual([EN.oneMoment]);
+  expect(shown(CALLER)).toEqual([inPrivate, 'It is a lane.']);
+  expect(mainCalls()).toHaveLength(1);
+});
+
+test('expired: the answer comes to the person, in as many messages as it takes; killed in between, each comes once', async () => {
+  answers(LONG);
+  world.telegram.openChat(CALLER);
+  world.telegram.fail('answerGuestQuery', {
+    status: 400,
+    description: 'Bad Request: query is too old and response timeout expired or query ID is invalid',
+  });
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'part marked:2' });
+  summon();
+  expect(await victim.ended).toBe('SIGKILL');
+  await takeOver();
+  const { outcome, delivery } = await nextOutcome(world, HERE);
+  expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
+  expect(shown(CALLER)[0]).toBe(inPrivate);
+  expect(shown(CALLER)).toHaveLength(4);
+  expect([abroad(), mainCalls().length]).toEqual([[], 1]);
+});
+
+test('expired, and the person has no chat with the bot: the operator is told, and the answer is kept', async () => {
+  answers();
+  await start();
+  world.telegram.fail('answerGuestQuery', {
+    status: 400,
+    description: 'Bad Request: query is too old and response timeout expired or query ID is invalid',
+  });
+  summon();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
+  await world.telegram.waitForText(ALERT_CHAT, /2002@-100555/);
+  world.telegram.openChat(CALLER);
+  const listed = await runCli(['dead', 'list'], world.env);
+  const [letter = ''] = /\d{10,}-\d+/.exec(listed.stdout) ?? [];
+  expect((await runCli(['dead', 'replay', letter], world.env)).code).toBe(0);
+  expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
+  expect(shown(CALLER)).toEqual([inPrivate, 'It is a lane.']);
+  expect(mainCalls()).toHaveLength(1);
+});
+
+test('deleted before the answer is there: it comes to the person', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.claude.react(({ kind }) =>
+    kind === 'main' ? { do: 'answer', text: 'It is a lane.', after: promise } : undefined,
+  );
+  world.telegram.openChat(CALLER);
+  await start();
+  summon();
+  await world.telegram.waitAbroad(ABROAD, EN.oneMoment);
+  world.telegram.clearAbroad(ABROAD);
+  resolve();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect(shown(CALLER)).toEqual([inPrivate, 'It is a lane.']);
+});
+
+const TROUBLE: readonly Failure[] = [
+  { status: 502, description: 'Bad Gateway' },
+  { do: 'html502' },
+  { do: 'hang' },
+  { do: 'loseReply' },
+  { do: 'withholdReply' },
+  { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } },
+];
+
+variants(TROUBLE)('the edit meets %j, twice: it is made again, and the answer stands there once', async (failure) => {
+  answers('**A lane** keeps order.');
+  world.telegram.fail('editMessageText', failure, 2);
+  await start();
+  summon();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered', delivery: { confirmed: 1, unsure: 0 } });
+  expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([
+    { text: 'A lane keeps order.', entities: [{ type: 'bold' }] },
+  ]);
+  expect([shown(CALLER), mainCalls().length]).toEqual([[], 1]);
+});
+
+variants(TROUBLE.filter((failure) => !('do' in failure) || !/Reply/.test(failure.do)))(
+  'the first word meets %j: a worker puts the answer there itself',
+  async (failure) => {
+    answers();
+    world.telegram.fail('answerGuestQuery', failure, 2);
+    await start();
+    summon();
+    expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+    expect([abroad(), shown(CALLER), mainCalls().length]).toEqual([['It is a lane.'], [], 1]);
+  },
+);
+
+test('the reply to the first word is lost: nobody knows its id, and the answer comes to the person', async () => {
+  answers();
+  world.telegram.openChat(CALLER);
+  world.telegram.fail('answerGuestQuery', { do: 'loseReply' });
+  await start();
+  summon();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect([abroad(), shown(CALLER)]).toEqual([[EN.oneMoment], [inPrivate, 'It is a lane.']]);
+});
+
+test('a format that Telegram does not take: the same words come without it', async () => {
+  answers('**A lane** keeps order.');
+  const hasFormat = ({ entities }: { entities?: unknown }) => entities !== undefined;
+  world.telegram.fail(
+    'editMessageText',
+    { status: 400, description: "Bad Request: can't parse entities" },
+    9,
+    hasFormat,
+  );
+  await start();
+  summon();
+  await nextOutcome(world, HERE);
+  expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([{ text: 'A lane keeps order.', edits: 1 }]);
+});
+
+test('a longer answer is cut to one message, says so, and is whole in the conversation', async () => {
+  answers(`${LONG}The end.`);
+  await start();
+  summon();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  const [text = ''] = abroad();
+  expect(text.length).toBeLessThanOrEqual(4_096);
+  expect(text.length).toBeGreaterThan(3_800);
+  expect(text.endsWith(EN.onlyOneMessage)).toBe(true);
+  summon('And then?');
+  await nextOutcome(world, HERE, 2);
+  expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('The end.');
+});
+
+test('a message that fails is told so in its place, without a button; the operator cancels one there, too', async () => {
+  const refusal = { do: 'error', status: 401, type: 'authentication_error', message: 'nope' } as const;
+  world.claude.react(({ kind }) => (kind === 'main' ? refusal : undefined));
+  await start();
+  summon();
+  expect((await nextOutcome(world, HERE)).outcome).toBe('failed');
+  expect(abroad()).toEqual([expect.stringMatching(/operator has been notified/)]);
+  expect(world.telegram.shownAbroad(ABROAD)[0]?.replyMarkup).toBeUndefined();
+  world.claude.react(({ kind }) => (kind === 'main' ? { do: 'hang' } : undefined));
+  summon('hang');
+  await world.claude.waitForCall(({ pendingText }) => pendingText === 'hang');
+  expect((await runCli(['cancel', HERE], world.env)).code).toBe(0);
+  expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'cancelled' });
+  expect(abroad()[1]).toBe(EN.stoppedByOperator);
+  expect((await runCli(['chat', HERE], world.env)).stdout).toContain(HERE);
+  expect((await runCli(['session', 'forget', HERE, '--by', 'Ada'], world.env)).code).toBe(0);
+  expect(await world.peek.hexists(world.keys.chat(HERE), 'session')).toBe(0);
+});
+
+test('a conversation that does not fit is begun anew there, as anywhere', async () => {
+  await start();
+  summon('first');
+  await nextOutcome(world, HERE);
+  const mains = () => mainCalls().length;
+  world.claude.react(({ kind }) => (kind === 'main' && mains() <= 5 ? { do: 'overflow' } : undefined));
+  summon('second');
+  expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
+  expect(abroad()[1]).toContain('second');
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('who has blocked the bot is answered where they call it all the same', async () => {
+  world.telegram.openChat(CALLER);
+  await start({ TELEGRAM_ALLOWED_IDS: String(CALLER) });
+  world.telegram.setMembership(CALLER, 'kicked');
+  summon();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  await untilSettled(world, 1);
+  expect((await settledOutcomes(world)).length).toBe(1);
+});

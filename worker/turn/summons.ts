@@ -1,0 +1,89 @@
+import { pause } from '../../shared/base/lifecycle.ts';
+import { BEGUN_WITHIN_MS, type Place, type SummonsBook } from '../../shared/state/turn/summons.ts';
+import { isFinal, type TelegramFailure } from '../../shared/telegram/failure.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
+import { type Attempt, ageMs, type Conclusion, summonsOf } from '../lane/attempt.ts';
+import { type Delivery, type DeliveryTime, deliver as deliverInChat } from '../reply/outbox.ts';
+import type { OutboxPorts } from '../reply/part.ts';
+import { inOne } from '../reply/plan.ts';
+import { inOneMessage } from './conclude.ts';
+
+/** The call of the process that accepted the summons is over by then, and noted. */
+const BEGUN_MS = BEGUN_WITHIN_MS + 500;
+const LOOK_MS = 100;
+
+type SummonsPorts = Pick<OutboxPorts, 'telegram' | 'observability'> & { summonses: SummonsBook };
+
+/**
+ * Sees to it that something stands where the bot was called, whoever puts it there. Returns what resolves when it does, or
+ * cannot now: then the delivery of the answer tries again.
+ */
+export function beginThere(ports: SummonsPorts, attempt: Attempt): () => Promise<void> {
+  const begun = placeOf(ports, attempt, attempt.texts.oneMoment).catch(() => undefined);
+  return async () => void (await begun);
+}
+
+/**
+ * Delivers a conclusion to its chat. Where the bot was called in another one, it is edited into the message that stands there,
+ * so a repeat does no harm. Where Telegram will never take that, it goes to the person's own chat, and says so. Contract: as
+ * `deliver` of the outbox.
+ */
+export async function deliver(
+  ports: SummonsPorts & OutboxPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  to: Destination,
+  time: DeliveryTime,
+): Promise<Delivery> {
+  const { turn, texts, message } = attempt;
+  const isThere = summonsOf(attempt) && !turn.reply.isPrivate && conclusion.parts.length > 0;
+  if (!isThere) return deliverInChat(ports, attempt, conclusion, to, time);
+  const answer = inOne(conclusion, texts.onlyOneMessage);
+  const place = await placeOf(ports, attempt, answer.text);
+  const put = place.kind === 'there' ? await edit(ports, place.inlineId, answer) : place;
+  if (put.kind !== 'refused') return put;
+  const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
+  const told = inOneMessage([lead], conclusion, []);
+  await attempt.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
+  return deliverInChat(ports, attempt, told, to, { ...time, isNew: false });
+}
+
+/**
+ * The place for the answer. Where the process that accepted the summons died before it put something there, `text` is put
+ * there now.
+ */
+async function placeOf(
+  { summonses, telegram, observability }: SummonsPorts,
+  attempt: Attempt,
+  text: string,
+): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
+  const { entry } = attempt;
+  for (;;) {
+    const known = await summonses.look(entry);
+    if (known) return known;
+    const leftMs = BEGUN_MS - ageMs(attempt);
+    if (leftMs <= 0) break;
+    await pause(Math.min(leftMs, LOOK_MS));
+  }
+  await attempt.assertOwned();
+  const answered = await telegram.answerSummons(summonsOf(attempt)?.queryId ?? '', text);
+  observability.reach('summons answered');
+  if (answered.ok) return (await summonses.put(entry, answered.value.inlineId)) ?? { kind: 'refused' };
+  if (!isFinal(answered.failure)) return { kind: 'later', failure: answered.failure };
+  return (await summonses.refuse(entry)) ?? { kind: 'refused' };
+}
+
+/** Somebody may have deleted the message, or Telegram does not take the format: then the words are tried as they are. */
+async function edit(
+  { telegram, observability }: SummonsPorts,
+  inlineId: string,
+  { text, entities }: ReturnType<typeof inOne>,
+): Promise<Delivery | Extract<Place, { kind: 'refused' }>> {
+  const formatted = await telegram.editSummoned(inlineId, text, entities);
+  const isRefused = !formatted.ok && formatted.failure.kind === 'rejected' && entities.length > 0;
+  const edited = isRefused ? await telegram.editSummoned(inlineId, text) : formatted;
+  observability.reach('part sent');
+  if (edited.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
+  const isNever = isFinal(edited.failure) || edited.failure.kind === 'message_gone';
+  return isNever ? { kind: 'refused' } : { kind: 'later', failure: edited.failure };
+}
