@@ -1,4 +1,5 @@
 import { createDeadLetters } from '../shared/state/lane/dead-letters.ts';
+import type { Head } from '../shared/state/lane/lanes.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { createUsageBook } from '../shared/state/spending/usage-book.ts';
 import { createChatArchive } from './command/chat-archive.ts';
@@ -38,8 +39,13 @@ export function commandPorts(
   memory: ChatMemory,
   media: MediaStore,
 ): TurnPorts['commands'] {
+  // What was tried and put off is a job already, which waits.
+  const wake = async (head: Head) => {
+    await queue.add([head]);
+    await queue.promote([head.entry]);
+  };
   return {
-    state: { ...createChatState(redis, keys), wake: (head) => queue.add([head]) },
+    state: { ...createChatState(redis, keys), wake },
     archive: createChatArchive({ redis, keys, blobs, media }),
     usageBook: createUsageBook(redis, keys),
     deadLetters: createDeadLetters(redis, keys),

@@ -20,7 +20,7 @@ import type { ChatState } from './chat-state.ts';
 /** The effects and reads that commands may use. */
 export interface CommandPorts {
   ask: AskPorts & { store: ConversationStore; observability: Pick<Observability, 'log'> };
-  /** `wake` makes the head of a lane a job: what it waited for is decided. */
+  /** `wake` makes the head of a lane a job that runs now: what it waited for is decided. */
   state: ChatState & { wake(head: Head): Promise<void> };
   archive: ChatArchive;
   usageBook: UsageBook;

@@ -64,12 +64,13 @@ async function ask(
     await attempt.assertOwned();
     const sent = await ports.telegram.sendMessage(to, text, options);
     if (!sent.ok) {
-      const { kind, retryAfterMs } = sent.failure;
+      const { kind, retryAfterMs, isAnswered } = sent.failure;
       // It cannot be shown at all: the model goes on without, and its answer finds out the same.
       if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
         return decide(ports, attempt, asking, to, { how: 'untold' });
       // Where it may stand in the chat in spite of that, it is not to be read again and again.
-      const delayMs = Math.max(LATER_MS_MIN, waitedMs / 2, retryAfterMs ?? 0);
+      const restMs = kind === 'unknown' && !isAnswered ? waitedMs / 2 : 0;
+      const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
     }
     ports.ask.observability.reach('question shown');

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
+import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { until } from '../../chaos/scenario.ts';
 import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
 import {
@@ -14,6 +15,7 @@ import {
   press,
   question,
   untilParked,
+  wantsToWrite,
 } from '../../fixture/parked.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
@@ -158,4 +160,43 @@ test('a turn that goes on by a press is not left for what came meanwhile, also w
   await untilSettled(world, 4, PATIENCE_MS);
   expect(await notebook.notes()).toEqual(['write t1']);
   expect((await outcomes()).filter((outcome) => outcome === 'answered')).toHaveLength(2);
+});
+
+/** Makes the question that waits seem to have been tried for ten minutes. */
+async function tryForLong(): Promise<void> {
+  const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, 0);
+  const turn = world.keys.turn(entry as EntryId);
+  const parked = JSON.parse((await world.peek.hget(turn, 'parked')) ?? '{}');
+  await world.peek.hset(turn, 'parked', JSON.stringify({ ...parked, untilMs: parked.untilMs - 600_000 }));
+}
+
+const isQuestion = ({ text }: { text?: unknown }) => String(text).startsWith('May I');
+const delays = () => world.peek.zcard(jobsIn(world.keys, 'delayed'));
+
+test('a press on a question of which Telegram never said that it stands there goes on at once', async () => {
+  await start();
+  wantsToWrite('t1');
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 2, isQuestion);
+  world.telegram.say(CHAT, 'Write it down');
+  await until('it is tried again', async () => (await delays()) === 1);
+  await tryForLong();
+  await until('shown twice', () => shown().filter((text) => text.startsWith('May I')).length === 2);
+  await until('it waits for minutes', async () => (await delays()) === 1);
+  await press('once');
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect((await outcomes()).sort()).toEqual(['answered', 'command']);
+  expect(await notebook.notes()).toEqual(['write t1']);
+});
+
+test('a question that was certainly not shown is not put off for longer and longer', async () => {
+  await start();
+  wantsToWrite('t1');
+  const throttled = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', throttled, 2, isQuestion);
+  world.telegram.say(CHAT, 'Write it down');
+  await until('it is tried again', async () => (await delays()) === 1);
+  await tryForLong();
+  await press('once');
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect(await notebook.notes()).toEqual(['write t1']);
 });
