@@ -46,6 +46,8 @@ export interface TranscriptionEndpoint {
 }
 
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** Nobody records for longer: an endpoint that states more says nothing. */
+const SECONDS_MAX = 24 * 3_600;
 /** These pass, besides all of the server's own. */
 const PASSING = new Set([408, 409, 425, 429]);
 
@@ -95,7 +97,7 @@ function heardIn(body: string | undefined): Transcription {
   try {
     const { text, usage } = JSON.parse(body ?? '') as { text?: unknown; usage?: { seconds?: unknown } | null };
     const seconds = usage?.seconds;
-    const stated = typeof seconds === 'number' && seconds > 0 ? { seconds } : {};
+    const stated = typeof seconds === 'number' && seconds > 0 && seconds <= SECONDS_MAX ? { seconds } : {};
     if (typeof text === 'string')
       return { kind: 'heard', text: text.toWellFormed().replaceAll('\0', '').trim(), ...stated };
   } catch {

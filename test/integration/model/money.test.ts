@@ -18,7 +18,7 @@ import { temporaryFile } from '../../fixture/temporary-file.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { searchedOften } from '../../stand-in/claude/searching.ts';
 import { voice } from '../../stand-in/telegram/inbound-kinds.ts';
-import { startTranscription } from '../../stand-in/transcription.ts';
+import { startTranscription, type TranscriptionStandIn } from '../../stand-in/transcription.ts';
 
 const OTHER = 1002;
 const BILLION = 1e9;
@@ -153,7 +153,10 @@ test('the fee of a search counts: one that crosses the limit is the last call', 
   expect(await said('And again', 3)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
 });
 
-test('speech costs by its length, as its endpoint states it, else its sender; over the limit it is not sent there', async () => {
+/** A gateway that hears by an endpoint of its own, for 0.6 dollars a minute; `speak` says something of so many seconds. */
+async function withEar(
+  play: (ear: TranscriptionStandIn, speak: (nth: number, s: number) => Promise<unknown>) => unknown,
+) {
   const ear = await startTranscription();
   try {
     await start({
@@ -163,13 +166,20 @@ test('speech costs by its length, as its endpoint states it, else its sender; ov
       TRANSCRIPTION_MODEL: ear.model,
       MODEL_PRICES_FILE: await temporaryFile(JSON.stringify({ [ear.model]: { minute: 0.6 } })),
     });
-    const speak = async (nth: number, durationS: number) => {
+    await play(ear, (nth, durationS) => {
       const bytes = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(900, nth)]);
       world.telegram.say(CHAT, '', {
         extra: voice({ fileId: world.telegram.addFile(bytes, `voice/${nth}.oga`), durationS }),
       });
       return nextOutcome(world, CHAT, nth);
-    };
+    });
+  } finally {
+    await ear.close();
+  }
+}
+
+test('speech costs by its length, as its endpoint states it, else its sender; over the limit it is not sent there', () =>
+  withEar(async (ear, speak) => {
     expect(await speak(1, 20)).toMatchObject({ outcome: 'answered' });
     expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.2, 8);
     ear.fail({ do: 'answer', status: 200, body: '{"text": "hi", "usage": {"type": "duration", "seconds": 12}}' });
@@ -179,14 +189,20 @@ test('speech costs by its length, as its endpoint states it, else its sender; ov
     await nextOutcome(world, CHAT, 3);
     const [, cost = ''] = /Today: (\$\d\.\d\d) \(4 calls/.exec(String(shown().at(-1))) ?? [];
     expect(shown().at(-1)).toContain(`This chat's budget for today: ${cost} of $0.50`);
-    const calls = mainCalls().length;
     expect(await speak(4, 30)).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
-    expect([ear.calls.length, mainCalls().length]).toEqual([2, calls]);
+    expect([ear.calls.length, mainCalls().length]).toEqual([2, 2]);
     expect(shown().at(-1)).toMatch(usedUp("This chat's budget for today"));
-  } finally {
-    await ear.close();
-  }
-});
+  }));
+
+test.each(['1e300', '1e999', '90000', '-1', '"12"'])(
+  'a length of %s, as an endpoint states it, is not believed: what is heard costs what its sender states',
+  (seconds) =>
+    withEar(async (ear, speak) => {
+      ear.fail({ do: 'answer', status: 200, body: `{"text": "hi", "usage": {"seconds": ${seconds}}}` });
+      expect(await speak(1, 20)).toMatchObject({ outcome: 'answered' });
+      expect((await booked(`chat:${CHAT}:usd`)) - world.claude.usd()).toBeCloseTo(0.2, 8);
+    }),
+);
 
 test('a model without a price counts in tokens alone, whatever limit in money there is', async () => {
   await start({ MODEL: 'some-model', CHAT_DAILY_USD: '0.01', CHAT_DAILY_TOKENS: '40000' });
