@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_641,
+  productLines: 49_646,
   productFiles: 478,
-  testLines: 78_464,
+  testLines: 78_477,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

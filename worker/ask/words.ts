@@ -132,9 +132,12 @@ export function answerText(
     .join('\n\n');
 }
 
-/** A limit that is nearly spent, in words. What all chats together may spend is the operator's affair: of that, a share. Pure. */
+/**
+ * A limit that is nearly spent, in words. What all chats together may spend is the operator's affair, and what a person has
+ * spent elsewhere is theirs: of that, where others read, a share. Pure.
+ */
 export function nearlyInWords(
-  attempt: Pick<Attempt, 'texts' | 'choice'>,
+  attempt: Pick<Attempt, 'texts' | 'choice' | 'message'>,
   settings: Pick<Settings, 'timeZone'>,
   spent: Spent,
 ): string {
@@ -142,7 +145,9 @@ export function nearlyInWords(
   const { budget } = attempt.texts;
   const again = { atMs: spent.againMs, timeZone: timeZoneOf(attempt, settings) };
   if (spent.isUsedUp) return budget.usedUp(whose, period, again);
-  const share = whose === 'total' ? `${percentOf(spent)}%` : spentInWords(spent, budget.share);
+  const { chatType, summons } = attempt.message.ok ? attempt.message.value : {};
+  const areTheirs = summons === undefined && (whose === 'chat' || (whose === 'person' && chatType === 'private'));
+  const share = areTheirs ? spentInWords(spent, budget.share) : `${percentOf(spent)}%`;
   return budget.nearly(whose, period, share, again);
 }
 
