@@ -5,7 +5,7 @@
 export const BUDGETS = {
   productLines: 49_646,
   productFiles: 478,
-  testLines: 78_477,
+  testLines: 78_480,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
