@@ -149,7 +149,7 @@ function isPlainText(content: InboundMessage['content']): content is { kind: 'te
 
 /**
  * Whether a message is the answer to what its lane waits for: something that the same person wrote for the model, after
- * the question was shown.
+ * the question was shown, and not as a guest since.
  */
 function isAnswer({ message, turn }: Attempt, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
   const askedAtMs = turn.parking.askedAtMs(id);
@@ -159,6 +159,7 @@ function isAnswer({ message, turn }: Attempt, { id }: Asking, { entry, message: 
     askedAtMs !== undefined &&
     msOf(entry) >= askedAtMs &&
     next.from.id === message.value.from.id &&
+    next.from.isGuest !== true &&
     next.content.kind !== 'reminder' &&
     commandIn(next) === undefined
   );

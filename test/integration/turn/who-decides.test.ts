@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { until } from '../../chaos/scenario.ts';
-import { CHAT, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
@@ -160,6 +161,30 @@ test('a turn that goes on by a press is not left for what came meanwhile, also w
   await untilSettled(world, 4, PATIENCE_MS);
   expect(await notebook.notes()).toEqual(['write t1']);
   expect((await outcomes()).filter((outcome) => outcome === 'answered')).toHaveLength(2);
+});
+
+test('who was taken off the allow list meanwhile does not answer, as a guest, what is then done with the tools of others', async () => {
+  const rita = 4_004;
+  await runCli(['allow', String(rita)], world.env);
+  await start();
+  const wants = callsTools([call('q1', { name: 'ask_user', input: { question: 'Which account?' } })]);
+  world.claude.react((asked) => (/Mine/.test(asked.pendingText) ? { do: 'answer', text: 'No' } : wants(asked)));
+  const say = (text: string) =>
+    world.telegram.say(GROUP, `/x@${world.telegram.username} ${text}`, { fromId: rita, chatType: 'supergroup' });
+  say('Pay the bill');
+  await question(GROUP, /^Which account/);
+  await runCli(['allow', '--remove', String(rita)], world.env);
+  await stopGateways();
+  await start();
+  const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(GROUP)), 0, 0);
+  say('Mine');
+  const seen = () => world.peek.hget(world.keys.turn(entry as EntryId), 'parkedBehind');
+  await until('it was seen and left', async () => (await seen()) === '1');
+  await press('no', { chat: GROUP, title: /^Which account/ });
+  await untilSettled(world, 3, PATIENCE_MS);
+  const told = mainCalls().flatMap((each) => resultsIn(each).map(({ content }) => JSON.stringify(content)));
+  expect(told.join()).toContain('does not want to answer');
+  expect((await outcomes()).sort()).toEqual(['answered', 'answered', 'command']);
 });
 
 /** Makes the question that waits seem to have been tried for ten minutes. */
