@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_647,
+  productLines: 49_649,
   productFiles: 478,
-  testLines: 78_505,
+  testLines: 78_560,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -33,7 +33,9 @@ export function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {
   const settings = settingsFor(ports.ask.settings, chatSettings, chosenModel(ports.ask.settings, attempt));
   const tools = forChat(ports.ask.tools, chatSettings);
   if (summonsOf(attempt)) {
-    const ask = { ...ports.ask, settings: { ...settings, rich: 'off' as const }, tools: forSummons(tools) };
+    // What a person has spent is not said among strangers.
+    const endpoint = { ...ports.ask.endpoint, budget: undefined };
+    const ask = { ...ports.ask, endpoint, settings: { ...settings, rich: 'off' as const }, tools: forSummons(tools) };
     return { ...ports, progress: NO_PROGRESS, ask };
   }
   return { ...ports, ask: { ...ports.ask, settings, tools: isOfGuest(attempt) ? forGuests(tools) : tools } };

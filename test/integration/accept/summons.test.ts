@@ -19,7 +19,12 @@ beforeEach(async () => {
 });
 
 eachInWorld(() => ({
-  env: { ...notebook.env, TELEGRAM_GUESTS: `${CALLER}, ${CHAT}`, TEST_CALL_TIMEOUT_MS: '1000' },
+  env: {
+    ...notebook.env,
+    TELEGRAM_ALLOWED_IDS: `${CHAT},${CHAT + 1},${CALLER}`,
+    TELEGRAM_GUESTS: `${CALLER}, ${CHAT}`,
+    TEST_CALL_TIMEOUT_MS: '1000',
+  },
 }));
 
 afterEach(() => notebook.remove());
@@ -234,6 +239,33 @@ test('what answers somebody else is quoted as theirs', async () => {
   await nextOutcome(world, HERE);
   expect(JSON.stringify(mainCalls()[0]?.body.messages)).toContain('in answer to a message of \\"Bob\\"');
   expect(mainCalls()[0]?.pendingText).toContain('What about it?');
+});
+
+test('among strangers nothing is said of what a person has spent', async () => {
+  await start({ PERSON_DAILY_USD: '1' });
+  const book = world.keys.spent(new Date().toISOString().slice(0, 10));
+  await world.peek.hset(book, `person:${CALLER}:usd`, 0.85 * 1e9);
+  summon('Hello');
+  await nextOutcome(world, HERE);
+  expect(abroad()).toEqual(['You said: Hello']);
+  world.telegram.say(CALLER, 'Hello');
+  await nextOutcome(world, CALLER);
+  expect(shown(CALLER).at(-1)).toMatch(/Your budget for today is nearly used up/);
+});
+
+test('a process that is stopped notes what it has put there before it ends', async () => {
+  world.telegram.fail('answerGuestQuery', { do: 'slow', ms: 500 });
+  let isStopped = false;
+  world.claude.react(() => (isStopped ? undefined : { do: 'hang' }));
+  await start();
+  summon('Hello');
+  await world.telegram.waitForCall(({ method }) => method === 'answerGuestQuery');
+  await stopGateways();
+  isStopped = true;
+  world.telegram.expireSummonses();
+  await start();
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect(abroad()).toEqual(['You said: Hello']);
 });
 
 test('what a call of a person costs counts as theirs, and a used up budget is told in its place', async () => {

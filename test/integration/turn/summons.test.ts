@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { summonsKey } from '../../../shared/redis/keys.ts';
+import { summonsBook } from '../../../shared/state/turn/summons.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
@@ -12,6 +13,10 @@ import type { Failure } from '../../stand-in/telegram/failures.ts';
 const ABROAD = -100_555;
 const CALLER = 2_002;
 const HERE = summonsKey(CALLER, ABROAD);
+const EXPIRED = {
+  status: 400,
+  description: 'Bad Request: query is too old and response timeout expired or query ID is invalid',
+};
 const LONG = `${'A lane keeps order. '.repeat(40)}\n\n`.repeat(12);
 
 eachInWorld({ env: { TELEGRAM_GUESTS: String(CALLER), TEST_CALL_TIMEOUT_MS: '700' } });
@@ -75,31 +80,49 @@ test('killed after Telegram has put it there and before its id was noted: the an
   expect(mainCalls()).toHaveLength(1);
 });
 
-test('expired: the answer comes to the person, in as many messages as it takes; killed in between, each comes once', async () => {
+variants(['answer stored:1', 'part marked:2'])(
+  'expired: the answer comes to the person, in as many messages as it takes; killed at "%s", each comes once',
+  async (step) => {
+    answers(LONG);
+    // A message of theirs may have the number of the one that called.
+    world.telegram.say(CALLER, 'Hello', { messageId: 1 });
+    world.telegram.fail('answerGuestQuery', EXPIRED);
+    const victim = await spawn({ SPILLWAY_FAIL_AT: step });
+    world.telegram.summon(CALLER, ABROAD, 'What is a lane?', { firstName: 'Friends', messageId: 1 });
+    expect(await victim.ended).toBe('SIGKILL');
+    await takeOver();
+    const { outcome, delivery } = await nextOutcome(world, HERE);
+    expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
+    expect(shown(CALLER)).toEqual([inPrivate, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);
+    expect(world.telegram.shown(CALLER).filter(({ replyTo }) => replyTo !== undefined)).toEqual([]);
+    expect([abroad(), mainCalls().length]).toEqual([[], 1]);
+  },
+);
+
+test('a word about what stands there that comes after the answer began to come in private changes nothing', async () => {
   answers(LONG);
   world.telegram.openChat(CALLER);
-  world.telegram.fail('answerGuestQuery', {
-    status: 400,
-    description: 'Bad Request: query is too old and response timeout expired or query ID is invalid',
-  });
+  world.telegram.fail('answerGuestQuery', EXPIRED);
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'part marked:2' });
   summon();
   expect(await victim.ended).toBe('SIGKILL');
+  const [turn = ''] = await world.peek.keys(`${world.keys.turnPrefix}*`);
+  await world.peek.hset(turn, 'reply:there', 'AQlate');
   await takeOver();
-  const { outcome, delivery } = await nextOutcome(world, HERE);
-  expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
-  expect(shown(CALLER)[0]).toBe(inPrivate);
-  expect(shown(CALLER)).toHaveLength(4);
-  expect([abroad(), mainCalls().length]).toEqual([[], 1]);
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect([shown(CALLER).length, callsOf('editMessageText')]).toEqual([4, []]);
+});
+
+test('what is noted of a message that is over leaves nothing behind', async () => {
+  const book = summonsBook(world.peek, world.keys);
+  expect(await book.put('1-1' as never, 'AQlate')).toBeUndefined();
+  expect(await world.peek.exists(world.keys.turn('1-1' as never))).toBe(0);
 });
 
 test('expired, and the person has no chat with the bot: the operator is told, and the answer is kept', async () => {
   answers();
   await start();
-  world.telegram.fail('answerGuestQuery', {
-    status: 400,
-    description: 'Bad Request: query is too old and response timeout expired or query ID is invalid',
-  });
+  world.telegram.fail('answerGuestQuery', EXPIRED);
   summon();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
   await world.telegram.waitForText(ALERT_CHAT, /2002@-100555/);
