@@ -2,7 +2,7 @@ import type { ReadinessPart } from '../shared/app/health.ts';
 import type { AllowedIds } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
-import { type ChatKey, keysOf, parseChatKey } from '../shared/redis/keys.ts';
+import { keysOf } from '../shared/redis/keys.ts';
 import { allowedNow } from '../shared/state/chat/allowed.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { startJobs } from './jobs.ts';
@@ -63,7 +63,7 @@ export async function startShard(
       startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
       startReminding({
         book: createReminderBook(redis, keys),
-        isOpen: openChats(redis, config.TELEGRAM_ALLOWED_IDS),
+        allowed: allowedIn(redis, config.TELEGRAM_ALLOWED_IDS),
         observability,
         minutesMin: config.REMINDER_MINUTES_MIN,
         everyMs: ports.limits?.remindersEveryMs ?? REMINDERS_EVERY_MS,
@@ -77,15 +77,9 @@ export async function startShard(
   };
 }
 
-/**
- * The chats that the bot still answers. A worker alone need not know the allow list: then it trusts what was accepted.
- */
-function openChats(redis: RedisClient, base: AllowedIds): (chat: ChatKey) => Promise<boolean> {
-  const allowed = allowedNow(redis, base !== 'everyone' && base.size === 0 ? 'everyone' : base);
-  return async (chat) => {
-    const ids = await allowed();
-    return ids === 'everyone' || ids.has(parseChatKey(chat)?.chatId ?? 0);
-  };
+/** Whom the bot answers now. A worker alone need not know the allow list: then it trusts what was accepted. */
+function allowedIn(redis: RedisClient, base: AllowedIds): () => Promise<AllowedIds> {
+  return allowedNow(redis, base !== 'everyone' && base.size === 0 ? 'everyone' : base);
 }
 
 /** Connections that end with what uses them. */

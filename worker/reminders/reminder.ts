@@ -26,6 +26,18 @@ export interface Entering {
   nextMs: number | undefined;
 }
 
+/** What a reminder enters the flow with. */
+export interface EnteringFacts {
+  dueAtMs: number;
+  nowMs: number;
+  /** The least time between two times of a repeat. */
+  minutesMin: number;
+  /** Whether somebody is on the allow list now. */
+  isListed: (id: number) => boolean;
+}
+
+/** The account by which Telegram lets admins write in the name of their group, which is on the list. */
+const ANONYMOUS_ADMIN = 1_087_968_824;
 /** Absent in what this version sets. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
@@ -51,16 +63,19 @@ export function setIn(entry: EntryId, message: InboundMessage): Pick<Reminder, '
 
 /**
  * Makes a message of a stored reminder that is due; a repeat comes again after `minutesMin` or more, whatever was allowed
- * when it was set. One that cannot be read becomes a message that cannot be read either: then its chat and the operator
+ * when it was set, and with the rights that whoever set it has now. One that cannot be read becomes a message that cannot be read either: then its chat and the operator
  * are notified of it like of any other. Pure, never throws.
  */
-export function entering(stored: string, dueAtMs: number, nowMs: number, minutesMin: number): Entering {
+export function entering(stored: string, { dueAtMs, nowMs, minutesMin, isListed }: EnteringFacts): Entering {
   try {
     const reminder = JSON.parse(stored) as Reminder & { v?: unknown };
     if (typeof reminder.v === 'number' && reminder.v > VERSION) return { message: '', nextMs: nowMs + NEWER_WAIT_MS };
     const afterMs = Math.max(nowMs, dueAtMs + minutesMin * MINUTE_MS - 1);
     const nextMs = reminder.repeat && nextDueMs(reminder, afterMs);
-    return { message: encodeMessage(messageOf(reminder, dueAtMs, nowMs)), nextMs };
+    const { from, chatType } = reminder.asked;
+    const isGuest = chatType !== 'private' && from.id !== ANONYMOUS_ADMIN && !isListed(from.id);
+    const message = messageOf(reminder, dueAtMs, nowMs);
+    return { message: encodeMessage(isGuest ? { ...message, from: { ...from, isGuest } } : message), nextMs };
   } catch {
     return { message: stored, nextMs: undefined };
   }

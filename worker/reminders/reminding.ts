@@ -1,16 +1,17 @@
 import { SpanKind } from '@opentelemetry/api';
+import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
-import type { ChatKey } from '../../shared/redis/keys.ts';
+import { parseChatKey } from '../../shared/redis/keys.ts';
 import type { Due, ReminderBook } from '../../shared/state/reminder/book.ts';
 import { entering } from './reminder.ts';
 
 export interface RemindingPorts {
   book: Pick<ReminderBook, 'due' | 'enter' | 'putOff'>;
-  /** Whether the bot still answers in a chat. */
-  isOpen: (chat: ChatKey) => Promise<boolean>;
+  /** Whom the bot answers now. Contract: rejects when nobody can say. */
+  allowed: () => Promise<AllowedIds>;
   observability: Observability;
   /** The least time between two times of a repeat. */
   minutesMin: number;
@@ -42,17 +43,19 @@ export function startReminding(ports: RemindingPorts): Service {
 }
 
 async function remind(
-  { book, isOpen, observability, minutesMin }: RemindingPorts,
+  { book, allowed, observability, minutesMin }: RemindingPorts,
   due: Due,
   nowMs: number,
 ): Promise<void> {
   const { chat, otherChat, id, dueAtMs, stored } = due;
   const { telemetry, log, reach } = observability;
-  if (!(await isOpen(chat)) && !(otherChat && (await isOpen(otherChat)))) {
+  const ids = await allowed();
+  const isListed = (id: number) => ids === 'everyone' || ids.has(id);
+  if (![chat, otherChat].some((each) => each && isListed(parseChatKey(each)?.chatId ?? 0))) {
     log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');
     return book.putOff(due, nowMs + CLOSED_WAIT_MS);
   }
-  const { message, nextMs } = entering(stored, dueAtMs, nowMs, minutesMin);
+  const { message, nextMs } = entering(stored, { dueAtMs, nowMs, minutesMin, isListed });
   const attributes = { 'messaging.system': 'redis', 'spillway.reminder': id };
   const entry = await telemetry.span(SPAN.accept, attributes, () => book.enter(due, message, nextMs, traceparent()), {
     kind: SpanKind.PRODUCER,

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { givenReminder, makeDue, OFTEN } from '../../fixture/reminders.ts';
 import { until } from '../../fixture/root.ts';
 
 const RITA = 4_004;
@@ -63,6 +64,25 @@ test('a group that is let in is answered, and of its members only those whose ow
   await cli('allow', String(RITA));
   await start();
   expect(await toolsOf(RITA, 2)).toContain('send_file');
+});
+
+test('in a group, what somebody set who is not on the allow list any more has the tools of a guest', async () => {
+  const asked = { chatId: GROUP, chatType: 'supergroup', messageId: 1, from: { id: RITA, name: 'Rita' } };
+  await givenReminder({ asked, repeat: { everyMinutes: 60 } }, 3_600_000, GROUP);
+  await cli('allow', String(RITA));
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` }, OFTEN);
+  const toolsAt = async (nth: number) => {
+    await makeDue();
+    await nextOutcome(world, GROUP, nth);
+    return mainCalls()
+      .at(-1)
+      ?.body.tools?.map(({ name }) => name);
+  };
+  expect(await toolsAt(1)).toContain('send_file');
+  await cli('allow', '--remove', String(RITA));
+  await stopGateways();
+  await start({}, OFTEN);
+  expect(await toolsAt(2)).not.toContain('send_file');
 });
 
 test('a group that is let in is followed when it becomes a supergroup, and taken off it is not', async () => {

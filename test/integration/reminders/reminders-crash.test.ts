@@ -115,7 +115,12 @@ test('entered again with what was listed before, a due time changes nothing, who
     const { due, nowMs } = await one.due(10);
     const [each] = due;
     if (each === undefined) throw new Error('nothing is due');
-    const { message, nextMs } = entering(each.stored, each.dueAtMs, nowMs, 60);
+    const { message, nextMs } = entering(each.stored, {
+      dueAtMs: each.dueAtMs,
+      nowMs,
+      minutesMin: 60,
+      isListed: () => true,
+    });
     const entered = await Promise.all([one, other, one].map((book) => book.enter(each, message, nextMs, '')));
     expect(entered.filter((entry) => entry !== undefined)).toHaveLength(1);
     expect(await world.peek.xlen(world.keys.inbound)).toBe(1);
