@@ -145,8 +145,8 @@ export function nearlyInWords(
   const { budget } = attempt.texts;
   const again = { atMs: spent.againMs, timeZone: timeZoneOf(attempt, settings) };
   if (spent.isUsedUp) return budget.usedUp(whose, period, again);
-  const { chatType, summons } = attempt.message.ok ? attempt.message.value : {};
-  const areTheirs = summons === undefined && (whose === 'chat' || (whose === 'person' && chatType === 'private'));
+  const isPrivate = attempt.message.ok && attempt.message.value.chatType === 'private';
+  const areTheirs = whose === 'chat' || (whose === 'person' && isPrivate);
   const share = areTheirs ? spentInWords(spent, budget.share) : `${percentOf(spent)}%`;
   return budget.nearly(whose, period, share, again);
 }
