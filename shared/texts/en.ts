@@ -42,7 +42,7 @@ export const EN = {
   waiting:
     'The model cannot be reached right now. Your message is saved and waiting; there is no need to send it again.',
   oneMoment: 'One moment… If no answer appears here, it comes to you in private.',
-  onlyOneMessage: '[Shortened, because I have only one message here. Ask for less at once, or write to me in private.]',
+  onlyOneMessage: '[Shortened, because I have only one message here. Ask for less at once to read more.]',
   answeredInPrivate: (title: string | undefined) =>
     `You called me in ${title === undefined ? 'another chat' : `“${title}”`}. I could not answer there, so here it is:`,
   repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',

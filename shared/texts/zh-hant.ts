@@ -33,7 +33,7 @@ export const ZH_HANT: Texts = {
   endlessThought: '我無法在限制內想完這則訊息。請分成較小的步驟來問。你可以繼續在這裡輸入。',
   waiting: '目前無法連上模型。你的訊息已經保留，正在等待，不需要再傳一次。',
   oneMoment: '請稍候……如果這裡沒有出現回覆，我會私下傳給你。',
-  onlyOneMessage: '〔我在這裡只能回一則訊息，所以內容有刪節。請一次少問一點，或私下傳訊息給我。〕',
+  onlyOneMessage: '〔我在這裡只能回一則訊息，所以內容有刪節。請一次少問一點，就能讀到更多。〕',
   answeredInPrivate: (title: string | undefined) =>
     `你在${title === undefined ? '另一個聊天室' : `「${title}」`}裡叫了我。我沒辦法在那裡回覆，所以回在這裡：`,
   repeat: '↻ 傳送這則訊息時連線中斷，所以它可能是重複的：',

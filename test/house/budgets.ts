@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_661,
+  productLines: 49_663,
   productFiles: 478,
-  testLines: 78_585,
+  testLines: 78_593,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

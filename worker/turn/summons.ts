@@ -11,6 +11,8 @@ import { inOneMessage } from './conclude.ts';
 /** The call of the process that accepted the summons is over by then, and noted. */
 const BEGUN_MS = BEGUN_WITHIN_MS + 500;
 const LOOK_MS = 100;
+/** An attempt that has ended otherwise waits for it. */
+const PUT_WITHIN_MS = 10_000;
 
 type SummonsPorts = Pick<OutboxPorts, 'telegram' | 'observability'> & { summonses: SummonsBook };
 
@@ -66,7 +68,7 @@ async function placeOf(
     await pause(Math.min(leftMs, LOOK_MS));
   }
   await attempt.assertOwned();
-  const answered = await telegram.answerSummons(summonsOf(attempt)?.queryId ?? '', text);
+  const answered = await telegram.answerSummons(summonsOf(attempt)?.queryId ?? '', text, PUT_WITHIN_MS);
   observability.reach('summons answered');
   if (answered.ok) return (await summonses.put(entry, answered.value.inlineId)) ?? { kind: 'refused' };
   if (!isFinal(answered.failure)) return { kind: 'later', failure: answered.failure };

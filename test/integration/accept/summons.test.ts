@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { summonsKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { chatsOfShard } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
@@ -266,6 +267,17 @@ test('a process that is stopped notes what it has put there before it ends', asy
   await start();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
   expect(abroad()).toEqual(['You said: Hello']);
+});
+
+test('with several shards all of it is in that of the person', async () => {
+  const [person = 0] = chatsOfShard(1, 2);
+  await start({ SHARDS: '2', TELEGRAM_GUESTS: String(person) });
+  summon('Which shard?', {}, person);
+  await world.telegram.waitAbroad(ABROAD, 'Which shard?');
+  expect(await world.peek.keys(`*${person}@${ABROAD}*`)).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^\{sw:1\}:chat:/)]),
+  );
+  expect(await world.peek.keys(`{sw:0}*@*`)).toEqual([]);
 });
 
 test('what a call of a person costs counts as theirs, and a used up budget is told in its place', async () => {
