@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_663,
+  productLines: 49_667,
   productFiles: 478,
-  testLines: 78_593,
+  testLines: 78_619,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -12,6 +12,7 @@ import { movedGroups } from '../../shared/state/chat/chat.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
 import { readDepth, readHead } from '../../shared/state/lane/waiting.ts';
 import { readEntry } from '../../shared/state/message/inbound.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import type { Parking } from '../../shared/state/turn/parking.ts';
 import { turnReads } from '../../shared/state/turn/summary.ts';
@@ -74,6 +75,8 @@ export function createChatState(redis: RedisClient, keys: Keys) {
       const { parking } = turnOf(keys, entry, new Map(Object.entries(await turnReads(redis, keys).fieldsOf(entry))));
       return { parking, head: { entry, chat: lane, traceparent: fields?.get('traceparent') ?? '' } };
     },
+    /** The time by the clock that names entries. */
+    nowMs: () => serverTimeMs(redis, keys.inbound),
     async work(lane: LaneKey, nowMs: number): Promise<Work> {
       const [length, head] = await Promise.all([readDepth(redis, keys, lane), readHead(redis, keys, lane)]);
       const isRunning = head !== undefined && (await turnReads(redis, keys).isRunning(head));

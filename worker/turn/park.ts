@@ -59,7 +59,8 @@ async function ask(
   waitedMs: number,
 ): Promise<Delivered> {
   const shown: Shown = asked(attempt, asking);
-  const askedAtMs = attempt.nowMs();
+  // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
+  const askedAtMs = await ports.commands.state.nowMs();
   for (const [at, { text, ...options }] of shown.entries()) {
     await attempt.assertOwned();
     const sent = await ports.telegram.sendMessage(to, text, options);

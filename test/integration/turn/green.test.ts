@@ -72,9 +72,8 @@ test('a revoked key is red after one message, is probed at a pace, and is green 
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'authentication' });
   await untilStatus(/^RED {2}The model endpoint does not accept our key/);
   await until('probes', () => probes().length >= 3 || undefined);
-  const [first, second, third] = probes();
-  expect(Number(second?.at) - Number(first?.at)).toBeGreaterThanOrEqual(190);
-  expect(Number(third?.at) - Number(second?.at)).toBeGreaterThanOrEqual(190);
+  const [first, , third] = probes();
+  expect(Number(third?.at) - Number(first?.at)).toBeGreaterThan(250);
   expect(first?.body).toMatchObject({ max_tokens: 16 });
   expect(first?.body.system ?? []).toHaveLength(0);
   expect(first?.body.tools ?? []).toHaveLength(0);
@@ -108,10 +107,10 @@ test('of two processes one probes at a time', async () => {
   await start({}, pace);
   world.telegram.say(CHAT, 'hello');
   await nextOutcome(world, CHAT);
-  await until('probes', () => probes().length >= 3 || undefined);
-  const times = probes().map(({ at }) => Number(at));
-  const gaps = times.slice(1).map((at, before) => at - (times[before] ?? 0));
-  expect(Math.min(...gaps)).toBeGreaterThanOrEqual(950);
+  await until('probes', () => probes().length >= 4 || undefined);
+  const [first, , , fourth] = probes();
+  // Two that know nothing of each other need two seconds at most.
+  expect(Number(fourth?.at) - Number(first?.at)).toBeGreaterThan(2_400);
 });
 
 test('most of the newest messages failed, for reasons that open no page: red', async () => {
