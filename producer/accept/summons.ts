@@ -1,6 +1,6 @@
 import type { Update } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
-import type { Service } from '../../shared/base/lifecycle.ts';
+import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { type InboundMessage, VERSION_OF_SUMMONS } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
@@ -69,7 +69,7 @@ export function createSummoner({ telegram, redis, shards, log, reach }: Summoner
     const { oneMoment } = textsFor(undefined, from.language);
     const answered = await telegram.answerSummons(summons?.queryId ?? '', oneMoment, BEGUN_WITHIN_MS);
     reach('summons answered');
-    if (answered.ok) await book.put(entry, answered.value.inlineId);
+    if (answered.ok) await keepTrying(() => book.put(entry, answered.value.inlineId));
     else if (isFinal(answered.failure)) await book.refuse(entry);
     reach('summons noted');
   };
@@ -84,4 +84,16 @@ export function createSummoner({ telegram, redis, shards, log, reach }: Summoner
     },
     stop: async () => void (await Promise.all(running)),
   };
+}
+
+const NOTE_RETRY_MS = 200;
+const NOTE_TRIES = 25;
+
+/** Nobody else knows the id: a Redis that is away for a moment must not lose it. */
+function keepTrying(note: () => Promise<unknown>, left = NOTE_TRIES): Promise<unknown> {
+  return note().catch(async (error) => {
+    if (left <= 1) throw error;
+    await pause(NOTE_RETRY_MS);
+    return keepTrying(note, left - 1);
+  });
 }

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_667,
+  productLines: 49_679,
   productFiles: 478,
-  testLines: 78_619,
+  testLines: 78_636,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

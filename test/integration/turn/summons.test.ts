@@ -193,6 +193,23 @@ test('the reply to the first word is lost: nobody knows its id, and the answer c
   expect([abroad(), shown(CALLER)]).toEqual([[EN.oneMoment], [inPrivate, 'It is a lane.']]);
 });
 
+test('a Redis that takes nothing for a moment does not lose what stands there', async () => {
+  answers();
+  world.telegram.fail('answerGuestQuery', { do: 'slow', ms: 300 });
+  await start();
+  summon();
+  await world.telegram.waitForCall(({ method }) => method === 'answerGuestQuery');
+  await world.peek.config('SET', 'maxmemory', '1');
+  try {
+    await world.telegram.waitForCall(({ method, endedAt }) => method === 'answerGuestQuery' && endedAt !== undefined);
+    await until('a note was refused', async () => /noeviction|errorstat_OOM/.test(await world.peek.info('errorstats')));
+  } finally {
+    await world.peek.config('SET', 'maxmemory', '0');
+  }
+  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
+  expect([abroad(), shown(CALLER)]).toEqual([['It is a lane.'], []]);
+});
+
 test('a format that Telegram does not take: the same words come without it', async () => {
   answers('**A lane** keeps order.');
   const hasFormat = ({ entities }: { entities?: unknown }) => entities !== undefined;
