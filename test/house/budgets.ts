@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_679,
+  productLines: 49_683,
   productFiles: 478,
-  testLines: 78_636,
+  testLines: 78_653,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -61,9 +61,13 @@ function personLines({ usage: text }: Texts, shares: readonly Share[], whole: nu
   const named = shares.filter(({ dollars }) => dollars > 0).slice(0, NAMED_MAX);
   if (named.length === 0) return [];
   const rest = whole - named.reduce((sum, { dollars }) => sum + dollars, 0);
+  const names = shares.map(({ name }) => plainName(name));
+  // A name is its owner's choice.
+  const nameOf = ({ person, name }: Share) =>
+    names.filter((each) => each === plainName(name)).length > 1 ? `${plainName(name)} (id ${person})` : plainName(name);
   const line = (name: string, dollars: number) =>
     text.share(name, inDollars(dollars), Math.round((100 * dollars) / whole));
   // Sums of fractions differ by less than any call costs.
   const others = rest > 1e-9 ? [line(text.others, rest)] : [];
-  return [text.persons, ...named.map(({ name, dollars }) => line(plainName(name), dollars)), ...others];
+  return [text.persons, ...named.map((share) => line(nameOf(share), share.dollars)), ...others];
 }

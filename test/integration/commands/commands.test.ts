@@ -97,6 +97,23 @@ test('/usage in a group names who cost most, by the names that the group sees; /
   expect(await world.peek.keys('*:usage:*')).toEqual([]);
 });
 
+test('/usage tells persons of one name apart by their ids: nobody lets what they cost pass for what another one does', async () => {
+  await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}` });
+  const people = [
+    { fromId: 5001, firstName: 'Ann' },
+    { fromId: 5002, firstName: 'Ann\u200b ' },
+    { fromId: 5003, firstName: 'Bob' },
+  ];
+  for (const [at, person] of people.entries()) {
+    world.telegram.say(GROUP, 'word '.repeat((3 - at) * 1_000), person);
+    await nextOutcome(world, GROUP, at + 1);
+  }
+  world.telegram.say(GROUP, '/usage', { fromId: CHAT });
+  await nextOutcome(world, GROUP, 4);
+  const lines = shown(GROUP).at(-1)?.split('\n\n')[1]?.split('\n').slice(1) ?? [];
+  expect(lines.map((line) => line.split(':')[0])).toEqual(['"Ann" (id 5001)', '"Ann" (id 5002)', '"Bob"']);
+});
+
 test('a call without a known price is no share of anybody, and a private chat has no shares', async () => {
   await start({ TELEGRAM_ALLOWED_IDS: `${CHAT},${GROUP}`, MODEL: 'some-model' });
   world.telegram.say(GROUP, 'hello', { fromId: CHAT });
