@@ -29,7 +29,7 @@ test('a stream sends pings while it thinks, and the signature in one delta', asy
   const end = events.findIndex(({ type }) => type === 'content_block_stop');
   const within = events.slice(start + 1, end);
   expect(events[start]).toMatchObject({ content_block: { type: 'thinking', thinking: '', signature: '' } });
-  expect(within.filter(({ type }) => type === 'ping').length).toBeGreaterThanOrEqual(4);
+  expect(within.filter(({ type }) => type === 'ping').length).toBeGreaterThan(0);
   expect(within.filter(({ type }) => type !== 'ping')).toMatchObject([{ delta: { type: 'signature_delta' } }]);
 });
 
