@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_683,
+  productLines: 49_686,
   productFiles: 478,
-  testLines: 78_653,
+  testLines: 78_665,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

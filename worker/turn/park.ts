@@ -69,9 +69,11 @@ async function ask(
       // It cannot be shown at all: the model goes on without, and its answer finds out the same.
       if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
         return decide(ports, attempt, asking, to, { how: 'untold' });
-      // Where it may stand in the chat in spite of that, it is not to be read again and again.
-      const restMs = kind === 'unknown' && !isAnswered ? waitedMs / 2 : 0;
-      const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
+      // It may stand in the chat in spite of that: then it can be answered, and is not to be read again and again.
+      const mayStand = kind === 'unknown' && !isAnswered;
+      if (mayStand && at === shown.length - 1)
+        await attempt.write('', [attempt.turn.parking.ask(asking.id, undefined, askedAtMs)]);
+      const delayMs = Math.max(LATER_MS_MIN, mayStand ? waitedMs / 2 : 0, retryAfterMs ?? 0);
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
     }
     ports.ask.observability.reach('question shown');

@@ -93,12 +93,13 @@ export class Parking extends Fields {
     return this.waitsFor && this.askedIn(this.waitsFor.id);
   }
 
-  /** When it was asked, by the clock behind entry ids; undefined while it is not known to be shown. */
+  /** When it was asked, by the clock behind entry ids; undefined while it certainly is not shown. */
   askedAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }
 
-  ask(id: string, messageId: number, atMs: number): Change {
-    return this.set(`asked:${id}`, messageId, `askedAt:${id}`, atMs);
+  /** It is shown; without a message it may be, as far as anybody knows. */
+  ask(id: string, messageId: number | undefined, atMs: number): Change {
+    return this.set(...(messageId === undefined ? [] : [`asked:${id}`, messageId]), `askedAt:${id}`, atMs);
   }
 }

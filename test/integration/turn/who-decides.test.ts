@@ -240,6 +240,18 @@ test('a press on a question of which Telegram never said that it stands there go
   expect(await notebook.notes()).toEqual(['write t1']);
 });
 
+test('a text answers a question of which Telegram never said that it stands there, and nobody is asked again', async () => {
+  await start();
+  wantsToWrite('t1');
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 1, isQuestion);
+  world.telegram.say(CHAT, 'Write it down');
+  await question();
+  world.telegram.say(CHAT, 'rather not');
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect((await outcomes()).sort()).toEqual(['answered', 'merged']);
+  expect(shown()).toEqual([expect.stringMatching(/^May I/), 'Done after 1 rounds.']);
+});
+
 test('a question that was certainly not shown is not put off for longer and longer', async () => {
   await start();
   wantsToWrite('t1');
