@@ -1,46 +1,36 @@
 import { expect, test } from '@jest/globals';
-import { summonsKey } from '../../../shared/redis/keys.ts';
 import { summonsBook } from '../../../shared/state/turn/summons.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import {
+  ABROAD,
+  abroad,
+  answers,
+  CALLER,
+  callsOf,
+  GUEST_ENV,
+  HERE,
+  IN_PRIVATE,
+  noted,
+  summon,
+} from '../../fixture/summons.ts';
 import { variants } from '../../fixture/variants.ts';
-import type { Failure } from '../../stand-in/telegram/failures.ts';
 
-const ABROAD = -100_555;
-const CALLER = 2_002;
-const HERE = summonsKey(CALLER, ABROAD);
 const EXPIRED = {
   status: 400,
   description: 'Bad Request: query is too old and response timeout expired or query ID is invalid',
 };
 const LONG = `${'A lane keeps order. '.repeat(40)}\n\n`.repeat(12);
 
-eachInWorld({ env: { TELEGRAM_GUESTS: String(CALLER), TEST_CALL_TIMEOUT_MS: '700' } });
-
-const summon = (text = 'What is a lane?') => world.telegram.summon(CALLER, ABROAD, text, { firstName: 'Friends' });
-const abroad = () => world.telegram.shownAbroad(ABROAD).map(({ text }) => text);
-const callsOf = (method: string) => world.telegram.calls.filter((each) => each.method === method);
-const answers = (text = 'It is a lane.') =>
-  world.claude.react(({ kind }) => (kind === 'main' ? { do: 'answer', text } : undefined));
-const inPrivate = `${EN.answeredInPrivate('Friends')}`;
-
-/** Resolves when it is noted what stands there. */
-const noted = () =>
-  until('it is noted', async () => {
-    const turns = await world.peek.keys(`${world.keys.turnPrefix}*`);
-    return (await Promise.all(turns.map((turn) => world.peek.hexists(turn, 'reply:there')))).includes(1);
-  });
+eachInWorld({ env: GUEST_ENV });
 
 variants(['part sent', 'answer stored'] as const)(
   'killed at "%s", and again: one answer stands there',
   async (step) => {
-    world.claude.react(({ kind }) =>
-      kind === 'main' ? { do: 'answer', text: 'It is a lane.', after: noted() } : undefined,
-    );
+    answers('It is a lane.', noted());
     for (const at of [step, 'part sent'] as const) {
       const victim = await spawn({ SPILLWAY_FAIL_AT: `${at}:1` });
       if (callsOf('answerGuestQuery').length === 0) summon();
@@ -76,7 +66,7 @@ test('killed after Telegram has put it there and before its id was noted: the an
   await takeOver();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
   expect(abroad()).toEqual([EN.oneMoment]);
-  expect(shown(CALLER)).toEqual([inPrivate, 'It is a lane.']);
+  expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
   expect(mainCalls()).toHaveLength(1);
 });
 
@@ -88,12 +78,12 @@ variants(['answer stored:1', 'part marked:2'])(
     world.telegram.say(CALLER, 'Hello', { messageId: 1 });
     world.telegram.fail('answerGuestQuery', EXPIRED);
     const victim = await spawn({ SPILLWAY_FAIL_AT: step });
-    world.telegram.summon(CALLER, ABROAD, 'What is a lane?', { firstName: 'Friends', messageId: 1 });
+    summon('What is a lane?', 1);
     expect(await victim.ended).toBe('SIGKILL');
     await takeOver();
     const { outcome, delivery } = await nextOutcome(world, HERE);
     expect([outcome, delivery]).toEqual(['answered', { parts: 4, confirmed: 4, unsure: 0 }]);
-    expect(shown(CALLER)).toEqual([inPrivate, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);
+    expect(shown(CALLER)).toEqual([IN_PRIVATE, ...Array(3).fill(expect.stringMatching(/^A lane keeps order/))]);
     expect(world.telegram.shown(CALLER).filter(({ replyTo }) => replyTo !== undefined)).toEqual([]);
     expect([abroad(), mainCalls().length]).toEqual([[], 1]);
   },
@@ -131,15 +121,13 @@ test('expired, and the person has no chat with the bot: the operator is told, an
   const [letter = ''] = /\d{10,}-\d+/.exec(listed.stdout) ?? [];
   expect((await runCli(['dead', 'replay', letter], world.env)).code).toBe(0);
   expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'answered' });
-  expect(shown(CALLER)).toEqual([inPrivate, 'It is a lane.']);
+  expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
   expect(mainCalls()).toHaveLength(1);
 });
 
 test('deleted before the answer is there: it comes to the person', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
-  world.claude.react(({ kind }) =>
-    kind === 'main' ? { do: 'answer', text: 'It is a lane.', after: promise } : undefined,
-  );
+  answers('It is a lane.', promise);
   world.telegram.openChat(CALLER);
   await start();
   summon();
@@ -147,67 +135,7 @@ test('deleted before the answer is there: it comes to the person', async () => {
   world.telegram.clearAbroad(ABROAD);
   resolve();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect(shown(CALLER)).toEqual([inPrivate, 'It is a lane.']);
-});
-
-const TROUBLE: readonly Failure[] = [
-  { status: 502, description: 'Bad Gateway' },
-  { do: 'html502' },
-  { do: 'hang' },
-  { do: 'loseReply' },
-  { do: 'withholdReply' },
-  { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } },
-];
-
-variants(TROUBLE)('the edit meets %j, twice: it is made again, and the answer stands there once', async (failure) => {
-  answers('**A lane** keeps order.');
-  world.telegram.fail('editMessageText', failure, 2);
-  await start();
-  summon();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered', delivery: { confirmed: 1, unsure: 0 } });
-  expect(world.telegram.shownAbroad(ABROAD)).toMatchObject([
-    { text: 'A lane keeps order.', entities: [{ type: 'bold' }] },
-  ]);
-  expect([shown(CALLER), mainCalls().length]).toEqual([[], 1]);
-});
-
-variants(TROUBLE.filter((failure) => !('do' in failure) || !/Reply/.test(failure.do)))(
-  'the first word meets %j: a worker puts the answer there itself',
-  async (failure) => {
-    answers();
-    world.telegram.fail('answerGuestQuery', failure, 2);
-    await start();
-    summon();
-    expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-    expect([abroad(), shown(CALLER), mainCalls().length]).toEqual([['It is a lane.'], [], 1]);
-  },
-);
-
-test('the reply to the first word is lost: nobody knows its id, and the answer comes to the person', async () => {
-  answers();
-  world.telegram.openChat(CALLER);
-  world.telegram.fail('answerGuestQuery', { do: 'loseReply' });
-  await start();
-  summon();
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect([abroad(), shown(CALLER)]).toEqual([[EN.oneMoment], [inPrivate, 'It is a lane.']]);
-});
-
-test('a Redis that takes nothing for a moment does not lose what stands there', async () => {
-  answers();
-  world.telegram.fail('answerGuestQuery', { do: 'slow', ms: 300 });
-  await start();
-  summon();
-  await world.telegram.waitForCall(({ method }) => method === 'answerGuestQuery');
-  await world.peek.config('SET', 'maxmemory', '1');
-  try {
-    await world.telegram.waitForCall(({ method, endedAt }) => method === 'answerGuestQuery' && endedAt !== undefined);
-    await until('a note was refused', async () => /noeviction|errorstat_OOM/.test(await world.peek.info('errorstats')));
-  } finally {
-    await world.peek.config('SET', 'maxmemory', '0');
-  }
-  expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  expect([abroad(), shown(CALLER)]).toEqual([['It is a lane.'], []]);
+  expect(shown(CALLER)).toEqual([IN_PRIVATE, 'It is a lane.']);
 });
 
 test('a format that Telegram does not take: the same words come without it', async () => {
