@@ -34,7 +34,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'worker/turn/conclude.ts',
-        from: "if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return",
+        from: "if (stored === 'repeated') return",
         to: 'if (false) return',
       },
     ],

@@ -111,8 +111,6 @@ export interface Lane {
   behind(lane: LaneKey): Promise<Waiting[]>;
   /** How many messages stand in a lane, its head included. */
   depth(lane: LaneKey): Promise<number>;
-  /** The stored conclusion of a message, as text; null when there is none. */
-  conclusionOf(entry: EntryId): Promise<string | null>;
   /** Whether a later message cancelled this one. */
   isCancelled(entry: EntryId): Promise<boolean>;
   /** Takes the reconciler's pass for the next `everyMs`. Returns 0, or for how long another process still has it. */
@@ -173,7 +171,6 @@ export function createLane(
   chats: ChatTable = new Map(),
 ): Lane {
   const { begin, write } = bindTurnScripts<BeginReply>(redis);
-  const { conclusionOf, isCancelled } = turnReads(redis, keys);
   const clock = createClock();
   const { settle, readmit, ...store } = createLaneStore(redis, keys, clock, messagesMax);
   return {
@@ -182,7 +179,7 @@ export function createLane(
     ledger: createLedger(redis, keys),
     behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
     depth: (lane) => readDepth(redis, keys, lane),
-    ...{ conclusionOf, isCancelled },
+    isCancelled: turnReads(redis, keys).isCancelled,
     takePass: createPasses(redis, keys).takeReconciler,
     readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
     begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock, chats }, entry, lane, newSession),

@@ -32,7 +32,7 @@ export async function concludeTurn(
     await commit(observability, attempt, { step: 'cancelled meanwhile', changes, events });
     return { kind: 'hand back' };
   }
-  if (stored === 'repeated' && !(await isStored(ports, attempt, conclusion))) return { kind: 'again' };
+  if (stored === 'repeated') return { kind: 'again' };
   await endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
   observability.reach('answer stored');
   return { kind: 'stored', conclusion };
@@ -73,11 +73,6 @@ async function storeConclusion(
   );
   // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
   return back === 'unmet' ? store([], []) : back;
-}
-
-/** Whether the stored conclusion is this one: its reply was lost, and the command was repeated. */
-async function isStored({ lane }: TurnPorts, { entry }: Attempt, conclusion: Conclusion): Promise<boolean> {
-  return (await lane.conclusionOf(entry)) === JSON.stringify(conclusion);
 }
 
 /**

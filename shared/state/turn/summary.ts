@@ -92,8 +92,6 @@ export function bindTurnScripts<Begun>(redis: RedisClient): { begin: RunScript<B
 /** Reads of a turn from outside of its attempt. Methods reject when Redis cannot be reached. */
 export function turnReads(redis: RedisClient, keys: Pick<Keys, 'turn'>) {
   return {
-    /** The stored conclusion, as text; null when there is none. */
-    conclusionOf: (entry: EntryId): Promise<string | null> => redis.hget(keys.turn(entry), 'conclusion'),
     isCancelled: async (entry: EntryId): Promise<boolean> => (await redis.hexists(keys.turn(entry), 'cancelled')) === 1,
     isRunning: async (entry: EntryId): Promise<boolean> => (await redis.hexists(keys.turn(entry), 'running')) === 1,
     fieldsOf: (entry: EntryId): Promise<Record<string, string>> => redis.hgetall(keys.turn(entry)),

@@ -4,7 +4,7 @@
 --       3 step, or '' for a write that may repeat   4 how many values must hold, then the key, the field and the value of
 --       each, '' where there must be none
 --       then each command as: number of words, words…; with no step and no command it only checks, after write number 2
--- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
+-- Reply 'written' (also when it is sent again) | 'repeated' (another write has done this step) | 'fenced' (another attempt took over, or Redis has lost an
 --       earlier write of this one) | 'unmet' (a value that must hold does not)
 -- include: fence
 local number = tonumber(ARGV[2])
@@ -14,8 +14,10 @@ end
 if not begin_write(KEYS[1], ARGV[1], number) then
   return 'fenced'
 end
-if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], 'did:' .. ARGV[3]) == 1 then
-  return 'repeated'
+local by = ARGV[1] .. ' ' .. ARGV[2]
+local done_by = ARGV[3] ~= '' and redis.call('HGET', KEYS[1], 'did:' .. ARGV[3])
+if done_by then
+  return done_by == by and 'written' or 'repeated'
 end
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do
@@ -25,7 +27,7 @@ for _ = 1, tonumber(ARGV[4]) do
   at = at + 3
 end
 if ARGV[3] ~= '' then
-  redis.call('HSET', KEYS[1], 'did:' .. ARGV[3], 1)
+  redis.call('HSET', KEYS[1], 'did:' .. ARGV[3], by)
 end
 while at <= #ARGV do
   local words = tonumber(ARGV[at])

@@ -118,6 +118,21 @@ test.each([1, 3])('an attempt whose start is resent after %i others took over is
   expect(await redis.hmget(keys.turn(entry), 'crashesInRow', 'attempts')).toEqual([String(others), String(others + 1)]);
 });
 
+test('a step whose reply is lost is written, and was not written before: what follows it is done', async () => {
+  const entry = await accepted(1);
+  await lane.admit(1);
+  const attempt = await begun(entry);
+  const reply = await withLostReply(
+    'write',
+    () => attempt.write('before', []),
+    () => attempt.write('calls:0', [['INCR', 'made']]),
+  );
+  expect(reply).toBe('written');
+  expect(await attempt.write('calls:0', [['INCR', 'made']])).toBe('repeated');
+  expect(await (await begun(entry)).write('calls:0', [['INCR', 'made']])).toBe('repeated');
+  expect(await redis.get('made')).toBe('1');
+});
+
 test('an attempt that Redis has lost writes nothing into the turn of the next one', async () => {
   const entry = await accepted(1);
   await lane.admit(1);
