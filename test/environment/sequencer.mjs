@@ -12,6 +12,7 @@ const LONGEST = [
   'mutants',
   'stop-killed',
   'crash',
+  'summons',
   'telegram-away',
   'cluster',
   'words',

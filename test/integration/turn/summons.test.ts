@@ -4,7 +4,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import {
   ABROAD,
   abroad,
@@ -204,6 +204,5 @@ test('who has blocked the bot is answered where they call it all the same', asyn
   world.telegram.setMembership(CALLER, 'kicked');
   summon();
   expect(await nextOutcome(world, HERE)).toMatchObject({ outcome: 'answered' });
-  await untilSettled(world, 1);
   expect((await settledOutcomes(world)).length).toBe(1);
 });
