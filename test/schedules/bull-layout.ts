@@ -21,6 +21,7 @@ export class BullLayout {
   readonly #queue: TurnQueue;
   readonly #prefix: string;
   readonly #jobs: JobQueue;
+  #written: string[] = [];
   /** Delays that a pass ended before their time. */
   readonly cutDelays: string[] = [];
 
@@ -59,6 +60,9 @@ export class BullLayout {
   async #write(): Promise<void> {
     const to = this.#redis.pipeline();
     to.del(...PLACES.map((place) => this.#prefix + place));
+    // A job that is over leaves nothing: it may be made anew, since a parked message has several.
+    for (const id of this.#written) to.del(this.#prefix + id, `${this.#prefix}${id}:lock`);
+    this.#written = this.#jobs.all().map(({ id }) => id);
     for (const job of this.#jobs.all()) {
       const { id, state, token, delay } = job;
       if (token !== undefined) to.set(`${this.#prefix}${id}:lock`, token, 'PX', LOCK_MS);
