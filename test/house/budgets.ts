@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_686,
+  productLines: 49_687,
   productFiles: 478,
-  testLines: 78_756,
+  testLines: 78_784,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -15,23 +15,31 @@ export type StatedUsage = StatedPass & { iterations?: readonly StatedPass[] | nu
 /** Passes that saw the conversation; a compaction or an advisor saw something else. */
 const OF_CONVERSATION: ReadonlySet<unknown> = new Set([undefined, 'message', 'fallback_message']);
 
+/** No window holds more. */
+const COUNT_MAX = 100_000_000;
+
+/** A counter as an endpoint may state it: what cannot be one is not stated. One lie would use up what may be spent. */
+function counter(stated: unknown): number | undefined {
+  return typeof stated === 'number' && stated >= 0 && stated <= COUNT_MAX ? Math.round(stated) : undefined;
+}
+
 /**
  * Reads what a call cost, and how large the conversation was, where `content` is what the model wrote. What is not
  * stated is absent, or 0 where a number must be.
  */
 export function readUsage(stated: StatedUsage | null | undefined, content: readonly Block[] = []): Usage {
-  const written = stated?.cache_creation_input_tokens;
-  const forAnHour = stated?.cache_creation?.ephemeral_1h_input_tokens;
-  const thinking = stated?.output_tokens_details?.thinking_tokens;
-  const searches = stated?.server_tool_use?.web_search_requests ?? content.filter(isSearchResult).length;
+  const written = counter(stated?.cache_creation_input_tokens);
+  const forAnHour = counter(stated?.cache_creation?.ephemeral_1h_input_tokens);
+  const thinking = counter(stated?.output_tokens_details?.thinking_tokens);
+  const searches = counter(stated?.server_tool_use?.web_search_requests) ?? content.filter(isSearchResult).length;
   const passes = passesOf(stated?.iterations, content);
   return {
     inputTokens: inputOf(stated),
-    outputTokens: stated?.output_tokens ?? 0,
-    cacheReadTokens: stated?.cache_read_input_tokens ?? 0,
-    ...(typeof written === 'number' && { cacheWriteTokens: written }),
-    ...(typeof forAnHour === 'number' && { cacheWrite1hTokens: forAnHour }),
-    ...(typeof thinking === 'number' && { thinkingTokens: thinking }),
+    outputTokens: counter(stated?.output_tokens) ?? 0,
+    cacheReadTokens: counter(stated?.cache_read_input_tokens) ?? 0,
+    ...(written !== undefined && { cacheWriteTokens: written }),
+    ...(forAnHour !== undefined && { cacheWrite1hTokens: forAnHour }),
+    ...(thinking !== undefined && { thinkingTokens: thinking }),
     ...(searches > 0 && { searches }),
     ...(passes && { passes }),
   };
@@ -39,7 +47,8 @@ export function readUsage(stated: StatedUsage | null | undefined, content: reado
 
 function inputOf(stated: StatedPass | null | undefined): number {
   const { input_tokens, cache_read_input_tokens, cache_creation_input_tokens } = stated ?? {};
-  return (input_tokens ?? 0) + (cache_read_input_tokens ?? 0) + (cache_creation_input_tokens ?? 0);
+  const parts = [input_tokens, cache_read_input_tokens, cache_creation_input_tokens];
+  return parts.reduce<number>((sum, part) => sum + (counter(part) ?? 0), 0);
 }
 
 function passesOf(stated: StatedUsage['iterations'], content: readonly Block[]): Usage['passes'] {
@@ -50,7 +59,7 @@ function passesOf(stated: StatedUsage['iterations'], content: readonly Block[]):
   return {
     firstInputTokens: inputOf(first),
     lastInputTokens: inputOf(last),
-    lastOutputTokens: last.output_tokens ?? 0,
+    lastOutputTokens: counter(last.output_tokens) ?? 0,
   };
 }
 
