@@ -20,13 +20,13 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `delay <queue>` | internal | BullMQ's own: a run that threw is tried again | BullMQ's |
  * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: what took longer, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
- * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start |
- * | `turn` | internal | one attempt at a message; failed when its outcome is | `spillway.chat`, `spillway.session`, `gen_ai.conversation.id`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
+ * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start that are ours |
+ * | `turn` | internal | one attempt at a message; failed when its outcome is | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.provider.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
- * | `execute_tool` | internal | one call of a tool | `gen_ai.tool.name`, `error.type` |
- * | `model.call` | internal | one call of a model, around the SDK's own span | `gen_ai.request.model`, `gen_ai.conversation.id`, `gen_ai.response.finish_reasons`, `spillway.purpose`, `spillway.cost.dollars`, `error.type` |
- * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions | gen_ai.* |
- * | `anthropic.models.retrieve` | client | the SDK's own: the window was asked for, once a day | |
+ * | `execute_tool` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
+ * | `model.call` | internal | one call of a model, around the SDK's own span | `spillway.model`, `spillway.purpose`, `spillway.stop_reason`, `spillway.cost.dollars`, `error.type` |
+ * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions: the `chat` | gen_ai.* |
+ * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own: the window was asked for, once a day, or a count | |
  * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts`, `error.type` |
  * | `telegram.call` | client | one call of the Bot API within another span; of drafts and "typing" only one that failed | `spillway.telegram.method`, `error.type` |
  * | `settle inbound` | client | outcome written, entry acknowledged | `spillway.outcome` |

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_687,
+  productLines: 49_700,
   productFiles: 478,
-  testLines: 78_784,
+  testLines: 78_802,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -135,16 +135,13 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices)
   };
 }
 
-function attributesOf({ model, purpose, session }: ModelRequest): Attributes {
-  return {
-    'gen_ai.request.model': model,
-    'spillway.purpose': purpose ?? 'answer',
-    ...(session !== undefined && { 'gen_ai.conversation.id': session }),
-  };
+/** Nothing of gen_ai: the SDK's own span inside is the `chat`, and one call is to be counted once. */
+function attributesOf({ model, purpose }: ModelRequest): Attributes {
+  return { 'spillway.model': model, 'spillway.purpose': purpose ?? 'answer' };
 }
 
 function note(span: Span, result: ModelResult): void {
-  if (result.ok) span.setAttribute('gen_ai.response.finish_reasons', [result.answer.stopReason ?? 'unknown']);
+  if (result.ok) span.setAttribute('spillway.stop_reason', result.answer.stopReason ?? 'unknown');
   else failSpan(span, result.failure.reason);
 }
 

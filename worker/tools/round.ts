@@ -151,7 +151,11 @@ async function resultOf(
 function make(ports: RoundPorts, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
   // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
   const tool = isOffered(ports.tools, call) ? call.name : 'unknown';
-  const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool };
+  const attributes = {
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': tool,
+    'gen_ai.tool.type': 'function',
+  };
   return ports.observability.telemetry.span(SPAN.tool, attributes, async (span) => {
     const output = call.isReadable ? await ports.tools.call(call, signal) : toolError(NO_JSON);
     if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');

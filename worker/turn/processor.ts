@@ -15,6 +15,7 @@ import { startDeadline } from './deadline.ts';
 import { supersededBy } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
 import {
+  agentAttributes,
   attemptAttributes,
   handBack,
   obey,
@@ -121,7 +122,7 @@ async function carryOutAttempt(
   showWait(telemetry, attempt, job);
   const verdict = await telemetry.span(
     SPAN.turn,
-    attributes,
+    { ...attributes, ...agentAttributes(telemetry, attempt) },
     async (span) => {
       const ended = showRunning(telemetry, attributes);
       const decided = await attemptTurn(ports, attempt, lockLost)

@@ -197,8 +197,18 @@ export function attemptAttributes({ isExporting, chat }: Telemetry, attempt: Att
     'spillway.recovery.stage': attempt.stage,
     'spillway.entry': attempt.entry,
     'spillway.session': attempt.session,
-    'gen_ai.conversation.id': attempt.session,
     ...chat(attempt.chat),
+  };
+}
+
+/** How a trace viewer that knows the gen_ai conventions reads an attempt. Only its span says it: it is one invocation. */
+export function agentAttributes({ isExporting }: Telemetry, { session }: Attempt): Attributes {
+  if (!isExporting) return {};
+  return {
+    'gen_ai.operation.name': 'invoke_agent',
+    'gen_ai.agent.name': 'spillway',
+    'gen_ai.provider.name': 'anthropic',
+    'gen_ai.conversation.id': session,
   };
 }
 

@@ -6,7 +6,7 @@ import { createWorld, type World } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
-import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
+import { type ExportedSpan, type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
 
 const CHAT = 1001;
 const ADR_NAMES = [
@@ -43,6 +43,24 @@ afterEach(async () => {
   await world.close();
   await otlp.close();
 });
+
+/** Holds that each span that says anything of gen_ai says of which kind it is, and of which conversation. */
+function expectWordsOfGenAi(trace: readonly ExportedSpan[]): void {
+  const said = (name: string, attribute: string) =>
+    new Set(trace.filter((span) => span.name === name).map(({ attributes }) => attributes[attribute]));
+  const sessions = said(SPAN.turn, 'gen_ai.conversation.id');
+  expect(sessions).toEqual(said(SPAN.turn, 'spillway.session'));
+  // A summary continues no session.
+  expect(said('anthropic.messages.create', 'gen_ai.conversation.id')).toEqual(new Set([...sessions, undefined]));
+  // A viewer that finds gen_ai without a kind makes one up; the SDK says none where it asks for a window or a count.
+  const inGenAi = trace.filter(({ attributes }) => Object.keys(attributes).some((key) => key.startsWith('gen_ai.')));
+  const kinds = inGenAi.map(({ name, attributes }) => `${name}: ${attributes['gen_ai.operation.name']}`);
+  expect([...new Set(kinds)].filter((kind) => !/^anthropic.(models|messages.count)/.test(kind)).toSorted()).toEqual([
+    'anthropic.messages.create: chat',
+    'execute_tool: execute_tool',
+    'turn: invoke_agent',
+  ]);
+}
 
 test('a stage 2 recovery is one trace from update to reply, with the five overflow spans and their attributes', async () => {
   await importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(60, 1_000)));
@@ -86,6 +104,7 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
     has_summary: true,
     summary_length: expect.any(Number),
   });
+  expectWordsOfGenAi(trace);
   const roots = trace.filter((span) => !trace.some((other) => other.spanId === span.parentSpanId));
   expect(roots.map((span) => span.name)).toEqual([SPAN.receive]);
   expect(JSON.stringify(otlp.spans)).not.toContain('Trace me');

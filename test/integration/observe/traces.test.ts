@@ -49,8 +49,7 @@ test('an attempt that is postponed says why, the wait after it is a span, and ea
   const [failed, answered] = named(traceId, SPAN.call);
   expect(failed).toMatchObject({ status: { code: 'error' }, attributes: { 'error.type': 'overloaded' } });
   expect(answered?.attributes).toMatchObject({
-    'gen_ai.response.finish_reasons': ['end_turn'],
-    'gen_ai.conversation.id': second?.attributes['spillway.session'],
+    'spillway.stop_reason': 'end_turn',
     'spillway.purpose': 'answer',
     'spillway.cost.dollars': expect.closeTo(world.claude.usd(), 10),
   });

@@ -70,7 +70,8 @@ export class Call {
     try {
       const { messages } = client;
       const body = request as unknown as Parameters<typeof messages.stream>[0];
-      const stream = messages.stream(body, { signal: wire.signal, middleware: [wire.listen] });
+      const about = { openTelemetry: { conversationId: this.#request.session } };
+      const stream = messages.stream(body, { ...about, signal: wire.signal, middleware: [wire.listen] });
       this.#listen(stream, wire);
       const message = await stream.finalMessage();
       // One event may have held all of it.
