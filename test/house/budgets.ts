@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_700,
+  productLines: 49_710,
   productFiles: 478,
-  testLines: 78_802,
+  testLines: 78_819,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -156,7 +156,7 @@ export interface Attempt {
   /** The findings and deeds of earlier attempts, and the verbs that change them. */
   readonly turn: Turn;
   /**
-   * Applies commands atomically, once per step. An empty step may repeat.
+   * Applies commands atomically, once per step, also when it is sent again. An empty step may be done by another attempt, too.
    * Contract: throws `FencedError` when the turn was taken over; `unmet` only when something was expected that is not so.
    */
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;

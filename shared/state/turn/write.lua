@@ -1,33 +1,43 @@
 -- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn.
 -- KEYS  1 turn   2 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 fence   2 which of this attempt's writes it is, from 1; sent again it has the same number
---       3 step, or '' for a write that may repeat   4 how many values must hold, then the key, the field and the value of
+--       3 step, or '' for a write that another attempt may repeat   4 how many values must hold, then the key, the field and the value of
 --       each, '' where there must be none
 --       then each command as: number of words, words…; with no step and no command it only checks, after write number 2
--- Reply 'written' (also when it is sent again) | 'repeated' (another write has done this step) | 'fenced' (another attempt took over, or Redis has lost an
---       earlier write of this one) | 'unmet' (a value that must hold does not)
+-- Reply 'written' | 'repeated' (this step was written before) | 'fenced' (another attempt took over, or Redis has lost an
+--       earlier write of this one) | 'unmet' (a value that must hold does not); the same when it is sent again
 -- include: fence
 local number = tonumber(ARGV[2])
 if ARGV[3] == '' and #ARGV == 4 then
   return owns(KEYS[1], ARGV[1], number) and 'written' or 'fenced'
 end
+local this, before = ARGV[1] .. ' ' .. ARGV[2] .. ' ', writes_of(KEYS[1], ARGV[1])
 if not begin_write(KEYS[1], ARGV[1], number) then
   return 'fenced'
 end
-local by = ARGV[1] .. ' ' .. ARGV[2]
-local done_by = ARGV[3] ~= '' and redis.call('HGET', KEYS[1], 'did:' .. ARGV[3])
-if done_by then
-  return done_by == by and 'written' or 'repeated'
+if before == number then
+  -- Sent again: it is done, or came to nothing.
+  local unwritten = redis.call('HGET', KEYS[1], 'unwritten') or ''
+  return unwritten:sub(1, #this) == this and unwritten:sub(#this + 1) or 'written'
+end
+
+local function not_written(reply)
+  redis.call('HSET', KEYS[1], 'unwritten', this .. reply)
+  return reply
+end
+
+if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], 'did:' .. ARGV[3]) == 1 then
+  return not_written('repeated')
 end
 local at = 5
 for _ = 1, tonumber(ARGV[4]) do
   if (redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2] then
-    return 'unmet'
+    return not_written('unmet')
   end
   at = at + 3
 end
 if ARGV[3] ~= '' then
-  redis.call('HSET', KEYS[1], 'did:' .. ARGV[3], by)
+  redis.call('HSET', KEYS[1], 'did:' .. ARGV[3], 1)
 end
 while at <= #ARGV do
   local words = tonumber(ARGV[at])

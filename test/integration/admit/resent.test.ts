@@ -118,19 +118,36 @@ test.each([1, 3])('an attempt whose start is resent after %i others took over is
   expect(await redis.hmget(keys.turn(entry), 'crashesInRow', 'attempts')).toEqual([String(others), String(others + 1)]);
 });
 
+/** The reply to a write whose first reply is lost. */
+const withLostWrite = (attempt: Attempt, ...write: Parameters<Attempt['write']>) =>
+  withLostReply(
+    'write',
+    () => attempt.write('before', []),
+    () => attempt.write(...write),
+  );
+
 test('a step whose reply is lost is written, and was not written before: what follows it is done', async () => {
   const entry = await accepted(1);
   await lane.admit(1);
   const attempt = await begun(entry);
-  const reply = await withLostReply(
-    'write',
-    () => attempt.write('before', []),
-    () => attempt.write('calls:0', [['INCR', 'made']]),
-  );
-  expect(reply).toBe('written');
+  expect(await withLostWrite(attempt, 'calls:0', [['INCR', 'made']])).toBe('written');
   expect(await attempt.write('calls:0', [['INCR', 'made']])).toBe('repeated');
   expect(await (await begun(entry)).write('calls:0', [['INCR', 'made']])).toBe('repeated');
   expect(await redis.get('made')).toBe('1');
+});
+
+test('a write whose reply is lost is made once, and comes to the same when it is sent again', async () => {
+  const entry = await accepted(1);
+  await lane.admit(1);
+  const attempt = await begun(entry);
+  const turn = keys.turn(entry);
+  expect(await withLostWrite(attempt, '', [['INCR', 'cost']])).toBe('written');
+  expect(await redis.get('cost')).toBe('1');
+  const decide = [['HSET', turn, 'decided', 'once']] as const;
+  expect(await withLostWrite(attempt, '', decide, [[turn, 'decided', '']])).toBe('written');
+  expect(await withLostWrite(attempt, '', decide, [[turn, 'decided', '']])).toBe('unmet');
+  expect(await withLostWrite(attempt, 'before', [['INCR', 'cost']])).toBe('repeated');
+  expect(await redis.get('cost')).toBe('1');
 });
 
 test('an attempt that Redis has lost writes nothing into the turn of the next one', async () => {
