@@ -85,7 +85,11 @@ function watchdogPorts(
       deadLettersMax: config.DEAD_LETTERS_MAX,
       models: modelsInUse(config),
     },
-    links: { trace: config.TRACE_URL_TEMPLATE, runbook: config.RUNBOOK_URL },
+    around: {
+      trace: config.TRACE_URL_TEMPLATE,
+      runbook: config.RUNBOOK_URL,
+      installation: config.INSTALLATION_NAME,
+    },
     trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },
     ...(config.DEADMAN_URL !== undefined && { deadMan }),
   };

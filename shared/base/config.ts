@@ -136,6 +136,7 @@ const environment = z.object({
   CHAT_DAILY_TOKENS: positive.optional(),
   TOTAL_DAILY_TOKENS: positive.optional(),
   UNANSWERED_ALERT_MS: milliseconds.default(120_000),
+  INSTALLATION_NAME: z.string().max(64, 'expected at most 64 characters').optional(),
   DEADMAN_URL: pingUrl.optional(),
   ALERT_WEBHOOK_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),

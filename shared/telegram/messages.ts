@@ -35,6 +35,9 @@ export interface Button {
   destroys?: true;
 }
 
+/** A button that opens a page. */
+export type Link = Readonly<{ text: string; url: string }>;
+
 /** The methods that send a file, by its kind, which is also the field of the form that holds it. */
 const FILE_METHODS = { photo: 'sendPhoto', audio: 'sendAudio', document: 'sendDocument' } as const;
 /** How people see a file: as a picture, as something to play, or by its name. */
@@ -61,7 +64,7 @@ export interface SendOptions {
   /** The message that this one answers; if it was deleted, this one is sent all the same. */
   replyTo?: number | undefined;
   /** Rows of buttons under the message. */
-  buttons?: readonly (readonly Button[])[] | undefined;
+  buttons?: readonly (readonly (Button | Link)[])[] | undefined;
 }
 
 /** The part of the Bot API that shows something in a chat. Contract: as `Telegram`. */
@@ -262,11 +265,10 @@ function formatted({ entities = [] }: SendOptions) {
 }
 
 function keyboard({ buttons = [] }: SendOptions) {
-  const keyOf = ({ text, command, destroys }: Button) => ({
-    text,
-    callback_data: command,
-    ...(destroys && { style: 'danger' as const }),
-  });
+  const keyOf = (button: Button | Link) =>
+    'url' in button
+      ? { text: button.text, url: button.url }
+      : { text: button.text, callback_data: button.command, ...(button.destroys && { style: 'danger' as const }) };
   const rows = buttons.map((row) => row.map(keyOf));
   const markup: InlineKeyboardMarkup = { inline_keyboard: rows };
   return rows.length > 0 ? { reply_markup: markup } : {};

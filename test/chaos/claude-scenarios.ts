@@ -78,7 +78,7 @@ const hanging: Scenario = {
 };
 
 /** The opening of the endpoint's incident, by the first message or by a look, and its end. */
-export const KEY_REFUSED = /^A message failed \(|^The model endpoint does not accept|^Resolved: the model endpoint/;
+export const KEY_REFUSED = /^A message failed \(|^The model endpoint does not accept|^Resolved: the model endpoint/m;
 
 const unauthorized: Scenario = {
   name: 'claude-refuses-key',

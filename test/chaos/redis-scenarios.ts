@@ -9,7 +9,7 @@ const PACE_MS = 15;
 const IDLE_MS = 30_000;
 const ROOM_BYTES = 40_000;
 /** What the operator is told when Redis knows less than it did, once an hour. */
-export const LOSS = /^Redis lost data: /;
+export const LOSS = /^Redis lost data: /m;
 /** How many alerts tell of it. */
 export const LOSS_ALERTS_MAX = 2;
 const ALERT_MS = 10_000;
@@ -142,7 +142,7 @@ const outOfMemory: Scenario = {
   about: 'Redis fills up in the middle of a burst, twice: for less than a lease of the poller lasts, and for longer',
   traffic: { messages: 240, chats: 24, kinds: 'mixed' },
   // A look may fall into it, or not.
-  rules: { alertsMax: 2, alertLike: /^Redis is nearly full|^Resolved: Redis has room/ },
+  rules: { alertsMax: 2, alertLike: /^Redis is nearly full|^Resolved: Redis has room/m },
   async play(stage) {
     const { world, traffic } = stage;
     await world.fleet.start();
@@ -171,7 +171,7 @@ const diskFull: Scenario = {
   about: 'the disk of Redis is full for 3 seconds: every write is refused (MISCONF), then there is room again',
   traffic: { messages: 120, chats: 12 },
   // A look may fall into it, or not.
-  rules: { alertsMax: 2, alertLike: /^Redis cannot write its files|^Resolved: Redis writes its files/ },
+  rules: { alertsMax: 2, alertLike: /^Redis cannot write its files|^Resolved: Redis writes its files/m },
   async play(stage) {
     const { world, traffic, faults } = stage;
     await world.fleet.start();

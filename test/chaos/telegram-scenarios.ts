@@ -50,7 +50,7 @@ const sending: Scenario = {
   about: 'for 3 seconds half of the sends and edits fail: 429, a 502 page, a lost reply, slowness',
   traffic: { messages: 120, chats: 20, kinds: 'mixed' },
   // A part whose repeat fails without a known result, while others are confirmed, is told to the operator.
-  rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of a reply may be missing/ },
+  rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of a reply may be missing/m },
   isInCut: true,
   play: (stage) =>
     under(stage, () =>
@@ -119,7 +119,7 @@ const contested: Scenario = {
   about: 'a stranger polls with the same token, so that our polls end with 409, five times',
   traffic: { messages: 60, chats: 12 },
   // A look may fall between two of them, or behind the last.
-  rules: { alertsMax: 2, alertLike: /^Telegram refuses our polls|^Resolved: no other process/ },
+  rules: { alertsMax: 2, alertLike: /^Telegram refuses our polls|^Resolved: no other process/m },
   play: (stage) =>
     under(stage, async () => {
       const { world, faults } = stage;
@@ -170,7 +170,7 @@ const AWAY_MS = 18_000;
 /** A send that nobody answers is known to be lost after 30 seconds, here as everywhere. */
 const AWAY_SILENT_MS = 45_000;
 const ANSWER_MS = 150;
-const AWAY_ALERT = /^Telegram has not answered|^Resolved: Telegram answers again|^A finished reply has waited/;
+const AWAY_ALERT = /^Telegram has not answered|^Resolved: Telegram answers again|^A finished reply has waited/m;
 
 const awayFor: Record<Outage, number> = {
   page: AWAY_MS,

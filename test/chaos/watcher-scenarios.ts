@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const OUTAGE_MS = 12_000;
 const TOLD_MS = 25_000;
 const ENV = { UNANSWERED_ALERT_MS: '3000' };
-const UNANSWERED = /^A message is unanswered|^Resolved: messages are answered again/;
+const UNANSWERED = /^A message is unanswered|^Resolved: messages are answered again/m;
 const RESTING_CHAT = '999';
 const RESTING = 2_100;
 
@@ -30,7 +30,7 @@ async function blinded(stage: Stage, name: string, blind: () => Promise<unknown>
   await untilShare(stage, 0.3);
   await brownOut(stage, 'brownout', OUTAGE_MS, () => TRANSIENT[0]);
   await pouring;
-  await untilTold(stage, /^A message is unanswered/);
+  await untilTold(stage, /^A message is unanswered/m);
 }
 
 const unknownCause: Scenario = {
@@ -41,7 +41,7 @@ const unknownCause: Scenario = {
   rules: {
     alertsMin: 3,
     alertsMax: 4,
-    alertLike: new RegExp(`${UNANSWERED.source}|^The book of incidents holds|^Time has come back$`),
+    alertLike: new RegExp(`${UNANSWERED.source}|^The book of incidents holds|^Time has come back`, 'm'),
   },
   play: (stage) =>
     blinded(stage, 'state of a later version', async () => {
@@ -60,7 +60,7 @@ const unreadablePart: Scenario = {
   about: 'a key that one rule needs is of another kind: that is told, and what the other rules see as well',
   traffic: { messages: 60, chats: 16 },
   env: ENV,
-  rules: { alertsMin: 2, alertsMax: 3, alertLike: new RegExp(`${UNANSWERED.source}|^A part of the watch fails`) },
+  rules: { alertsMin: 2, alertsMax: 3, alertLike: new RegExp(`${UNANSWERED.source}|^A part of the watch fails`, 'm') },
   play: (stage) =>
     blinded(stage, 'unreadable key', async () => {
       await stage.world.peek.del(stage.world.keys.models);
@@ -99,7 +99,7 @@ const busyPause: Scenario = {
   rules: {
     alertsMin: 3,
     alertsMax: 4,
-    alertLike: new RegExp(`${UNANSWERED.source}|has paused them|^Resolved: no message waits for a pause`),
+    alertLike: new RegExp(`${UNANSWERED.source}|has paused them|^Resolved: no message waits for a pause`, 'm'),
   },
   async play(stage) {
     const { peek, keys } = stage.world;

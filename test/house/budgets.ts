@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_710,
-  productFiles: 478,
-  testLines: 78_819,
+  productLines: 49_806,
+  productFiles: 479,
+  testLines: 78_908,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

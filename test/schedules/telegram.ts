@@ -158,7 +158,7 @@ export function telegramOf(process: Process, history: ChatHistory): Telegram {
         apply: () => ({ ok: true, value: history.poll(offset).map(updateOf) }),
       }),
     sendMessage(to, text, { buttons = [] } = {}) {
-      const commands = buttons.flat().map(({ command }) => command);
+      const commands = buttons.flat().flatMap((button) => ('command' in button ? [button.command] : []));
       const noted = history.note(process.name, to.chatId, text);
       return process.effect({
         kind: 'telegram',

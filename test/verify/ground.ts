@@ -82,7 +82,8 @@ export async function createGround(server: FoundRedisServer, hook: Hook, links: 
     async importExchanges(chat, exchanges, chars) {
       await importSession(peek, keys, chatKey(chat), await parseLines(conversation(exchanges, chars)));
     },
-    notices: () => telegram.shown(ALERT_CHAT).map(({ text }) => text),
+    notices: () =>
+      telegram.shown(ALERT_CHAT).map(({ text, replyMarkup }) => [text, ...linksIn(replyMarkup)].join('\n')),
     async close() {
       await Promise.all([...processes.gateways].map((gateway) => gateway.stop()));
       peek.disconnect();
@@ -143,6 +144,12 @@ function waitsOf(peek: Redis, keys: Ground['keys']): Pick<Ground, 'untilOutcomes
 export function commandEnv({ env }: Ground): Record<string, string> {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: _, ...rest } = env;
   return rest;
+}
+
+/** Where the buttons under a message lead, a line each. */
+function linksIn(markup: unknown): string[] {
+  const { inline_keyboard: rows = [] } = (markup ?? {}) as { inline_keyboard?: { text: string; url?: string }[][] };
+  return rows.flat().flatMap(({ text, url }) => (url === undefined ? [] : [`${text}: ${url}`]));
 }
 
 /** Where a gateway sends what it measures, and what its notices link to. */

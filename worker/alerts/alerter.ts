@@ -10,6 +10,7 @@ import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './incident.ts';
+import type { Page } from './notice-text.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -81,7 +82,7 @@ async function sendDue(
   if (outgoing === undefined) {
     const nothing = { ids: [], record, messages: new Map(), isSent: false };
     if (end === undefined) return nothing;
-    const telling = { text: end.text, update: '', isSilent: true };
+    const telling = { text: end.text, entities: [], links: [], update: '', isSilent: true };
     const { by, record: after } = await deliver(onlyChanging(channels), telling, end.message, record, nowMs);
     return { ...nothing, record: after, ...(by !== undefined && { end: { ...end, text: '' }, isSent: true }) };
   }
@@ -158,10 +159,16 @@ export function nextOutgoing(
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
-    text: clip(newest.text, TEXT_CHARS_MAX),
+    ...clipped(newest),
     ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) }),
     isSilent: !isOpening && (isMuted || rings === undefined),
   };
+}
+
+/** As much of a page as a message takes. */
+function clipped({ text, entities, links }: Page): Page {
+  const whole = clip(text, TEXT_CHARS_MAX);
+  return { text: whole, entities: entities.filter(({ offset, length }) => offset + length <= whole.length), links };
 }
 
 /** The notices about the opening that a notice is about: the next opening has a message of its own. */

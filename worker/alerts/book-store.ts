@@ -102,6 +102,8 @@ const NOTICE = z.looseObject({
   incident: z.string(),
   kind: z.enum(['opened', 'reopened', 'grown', 'changed', 'lasts', 'resolved']).catch('opened'),
   text: z.string(),
+  entities: z.array(z.looseObject({ type: z.string() })).catch([]),
+  links: z.array(z.object({ text: z.string(), url: z.string() })).catch([]),
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
 });
@@ -136,7 +138,12 @@ export function alertOf(id: string, json: string | undefined): Alert {
 /** A notice from its queue; one that cannot be read says so, and makes way for those behind it. */
 export function noticeOf(id: string, json: string | undefined): Notice {
   const { data } = NOTICE.safeParse(parsed(json));
-  return (data as Notice | undefined) ?? { incident: 'other-version', kind: 'opened', text: unreadableText(id, json) };
+  return (
+    (data as Notice | undefined) ?? {
+      ...{ incident: 'other-version', kind: 'opened', text: unreadableText(id, json) },
+      ...{ entities: [], links: [] },
+    }
+  );
 }
 
 function unreadableText(id: string, json = ''): string {

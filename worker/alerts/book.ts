@@ -18,18 +18,16 @@ import {
   partOver,
   seen,
 } from './incident.ts';
-import { isWhole, type Links, messageText, updateText } from './notice-text.ts';
+import { isWhole, type Page, pageOf, type Surroundings, updateText } from './notice-text.ts';
 import { eachAlone, type WatchFailure } from './watch-failure.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
 
-/** A notice to the operator. */
-export interface Notice {
+/** A notice to the operator, with the whole message about the incident as it is to read now. */
+export interface Notice extends Page {
   incident: string;
   kind: NoticeKind;
-  /** The whole message about the incident, as it is to read now. */
-  text: string;
   /** What has changed, in few words; absent when it opens, and then the message is a new one. */
   update?: string;
   /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
@@ -59,7 +57,7 @@ const KEYS_MAX = 5;
 export function enter(
   book: Book,
   { alerts, conditions, failures = [], nowMs }: Observation,
-  links: Links = {},
+  around: Surroundings = {},
 ): { book: Book; notices: Notice[]; failures: readonly WatchFailure[] } {
   const incidents = new Map([...book].map(([id, incident]) => [id, notAhead(incident, nowMs)]));
   const notices: Notice[] = [];
@@ -67,7 +65,7 @@ export function enter(
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
-    if (kind) notices.push(noticeOf(incident, kind, links));
+    if (kind) notices.push(noticeOf(incident, kind, around));
     incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
@@ -97,8 +95,8 @@ export function enter(
   return { book: incidents, notices, failures: failed };
 }
 
-function noticeOf(incident: Incident, kind: NoticeKind, links: Links): Notice {
-  const notice = { incident: incidentOf(incident), kind, text: messageText(incident, links) };
+function noticeOf(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
+  const notice = { incident: incidentOf(incident), kind, ...pageOf(incident, around) };
   if (kind === 'opened' || kind === 'reopened') return notice;
   const update = updateText(incident, kind);
   if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update };

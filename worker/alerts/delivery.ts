@@ -1,7 +1,8 @@
 import type { Config } from '../../shared/base/config.ts';
 import type { AlertingRecord, ShownMessage } from '../../shared/state/incident/notices.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import type { TelegramFailure } from '../../shared/telegram/failure.ts';
+import { type AlertChannel, type Sent, telegramChannel, webhookChannel } from './channel.ts';
+import type { Page } from './notice-text.ts';
 
 /** What two servers of a cluster may differ by. */
 const STEP_MS = 60_000;
@@ -34,10 +35,8 @@ export interface Channels {
   retryMs: number;
 }
 
-/** What is to be told of an incident. */
-export interface Telling {
-  /** The whole message. */
-  text: string;
+/** What is to be told of an incident, with the whole message. */
+export interface Telling extends Page {
   /** What has changed; absent where the message is a new one. */
   update?: string | undefined;
   /** The message says it, and nobody is rung. */
@@ -105,7 +104,7 @@ export async function deliver(
   const failed = first === undefined ? record : failedAt(channels, record, first, nowMs);
   const isLong = nowMs - (failed.failing?.sinceMs ?? nowMs) >= channels.secondAfterMs;
   const second =
-    channel !== webhook && (isLong || first?.isGone) ? await webhook?.send(telling.update ?? telling.text) : undefined;
+    channel !== webhook && (isLong || first?.isGone) && webhook ? await sendWhole(webhook, telling) : undefined;
   const refused = second?.ok === false ? second.why : first?.why;
   // The operator has it; the record still says that the first channel fails.
   const sentMs = [...record.sentMs, nowMs];
@@ -121,14 +120,20 @@ export function onlyChanging(channels: Channels): Channels {
 
 /** Killed between the change and the reply: the change is repeated, and the reply comes. */
 async function show(channel: AlertChannel, telling: Telling, messageId: number | undefined): Promise<Sent> {
-  if (channel.edit === undefined) return channel.send(telling.update ?? telling.text);
+  if (channel.edit === undefined) return sendWhole(channel, telling);
   const { text, update, isSilent } = telling;
-  if (update === undefined || messageId === undefined) return channel.send(text);
-  const edited = await channel.edit(messageId, text);
-  if (!edited.ok && edited.isLost) return channel.send(text);
+  if (update === undefined || messageId === undefined) return channel.send(text, { look: telling });
+  const edited = await channel.edit(messageId, text, telling);
+  if (!edited.ok && edited.isLost) return channel.send(text, { look: telling });
   if (!edited.ok || isSilent) return edited;
-  const replied = await channel.send(update, messageId);
+  const replied = await channel.send(update, { replyTo: messageId });
   return replied.ok ? { ok: true, messageId } : replied;
+}
+
+/** Tells a channel in which nothing can be changed: the message, or what has changed of it. */
+function sendWhole(channel: AlertChannel, telling: Telling): Promise<Sent> {
+  const { text, update } = telling;
+  return update === undefined ? channel.send(text, { look: telling }) : channel.send(update);
 }
 
 function sentAt({ failing: _, ...record }: AlertingRecord, nowMs: number, isSilent = false): AlertingRecord {
@@ -146,94 +151,4 @@ function failedAt(
   const tries = (record.failing?.tries ?? 0) + 1;
   const waitMs = Math.max(Math.min(retryMs * 2 ** Math.min(tries - 1, 10), RETRY_MS_MAX), retryAfterMs ?? 0);
   return { ...record, failing: { sinceMs, why, tries, retryAtMs: nowMs + waitMs } };
-}
-
-/** The result of a message to an operator. */
-export type Sent =
-  | {
-      ok: true;
-      /** Absent where a message cannot be changed. */
-      messageId?: number;
-    }
-  | {
-      ok: false;
-      /** Whether the destination no longer exists: a chat that is gone may never come back. */
-      isGone: boolean;
-      /** For the log: never a URL or a token. */
-      why: string;
-      retryAfterMs?: number;
-      /** Nothing was tried, because Telegram is away: it is tried as soon as that is over. */
-      isAway?: true;
-      /** The chat's new id. */
-      movedTo?: number;
-      /** Of a change: the message can be changed no more. */
-      isLost?: true;
-    };
-
-/**
- * A way to an operator.
- *
- * Contract: never throws; a message whose fate is unknown counts as not sent, so it may come twice. Ends within 30
- * seconds.
- */
-export interface AlertChannel {
-  readonly name: string;
-  send(text: string, replyTo?: number): Promise<Sent>;
-  /** Replaces the text of a message. A repeat changes nothing. Absent where that is not possible. */
-  edit?(messageId: number, text: string): Promise<Sent>;
-}
-
-const WEBHOOK_TIMEOUT_MS = 10_000;
-
-/** The operator's chat on Telegram. */
-export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
-  return {
-    name: 'telegram',
-    async send(text, replyTo) {
-      const sent = await telegram.sendMessage({ chatId }, text, { replyTo });
-      return sent.ok ? { ok: true, messageId: sent.value.messageId } : notSent(sent.failure);
-    },
-    async edit(messageId, text) {
-      const edited = await telegram.editMessage({ chatId }, messageId, text);
-      return edited.ok ? { ok: true, messageId } : notSent(edited.failure);
-    },
-  };
-}
-
-function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailure): Sent {
-  return {
-    ok: false,
-    isGone: kind === 'gone' || kind === 'rejected',
-    why: `${kind}: ${description}`,
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(kind === 'away' && { isAway: true }),
-    ...(migratedTo !== undefined && { movedTo: migratedTo }),
-    ...((kind === 'message_gone' || kind === 'rejected') && { isLost: true }),
-  };
-}
-
-/**
- * A URL that takes `POST {"text": …}`, as Slack's incoming webhooks do. The body has no other field, since they refuse
- * unknown ones. The URL is a secret and is never logged.
- */
-export function webhookChannel(url: string): AlertChannel {
-  return {
-    name: 'webhook',
-    async send(text) {
-      try {
-        const response = await fetch(url, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ text }),
-          signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
-        });
-        await response.body?.cancel();
-        return response.ok ? { ok: true } : { ok: false, isGone: false, why: `status ${response.status}` };
-      } catch (error) {
-        // Only the code: the message may quote the URL.
-        const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
-        return { ok: false, isGone: false, why: `${name} ${String(cause?.code ?? '')}`.trim() };
-      }
-    },
-  };
 }

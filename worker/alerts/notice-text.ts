@@ -1,6 +1,8 @@
+import type { MessageEntity } from '@grammyjs/types';
 import { clip, counted, inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { CAUSES } from './causes.ts';
+import type { Link } from '../../shared/telegram/messages.ts';
+import { CAUSES, type Severity } from './causes.ts';
 import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
 
 /** A URL may have been written with its braces encoded. */
@@ -8,36 +10,85 @@ const TRACE_ID = /\{traceId\}|%7BtraceId%7D/i;
 const OCCURRENCES_CHARS_MAX = 2_600;
 const LATEST_CHARS_MAX = 500;
 const HEADLINE_CHARS_MAX = 700;
+/** How a message says on a locked screen whom it concerns. */
+const SEVERITY: Readonly<Record<Severity, string>> = { page: '🔴 Page', today: '🟠 Today', note: '⚪️ Note' };
 
-/** Where an operator reads on; each is absent where nobody set it. */
-export interface Links {
+/** Where an operator reads on, and what they call this installation; each is absent where nobody set it. */
+export interface Surroundings {
   /** The page of a trace, with `{traceId}` in it. */
   trace?: string | undefined;
   /** The runbook, whose headings are the causes. */
   runbook?: string | undefined;
+  installation?: string | undefined;
 }
 
-/** The lines under a message that lead to the trace of its message, and to the runbook's section about it. Pure. */
-function linkLines({ cause, traceId }: Incident, { trace, runbook }: Links): string[] {
+/** A message about an incident. */
+export interface Page {
+  text: string;
+  /** What formats the text, by offsets in UTF-16 units; it reads as well without. */
+  entities: readonly MessageEntity[];
+  /** Where its buttons lead. */
+  links: readonly Link[];
+}
+
+/** The button that leads to the trace of the incident's message, and the one to the runbook's section about it. */
+function linksOf({ cause, traceId }: Incident, { trace, runbook }: Surroundings): Link[] {
   return [
-    ...(trace !== undefined && traceId !== undefined ? [`Trace: ${trace.replace(TRACE_ID, traceId)}`] : []),
-    ...(runbook === undefined ? [] : [`Runbook: ${runbook}#${cause}`]),
+    ...(trace !== undefined && traceId !== undefined ? [{ text: 'Trace', url: trace.replace(TRACE_ID, traceId) }] : []),
+    ...(runbook === undefined ? [] : [{ text: 'Runbook', url: `${runbook}#${cause}` }]),
   ];
 }
 
-/** The message about an incident as it is now: plain text that says what happened, how much of it, and what to do. Pure. */
-export function messageText(incident: Incident, links: Links = {}): string {
-  const lines = linesOf(incident, [...(incident.named ?? []), ...incident.unnamed]);
-  if (!incident.isOpen)
-    return [resolvedText(incident), clip(headline(incident), HEADLINE_CHARS_MAX), ...lines].join('\n');
-  const { todo } = CAUSES[incident.cause];
-  const words = sentences(headline(incident), others(incident), backAgain(incident), latest(incident), todo);
-  return [words, ...lines, ...linkLines(incident, links)].join('\n');
+/**
+ * The message about an incident as it is now: how severe it is, since when and for how many, what happened, what to do, and
+ * each occurrence that is named. Pure.
+ */
+export function pageOf(incident: Incident, around: Surroundings = {}): Page {
+  const { severity, title, todo } = CAUSES[incident.cause];
+  const occurrences = {
+    text: linesOf(incident, allNamed(incident)).join('\n'),
+    type: 'expandable_blockquote',
+  } as const;
+  const head = clip(headline(incident), HEADLINE_CHARS_MAX);
+  if (!incident.isOpen) {
+    const was = `${SEVERITY[severity]}: ${title}`;
+    const lines: Line[] = [{ text: resolvedText(incident), type: 'bold' }, { text: was }, { text: head }, occurrences];
+    return { ...laidOut(lines), links: [] };
+  }
+  const lines: Line[] = [
+    { text: `${SEVERITY[severity]}: ${title}`, type: 'bold' },
+    { text: [around.installation ?? '', extent(incident)].filter(Boolean).join(': ') },
+    { text: sentences(head, backAgain(incident), latest(incident)) },
+    { text: todo && `\n${todo}` },
+    occurrences,
+  ];
+  return { ...laidOut(lines), links: linksOf(incident, around) };
+}
+
+interface Line {
+  text: string;
+  type?: 'bold' | 'expandable_blockquote';
+}
+
+/** Lines one below the other, without the empty ones. */
+function laidOut(lines: readonly Line[]): Pick<Page, 'text' | 'entities'> {
+  const entities: MessageEntity[] = [];
+  let text = '';
+  for (const line of lines.filter((each) => each.text !== '')) {
+    if (text !== '') text += '\n';
+    if (line.type !== undefined) entities.push({ type: line.type, offset: text.length, length: line.text.length });
+    text += line.text;
+  }
+  return { text, entities };
+}
+
+function allNamed({ named = [], unnamed }: Incident): string[] {
+  return [...named, ...unnamed];
 }
 
 /** Whether the message about an incident names each occurrence that is to be named. */
 export function isWhole(incident: Incident): boolean {
-  const all = [...(incident.named ?? []), ...incident.unnamed];
+  const all = allNamed(incident);
   return (incident.namedMore ?? 0) === 0 && linesOf(incident, all).length === all.length && incident.unnamedMore === 0;
 }
 
@@ -84,11 +135,6 @@ function resolvedText(incident: Incident): string {
   const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
   const lasted = inSeconds((incident.endedMs ?? incident.lastMs) - incident.openedMs);
   return sentences(end, `It lasted ${lasted}${concerned(incident)} (${incidentOf(incident)}).`);
-}
-
-/** Whom an incident affects besides the message that its first words name. */
-function others(incident: Incident): string {
-  return incident.messages > 1 || incident.chats > 1 ? extent(incident) : '';
 }
 
 function extent(incident: Incident): string {

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
 import { inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import type { AlertChannel } from './delivery.ts';
+import type { AlertChannel } from './channel.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 

@@ -1,7 +1,7 @@
 import type { Logger } from '../../shared/base/log.ts';
 import { type Book, enter } from '../alerts/book.ts';
 import { type BookStore, type ShardNews, type StoredBook, unreadCondition } from '../alerts/book-store.ts';
-import type { Links } from '../alerts/notice-text.ts';
+import type { Surroundings } from '../alerts/notice-text.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import type { WatchFailure } from '../alerts/watch-failure.ts';
 import type { Checked } from './rules.ts';
@@ -10,14 +10,14 @@ export interface BookKeeperPorts {
   store: BookStore;
   shards: number;
   log: Logger;
-  links: Links;
+  around: Surroundings;
 }
 
 /**
  * Enters what is new, and logs each occurrence and failure. When another process wrote first, the rest is entered next
  * time. Returns the book as it is now, and whether no part of the watch failed.
  */
-export function createBookKeeper({ store, shards, log, links }: BookKeeperPorts) {
+export function createBookKeeper({ store, shards, log, around }: BookKeeperPorts) {
   const logged = new Set<string>();
   const logNew = (failures: readonly WatchFailure[]): void => {
     for (const { what, error } of failures) {
@@ -39,7 +39,7 @@ export function createBookKeeper({ store, shards, log, links }: BookKeeperPorts)
     const failed = [...(checked?.failures ?? []), ...news.failures];
     const alerts = news.read.flatMap((each) => each.alerts);
     const observed = { alerts, ...(conditions && { conditions }), failures: failed, nowMs };
-    const { book, notices, failures } = enter(stored.book, observed, links);
+    const { book, notices, failures } = enter(stored.book, observed, around);
     logNew(failures);
     if (checked && failures.length === 0) logged.clear();
     const isSame = book.size === stored.book.size && [...book].every(([id, each]) => stored.book.get(id) === each);

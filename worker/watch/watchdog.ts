@@ -7,7 +7,7 @@ import { openWorkerList, type RunningMessages } from '../../shared/state/process
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
 import { uncleanEndAlert } from '../alerts/causes/watch.ts';
-import type { Links } from '../alerts/notice-text.ts';
+import type { Surroundings } from '../alerts/notice-text.ts';
 import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
@@ -24,8 +24,7 @@ export interface WatchdogPorts {
   /** How often alerts are entered into the book, and how often the state is checked. */
   everyMs: { news: number; look: number };
   limits: RuleLimits;
-  /** What a notice links to. */
-  links: Links;
+  around: Surroundings;
   /** What is told without the book: that Redis takes no writes, and that the watchdog fails although it does. */
   trouble: { redis: Trouble; watch: Trouble };
   /** Pinged after every check that found nothing, where one is configured. */

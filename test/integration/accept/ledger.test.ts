@@ -97,7 +97,7 @@ test('the next check finds an entry deleted from the stream and queues an alert 
       cause: 'ledger',
       key: keys.counts,
       level: '1',
-      text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 waiting, 1 unaccounted for/),
+      text: expect.stringMatching(/^The ledger does not add up: 2 .* 1 settled, 0 waiting, 1 unaccounted for/m),
     },
   ]);
 });
@@ -182,7 +182,7 @@ test('counts that went back queue one lost-data alert, and counting goes on from
   inbox = createInbox(redis, 1);
   await accepted(4);
   const { lostData } = await lane.ledger.check(NOW);
-  expect(lostData?.text).toMatch(/^Redis lost data: 3 messages had been accepted, and now it knows of 1 /);
+  expect(lostData?.text).toMatch(/^Redis lost data: 3 messages had been accepted, and now it knows of 1 /m);
   expect(await alerts()).toEqual([lostData]);
   expect(await lane.ledger.check(NOW)).not.toHaveProperty('lostData');
 });

@@ -63,5 +63,5 @@ test('a message is accepted even when the alert cannot be queued; the next messa
   expect(await accept(4)).toBe(false);
   await redis.del(keys.alerts);
   await accept(5);
-  expect(await alerts()).toEqual([expect.stringMatching(/^Redis lost data: 3 .* now it knows of 2 /)]);
+  expect(await alerts()).toEqual([expect.stringMatching(/^Redis lost data: 3 .* now it knows of 2 /m)]);
 });

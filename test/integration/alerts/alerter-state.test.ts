@@ -17,7 +17,7 @@ test('a notice that cannot be read says so, and keeps none behind it from being 
   await notice({ incident: 'failed', kind: 'opened', text: 'Failed.' });
   alerter(operator);
   await allSent();
-  const unreadable = expect.stringMatching(/^An alert is not readable/);
+  const unreadable = expect.stringMatching(/^An alert is not readable/m);
   expect(operator.taken).toEqual([unreadable, unreadable, 'Sung.', 'Failed.']);
 });
 

@@ -5,7 +5,7 @@ import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { enter } from '../../../worker/alerts/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
-import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/delivery.ts';
+import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/channel.ts';
 import { alerter, CHAT, chat, eachWithAlerter, keys, redis, started } from '../../fixture/each-alerter.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
@@ -52,7 +52,7 @@ test('logs a queued alert before it is sent, and sends it to the operator once',
   const telegram = (to: number): AlertChannel => ({
     name: 'telegram',
     async send(text) {
-      seenBefore.push(JSON.stringify(lines).includes(text));
+      seenBefore.push(JSON.stringify(lines).includes(JSON.stringify(text).slice(1, -1)));
       return operator.telegram(to).send(text);
     },
   });
@@ -60,7 +60,7 @@ test('logs a queued alert before it is sent, and sends it to the operator once',
   await entered(alertOf(1));
   await until('the alert', () => operator.taken[0]);
   await allSent();
-  expect(operator.taken).toEqual([expect.stringMatching(/^The server 1 is down\./)]);
+  expect(operator.taken).toEqual([expect.stringMatching(/^The server 1 is down\./m)]);
   expect(seenBefore).toEqual([true]);
   expect(await redis.xlen(keys.alerts)).toBe(0);
 });
@@ -102,7 +102,7 @@ test('keeps 40 alerts while the chat refuses them, and then tells them in six me
   isDown = false;
   await allSent();
   expect(operator.taken).toHaveLength(6);
-  expect(operator.taken[5]).toMatch(/^The server 5 is down\./);
+  expect(operator.taken[5]).toMatch(/^The server 5 is down\./m);
   expect(await redis.hget(keys.alerting, 'failingSinceMs')).toBeNull();
 });
 
@@ -131,7 +131,9 @@ test('an incident is one message: it changes in place, and its end is a short re
   await told(alertOf(1), alertOf(2));
   await told(over(2));
   const end = expect.stringMatching(/^Resolved: the server 2 is up again\. It lasted \d+ seconds?/);
-  expect(operator.edits).toEqual([[2, expect.stringMatching(/^Resolved: the server 2 .*\nThe server 2 is down\.$/)]]);
+  expect(operator.edits).toEqual([
+    [2, expect.stringMatching(/^Resolved: the server 2 .*\n🟠 Today: .*\nThe server 2 is down\.$/)],
+  ]);
   expect(operator.replies).toEqual([[2, end]]);
   expect(operator.taken).toHaveLength(3);
   expect(Object.keys(await redis.hgetall(keys.alerting)).filter((field) => /^message:/.test(field))).toEqual([
@@ -147,8 +149,8 @@ test('a message that cannot be changed any more is replaced by a new one, withou
   await told(over(1));
   expect(operator.replies).toEqual([]);
   expect(operator.taken).toEqual([
-    expect.stringMatching(/^The server 1 is down/),
-    expect.stringMatching(/^Resolved: the server 1 .*\nThe server 1 is down\.$/),
+    expect.stringMatching(/^The server 1 is down/m),
+    expect.stringMatching(/^Resolved: the server 1 .*\n🟠 Today: .*\nThe server 1 is down\.$/),
   ]);
 });
 
@@ -226,7 +228,7 @@ async function endedMeanwhile(edited: Sent) {
   return { operator, channels };
 }
 const allShown = () => until('all ends', async () => ((await redis.exists(keys.unshownEnds)) === 0 ? true : undefined));
-const shownEnd = [1, expect.stringMatching(/^Resolved: the server 1 .*\nThe server 1 is down\.$/)];
+const shownEnd = [1, expect.stringMatching(/^Resolved: the server 1 .*\n🟠 Today: .*\nThe server 1 is down\.$/)];
 
 test('an end that only the second channel took is shown later, silently, by the message of its own incident', async () => {
   const { operator, channels } = await endedMeanwhile({ ok: true });
@@ -286,7 +288,8 @@ test('sends an alert of another version unchanged, and shows one that is not JSO
   await redis.xadd(keys.alerts, '*', 'alert', 'no JSON');
   await enterAll();
   await allSent();
-  const unreadable = expect.stringMatching(/^An alert is not readable \(\d+-\d+\): no JSON$/);
-  expect(operator.taken).toEqual(['A message failed.', 'A leap in time.', unreadable]);
+  const unreadable = expect.stringMatching(/^An alert is not readable \(\d+-\d+\): no JSON$/m);
+  const inItsWords = (words: string) => expect.stringMatching(new RegExp(`\n${words}$`));
+  expect(operator.taken).toEqual([inItsWords('A message failed\\.'), inItsWords('A leap in time\\.'), unreadable]);
   expect(await redis.xlen(keys.alerts)).toBe(0);
 });

@@ -42,7 +42,7 @@ test('a paused chat with 2,500 messages hides no other, and holds back no ping b
   await givenRead();
   createHeartbeat(redis, keys, keptLog().log, 0).answered();
   watch({ deadManUrl: outside.url });
-  await noticed(/^Waiting because an operator has paused them: 2500 messages of 1 chat\./);
+  await noticed(/^Waiting because an operator has paused them: 2500 messages of 1 chat\./m);
   const calm = outside.pings();
   await until('a ping', () => outside.pings() > calm || undefined);
   await given('8', 3, 3_000);
@@ -97,8 +97,8 @@ test("Redis' clock steps back by an hour: what waits is overdue once it was seen
   watch();
   const text = await noticed(/unanswered/);
   expect(performance.now() - fromMs).toBeGreaterThan(UNANSWERED_MS);
-  expect(text).toMatch(/^A message is unanswered for [0-9] seconds?\. Chat 7, entry .* 2 messages of 1 chat;/);
-  await noticed(/^Waiting because .* 1 message of 1 chat\./);
+  expect(text).toMatch(/^A message is unanswered for [0-9] seconds?\. Chat 7, entry .* 2 messages of 1 chat;/m);
+  await noticed(/^Waiting because .* 1 message of 1 chat\./m);
 });
 
 test('a message that comes while the clock is behind is not taken for one that waits since its id was first seen', async () => {

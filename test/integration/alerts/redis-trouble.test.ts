@@ -10,7 +10,7 @@ const told = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text);
 
 test('the operator is alerted without Redis when it takes no writes, and when it takes them again', async () => {
   await world.peek.config('SET', 'min-replicas-to-write', '1');
-  const { text } = await told(/^Redis takes no writes: it has too few replicas/);
+  const { text } = await told(/^Redis takes no writes: it has too few replicas/m);
   expect(text).toMatch(/since \d{4}-\d\d-\d\d .* UTC, as process \d+ on /);
   await world.peek.config('SET', 'min-replicas-to-write', '0');
   await told(/^Resolved: Redis takes writes again/);
@@ -25,7 +25,7 @@ test('the operator is alerted without Redis when it becomes a read-only replica,
   const raw = new Redis(world.redis.url);
   await raw.replicaof('127.0.0.1', 1);
   try {
-    await told(/^Redis takes no writes: it .*Check the Redis server, or where REDIS_URL leads\.$/);
+    await told(/^Redis takes no writes: it .*Check the Redis server, or where REDIS_URL leads\.$/m);
   } finally {
     await raw.replicaof('NO', 'ONE');
     raw.disconnect();

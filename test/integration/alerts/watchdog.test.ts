@@ -62,7 +62,7 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }) {
   const watchdog = startWatchdog(
     {
-      links: {},
+      around: {},
       redis: connectRedis(world.redis.url, 'impatient'),
       shards: 1,
       log,
@@ -151,7 +151,7 @@ test('alerts on an outage of the endpoint and on its end, even while a chat is s
   await alerted(/unanswered/);
   isDown = true;
   for (let chat = 1; chat <= 3; chat++) world.telegram.say(CHAT + chat, 'hello');
-  const { text } = await alerted(/^The model endpoint is overloaded/);
+  const { text } = await alerted(/^The model endpoint is overloaded/m);
   expect(text).toMatch(/calls failed in \d+ seconds? and none went through \(status 529\)/);
   isDown = false;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint answers again/);

@@ -42,9 +42,9 @@ test.each<[string, string, string]>([
   await given('7', 1);
   watch();
   await queue(FAILED);
-  await noticed(/^A message failed/);
-  await noticed(/^A message is unanswered for 3[56]\d\d seconds/);
-  const told = await noticed(/^The book of incidents holds what this version does not know/);
+  await noticed(/^A message failed/m);
+  await noticed(/^A message is unanswered for 3[56]\d\d seconds/m);
+  const told = await noticed(/^The book of incidents holds what this version does not know/m);
   expect(told).toContain(name);
   expect(await bookField(`incident:${name}`)).toBe(json);
 });
@@ -53,7 +53,7 @@ test('an incident that cannot be read makes way for ours of the same name, and i
   await redis.hset(keys.incidents, { 'incident:failed': 'no JSON', 'cursor:0': 'nowhere', version: 'many' });
   watch();
   await queue(FAILED);
-  await noticed(/^A message failed/);
+  await noticed(/^A message failed/m);
   expect(JSON.parse(String(await bookField('incident:failed')))).toMatchObject({ v: 1, messages: 1, isOpen: true });
   expect(await bookField('aside:failed')).toBe('no JSON');
   await queue(FAILED);
@@ -64,7 +64,7 @@ test('an incident that cannot be read makes way for ours of the same name, and i
 test('what a later version adds to an incident that we know is kept when we count in it', async () => {
   watch();
   await queue(FAILED);
-  await noticed(/^A message failed/);
+  await noticed(/^A message failed/m);
   const written = JSON.parse(String(await bookField('incident:failed')));
   await redis.hset(keys.incidents, 'incident:failed', JSON.stringify({ ...written, severity: 'page' }));
   await queue(FAILED);
@@ -80,14 +80,14 @@ test('what of the state cannot be read is one incident; the rest is watched, and
   await redis.hset(keys.provider, { ...failing, lastFailureMs: Date.now() });
   const { log, lines } = keptLog();
   watch({ log });
-  await noticed(/^The model endpoint does not accept our key/);
+  await noticed(/^The model endpoint does not accept our key/m);
   await redis.del(keys.provider);
   await redis.set(keys.provider, 'no hash');
-  expect(await noticed(/^A part of the watch fails/)).toMatch(/"provider" goes unnoticed \(\w+\)\./);
+  expect(await noticed(/^A part of the watch fails/m)).toMatch(/"provider" goes unnoticed \(\w+\)\./);
   await given('7', 1);
   await noticed(/unanswered/);
   await queue(FAILED);
-  await noticed(/^A message failed/);
+  await noticed(/^A message failed/m);
   expect((await notices()).filter((text) => /^Resolved/.test(text))).toEqual([]);
   expect(lines.filter(({ msg }) => msg === 'a part of the watch fails')).toHaveLength(1);
   await redis.del(keys.provider);
@@ -102,7 +102,7 @@ test.each([
   await redis.hset(keys[part], fields);
   await given('7', 1);
   watch();
-  await noticed(/^A part of the watch fails/);
+  await noticed(/^A part of the watch fails/m);
   await noticed(/unanswered/);
 });
 
@@ -122,7 +122,7 @@ test('a watchdog that fails says so itself, and does not say that Redis takes no
   await redis.set(keys.incidents, 'no hash');
   watch({ taken });
   const text = await until('word', () => taken[0]);
-  expect(text).toMatch(/^The watchdog fails \(\w+\), since .* UTC, as process \d+ on /);
+  expect(text).toMatch(/^The watchdog fails \(\w+\), since .* UTC, as process \d+ on /m);
   await redis.del(keys.incidents);
   await until('end', () => taken[1]);
   expect(taken).toEqual([text, expect.stringMatching(/^Resolved: the watchdog looks again, as process/)]);

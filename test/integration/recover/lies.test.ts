@@ -82,7 +82,7 @@ test('after any sequence of single lies of the endpoint a chat has all of its co
     await expectUnharmed(chat, session, (sequences[chat - CHAT]?.length ?? 0) + 1);
   // Lies to several chats within a moment may look like trouble of the endpoint.
   const alerts = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
-  expect(alerts.filter((text) => !/^The model endpoint|^Resolved: the model endpoint/.test(text))).toEqual([]);
+  expect(alerts.filter((text) => !/^The model endpoint|^Resolved: the model endpoint/m.test(text))).toEqual([]);
   expect(world.claude.violations()).toEqual([]);
 });
 

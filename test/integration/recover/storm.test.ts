@@ -47,7 +47,7 @@ test('a wrong window costs at most 8 of 20 chats their session: most others wait
   expect(waited.length).toBeGreaterThan(CHATS / 2);
   const storm = alerts().filter((text) => /Many chats overflow/.test(text));
   expect(storm).toHaveLength(1);
-  expect(storm[0]).toMatch(/refused 4 chats as too long.*Chat \d+, entry \d+-\d+.*CONTEXT_WINDOW_TOKENS/);
+  expect(storm[0]).toMatch(/refused 4 chats as too long.*Chat \d+, entry \d+-\d+.*CONTEXT_WINDOW_TOKENS/s);
 });
 
 test('after a storm the chats that waited are answered in their old sessions, and the operator is notified', async () => {

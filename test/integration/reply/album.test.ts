@@ -163,7 +163,7 @@ test('lost again while other messages are confirmed, an album counts as unsure, 
     outcome: 'answered',
     delivery: { parts: 4, confirmed: 2, unsure: 2 },
   });
-  await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
+  await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/m);
   expect(below()).toEqual([['cities.csv']]);
 });
 

@@ -121,7 +121,7 @@ test('a repeated text that is lost while other messages are confirmed: unsure, a
     outcome: 'answered',
     delivery: { parts: 1, confirmed: 0, unsure: 1 },
   });
-  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/m);
   expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
   expect(shown()).toEqual([]);
 });

@@ -29,7 +29,7 @@ test('alerts when a server is down for a while and when it returns, and retries 
   await watch.stop();
   expect(queued).toEqual([
     { cause: 'tool-server', key: 'web', isOver: true, text: expect.stringMatching(/^Resolved: the MCP server "web"/) },
-    { cause: 'tool-server', key: 'web', text: expect.stringMatching(/^The MCP server "web" is down; /) },
+    { cause: 'tool-server', key: 'web', text: expect.stringMatching(/^The MCP server "web" is down; /m) },
     { cause: 'tool-server', key: 'web', isOver: true, text: expect.stringMatching(/^Resolved/) },
   ]);
   expect(refusals).toBe(2);

@@ -229,7 +229,7 @@ test('a tool that the API would refuse is omitted, the chat is answered, and the
       return known?.messages === 2 ? true : undefined;
     });
     expect(alerts()).toEqual([
-      'The MCP server "web" has 2 tools that chats go on without: odd, choice. "npm run cli -- check" says why.',
+      expect.stringContaining('The MCP server "web" has 2 tools that chats go on without: odd, choice.\n'),
     ]);
     const checked = await runCli(['check'], world.env);
     expect(checked).toMatchObject({ code: 0 });

@@ -14,15 +14,25 @@ test('a thousand failures of one cause are one incident: opened, grown, and reso
   incidents.at(60_000 + QUIET_MS, {});
   expect(incidents.kinds()).toEqual(['opened', 'grown', 'resolved']);
   const [first, grown, resolved] = incidents.told;
-  expect(first?.text).toMatch(/^A message failed \(0\)\. Chat 1\..*cli -- dead list/);
+  expect(first?.text.split('\n')).toEqual([
+    '🟠 Today: Messages failed',
+    'Since 2027-01-15 08:00:00 UTC: 1 message of 1 chat.',
+    ...['A message failed (0). Chat 1.', ''],
+    expect.stringMatching(/^They are dead letters: "npm run cli -- dead list"/),
+  ]);
+  expect(first?.entities).toEqual([{ type: 'bold', offset: 0, length: '🟠 Today: Messages failed'.length }]);
   expect(first?.update).toBeUndefined();
-  expect(grown?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./);
+  expect(grown?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./m);
   expect(grown?.text).toMatch(
-    /^A message failed \(0\)\. .*: 1000 messages of 80 chats\. Latest: A message failed \(999\)/,
+    /^Since .*: 1000 messages of 80 chats\.\nA message failed \(0\)\. .* Latest: A message failed \(999\)/m,
   );
   const over = /^Resolved: no more messages fail\. It lasted \d+ seconds?: 1000 messages of 80 chats \(failed\)\.$/;
   expect(resolved?.update).toMatch(over);
-  expect(resolved?.text.split('\n')).toEqual([expect.stringMatching(over), 'A message failed (0). Chat 1.']);
+  expect(resolved?.text.split('\n')).toEqual([
+    expect.stringMatching(over),
+    '🟠 Today: Messages failed',
+    'A message failed (0). Chat 1.',
+  ]);
 });
 
 test('500 failures in one observation cause one notice, and all of them are counted', () => {
@@ -52,7 +62,8 @@ test('a condition causes a notice when it opens and when it is over, and no noti
   incidents.at(101_000, { conditions: [] });
   expect(incidents.kinds()).toEqual(['opened', 'resolved']);
   const over = 'Resolved: Telegram is polled again. It lasted 101 seconds (no-poll).';
-  expect(incidents.told.at(-1)).toMatchObject({ text: `${over}\nNo poll has succeeded.`, update: over });
+  const text = `${over}\n🔴 Page: Nobody polls Telegram\nNo poll has succeeded.`;
+  expect(incidents.told.at(-1)).toMatchObject({ text, update: over });
 });
 
 test('a flapping condition causes no notice until it lasts; then it is reopened and resolved', () => {
@@ -89,7 +100,7 @@ test('a changed level of a condition causes one notice', () => {
   incidents.at(20_000, { conditions: [provider('auth')] });
   expect(incidents.kinds()).toEqual(['opened', 'changed']);
   expect(incidents.told[1]?.update).toMatch(/^Changed: The endpoint: auth\./);
-  expect(incidents.told[1]?.text).toMatch(/^The endpoint: auth\./);
+  expect(incidents.told[1]?.text).toMatch(/^The endpoint: auth\./m);
 });
 
 test('failures with the cause of a condition join its incident, which stays open between two of them', () => {
@@ -114,7 +125,20 @@ test('every undeliverable message is named: the first at once, the others a few 
   const others = ['Entry 2-0 could not be delivered.', 'Entry 3-0 could not be delivered.'];
   const [named] = incidents.at(6_000, {});
   expect(named).toMatchObject({ update: others.join('\n'), manner: 'silent' });
-  expect(named?.text.split('\n')).toEqual([expect.stringMatching(/^Entry 1-0 could not be delivered\./), ...others]);
+  const lines = named?.text.split('\n') ?? [];
+  expect(lines).toEqual([
+    expect.any(String),
+    expect.any(String),
+    'Entry 1-0 could not be delivered.',
+    '',
+    expect.any(String),
+    ...others,
+  ]);
+  const [, folded] = named?.entities ?? [];
+  expect(folded).toEqual({
+    type: 'expandable_blockquote',
+    ...{ offset: named?.text.indexOf('Entry 2-0'), length: others.join('\n').length },
+  });
   expect(incidents.at(20_000, { alerts: [lost('4-0')] })).toMatchObject([
     { update: 'Entry 4-0 could not be delivered.', manner: 'silent', text: expect.stringContaining('Entry 2-0') },
   ]);
@@ -126,7 +150,7 @@ test('of 200 undeliverable messages as many are named as one message holds, and 
   incidents.at(0, { alerts: Array.from({ length: 200 }, (_, n) => lost(n)) });
   const [named] = incidents.at(6_000, {});
   expect(named?.manner).toBe('naming');
-  const [, ...lines] = named?.text.split('\n') ?? [];
+  const [, , , , , ...lines] = named?.text.split('\n') ?? [];
   expect(named?.text.length).toBeLessThan(4_000);
   expect(lines[0]).toMatch(/^Entry 1-0/);
   expect(lines.at(-1)).toBe(`… and ${199 - (lines.length - 1)} more, each in the log`);
@@ -156,7 +180,9 @@ test('an isOver alert resolves only its own incident, and causes no notice if th
     {
       incident: 'ledger:a',
       kind: 'resolved',
-      text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).\nIt does not add up.',
+      text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).\n🔴 Page: The ledger does not add up\nIt does not add up.',
+      entities: [{ type: 'bold', offset: 0, length: 67 }],
+      links: [],
       update: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).',
     },
   ]);
@@ -238,7 +264,7 @@ test('of 200 servers that go down five are incidents of their own, and the other
   expect([...incidents.book().keys()].at(-1)).toBe('tool-server:others');
   const [named] = incidents.at(6_000, { alerts: down });
   expect(named).toMatchObject({ incident: 'tool-server:others', kind: 'grown' });
-  expect(named?.text).toMatch(/^Server 5 is down\. [^\n]*\nServer 6 is down\.\nServer 7 is down\.\n/);
+  expect(named?.text).toMatch(/^Server 5 is down\.\n\n.*\nServer 6 is down\.\nServer 7 is down\.\n/m);
   expect(named?.text).toMatch(/… and \d+ more, each in the log$/);
   incidents.at(7_000, { alerts: over(down.slice(0, 199)) });
   expect(incidents.book().get('tool-server:others')).toMatchObject({ isOpen: true, parts: ['199'] });
@@ -257,15 +283,18 @@ test('every cause has a title, and every cause except a fact has a text for its 
   }
 });
 
-test('a notice links to the trace and to the section of the runbook, and its end to neither', () => {
-  const links = { trace: 'https://jaeger/trace/{traceId}', runbook: 'https://docs/runbook.md' };
-  const { notices, book } = enter(new Map(), { alerts: [failure(1)], nowMs: START }, links);
-  expect(notices[0]?.text.split('\n').slice(-2)).toEqual([
-    'Trace: https://jaeger/trace/abc',
-    'Runbook: https://docs/runbook.md#failed',
+test('a notice names the installation, and links to the trace and to the section of the runbook; its end links to neither', () => {
+  const around = {
+    ...{ trace: 'https://jaeger/trace/{traceId}', runbook: 'https://docs/runbook.md', installation: 'Home' },
+  };
+  const { notices, book } = enter(new Map(), { alerts: [failure(1)], nowMs: START }, around);
+  expect(notices[0]?.text).toMatch(/^Home: Since /m);
+  expect(notices[0]?.links).toEqual([
+    { text: 'Trace', url: 'https://jaeger/trace/abc' },
+    { text: 'Runbook', url: 'https://docs/runbook.md#failed' },
   ]);
-  const later = enter(book, { alerts: [], nowMs: START + QUIET_MS + 1 }, links);
-  expect(later.notices.map(({ kind, text }) => [kind, text.includes('https:')])).toEqual([['resolved', false]]);
-  const untraced = enter(new Map(), { alerts: [], conditions: [condition()], nowMs: START }, links);
-  expect(untraced.notices[0]?.text).toMatch(/^[^\n]*\nRunbook: \S+#no-poll$/);
+  const later = enter(book, { alerts: [], nowMs: START + QUIET_MS + 1 }, around);
+  expect(later.notices).toMatchObject([{ kind: 'resolved', links: [] }]);
+  const untraced = enter(new Map(), { alerts: [], conditions: [condition()], nowMs: START }, around);
+  expect(untraced.notices[0]?.links).toEqual([{ text: 'Runbook', url: 'https://docs/runbook.md#no-poll' }]);
 });

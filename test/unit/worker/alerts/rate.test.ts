@@ -12,7 +12,8 @@ const NOW = 1_800_000_000_000;
 let made = 0;
 function notice(incident: string, part: Partial<QueuedNotice> = {}): QueuedNotice {
   made += 1;
-  return { id: `${made}-0`, incident, kind: 'opened', text: `Message ${made} of ${incident}.`, ...part };
+  const page = { text: `Message ${made} of ${incident}.`, entities: [], links: [] };
+  return { id: `${made}-0`, incident, kind: 'opened', ...page, ...part };
 }
 const change = (incident: string, part: Partial<QueuedNotice> = {}) =>
   notice(incident, { kind: 'changed', update: `Changed: ${incident}`, ...part });
@@ -21,7 +22,8 @@ test('sends nothing for an empty queue, and opens each incident with a message o
   expect(nextOutgoing([], [], NOW)).toBeUndefined();
   const [one, other] = [notice('a'), notice('b')];
   expect(nextOutgoing([one, other], [], NOW)).toEqual({
-    ...{ ids: [one.id], incident: 'a', kind: 'opened', text: one.text, isSilent: false },
+    ...{ ids: [one.id], incident: 'a', kind: 'opened', isSilent: false },
+    ...{ text: one.text, entities: [], links: [] },
   });
 });
 
@@ -33,7 +35,7 @@ test('all that waits about an incident is told at once, as its newest notice has
     change('a', { kind: 'resolved', update: 'Resolved: a' }),
   ];
   const told = nextOutgoing([opened, other, changed, over], [], NOW);
-  expect(told).toEqual({
+  expect(told).toMatchObject({
     ...{ ids: [opened.id, changed.id, over.id], incident: 'a', kind: 'resolved', text: over.text, isSilent: false },
   });
   expect(nextOutgoing([changed, over], [], NOW)).toMatchObject({ update: 'Resolved: a', text: over.text });

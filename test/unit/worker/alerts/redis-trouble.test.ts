@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { AlertChannel } from '../../../../worker/alerts/delivery.ts';
+import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
 import { isAboutData, watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
 import { keptLog } from '../../../fixture/log.ts';
 import { until } from '../../../fixture/root.ts';
@@ -40,7 +40,7 @@ test('trouble under 15 seconds causes no alert; longer trouble causes one alert,
   trouble.worked();
   await until('its end', () => taken[1]);
   expect(taken).toEqual([
-    expect.stringMatching(/^Redis takes no writes: it is a read-only replica, since 2026-11-22 12:00:14 UTC/),
+    expect.stringMatching(/^Redis takes no writes: it is a read-only replica, since 2026-11-22 12:00:14 UTC/m),
     expect.stringMatching(/^Resolved: Redis takes writes again.* 17 seconds/),
   ]);
   expect(lines.map(({ msg }) => msg)).toEqual(['alert', 'alert']);

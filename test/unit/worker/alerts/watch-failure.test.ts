@@ -10,7 +10,7 @@ test('what cannot be entered is an incident of its own, and everything else is e
   incidents.at(1_000, { conditions: [bad, condition()] });
   expect(incidents.told.map(({ incident }) => incident).sort()).toEqual(['failed', 'no-poll', 'watcher']);
   expect(incidents.told.find(({ incident }) => incident === 'watcher')?.text).toMatch(
-    /^A part of the watch fails: "unanswered" goes unnoticed \(RangeError\)/,
+    /^A part of the watch fails: "unanswered" goes unnoticed \(RangeError\)/m,
   );
   incidents.at(2_000, { conditions: [condition()] });
   expect(incidents.told.at(-1)?.text).toMatch(/^Resolved: the watch is whole again/);

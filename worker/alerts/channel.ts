@@ -1,0 +1,117 @@
+import type { Telegram } from '../../shared/telegram/client.ts';
+import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
+import type { SendOptions } from '../../shared/telegram/messages.ts';
+import type { Page } from './notice-text.ts';
+
+/** The result of a message to an operator. */
+export type Sent =
+  | {
+      ok: true;
+      /** Absent where a message cannot be changed. */
+      messageId?: number;
+    }
+  | {
+      ok: false;
+      /** Whether the destination no longer exists: a chat that is gone may never come back. */
+      isGone: boolean;
+      /** For the log: never a URL or a token. */
+      why: string;
+      retryAfterMs?: number;
+      /** Nothing was tried, because Telegram is away: it is tried as soon as that is over. */
+      isAway?: true;
+      /** The chat's new id. */
+      movedTo?: number;
+      /** Of a change: the message can be changed no more. */
+      isLost?: true;
+    };
+
+/**
+ * A way to an operator.
+ *
+ * Contract: never throws; a message whose fate is unknown counts as not sent, so it may come twice. Ends within 30
+ * seconds.
+ */
+export interface AlertChannel {
+  readonly name: string;
+  send(text: string, options?: { replyTo?: number; look?: Look }): Promise<Sent>;
+  /** Replaces the text of a message. A repeat changes nothing. Absent where that is not possible. */
+  edit?(messageId: number, text: string, look: Look): Promise<Sent>;
+}
+
+/** How a message looks, and where its buttons lead. */
+export type Look = Omit<Page, 'text'>;
+
+const WEBHOOK_TIMEOUT_MS = 10_000;
+
+/** The operator's chat on Telegram. */
+export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
+  return {
+    name: 'telegram',
+    async send(text, { replyTo, look } = {}) {
+      const sent = await plainIfRefused(text, look, (words, options) =>
+        telegram.sendMessage({ chatId }, words, { ...options, replyTo }),
+      );
+      return sent.ok ? { ok: true, messageId: sent.value.messageId } : notSent(sent.failure);
+    },
+    async edit(messageId, text, look) {
+      const edited = await plainIfRefused(text, look, (words, options) =>
+        telegram.editMessage({ chatId }, messageId, words, options),
+      );
+      return edited.ok ? { ok: true, messageId } : notSent(edited.failure);
+    },
+  };
+}
+
+/** A message whose format or buttons Telegram refuses (it takes no link to `localhost`) is told in plain words. */
+async function plainIfRefused<T>(
+  text: string,
+  look: Look | undefined,
+  send: (text: string, options: Pick<SendOptions, 'entities' | 'buttons'>) => Promise<TelegramResult<T>>,
+): Promise<TelegramResult<T>> {
+  if (look === undefined) return send(text, {});
+  const sent = await send(text, { entities: [...look.entities], buttons: look.links.length > 0 ? [look.links] : [] });
+  return !sent.ok && sent.failure.kind === 'rejected' ? send(withLinks(text, look), {}) : sent;
+}
+
+/** The text with its links, where there are no buttons. */
+function withLinks(text: string, { links = [] }: Partial<Look> = {}): string {
+  return [text, ...links.map((link) => `${link.text}: ${link.url}`)].join('\n');
+}
+
+function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailure): Sent {
+  return {
+    ok: false,
+    isGone: kind === 'gone' || kind === 'rejected',
+    why: `${kind}: ${description}`,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(kind === 'away' && { isAway: true }),
+    ...(migratedTo !== undefined && { movedTo: migratedTo }),
+    ...((kind === 'message_gone' || kind === 'rejected') && { isLost: true }),
+  };
+}
+
+/**
+ * A URL that takes `POST {"text": …}`, as Slack's incoming webhooks do. The body has no other field, since they refuse
+ * unknown ones. The URL is a secret and is never logged.
+ */
+export function webhookChannel(url: string): AlertChannel {
+  return {
+    name: 'webhook',
+    async send(text, { look } = {}) {
+      try {
+        const response = await fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ text: withLinks(text, look) }),
+          signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
+        });
+        await response.body?.cancel();
+        return response.ok ? { ok: true } : { ok: false, isGone: false, why: `status ${response.status}` };
+      } catch (error) {
+        // Only the code: the message may quote the URL.
+        const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
+        return { ok: false, isGone: false, why: `${name} ${String(cause?.code ?? '')}`.trim() };
+      }
+    },
+  };
+}
