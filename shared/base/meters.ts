@@ -1,8 +1,8 @@
 import type { Attributes, Meter, Observable } from '@opentelemetry/api';
-import type { MetricName } from './telemetry.ts';
+import type { HistogramName, MetricName } from './telemetry.ts';
 
 /** The unit of a metric, in the words of OpenTelemetry. */
-export type Unit = 'ms' | 's' | 'By';
+export type Unit = 'ms' | 's' | 'By' | '{token}';
 
 /** The value of a gauge now. */
 export interface GaugeReading {
@@ -19,19 +19,18 @@ export interface MetricShapes {
   units: Readonly<Partial<Record<MetricName, Unit>>>;
   /** Those among the observed ones that only grow. */
   observedCounters: ReadonlySet<MetricName>;
-  /** Of the histogram. */
-  bucketsMs: number[];
+  buckets: Readonly<Record<HistogramName, number[]>>;
 }
 
-/** How Prometheus names what an OpenTelemetry collector exports: it adds the unit. */
-const UNIT_WORDS: Readonly<Record<Unit, string>> = { ms: 'milliseconds', s: 'seconds', By: 'bytes' };
+/** How Prometheus names what an OpenTelemetry collector exports: it adds the unit, except one in braces. */
+const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { ms: 'milliseconds', s: 'seconds', By: 'bytes' };
 
 /** Our metrics, on as many meters as there are exporters: none at first, and then nothing is computed. */
 export interface Meters {
   /** Lets another exporter see all metrics from now on, where asked with their units in the names. */
   attach(meter: Meter, naming?: 'units in names'): void;
   count(metric: MetricName, attributes: Attributes, by?: number): void;
-  recordMs(metric: MetricName, valueMs: number, attributes: Attributes): void;
+  record(metric: HistogramName, value: number, attributes: Attributes): void;
   observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
   /** Calls back once, when the first meter is attached. */
   onFirst(start: () => void): void;
@@ -40,7 +39,7 @@ export interface Meters {
 /** Counters and gauges on one meter. */
 interface Instruments {
   count(metric: MetricName, attributes: Attributes, by: number): void;
-  recordMs(metric: MetricName, valueMs: number, attributes: Attributes): void;
+  record(metric: HistogramName, value: number, attributes: Attributes): void;
   observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
 }
 
@@ -66,8 +65,8 @@ export function createMeters(shapes: MetricShapes): Meters {
     count(metric, attributes, by = 1) {
       for (const instruments of all) instruments.count(metric, attributes, by);
     },
-    recordMs(metric, valueMs, attributes) {
-      for (const instruments of all) instruments.recordMs(metric, valueMs, attributes);
+    record(metric, value, attributes) {
+      for (const instruments of all) instruments.record(metric, value, attributes);
     },
     observe(gauges, read) {
       const source: Source = { gauges, read, ends: all.map((instruments) => instruments.observe(gauges, read)) };
@@ -83,18 +82,18 @@ export function createMeters(shapes: MetricShapes): Meters {
 
 function instrumentsOn(meter: Meter, shapes: MetricShapes, hasUnitsInNames: boolean): Instruments {
   const named = (metric: MetricName) => nameOf(metric, shapes, hasUnitsInNames);
-  const counters = onceFor((metric) => meter.createCounter(...named(metric)));
-  const histograms = onceFor((metric) => {
+  const counters = onceFor((metric: MetricName) => meter.createCounter(...named(metric)));
+  const histograms = onceFor((metric: HistogramName) => {
     const [name, options] = named(metric);
-    return meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries: shapes.bucketsMs } });
+    return meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries: shapes.buckets[metric] } });
   });
-  const observables = onceFor((metric): Observable => {
+  const observables = onceFor((metric: MetricName): Observable => {
     if (shapes.observedCounters.has(metric)) return meter.createObservableCounter(...named(metric));
     return meter.createObservableGauge(...named(metric));
   });
   return {
     count: (metric, attributes, by) => counters(metric).add(by, attributes),
-    recordMs: (metric, valueMs, attributes) => histograms(metric).record(valueMs, attributes),
+    record: (metric, value, attributes) => histograms(metric).record(value, attributes),
     observe(gauges, read) {
       const observed = gauges.map(observables);
       const callback: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
@@ -111,11 +110,12 @@ function instrumentsOn(meter: Meter, shapes: MetricShapes, hasUnitsInNames: bool
 function nameOf(metric: MetricName, { units }: MetricShapes, hasUnitInName: boolean): [string, { unit?: string }] {
   const unit = units[metric];
   if (unit === undefined) return [metric, {}];
-  return hasUnitInName ? [`${metric}.${UNIT_WORDS[unit]}`, {}] : [metric, { unit }];
+  const word = UNIT_WORDS[unit];
+  return hasUnitInName && word !== undefined ? [`${metric}.${word}`, {}] : [metric, { unit }];
 }
 
-function onceFor<T>(create: (metric: MetricName) => T): (metric: MetricName) => T {
-  const made = new Map<MetricName, T>();
+function onceFor<Name extends MetricName, T>(create: (metric: Name) => T): (metric: Name) => T {
+  const made = new Map<Name, T>();
   return (metric) => {
     const instrument = made.get(metric) ?? create(metric);
     made.set(metric, instrument);

@@ -88,6 +88,10 @@ export const METRIC = {
   modelTokens: 'spillway.model.tokens',
   /** Counter: dollars that calls cost; calls of a model without a known price are left out. `model`, `purpose`. */
   modelCost: 'spillway.model.cost.dollars',
+  /** Histogram, {token}: tokens of a call, as the gen_ai conventions count them: input with what the cache had. `gen_ai.*`. */
+  genAiTokens: 'gen_ai.client.token.usage',
+  /** Histogram, s: duration of a call, after the same conventions. `gen_ai.*`, `error.type`. */
+  genAiDuration: 'gen_ai.client.operation.duration',
   /** Counter: calls of the Bot API. `method`, `result` (ok, or the kind of the failure). */
   telegramCalls: 'spillway.telegram.calls',
   /** Counter: attempts that ended without an outcome. `reason`. */
@@ -149,12 +153,17 @@ export const METRIC = {
 /** The name of one of our metrics. */
 export type MetricName = (typeof METRIC)[keyof typeof METRIC];
 
+/** The name of a histogram among them. */
+export type HistogramName = typeof METRIC.latency | typeof METRIC.genAiTokens | typeof METRIC.genAiDuration;
+
 const SCOPE = 'spillway';
 
 /** The units that the table states, and what else the SDK has to know of a metric. */
 export const SHAPES: MetricShapes = {
   units: {
     [METRIC.latency]: 'ms',
+    [METRIC.genAiTokens]: '{token}',
+    [METRIC.genAiDuration]: 's',
     [METRIC.unansweredAge]: 's',
     [METRIC.pollAge]: 's',
     [METRIC.providerFailing]: 's',
@@ -169,8 +178,13 @@ export const SHAPES: MetricShapes = {
     [METRIC.memory]: 'By',
   },
   observedCounters: new Set([METRIC.gcTime, METRIC.cpuTime]),
-  // Up to the turn timeout and beyond: a message may wait behind others of its chat.
-  bucketsMs: [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000],
+  buckets: {
+    // Up to the turn timeout and beyond: a message may wait behind others of its chat.
+    [METRIC.latency]: [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000],
+    // The conventions': powers of four, and doublings from 10 ms.
+    [METRIC.genAiTokens]: Array.from({ length: 14 }, (_, power) => 4 ** power),
+    [METRIC.genAiDuration]: Array.from({ length: 14 }, (_, power) => 2 ** power / 100),
+  },
 };
 
 /** Spans and metrics of this process. Every method is safe when nothing is exported. */
@@ -185,7 +199,8 @@ export interface Telemetry {
   chat(chat: string): Attributes;
   /** Adds to a counter; by default 1. */
   count(metric: MetricName, attributes: Attributes, by?: number): void;
-  recordMs(metric: typeof METRIC.latency, valueMs: number, attributes: Attributes): void;
+  /** Adds a measurement to a histogram, in its unit. */
+  record(metric: HistogramName, value: number, attributes: Attributes): void;
   /** Reads these gauges whenever metrics are exported or scraped, and never otherwise. Returns what ends that. */
   observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
   /** The metrics as Prometheus' text. Counts begin with the first scrape where nothing else is exported. */
@@ -222,7 +237,7 @@ export function traceIdsOnly(): Telemetry {
 
 function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, nameChat: NameChat | undefined): Telemetry {
   const isExporting = nameChat !== undefined;
-  const { count, recordMs, observe } = meters;
+  const { count, record, observe } = meters;
   const turns = createRunningTurns();
   observe([METRIC.turns, METRIC.turnAge], async () => turns.read(METRIC));
   observeRuntime(meters, METRIC);
@@ -233,7 +248,7 @@ function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, nameChat: 
     mark: isExporting ? createMarks(SCOPE) : () => {},
     chat: nameChat ? (chat) => ({ 'spillway.chat': nameChat(chat) }) : () => ({}),
     count,
-    recordMs,
+    record,
     observe,
     async scrape() {
       scraper ??= openScraper(meters);

@@ -28,7 +28,7 @@ const FOREIGN_METRICS = [
   'up',
   'ALERTS',
 ];
-const UNIT_WORDS: Readonly<Record<string, string>> = { ms: 'milliseconds', s: 'seconds', By: 'bytes' };
+const UNIT_WORDS: Readonly<Record<string, string>> = { ms: '_milliseconds', s: '_seconds', By: '_bytes' };
 const PROMQL_WORDS =
   'sum max count rate increase histogram_quantile count_over_time min_over_time vector absent by on without unless or and offset bool'.split(
     ' ',
@@ -213,7 +213,7 @@ test('mounted and copied files exist, and .dockerignore lets every copied file t
 /** Our metrics as the collector shows them to Prometheus; kinds and units are those that `telemetry.ts` states. */
 function ourMetrics(): string[] {
   return rowsOfMetrics().flatMap(({ kind, unit, name }) => {
-    const base = [name.replaceAll('.', '_'), ...(unit === undefined ? [] : [UNIT_WORDS[unit]])].join('_');
+    const base = `${name.replaceAll('.', '_')}${UNIT_WORDS[unit ?? ''] ?? ''}`;
     if (kind === 'Counter') return [`${base}_total`];
     return kind === 'Gauge' ? [base] : ['bucket', 'sum', 'count'].map((part) => `${base}_${part}`);
   });
@@ -222,7 +222,7 @@ function ourMetrics(): string[] {
 /** The rows of the table of metrics: each has a comment of one line that begins with its kind and unit. */
 function rowsOfMetrics(): { kind: string; unit?: string | undefined; name: string }[] {
   const rows = [
-    ...telemetry.matchAll(/\/\*\* (Counter|Histogram|Gauge)(?:, (ms|s|By))?: [^*\n]*\*\/\n {2}\w+: '([\w.]+)'/g),
+    ...telemetry.matchAll(/\/\*\* (Counter|Histogram|Gauge)(?:, (ms|s|By|\{token\}))?: .*\*\/\n {2}\w+: '([\w.]+)'/g),
   ];
   expect(rows.map(([, , , name]) => name)).toEqual(Object.values(METRIC));
   return rows.map(([, kind = '', unit, name = '']) => ({ kind, unit, name }));

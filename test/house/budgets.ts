@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_806,
+  productLines: 49_834,
   productFiles: 479,
-  testLines: 78_908,
+  testLines: 78_933,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -124,12 +124,14 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices)
     countTokens: (request, signal) => model.countTokens(request, signal),
     send: (request, signal, onText) =>
       telemetry.span(SPAN.call, attributesOf(request), async (span) => {
+        const sinceMs = performance.now();
         const result = await model.send(request, signal, onText);
         const about = { model: request.model, purpose: request.purpose ?? 'answer' };
         note(span, result);
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
         const usage = result.ok ? result.answer.usage : result.spent;
         if (usage) bill({ telemetry, span, prices }, about, usage);
+        measure(telemetry, request.model, performance.now() - sinceMs, result);
         return result;
       }),
   };
@@ -143,6 +145,17 @@ function attributesOf({ model, purpose }: ModelRequest): Attributes {
 function note(span: Span, result: ModelResult): void {
   if (result.ok) span.setAttribute('spillway.stop_reason', result.answer.stopReason ?? 'unknown');
   else failSpan(span, result.failure.reason);
+}
+
+/** Measures a call as ready-made dashboards expect it. */
+function measure({ record }: Telemetry, model: string, tookMs: number, result: ModelResult): void {
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', 'gen_ai.request.model': model };
+  const failed = result.ok ? {} : { 'error.type': result.failure.reason };
+  record(METRIC.genAiDuration, tookMs / 1_000, { ...chat, ...failed });
+  const usage = result.ok ? result.answer.usage : result.spent;
+  if (!usage) return;
+  record(METRIC.genAiTokens, usage.inputTokens, { ...chat, 'gen_ai.token.type': 'input' });
+  record(METRIC.genAiTokens, usage.outputTokens, { ...chat, 'gen_ai.token.type': 'output' });
 }
 
 /** Counts what a call was billed; a model without a known price has no cost. */

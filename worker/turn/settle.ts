@@ -86,7 +86,7 @@ function tellSettled(
   const { settings, observability } = ports.turn.ask;
   const { telemetry, log } = observability;
   telemetry.count(METRIC.outcomes, { outcome });
-  if (sentAtMs !== undefined) telemetry.recordMs(METRIC.latency, settledAtMs - sentAtMs, { outcome });
+  if (sentAtMs !== undefined) telemetry.record(METRIC.latency, settledAtMs - sentAtMs, { outcome });
   const isOwn = entry === attempt.entry;
   const content =
     settings.logContent && isOwn && attempt.message.ok

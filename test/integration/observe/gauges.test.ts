@@ -77,6 +77,31 @@ test('tokens and dollars equal what the provider billed, by model and purpose', 
   expect(seen.get(`spillway_model_cost_dollars_total{${about}}`)).toBeCloseTo(world.claude.usd(), 10);
 });
 
+test("calls are measured as ready-made dashboards ask: the conventions' names, labels and buckets", async () => {
+  await scrape(gateway);
+  world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
+  world.telegram.say(FINE, 'Hello');
+  await nextOutcome(world, FINE);
+  world.telegram.say(FAILING, 'Fail');
+  await nextOutcome(world, FAILING);
+  const chat = 'gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="claude-opus-5-5"';
+  const billed = world.claude.calls.flatMap(({ usage }) => usage ?? []);
+  const sum = (tokens: (usage: (typeof billed)[number]) => number) =>
+    billed.reduce((total, usage) => total + tokens(usage), 0);
+  const seen = await untilMetrics(gateway, {
+    [`gen_ai_client_operation_duration_seconds_bucket{${chat},le="81.92"}`]: billed.length,
+    [`gen_ai_client_token_usage_bucket{${chat},gen_ai_token_type="output",le="67108864"}`]: billed.length,
+    [`gen_ai_client_token_usage_sum{${chat},gen_ai_token_type="output"}`]: sum(({ output_tokens }) => output_tokens),
+    [`gen_ai_client_token_usage_sum{${chat},gen_ai_token_type="input"}`]: sum(
+      (usage) => usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens,
+    ),
+  });
+  const failed = [...seen.keys()].filter((name) =>
+    /^gen_ai_client_operation_duration_seconds_count.*error_type="\w/.test(name),
+  );
+  expect(failed).toHaveLength(1);
+});
+
 test('the gauges of the installation survive a kill -9, and are 0 when all is answered', async () => {
   const stuck = await givenStuckChats();
   gateway.kill('SIGKILL');
