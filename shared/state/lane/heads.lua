@@ -6,12 +6,14 @@
 -- Reply {cursor of the next slice | '0' when this was the last one, {{head, chat, traceparent}, …}}
 -- include: chat, entry, time
 
--- Whether the head of a lane waits for a person: until somebody decides, cancels it or writes something, or its time is over.
+-- Whether the head of a lane waits for a person, who was asked: until somebody decides, cancels it or writes something, or its
+-- time is over.
 local function is_parked(turn, lane, now)
-  local parked = redis.call('HMGET', turn, 'parkedUntil', 'parkedBehind', 'cancelled')
+  local parked = redis.call('HMGET', turn, 'parkedUntil', 'parkedBehind', 'cancelled', 'parkedAs')
   return parked[1]
     and tonumber(parked[1]) > now
     and not parked[3]
+    and redis.call('HEXISTS', turn, 'asked:' .. (parked[4] or '')) == 1
     and redis.call('LLEN', lane) - 1 <= tonumber(parked[2])
 end
 

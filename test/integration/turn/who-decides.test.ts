@@ -252,6 +252,20 @@ test('a text answers a question of which Telegram never said that it stands ther
   expect(shown()).toEqual([expect.stringMatching(/^May I/), 'Done after 1 rounds.']);
 });
 
+test('a question that could not be shown is asked all the same where the job that was to show it is lost', async () => {
+  await start();
+  wantsToWrite('t1');
+  const throttled = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 600 } };
+  world.telegram.fail('sendMessage', throttled, 1, isQuestion);
+  world.telegram.say(CHAT, 'Write it down');
+  await until('it waits', async () => (await delays()) === 1);
+  const [job = ''] = await world.peek.zrange(jobsIn(world.keys, 'delayed'), '0', '-1');
+  await world.peek.del(jobsIn(world.keys, 'delayed'), jobsIn(world.keys, 'delayed').replace(/delayed$/, job));
+  await press('once');
+  await untilSettled(world, 2, PATIENCE_MS);
+  expect(await notebook.notes()).toEqual(['write t1']);
+});
+
 test('a question that was certainly not shown is not put off for longer and longer', async () => {
   await start();
   wantsToWrite('t1');
