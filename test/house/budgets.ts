@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_836,
+  productLines: 49_838,
   productFiles: 479,
-  testLines: 78_947,
+  testLines: 78_960,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -73,7 +73,9 @@ async function ask(
       const mayStand = kind === 'unknown' && !isAnswered;
       if (mayStand && at === shown.length - 1)
         await attempt.write('', [attempt.turn.parking.ask(asking.id, undefined, askedAtMs)]);
-      const delayMs = Math.max(LATER_MS_MIN, mayStand ? waitedMs / 2 : 0, retryAfterMs ?? 0);
+      const leftMs = ports.ask.settings.approvalTimeoutMs - waitedMs;
+      const restMs = mayStand ? Math.min(waitedMs / 2, leftMs) : 0;
+      const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
     }
     ports.ask.observability.reach('question shown');

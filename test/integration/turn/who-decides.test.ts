@@ -26,6 +26,7 @@ import {
   untilParked,
   wantsToWrite,
 } from '../../fixture/parked.ts';
+import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
 import { forwarded } from '../../stand-in/telegram/inbound-kinds.ts';
 
@@ -250,6 +251,18 @@ test('a text answers a question of which Telegram never said that it stands ther
   await untilSettled(world, 2, PATIENCE_MS);
   expect((await outcomes()).sort()).toEqual(['answered', 'merged']);
   expect(shown()).toEqual([expect.stringMatching(/^May I/), 'Done after 1 rounds.']);
+});
+
+test('the time of a question that may have been shown ends when it ends, also while it is put off', async () => {
+  await start({ APPROVAL_TIMEOUT_MS: '605000' });
+  wantsToWrite('t1');
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 2, isQuestion);
+  world.telegram.say(CHAT, 'Write it down');
+  await until('it is tried again', async () => (await delays()) === 1);
+  await tryForLong();
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const [told] = resultsIn(mainCalls().at(-1) as ClaudeCall);
+  expect(JSON.stringify(told?.content)).toContain('Nobody answered in time');
 });
 
 test('a question that could not be shown is asked all the same where the job that was to show it is lost', async () => {
