@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_838,
+  productLines: 49_839,
   productFiles: 479,
-  testLines: 78_960,
+  testLines: 78_969,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -64,9 +64,10 @@ end
 -- When a head that waited for a person, or behind one that did, could go on: by a decision, the end of its time, or what
 -- came in; a later time while it waits.
 local function resumed_ms(head, lane)
-  local at = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'parkedUntil', 'parkedBehind', 'cancelled')
+  local at = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'parkedUntil', 'parkedBehind', 'cancelled', 'parkedAs')
   local resumed = tonumber(at[1] or 0)
-  if not at[2] then
+  -- Who was not asked is not waited for.
+  if not at[2] or redis.call('HEXISTS', ARGV[6] .. head, 'asked:' .. (at[5] or '')) == 0 then
     return resumed
   end
   local news = redis.call('LINDEX', lane, tonumber(at[3]) + 1)

@@ -203,3 +203,12 @@ test('a turn that waits survives a restart, costs no attempt, and is not called 
   });
   expect(world.telegram.shown(9001).map(({ text }) => text)).toEqual([]);
 });
+
+test('a message whose question cannot be shown waits for nobody: it is overdue, and the operator is told', async () => {
+  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 50 });
+  wantsToWrite('t1');
+  const throttled = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 1 } };
+  world.telegram.fail('sendMessage', throttled, 1_000, ({ text }) => String(text).startsWith('May I'));
+  world.telegram.say(CHAT, 'Write it down');
+  await world.telegram.waitForText(9001, /1 message of 1 chat/, PATIENCE_MS);
+});
