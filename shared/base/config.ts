@@ -34,7 +34,7 @@ export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 const NOT_YET = ['PINNED_MAX_CHARS'];
 /** Further names in a settings file: for the telemetry, the bucket, Node itself, a proxy and the compose file. */
 const READ_BY_OTHERS =
-  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|(?:https?|no)_proxy$)/i;
+  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */

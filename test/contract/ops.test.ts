@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { METRIC, SHAPES, SPAN } from '../../shared/base/telemetry.ts';
 import { CAUSES } from '../../worker/alerts/causes.ts';
+import { all, section, withoutComments } from '../fixture/yaml-text.ts';
 
 /** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (...path: string[]): string => readFileSync(join(ROOT, ...path), 'utf8');
 
 const compose = withoutComments(read('docker-compose.yml'));
-const collector = withoutComments(read('otel-collector.yaml'));
 const dockerfile = withoutComments(read('Dockerfile'));
 const alerts = withoutComments(read('ops', 'alerts.yml'));
 const dashboards = readdirSync(join(ROOT, 'ops', 'grafana', 'dashboards')).map((name) =>
@@ -83,12 +83,6 @@ test('dashboards and alert rules use only spans that exist, including the five o
   const used = [...dashboardQueries(), ...alertQueries()].flatMap(spansIn);
   expect([...used, ...tracesSearched()].filter((name) => !known.has(name))).toEqual([]);
   expect(used).toEqual(expect.arrayContaining([...RECOVERY_SPANS, SPAN.turn]));
-});
-
-test('every dimension that the collector derives from spans is an attribute in telemetry.ts', () => {
-  const dimensions = all(section(collector, 'connectors'), /- name: (\S+)/g);
-  expect(dimensions.length).toBeGreaterThan(0);
-  expect(dimensions.filter((name) => !telemetry.includes(`\`${name}\``))).toEqual([]);
 });
 
 test('dashboards name only data sources that are provisioned', () => {
@@ -177,24 +171,6 @@ test('Redis keeps its data in a volume', () => {
   expect(services().get('redis') ?? '').toContain('redis-data:/data');
 });
 
-test('the collector has no deprecated key, and memory_limiter is first in every pipeline', () => {
-  expect(
-    named(section(collector, 'exporters')).filter((name) => /^(otlp|otlphttp|logging|jaeger)$/.test(name)),
-  ).toEqual([]);
-  expect(named(section(collector, 'connectors')).filter((name) => name === 'spanmetrics')).toEqual([]);
-  expect(named(section(collector, 'processors')).filter((name) => name === 'batch')).toEqual([]);
-  expect(section(collector, 'service')).not.toMatch(/^ +address:/m);
-  const pipelines = all(collector, /^ {6}processors: \[([^\]]*)\]/gm);
-  expect(pipelines.length).toBeGreaterThan(0);
-  expect(pipelines.filter((processors) => !processors.startsWith('memory_limiter'))).toEqual([]);
-});
-
-test('the collector shows a dead process for longer than the usual export interval, and no longer than two minutes', () => {
-  const [stated = ''] = all(section(collector, 'exporters'), /metric_expiration: (\d+)s/g);
-  expect(Number(stated)).toBeGreaterThan(60);
-  expect(Number(stated)).toBeLessThanOrEqual(120);
-});
-
 test('Jaeger does not trace its own queries', () => {
   expect(withoutComments(read('ops', 'jaeger.yaml'))).toContain('\n    enable_tracing: false\n');
 });
@@ -265,24 +241,4 @@ function services(): Map<string, string> {
   const parts = section(compose, 'services').split(/^ {2}(?=\w[\w-]*:$)/m);
   expect(parts.length).toBeGreaterThan(1);
   return new Map(parts.slice(1).map((part) => [part.slice(0, part.indexOf(':')), part]));
-}
-
-/** A block of the first level: its lines up to the next one of that level. */
-function section(text: string, name: string): string {
-  const found = new RegExp(`^${name}:.*\\n((?:[ \\n].*\\n?)*)`, 'm').exec(text)?.[1];
-  if (found === undefined) throw new Error(`there is no section ${name}`);
-  return found;
-}
-
-/** The types of the components of a section: the name before a slash. */
-function named(block: string): string[] {
-  return all(block, /^ {2}([\w]+)(?:\/[\w-]+)?:/gm);
-}
-
-function all(text: string, pattern: RegExp): string[] {
-  return [...text.matchAll(pattern)].map((match) => match[1] ?? '');
-}
-
-function withoutComments(text: string): string {
-  return text.replace(/^\s*#.*$/gm, '').replace(/\n{2,}/g, '\n');
 }

@@ -9,7 +9,7 @@ const NAMES = [...read('shared/base/config.ts').matchAll(/^ {2}([A-Z][A-Z0-9_]+)
 const ROWS = [...read('docs/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \| (.+?) \| .* \| `([^`]+)` \|$/gm)];
 const OFFERED = [...read('.env.example').matchAll(/^#?([A-Z][A-Z0-9_]+)=(.*)$/gm)];
 /** Read by Compose. */
-const OF_OTHERS = ['REDIS_PASSWORD', 'GRAFANA_ADMIN_PASSWORD'];
+const OF_OTHERS = ['REDIS_PASSWORD', 'GRAFANA_ADMIN_PASSWORD', 'TRACES_KEPT_PERCENT'];
 /** Not offered to operators. */
 const FOR_TESTS = 'SPILLWAY_FAIL_AT';
 /** Offered with an example, since they have no default. */

@@ -91,7 +91,10 @@ async function buildCollector(bin: string, work: string): Promise<void> {
       output_path: join(work, 'out'),
     },
     receivers: [{ gomod: `${core}/receiver/otlpreceiver ${version}` }],
-    processors: [{ gomod: `${core}/processor/memorylimiterprocessor ${version}` }],
+    processors: [
+      { gomod: `${core}/processor/memorylimiterprocessor ${version}` },
+      { gomod: `${contrib}/processor/tailsamplingprocessor ${version}` },
+    ],
     connectors: [{ gomod: `${contrib}/connector/spanmetricsconnector ${version}` }],
     exporters: [
       { gomod: `${core}/exporter/otlpexporter ${version}` },

@@ -104,6 +104,26 @@ test('a turn that hangs is visible while it runs, under a name of its chat that 
   expect(JSON.stringify(otlp.spans)).not.toContain(`"${CHAT}"`);
 });
 
+test('a head sampler decides for a whole trace, also across a restart, and whether or not it takes one all is counted', async () => {
+  const sampled = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' };
+  gateway = await spawnGateway(world, sampled);
+  let isStuck = true;
+  world.claude.react(() => (isStuck ? { do: 'hang' } : undefined));
+  for (let at = 0; at < 20; at++) world.telegram.say(CHAT + at, 'Hello');
+  await world.claude.waitForCall(() => world.claude.inFlight() >= 8);
+  gateway.kill('SIGKILL');
+  await gateway.ended;
+  isStuck = false;
+  gateway = await spawnGateway(world, sampled);
+  const outcomes = await Promise.all(Array.from({ length: 20 }, (_, at) => nextOutcome(world, CHAT + at)));
+  await gateway.stop();
+  const ends = outcomes.map(({ traceId }) => named(traceId, SPAN.settle).length);
+  const shown = outcomes.map(({ traceId }) => otlp.trace(traceId).length > 0);
+  expect(shown).toEqual(ends.map((count) => count === 1));
+  expect(new Set(shown)).toEqual(new Set([true, false]));
+  expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(20);
+});
+
 test('with TELEMETRY_CHAT_IDS the chat is named by its id', async () => {
   gateway = await spawnGateway(world, { TELEMETRY_CHAT_IDS: 'true' });
   world.telegram.say(CHAT, 'Hello');

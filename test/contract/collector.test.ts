@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../shared/base/project.ts';
+import { all, section, withoutComments } from '../fixture/yaml-text.ts';
+
+const read = (...path: string[]): string => readFileSync(join(PROJECT_ROOT, ...path), 'utf8');
+const collector = withoutComments(read('otel-collector.yaml'));
+const telemetry = read('shared', 'base', 'telemetry.ts');
+
+test('every dimension that the collector derives from spans is an attribute in telemetry.ts', () => {
+  const dimensions = all(section(collector, 'connectors'), /- name: (\S+)/g);
+  expect(dimensions.length).toBeGreaterThan(0);
+  expect(dimensions.filter((name) => !telemetry.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('the collector keeps traces by facts that are attributes, and measures also those that it does not keep', () => {
+  const processors = section(collector, 'processors');
+  const facts = all(processors, /span\.attributes\["([^"]+)"\]/g);
+  expect([...new Set(facts)]).toEqual(['spillway.attempt', 'spillway.recovery.stage', 'spillway.verdict']);
+  expect(facts.filter((name) => !telemetry.includes(`\`${name}\``))).toEqual([]);
+  expect(all(processors, /- name: (\w+)/g)).toEqual(['any', 'failed', 'slow', 'recovered']);
+  const pipelines = all(collector, /^ {6}(processors: \[.*\]\n {6}exporters: \[.*\])/gm);
+  expect(
+    pipelines.filter((pipeline) => pipeline.includes('tail_sampling') && pipeline.includes('span_metrics')),
+  ).toEqual([]);
+  expect(pipelines.filter((pipeline) => pipeline.includes('jaeger'))).toEqual([
+    expect.stringContaining('tail_sampling'),
+  ]);
+});
+
+test('the collector has no deprecated key, and memory_limiter is first in every pipeline', () => {
+  expect(
+    named(section(collector, 'exporters')).filter((name) => /^(otlp|otlphttp|logging|jaeger)$/.test(name)),
+  ).toEqual([]);
+  expect(named(section(collector, 'connectors')).filter((name) => name === 'spanmetrics')).toEqual([]);
+  expect(named(section(collector, 'processors')).filter((name) => name === 'batch')).toEqual([]);
+  expect(section(collector, 'service')).not.toMatch(/^ +address:/m);
+  const pipelines = all(collector, /^ {6}processors: \[([^\]]*)\]/gm);
+  expect(pipelines.length).toBeGreaterThan(0);
+  expect(pipelines.filter((processors) => !processors.startsWith('memory_limiter'))).toEqual([]);
+});
+
+test('the collector shows a dead process for longer than the usual export interval, and no longer than two minutes', () => {
+  const [stated = ''] = all(section(collector, 'exporters'), /metric_expiration: (\d+)s/g);
+  expect(Number(stated)).toBeGreaterThan(60);
+  expect(Number(stated)).toBeLessThanOrEqual(120);
+});
+
+/** The types of the components of a section: the name before a slash. */
+function named(block: string): string[] {
+  return all(block, /^ {2}([\w]+)(?:\/[\w-]+)?:/gm);
+}
