@@ -33,7 +33,7 @@ function kindsOfChats(chats: ChatTable): Iterable<ChatSettings> {
 
 /** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
 export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts) {
-  const { telemetry, log } = ports.observability;
+  const { log } = ports.observability;
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
@@ -50,7 +50,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const { model } = ask.endpoint;
   const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
-  const worker = openWorker(shard.queueRedis, shard.keys, telemetry, { share, limits }, processor);
+  const worker = openWorker(shard.queueRedis, shard.keys, { share, limits }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),

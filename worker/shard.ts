@@ -23,7 +23,7 @@ function openShard(ports: WorkerPorts, shard: number) {
   const redis = connectRedis(redisAddress, 'patient');
   const queueRedis = connectRedis(redisAddress, 'patient');
   const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS, ports.files.chats);
-  const queue = openQueue(queueRedis, keys, observability.telemetry);
+  const queue = openQueue(queueRedis, keys);
   /** `blobs` is absent where the bytes of files and archives are kept in Redis. */
   const { blobs, keeper } = openBlobs(ports, redis, shard);
   return { redis, queueRedis, keys, blobs, keeper, lane, queue, discard: discardBroken(lane, observability) };

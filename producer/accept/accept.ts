@@ -196,18 +196,12 @@ async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }
   return telemetry.span(
     SPAN.receive,
     attributes,
-    () =>
-      telemetry.span(
-        SPAN.accept,
-        { 'messaging.system': 'redis', 'messaging.destination.name': 'inbound' },
-        async (span) => {
-          const stored = await put(inbox);
-          span.setAttributes({ 'messaging.message.id': stored.entry, 'spillway.duplicate': stored.duplicate });
-          if (!stored.duplicate) telemetry.count(METRIC.accepted, {});
-          return stored;
-        },
-        { kind: SpanKind.PRODUCER },
-      ),
+    async (span) => {
+      const stored = await put(inbox);
+      span.setAttributes({ 'messaging.message.id': stored.entry, 'spillway.duplicate': stored.duplicate });
+      if (!stored.duplicate) telemetry.count(METRIC.accepted, {});
+      return stored;
+    },
     { kind: SpanKind.CONSUMER, root: true },
   );
 }

@@ -69,9 +69,7 @@ export function createMarks(scope: string): (name: string, attributes: Attribute
   const tracer = trace.getTracer(scope);
   return (name, attributes, { sinceMs, untilMs, parent } = {}) => {
     const options = { attributes, ...(sinceMs !== undefined && { startTime: sinceMs }) };
-    const stated = readTraceparent(parent ?? '');
-    const ctx = stated === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, stated);
-    tracer.startSpan(name, options, ctx).end(untilMs);
+    tracer.startSpan(name, options, parentContext({ parent })).end(untilMs);
   };
 }
 
@@ -87,14 +85,9 @@ export function failSpan(span: Span, why: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: why });
 }
 
-/**
- * A job's own span is already active inside BullMQ's; an explicit parent counts only when it belongs to another trace.
- */
-function parentContext({ parent }: SpanOptions): Context {
-  const active = context.active();
-  const stated = readTraceparent(parent ?? '');
-  const isKnown = stated === undefined || stated.traceId === trace.getSpanContext(active)?.traceId;
-  return isKnown ? active : trace.setSpanContext(ROOT_CONTEXT, stated);
+function parentContext({ parent = '' }: SpanOptions): Context {
+  const stated = readTraceparent(parent);
+  return stated === undefined ? context.active() : trace.setSpanContext(ROOT_CONTEXT, stated);
 }
 
 /** W3C trace context: version, trace id, span id, flags. Later versions may add fields, version ff is forbidden. */

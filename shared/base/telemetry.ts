@@ -1,5 +1,4 @@
 import { type Attributes, metrics, trace } from '@opentelemetry/api';
-import type { Telemetry as QueueTelemetry } from 'bullmq';
 import type { Exporter } from './exporter.ts';
 import { createMeters, type Meters, type MetricShapes, type ReadGauges } from './meters.ts';
 import { createRunningTurns, observeRuntime } from './process-gauges.ts';
@@ -13,11 +12,8 @@ import { registerTraceIds } from './trace-ids.ts';
  *
  * | name | kind | where | own attributes |
  * |---|---|---|---|
- * | `receive telegram` | consumer | one accepted update: the root of its trace | `messaging.system`, `spillway.update.id`, `spillway.chat` |
- * | `send inbound` | producer | the entry is on the stream | `messaging.message.id`, `spillway.duplicate` |
- * | `send turns` | producer | the lane's head became a job | `messaging.message.id` |
- * | `process <queue>` | consumer | BullMQ's own, one per run of the job | BullMQ's |
- * | `delay <queue>` | internal | BullMQ's own: a run that threw is tried again | BullMQ's |
+ * | `receive telegram` | consumer | one accepted update is on the stream: the root of its trace | `messaging.system`, `messaging.message.id`, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
+ * | `send inbound` | producer | one reminder that is due is on the stream: the root of its trace | `messaging.system`, `spillway.reminder` |
  * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: what took longer, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
  * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start that are ours |
@@ -38,8 +34,7 @@ import { registerTraceIds } from './trace-ids.ts';
  */
 export const SPAN = {
   receive: 'receive telegram',
-  accept: 'send inbound',
-  enqueue: 'send turns',
+  remind: 'send inbound',
   laneWait: 'lane.wait',
   retryWait: 'retry.wait',
   started: 'turn.started',
@@ -205,8 +200,6 @@ export interface Telemetry {
   observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
   /** The metrics as Prometheus' text. Counts begin with the first scrape where nothing else is exported. */
   scrape(): Promise<string>;
-  /** For BullMQ; absent when nothing is exported, which saves BullMQ the work. */
-  readonly queue: QueueTelemetry | undefined;
   /** Flushes, for at most `deadlineMs`: a dead collector must not hold up an exit. */
   stop(deadlineMs: number): Promise<void>;
 }
@@ -223,7 +216,7 @@ export async function startTelemetry(options: {
 }): Promise<Telemetry> {
   if (!options.exporting) return traceIdsOnly();
   const { startExporter } = await import('./exporter.ts');
-  const exporter = startExporter(options.serviceName, SCOPE);
+  const exporter = startExporter(options.serviceName);
   const meters = createMeters(SHAPES);
   meters.attach(metrics.getMeter(SCOPE));
   return telemetryOver(exporter, meters, options.nameChat);
@@ -232,10 +225,10 @@ export async function startTelemetry(options: {
 /** Telemetry that exports nothing, as `startTelemetry` starts it then. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
-  return telemetryOver({ queue: undefined, shutdown: async () => {} }, createMeters(SHAPES), undefined);
+  return telemetryOver({ shutdown: async () => {} }, createMeters(SHAPES), undefined);
 }
 
-function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, nameChat: NameChat | undefined): Telemetry {
+function telemetryOver(exporter: Exporter, meters: Meters, nameChat: NameChat | undefined): Telemetry {
   const isExporting = nameChat !== undefined;
   const { count, record, observe } = meters;
   const turns = createRunningTurns();
@@ -254,9 +247,8 @@ function telemetryOver({ queue, shutdown }: Exporter, meters: Meters, nameChat: 
       scraper ??= openScraper(meters);
       return (await scraper).scrape();
     },
-    queue,
     async stop(deadlineMs) {
-      const flushed = shutdown().catch(() => {});
+      const flushed = exporter.shutdown().catch(() => {});
       await Promise.race([flushed, new Promise((done) => setTimeout(done, deadlineMs).unref())]);
     },
   };
@@ -275,9 +267,4 @@ export function traceparent(): string {
 /** The trace id inside a traceparent; empty when there is none. */
 export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
-}
-
-/** Stored by BullMQ with a job, so that its `process` span joins the message's trace. */
-export function jobTelemetry(parent: string): { metadata: string; omitContext: boolean } {
-  return { metadata: JSON.stringify(parent ? { traceparent: parent } : {}), omitContext: false };
 }

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis';
-import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { type Keys, keysOf, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
 import { openQueue, type TurnQueue } from '../../worker/lane/queue.ts';
@@ -87,7 +86,7 @@ export class BullLayout {
 function queueOf(redis: Redis, keys: Keys): TurnQueue {
   const known = opened.get(redis) ?? new Map<string, TurnQueue>();
   opened.set(redis, known);
-  const queue = known.get(keys.queuePrefix) ?? openQueue(redis, keys, traceIdsOnly());
+  const queue = known.get(keys.queuePrefix) ?? openQueue(redis, keys);
   known.set(keys.queuePrefix, queue);
   return queue;
 }

@@ -137,7 +137,7 @@ export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promis
 
 /**
  * The heads that nobody makes a job. A head that is none yet is looked at again, by processes that started together at
- * different times: else they, or a dispatcher, would all announce it, and its trace would show it several times.
+ * different times: else they, or a dispatcher, would all add it.
  */
 async function abandonedOf(
   heads: readonly Head[],

@@ -1,6 +1,4 @@
-import { SpanKind } from '@opentelemetry/api';
-import { type Job, Queue, type QueueBase, Worker } from 'bullmq';
-import { jobTelemetry, SPAN, type Telemetry, traceparent } from '../../shared/base/telemetry.ts';
+import { type Job, Queue, Worker } from 'bullmq';
 import { type RedisClient, timeLeftMs } from '../../shared/redis/connection.ts';
 import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
@@ -77,11 +75,10 @@ export interface TurnQueue {
 }
 
 /** Opens the queue of a shard for adding. */
-export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry): TurnQueue {
+export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
   const queue = new Queue<TurnJob>(TURNS_QUEUE, {
     connection: redis,
     prefix: keys.queuePrefix,
-    ...(telemetry.queue && { telemetry: telemetry.queue }),
     defaultJobOptions: {
       attempts: MANY,
       backoff: { type: 'fixed', delay: RETRY_MS, jitter: 0.5 },
@@ -91,18 +88,12 @@ export function openQueue(redis: RedisClient, keys: Keys, telemetry: Telemetry):
       removeOnFail: true,
     },
   });
-  keepJobSpans(queue);
   queue.on('error', () => {});
   return {
     async add(heads) {
       for (const some of inSlices(heads, ADDED_AT_ONCE)) {
-        const parents = await Promise.all(some.map((head) => announce(telemetry, head)));
         await queue.addBulk(
-          some.map(({ entry, chat }, index) => ({
-            name: 'turn',
-            data: { entry, chat },
-            opts: { jobId: jobIdOf(entry), telemetry: jobTelemetry(parents[index] ?? '') },
-          })),
+          some.map(({ entry, chat }) => ({ name: 'turn', data: { entry, chat }, opts: { jobId: jobIdOf(entry) } })),
         );
       }
     },
@@ -204,7 +195,6 @@ async function shortenLocks(redis: RedisClient, queue: Queue): Promise<void> {
 export function openWorker(
   redis: RedisClient,
   keys: Keys,
-  telemetry: Telemetry,
   { share, limits }: { share: Share; limits: QueueLimits },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<JobEnd>,
 ): Worker<TurnJob, JobEnd> {
@@ -215,7 +205,6 @@ export function openWorker(
   const worker = new Worker<TurnJob, JobEnd>(TURNS_QUEUE, run, {
     connection: redis,
     prefix: keys.queuePrefix,
-    ...(telemetry.queue && { telemetry: telemetry.queue }),
     autorun: false,
     concurrency: share.allowed(),
     lockDuration: limits.lockMs,
@@ -228,7 +217,6 @@ export function openWorker(
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
   });
-  keepJobSpans(worker);
   worker.on('lockRenewalFailed', (ids: string[]) => {
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
@@ -245,20 +233,4 @@ function follow(worker: Worker<TurnJob, JobEnd>, share: Share): void {
   if (!isAsleep || !worker.isRunning() || worker.closing) return;
   void worker.pause(true);
   void worker.resume();
-}
-
-/** One span per message in the message's own trace; BullMQ's bulk span would join them all into an unrelated one. */
-function announce(telemetry: Telemetry, { entry, traceparent: parent }: Head): Promise<string> {
-  const attributes = { 'messaging.system': 'redis', 'messaging.message.id': entry };
-  return telemetry.span(SPAN.enqueue, attributes, async () => traceparent(), { kind: SpanKind.PRODUCER, parent });
-}
-
-/** The operations of BullMQ that say something of a message: a job's run, and how a run that threw ended. */
-const SHOWN: ReadonlySet<string> = new Set(['process', 'delay', 'retry', 'fail']);
-
-/** Of BullMQ's spans only those are made that say something of a message. */
-export function keepJobSpans(part: QueueBase): void {
-  const trace = part.trace.bind(part);
-  part.trace = async (kind, operation, destination, work, parent) =>
-    SHOWN.has(operation) ? trace(kind, operation, destination, work, parent) : work();
 }

@@ -1,4 +1,3 @@
-import { traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys } from '../../shared/redis/keys.ts';
 import { bindReplay, letterOfMessage, type Replayed } from '../../shared/state/lane/dead-letters.ts';
@@ -50,7 +49,7 @@ function replayed([result, entry]: Replayed): Retried {
 
 /** Ends the delay of a message's job, if it has one. Idempotent; rejects when Redis cannot be reached. */
 export async function tryNow(redis: RedisClient, keys: Keys, entry: EntryId): Promise<void> {
-  const queue = openQueue(redis, keys, traceIdsOnly());
+  const queue = openQueue(redis, keys);
   try {
     await queue.promote([entry]);
   } finally {

@@ -57,7 +57,7 @@ async function remind(
   }
   const { message, nextMs } = entering(stored, { dueAtMs, nowMs, minutesMin, isListed });
   const attributes = { 'messaging.system': 'redis', 'spillway.reminder': id };
-  const entry = await telemetry.span(SPAN.accept, attributes, () => book.enter(due, message, nextMs, traceparent()), {
+  const entry = await telemetry.span(SPAN.remind, attributes, () => book.enter(due, message, nextMs, traceparent()), {
     kind: SpanKind.PRODUCER,
   });
   if (entry === undefined) return;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { type EntryId, INBOUND_GROUP, jobIdOf, keysOf, type LaneKey, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
@@ -64,7 +63,7 @@ test('a pass over 200,000 lanes holds Redis up for no longer than a moment, mend
   await redis.config('RESETSTAT');
   const log = keptLog();
   const lane = createLane(redis, keys);
-  const queue = openQueue(redis, keys, traceIdsOnly());
+  const queue = openQueue(redis, keys);
   await reconcile({ lane, queue, discard: async () => {}, log: log.log, graceMs: 1 });
   await queue.close();
   expect(await headOf(1_000)).toBe(unlaned);

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Worker } from 'bullmq';
 import { createLogger } from '../../../shared/base/log.ts';
-import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import { type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { reconcile, startReconciler } from '../../../worker/lane/dispatcher.ts';
@@ -74,7 +73,7 @@ test('an id without its job and a job without its data end at once, and are recr
   await redis.hdel(seen.toKey(ids[1]), 'data');
   const ran: string[] = [];
   const options = { share: createSlots(2).share(), limits: QUEUE_LIMITS };
-  const worker = openWorker(redis, keys, traceIdsOnly(), options, async ({ data }) => void ran.push(data.entry));
+  const worker = openWorker(redis, keys, options, async ({ data }) => void ran.push(data.entry));
   void worker.run();
   await until('an empty queue', async () => (await seen.count()) + (await seen.getActiveCount()) === 0 || undefined);
   expect(ran).toEqual([]);

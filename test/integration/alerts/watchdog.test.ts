@@ -2,7 +2,6 @@ import { createServer } from 'node:http';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../../producer/producer.ts';
 import { createLogger, type Logger } from '../../../shared/base/log.ts';
-import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { nameProcess } from '../../../shared/state/process/process.ts';
 import { createHeartbeat, readHeartbeat } from '../../../shared/state/process/receiver.ts';
@@ -222,7 +221,7 @@ test('a bot token that is not accepted and a failing alert channel queue one ale
 
 test('alerts on jobs that nobody runs and on a Redis that is nearly full', async () => {
   const redis = connectRedis(world.redis.url, 'patient');
-  const queue = openQueue(redis, world.keys, traceIdsOnly());
+  const queue = openQueue(redis, world.keys);
   started.push({ stop: async () => redis.disconnect() }, { stop: () => queue.close() });
   await queue.add([{ entry: '1-1' as never, chat: '1001' as never, traceparent: '' }]);
   const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);

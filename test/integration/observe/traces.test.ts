@@ -55,6 +55,31 @@ test('an attempt that is postponed says why, the wait after it is a span, and ea
   });
 });
 
+test('a plain turn is eight spans, and none of them is there without its parent', async () => {
+  gateway = await spawnGateway(world);
+  world.telegram.say(CHAT, 'Hello');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, 'Once more');
+  const { traceId } = await nextOutcome(world, CHAT, 2);
+  await gateway.stop();
+  // It may have waited for 50 ms on a machine that does much else, or taken a second.
+  const plain = otlp.trace(traceId).filter(({ name }) => name !== SPAN.laneWait && name !== SPAN.started);
+  const parentOf = ({ parentSpanId }: { parentSpanId?: string }) =>
+    plain.find(({ spanId }) => spanId === parentSpanId)?.name;
+  expect(plain.map((span) => [span.name, parentOf(span)]).toSorted()).toEqual(
+    [
+      [SPAN.receive, undefined],
+      [SPAN.turn, SPAN.receive],
+      [SPAN.open, SPAN.turn],
+      [SPAN.call, SPAN.turn],
+      ['anthropic.messages.create', SPAN.call],
+      [SPAN.deliver, SPAN.turn],
+      [SPAN.telegram, SPAN.deliver],
+      [SPAN.settle, SPAN.turn],
+    ].toSorted(),
+  );
+});
+
 test('a message that waited behind another shows that its lane held it up, and each call of Telegram is a span', async () => {
   gateway = await spawnGateway(world);
   world.claude.react(({ index }) => (index === 0 ? { do: 'answer', afterMs: 700 } : undefined));

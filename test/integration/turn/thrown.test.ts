@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import { traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import {
   chatKey,
   type EntryId,
@@ -141,7 +140,7 @@ test('a lane that this version does not know is left alone, and so are its job a
 
 test('a job that keeps failing keeps one stack trace', async () => {
   const { keys, peek } = world;
-  const queue = openQueue(peek, keys, traceIdsOnly());
+  const queue = openQueue(peek, keys);
   const entry = '1-0' as EntryId;
   await queue.add([{ entry, chat: chatKey(CHAT), traceparent: '' }]);
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: peek, prefix: keys.queuePrefix });
