@@ -1,4 +1,5 @@
 import { NodeSDK } from '@opentelemetry/sdk-node';
+import { IDS } from './trace-ids.ts';
 
 /** Sends the spans and metrics of this process. */
 export interface Exporter {
@@ -8,7 +9,7 @@ export interface Exporter {
 
 /** Starts the OpenTelemetry SDK for this process, set by the standard `OTEL_*`. */
 export function startExporter(serviceName: string): Exporter {
-  const sdk = new NodeSDK({ serviceName, logRecordProcessors: [] });
+  const sdk = new NodeSDK({ serviceName, logRecordProcessors: [], idGenerator: IDS });
   sdk.start();
   return sdk;
 }

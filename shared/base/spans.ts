@@ -4,6 +4,7 @@ import {
   type Context,
   context,
   isSpanContextValid,
+  type Link,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
@@ -12,12 +13,17 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { RunningTurns } from './process-gauges.ts';
+import { startWithId } from './trace-ids.ts';
 
 export interface SpanOptions {
   kind?: SpanKind;
   /** W3C traceparent of the parent; the active span when absent. */
   parent?: string | undefined;
   root?: boolean;
+  /** A UUID that gives the span its id, so that others can name it even if it is never exported. */
+  token?: string;
+  /** The token of the span that this one goes on from: a link within the trace. */
+  after?: string | undefined;
 }
 
 /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
@@ -41,7 +47,9 @@ export function createSpans(
     const parent = parentContext(options);
     const known = isExporting || options.root ? undefined : ownSpan(parent);
     const kind = options.kind ?? SpanKind.INTERNAL;
-    const span = known ?? tracer.startSpan(name, { attributes, kind, root: options.root ?? false }, parent);
+    const started = { attributes, kind, root: options.root ?? false, links: linksTo(options.after, parent) };
+    const start = () => tracer.startSpan(name, started, parent);
+    const span = known ?? (options.token === undefined ? start() : startWithId(idOf(options.token), start));
     const ctx = known === undefined ? trace.setSpan(parent, span) : parent;
     const step = name === turnName ? turns.begin(ctx, name) : { ctx, end: turns.enter(ctx, name) };
     try {
@@ -54,6 +62,17 @@ export function createSpans(
       if (known === undefined) span.end();
     }
   };
+}
+
+const SPAN_ID_CHARS = 16;
+
+function idOf(token: string): string {
+  return token.replaceAll('-', '').slice(-SPAN_ID_CHARS);
+}
+
+function linksTo(token: string | undefined, ctx: Context): Link[] {
+  const here = trace.getSpanContext(ctx);
+  return token === undefined || here === undefined ? [] : [{ context: { ...here, spanId: idOf(token) } }];
 }
 
 /** When a span that is over began, and in which trace. */

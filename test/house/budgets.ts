@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_780,
+  productLines: 49_823,
   productFiles: 479,
-  testLines: 79_022,
+  testLines: 79_040,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

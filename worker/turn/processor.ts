@@ -132,7 +132,7 @@ async function carryOutAttempt(
       if (decided.kind === 'settle') await settle(ports, attempt, decided);
       return decided;
     },
-    { parent: attempt.traceparent },
+    { parent: attempt.traceparent, token: attempt.fencingToken, after: attempt.turn.fenceBefore },
   );
   await obey(ports, job, token, attempt, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;

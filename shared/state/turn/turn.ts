@@ -41,6 +41,11 @@ export class Turn extends Fields {
     return new Turn(this.key, fields);
   }
 
+  /** The fencing token of the attempt before this one, however that ended. */
+  get fenceBefore(): string | undefined {
+    return this.text('fencesBefore')?.split(' ')[0];
+  }
+
   /** The command that cancelled it, or `BY_OPERATOR`. */
   get cancelledBy(): string | undefined {
     return this.text('cancelled');

@@ -43,6 +43,7 @@ test('an attempt that is postponed says why, the wait after it is a span, and ea
   expect(first?.attributes).toMatchObject({ 'spillway.verdict': 'later', 'spillway.reason': 'overloaded' });
   expect(first?.attributes['spillway.retry.delay_ms']).toBeGreaterThan(0);
   expect(second?.attributes).toMatchObject({ 'spillway.verdict': 'settle', 'spillway.outcome': 'answered' });
+  expect([first?.links, second?.links.map(({ spanId }) => spanId)]).toEqual([[], [first?.spanId]]);
   const [wait] = named(traceId, SPAN.retryWait);
   expect(wait?.attributes).toMatchObject({ 'spillway.reason': 'overloaded' });
   expect((wait?.endMs ?? 0) - (wait?.startMs ?? 0)).toBeGreaterThan(100);
@@ -147,6 +148,23 @@ test('a head sampler decides for a whole trace, also across a restart, and wheth
   expect(shown).toEqual(ends.map((count) => count === 1));
   expect(new Set(shown)).toEqual(new Set([true, false]));
   expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(20);
+});
+
+test('a turn links to the attempt that a kill -9 cut, by the id under which that one showed what it did', async () => {
+  gateway = await spawnGateway(world);
+  let isStuck = true;
+  world.claude.react(() => (isStuck ? { do: 'hang' } : undefined));
+  world.telegram.say(CHAT, 'Hello');
+  const cut = await otlp.waitForSpan(({ name }) => name === SPAN.started);
+  gateway.kill('SIGKILL');
+  await gateway.ended;
+  isStuck = false;
+  gateway = await spawnGateway(world);
+  const { traceId } = await nextOutcome(world, CHAT);
+  await gateway.stop();
+  const [turn, ...others] = named(traceId, SPAN.turn);
+  expect(others).toEqual([]);
+  expect(turn?.links).toMatchObject([{ traceId, spanId: cut.parentSpanId }]);
 });
 
 test('with TELEMETRY_CHAT_IDS the chat is named by its id', async () => {
