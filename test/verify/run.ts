@@ -9,6 +9,7 @@ import { createGround, type Ground } from './ground.ts';
 import { type Hook, openHook } from './hook.ts';
 import { HOURS } from './hours.ts';
 import { INCIDENTS } from './incidents.ts';
+import { checkKept } from './kept-check.ts';
 import { checkLabels } from './label-checks.ts';
 import { type Found, findByHand } from './operator.ts';
 import type { Prometheus, Span } from './prometheus.ts';
@@ -115,7 +116,7 @@ function spanOf(fromMs: number, toMs: number): Span {
 }
 
 async function askAll(
-  { stack, tools, hook }: Scene,
+  { stack, tools, hook, folder }: Scene,
   prometheus: Prometheus,
   span: Span,
   hours: readonly PlayedHour[],
@@ -125,7 +126,8 @@ async function askAll(
   const panels = await askPanels(boards, prometheus, span);
   const rules = await judgeRules(hours, prometheus, span);
   const traces = await checkTraces({ jaeger: stack.jaeger, prometheus, span, panels: boards, notices });
-  const checks = [...traces, ...(await checkLabels(prometheus, span)), await checkAlertmanager(tools, hook)];
+  const kept = await checkKept(tools, folder, hook.url);
+  const checks = [...traces, kept, ...(await checkLabels(prometheus, span)), await checkAlertmanager(tools, hook)];
   return { panels, rules, checks };
 }
 

@@ -40,8 +40,16 @@ const PORTS = [
 
 const read = (...path: string[]): Promise<string> => readFile(join(PROJECT_ROOT, ...path), 'utf8');
 
-/** Starts what there is of the stack, with its files in `folder`. What was started when something failed is ended. */
-export async function startStack(tools: Tools, folder: string, hookUrl: string): Promise<Stack> {
+/**
+ * Starts what there is of the stack, with its files in `folder` and `env` as its environment. What was started when
+ * something failed is ended.
+ */
+export async function startStack(
+  tools: Tools,
+  folder: string,
+  hookUrl: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Stack> {
   const free = await freePorts(PORTS.length);
   const ports = Object.fromEntries(PORTS.map((name, index) => [name, free[index]])) as unknown as Ports;
   await writeFiles(folder, ports, hookUrl);
@@ -52,7 +60,7 @@ export async function startStack(tools: Tools, folder: string, hookUrl: string):
   try {
     for (const start of startsOf(folder, ports)) {
       const tool = tools[start.name];
-      if (tool !== undefined) daemons[start.name] = await startDaemon({ ...start, file: tool.file });
+      if (tool !== undefined) daemons[start.name] = await startDaemon({ ...start, file: tool.file, env });
     }
   } catch (error) {
     abandon();
