@@ -1,4 +1,5 @@
 import { chats } from './chats.ts';
+import { felt } from './felt.ts';
 import type { Measure } from './figure.ts';
 import { flat } from './flat.ts';
 import { latency } from './latency.ts';
@@ -14,6 +15,7 @@ import { cluster, sideBySide, telemetry, wire } from './wire.ts';
 export const MEASURES: readonly Measure[] = [
   throughput,
   latency,
+  felt,
   roundTrips,
   stageTwo,
   flat,

@@ -15,7 +15,7 @@ import { emptied } from './wire.ts';
 const REST_MS = 10_000;
 
 /** A world for gateways of production, with Telegram and Claude in this process. */
-async function startWorld(redisUrl: string) {
+export async function startWorld(redisUrl: string) {
   await emptied(redisUrl);
   const [telegram, claude, blobs] = await Promise.all([startTelegram(), startClaude(), temporaryBlobs()]);
   const env = {
@@ -30,7 +30,7 @@ async function startWorld(redisUrl: string) {
     ...blobs.env,
   };
   const stop = () => Promise.all([telegram.close(), claude.close(), blobs.remove()]);
-  return { telegram, env, stop };
+  return { telegram, claude, env, stop };
 }
 
 const pollsOf = (telegram: TelegramStandIn): number =>
