@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 148, messageFunctions: 835 } as const;
+export const WAY_BUDGETS = { messageFiles: 148, messageFunctions: 842 } as const;
