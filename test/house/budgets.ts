@@ -3,8 +3,8 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_823,
-  productFiles: 479,
+  productLines: 49_829,
+  productFiles: 480,
   testLines: 79_192,
   rawCommands: 0,
   filesWithRawCommands: 0,

@@ -1,20 +1,16 @@
--- Lists the heads of a slice of the lanes, without those that are paused, or parked with a question. What stands at the head of a lane and is gone from
--- the stream is removed, a number of them in one call; a lane that this version does not know is left alone.
+-- Lists the heads of a slice of the lanes, without those that are paused, or parked with a question. What stands at the head
+-- of a lane and is gone from the stream is removed, a number of them in one call; a lane that this version does not know is
+-- left alone.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
 -- ARGV  1 prefix of lane keys   2 cursor, '0' to begin   3 lanes to look at   4 most entries to remove
 --       5 prefix of turn keys
 -- Reply {cursor of the next slice | '0' when this was the last one, {{head, chat, traceparent}, …}}
--- include: chat, entry, time
+-- include: chat, entry, parked, time
 
--- Whether the head of a lane waits for a person, who was asked: until somebody decides, cancels it or writes something, or its
--- time is over.
+-- Whether the head of a lane is left alone: until somebody decides, cancels it or writes something, or its time is over.
 local function is_parked(turn, lane, now)
-  local parked = redis.call('HMGET', turn, 'parkedUntil', 'parkedBehind', 'cancelled', 'parkedAs')
-  return parked[1]
-    and tonumber(parked[1]) > now
-    and not parked[3]
-    and redis.call('HEXISTS', turn, 'asked:' .. (parked[4] or '')) == 1
-    and redis.call('LLEN', lane) - 1 <= tonumber(parked[2])
+  local until_ms, behind, cancelled = parked(turn)
+  return until_ms and until_ms > now and not cancelled and redis.call('LLEN', lane) - 1 <= behind
 end
 
 local paused = {}

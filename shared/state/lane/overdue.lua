@@ -8,7 +8,7 @@
 -- Reply {next cursor, '0' at the end, overdue, overdue in paused chats,
 --        {{entry, chat, traceparent, messages behind and with it, 1 | 0: paused}, … of each lane whose first lies ahead}}
 --       where overdue is {messages, chats, oldest entry | '', its chat, its traceparent}
--- include: chat, entry
+-- include: chat, entry, parked
 -- An answered message stays in its lane only while its session is compacted.
 local ANSWERED_MAX = 20
 local UNREAD_MAX = 100
@@ -64,14 +64,13 @@ end
 -- When a head that waited for a person, or behind one that did, could go on: by a decision, the end of its time, or what
 -- came in; a later time while it waits.
 local function resumed_ms(head, lane)
-  local at = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'parkedUntil', 'parkedBehind', 'cancelled', 'parkedAs')
-  local resumed = tonumber(at[1] or 0)
-  -- Who was not asked is not waited for.
-  if not at[2] or redis.call('HEXISTS', ARGV[6] .. head, 'asked:' .. (at[5] or '')) == 0 then
+  local resumed = tonumber(redis.call('HGET', ARGV[6] .. head, 'resumedAt') or 0)
+  local until_ms, behind, cancelled = parked(ARGV[6] .. head)
+  if not until_ms then
     return resumed
   end
-  local news = redis.call('LINDEX', lane, tonumber(at[3]) + 1)
-  return math.max(resumed, math.min(tonumber(at[2]), news and ms_of(news) or at[4] and 0 or math.huge))
+  local news = redis.call('LINDEX', lane, behind + 1)
+  return math.max(resumed, math.min(until_ms, news and ms_of(news) or cancelled and 0 or math.huge))
 end
 
 local function look_at(name)
