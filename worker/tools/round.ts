@@ -91,11 +91,12 @@ export async function finishRound(
   if (calls.length === 0) return opened;
   onTools(calls.map(({ name }) => name));
   const begun = (await attempt.write(`calls:${round}`, [])) === 'repeated';
+  const made = { calls, round, begun, hasReadOthers: hasReadOthers(opened, attempt) };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(ports, attempt, call, { calls, round, begun, hasReadOthers: hasReadOthers(opened, attempt) }, either)
+      resultOf(ports, attempt, call, made, either)
         .catch((error: unknown) => {
           failed.abort();
           throw error;
