@@ -10,7 +10,7 @@ import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './incident.ts';
-import type { Page } from './notice-text.ts';
+import { type Page, plainPage } from './notice-text.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -82,7 +82,7 @@ async function sendDue(
   if (outgoing === undefined) {
     const nothing = { ids: [], record, messages: new Map(), isSent: false };
     if (end === undefined) return nothing;
-    const telling = { text: end.text, entities: [], links: [], update: '', isSilent: true };
+    const telling = { ...plainPage(end.text), update: '', isSilent: true };
     const { by, record: after } = await deliver(onlyChanging(channels), telling, end.message, record, nowMs);
     return { ...nothing, record: after, ...(by !== undefined && { end: { ...end, text: '' }, isSent: true }) };
   }

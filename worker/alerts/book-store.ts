@@ -6,6 +6,7 @@ import { incidentBook, type QueuedAlerts } from '../../shared/state/incident/boo
 import type { Book, Notice } from './book.ts';
 import { ruleOf } from './causes.ts';
 import { type Condition, type Incident, incidentOf } from './incident.ts';
+import { plainPage } from './notice-text.ts';
 
 /** The book as it was read, with the position up to which each shard's alerts are entered. */
 export interface StoredBook {
@@ -138,12 +139,8 @@ export function alertOf(id: string, json: string | undefined): Alert {
 /** A notice from its queue; one that cannot be read says so, and makes way for those behind it. */
 export function noticeOf(id: string, json: string | undefined): Notice {
   const { data } = NOTICE.safeParse(parsed(json));
-  return (
-    (data as Notice | undefined) ?? {
-      ...{ incident: 'other-version', kind: 'opened', text: unreadableText(id, json) },
-      ...{ entities: [], links: [] },
-    }
-  );
+  const unread = () => ({ ...plainPage(unreadableText(id, json)), incident: 'other-version', kind: 'opened' }) as const;
+  return (data as Notice | undefined) ?? unread();
 }
 
 function unreadableText(id: string, json = ''): string {

@@ -31,6 +31,11 @@ export interface Page {
   links: readonly Link[];
 }
 
+/** A message in plain words. */
+export function plainPage(text: string): Page {
+  return { text, entities: [], links: [] };
+}
+
 /** The button that leads to the trace of the incident's message, and the one to the runbook's section about it. */
 function linksOf({ cause, traceId }: Incident, { trace, runbook }: Surroundings): Link[] {
   return [
