@@ -1,3 +1,4 @@
+import { isSecretName } from '../shared/base/env-file.ts';
 import { GREETING } from '../shared/texts/greeting.ts';
 import { languageOf } from '../shared/texts/language.ts';
 import { askAlertChat } from './alert-chat.ts';
@@ -91,14 +92,14 @@ const askTimeZone: RunStep = async ({ terminal }, { file, settings }) => {
 };
 
 /** Whoever reads over a shoulder, or a recording of the terminal, learns none of these. */
-const SECRETS: ReadonlySet<string> = new Set(['TELEGRAM_BOT_TOKEN', 'ANTHROPIC_API_KEY', SWITCH, SECOND]);
+const isHidden = (name: string): boolean => isSecretName(name) || name === SWITCH || name === SECOND;
 
 /** Writes the settings file, after it showed what will be there. */
 const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
   const changes = changesOf(progress);
   const lines = [...changes].map(([name, value]) => {
     const before = progress.file[name];
-    if (SECRETS.has(name)) return `${name}  (not shown${before ? '; replaces what is there' : ''})`;
+    if (isHidden(name)) return `${name}  (not shown${before ? '; replaces what is there' : ''})`;
     return `${name}=${value}${before ? `  (instead of ${before})` : ''}`;
   });
   terminal.explain(file, lines.join('\n'));

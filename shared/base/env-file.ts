@@ -18,7 +18,8 @@ const EXPECTED = 'expected NAME=value, or a comment that begins with #';
 const QUOTED = /^(["'])(?:(?!\1).)*\1\s*(?:#.*)?$/;
 /** Shells and Compose read such a # as a part of the value, and Node as the beginning of a comment. */
 const INNER_HASH = /^[^#]*[^\s#]#/;
-const SECRET_NAME = /(?:TOKEN|KEY|SECRET|PASSWORD)$/;
+/** Whether a setting of that name is a secret. Pure. */
+export const isSecretName = (name: string): boolean => /(?:TOKEN|KEY|SECRET|PASSWORD)$/.test(name);
 const READABLE_BY_ALL = 0o004;
 
 /**
@@ -72,7 +73,7 @@ function repeats(text: string, file: string): string[] {
 
 /** Whether other users of the machine can read secrets in it. Windows has no such bits. */
 function isExposed(file: string, values: Readonly<Record<string, string>>): boolean {
-  const hasSecrets = Object.entries(values).some(([name, value]) => value !== '' && SECRET_NAME.test(name));
+  const hasSecrets = Object.entries(values).some(([name, value]) => value !== '' && isSecretName(name));
   return hasSecrets && process.platform !== 'win32' && (statSync(file).mode & READABLE_BY_ALL) !== 0;
 }
 

@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_829,
+  productLines: 49_831,
   productFiles: 480,
   testLines: 79_192,
   rawCommands: 0,
