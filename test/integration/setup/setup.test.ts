@@ -30,6 +30,10 @@ import { CTRL_C, DOWN, ENTER } from '../../fixture/terminal.ts';
 
 eachBeforeSetup();
 
+/** It waits for a message: its first look took what waited already, and was over at once. */
+const untilListening = () =>
+  telegram.waitForCall(({ method, params }) => method === 'getUpdates' && Number(params.timeout) > 0);
+
 test('a new bot is set up from nothing: the file is complete, private, and a gateway can be checked with it', async () => {
   const ran = start();
   await givesToken(ran);
@@ -123,7 +127,7 @@ test('a second reader of the messages is explained, and the id can be typed inst
   const ran = start();
   await givesToken(ran);
   await ran.sees(/Waiting for the message/);
-  await telegram.waitForCall(({ method, endedAt }) => method === 'getUpdates' && endedAt === undefined);
+  await untilListening();
   await fetch(`${telegram.url}/bot${TOKEN}/getUpdates?timeout=0`);
   await ran.sees(/Another program is reading the messages of this bot/);
   await ran.sees(/Stop/);
@@ -219,7 +223,7 @@ test('Ctrl-C leaves the old file as it was, at a question and while a message is
   await waiting.sees(/Replace it/);
   waiting.presses(`${DOWN}${ENTER}`);
   await waiting.sees(/Waiting for the message/);
-  await telegram.waitForCall(({ method, endedAt }) => method === 'getUpdates' && endedAt === undefined);
+  await untilListening();
   waiting.presses(CTRL_C);
   await waiting.sees(/Nothing was written/);
   expect(await waiting.ended).toBe(130);
