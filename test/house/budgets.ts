@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 49_831,
-  productFiles: 480,
-  testLines: 79_196,
+  productLines: 50_134,
+  productFiles: 482,
+  testLines: 79_363,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

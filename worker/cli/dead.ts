@@ -1,17 +1,21 @@
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import {
-  allLetters,
-  bindReplay,
   type DeadLetter,
   fieldOfLetter,
   findLetter,
-  type LetterFilter,
   objectOf,
   type Replayed,
-  removeLetter,
 } from '../../shared/state/lane/dead-letters.ts';
-import { recordAction } from '../../shared/state/process/actions.ts';
+import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
+import {
+  type BatchSize,
+  type LettersLeft,
+  purgeLetter,
+  purgeLetters,
+  replayLetter,
+  replayLetters,
+} from '../operator/letters.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
@@ -19,6 +23,8 @@ import { UsageError } from './terminal.ts';
 import { type Call, withRedis } from './verb.ts';
 
 const LIMIT_DEFAULT = 50;
+/** One line of the trail is about so many messages. */
+const BATCH = 1_000;
 const DAY_MS = 24 * 3600_000;
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: DAY_MS } as const;
 
@@ -26,8 +32,9 @@ const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: DAY_MS } as const;
 export async function list(call: Call): Promise<number> {
   const filter = filterOf(call, Date.now());
   return withRedis(call.terminal, async (source) => {
-    const read = await readLetters(source, filter, Number(call.options.limit ?? LIMIT_DEFAULT));
-    call.print({ ...read, letters: read.letters.map(aboutOf) }, () => lettersReport(read, Date.now()));
+    const read = await readLetters(source, filter, { size: Number(call.options.limit ?? LIMIT_DEFAULT) });
+    const { letters, total, dropped } = read;
+    call.print({ letters: letters.map(aboutOf), total, dropped }, () => lettersReport(read, Date.now()));
     return 0;
   });
 }
@@ -49,33 +56,42 @@ export async function show(call: Call): Promise<number> {
 
 /** Puts letters back; the exit code is 1 when one names no chat. */
 export async function replay(call: Call): Promise<number> {
-  const { options, isJson, terminal, words } = call;
+  const { attribution, options, isJson, terminal, words } = call;
   if ((words.length === 0) === (options.all === undefined)) throw new UsageError(call.help);
-  const meant = lettersMeant(call);
+  const [id] = words;
+  const filter = id === undefined ? filterOf(call, Date.now()) : unfiltered(call);
   return withRedis(terminal, async (source) => {
-    const run = bindReplay(source.redis);
-    const letters = await meant(source);
-    await record(call, source, 'replay', letters);
-    const replayed: string[] = [];
+    const ids: string[] = [];
     let chatless = 0;
-    // Put back one by one, a piece of a message would be answered by itself.
-    const messages = Map.groupBy(
-      letters,
-      ({ keys, record, entry, id }) => `${keys.dead} ${record.into ?? (entry || id)}`,
-    );
-    for (const pieces of messages.values()) {
-      const [first] = pieces;
-      if (first === undefined) continue;
-      const { keys, id } = first;
-      const ids = pieces.map((piece) => piece.id);
-      const [result, entry] = await (words.length === 0 ? run.together(keys, ids) : run.withPieces(keys, id));
-      if (result === 'replayed') replayed.push(...pieces.map(({ name }) => name));
-      if (result === 'chatless') chatless += pieces.length;
-      if (!isJson) for (const { name } of pieces) terminal.line(`${name}: ${REPLAYED[result]}${entry}`);
-    }
-    if (isJson) terminal.line(JSON.stringify({ replayed: replayed.length, chatless, ids: replayed }));
+    const batches =
+      id === undefined
+        ? everyBatch((size) => replayLetters(source, filter, attribution, size))
+        : [await replayedAlone(source, id, call)];
+    for await (const { messages } of batches)
+      for (const { letters, result, entry } of messages) {
+        if (result === 'replayed') ids.push(...letters);
+        if (result === 'chatless') chatless += letters.length;
+        if (!isJson) for (const name of letters) terminal.line(`${name}: ${REPLAYED[result]}${entry}`);
+      }
+    if (isJson) terminal.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
     return chatless > 0 ? 1 : 0;
   });
+}
+
+async function replayedAlone(source: ReportSource, id: string, call: Call) {
+  const letter = await findLetter(source.redis, shardsOf(source), id);
+  const [result, entry] = await replayLetter(source, letter, call.attribution);
+  return { messages: [{ letters: [letter.name], result, entry }] };
+}
+
+/** The batches of a run, one after the other. */
+async function* everyBatch<Batch extends { next?: LettersLeft }>(run: (size: BatchSize) => Promise<Batch>) {
+  for (let from: LettersLeft | undefined; ; ) {
+    const batch = await run({ max: BATCH, ...(from && { from }) });
+    yield batch;
+    if (batch.next === undefined) return;
+    from = batch.next;
+  }
 }
 
 const REPLAYED: Readonly<Record<Replayed[0], string>> = {
@@ -87,45 +103,40 @@ const REPLAYED: Readonly<Record<Replayed[0], string>> = {
 
 /** Removes letters for good. */
 export async function purge(call: Call): Promise<number> {
-  const { options, isJson, terminal, words } = call;
+  const { attribution, options, isJson, terminal, words } = call;
   const ways = [words.length > 0, options.before !== undefined, options.all !== undefined].filter(Boolean);
   if (ways.length !== 1) throw new UsageError(call.help);
   if (options.all && !options.yes) throw new UsageError('purge --all removes every dead letter for good: add --yes.');
-  const untilMs =
-    options.before === undefined ? Number.POSITIVE_INFINITY : Date.now() - Number(options.before) * DAY_MS;
-  const meant = lettersMeant(call);
+  const nowMs = Date.now();
+  const [id] = words;
+  const before = options.before === undefined ? {} : { untilMs: nowMs - Number(options.before) * DAY_MS };
+  const filter = id === undefined ? { ...filterOf(call, nowMs), ...before } : unfiltered(call);
   return withRedis(terminal, async (source) => {
-    const letters = (await meant(source)).filter((each) => msOf(each.id) < untilMs);
-    await record(call, source, 'purge', letters);
     const ids: string[] = [];
-    for (const letter of letters) {
-      // A concurrent command may have replayed it.
-      if (!(await removeLetter(source.redis, letter))) continue;
-      ids.push(letter.name);
-      const { chat = 'no chat', reason } = letter.record;
-      if (!isJson) terminal.line(`removed ${letter.name}, message ${letter.entry} of chat ${chat}${because(reason)}`);
-    }
+    const batches =
+      id === undefined
+        ? everyBatch((size) => purgeLetters(source, filter, attribution, size))
+        : [await purgedAlone(source, id, call)];
+    for await (const { letters } of batches)
+      for (const { name, entry, record } of letters) {
+        ids.push(name);
+        const { chat = 'no chat', reason } = record;
+        if (!isJson) terminal.line(`removed ${name}, message ${entry} of chat ${chat}${because(reason)}`);
+      }
     call.print({ removed: ids.length, ids }, () => `${ids.length} removed`);
     return 0;
   });
 }
 
-/** Reads the letter that was named, or all that the filters mean, oldest first: in the order in which they were sent. */
-function lettersMeant(call: Call): (source: ReportSource) => Promise<DeadLetter[]> {
-  const [id] = call.words;
-  const filter = filterOf(call, Date.now());
-  if (id !== undefined && Object.keys(filter).length > 0) throw new UsageError(call.help);
-  return async (source) => {
-    const shards = shardsOf(source);
-    return id === undefined ? allLetters(source.redis, shards, filter) : [await findLetter(source.redis, shards, id)];
-  };
+async function purgedAlone(source: ReportSource, id: string, call: Call) {
+  const letter = await findLetter(source.redis, shardsOf(source), id);
+  return { letters: (await purgeLetter(source, letter, call.attribution)) ? [letter] : [] };
 }
 
-async function record(call: Call, { redis }: ReportSource, action: 'replay' | 'purge', letters: readonly DeadLetter[]) {
-  const [first] = letters;
-  if (first === undefined) return;
-  const target = letters.length === 1 ? first.name : `${letters.length} dead letters`;
-  await recordAction(redis, action, target, call.attribution);
+/** Where one letter is named, no filter is taken. */
+function unfiltered(call: Call): LetterFilter {
+  if (Object.keys(filterOf(call, Date.now())).length > 0) throw new UsageError(call.help);
+  return {};
 }
 
 /** A letter as JSON shows it. Redis makes the ids by its own clock, which may be ahead of ours. */

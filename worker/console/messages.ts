@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { bindReplay, findLetter, LETTER_NAME, type Replayed } from '../../shared/state/lane/dead-letters.ts';
-import { recordAction } from '../../shared/state/process/actions.ts';
+import { findLetter, LETTER_NAME, type Replayed } from '../../shared/state/lane/dead-letters.ts';
+import { replayLetter } from '../operator/letters.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { messageReport, readContent, readMessage } from '../report/message.ts';
 import { ENTRY_NAME, findMessages, type MessageName, TRACE_NAME } from '../report/message-location.ts';
@@ -46,7 +46,7 @@ export function serveMessages(app: Hono<VisitEnv>, desk: DeskPorts): void {
 async function showLetters(visit: Visit, desk: DeskPorts) {
   const { source } = desk;
   const chat = parseChatKey(visit.req.query('chat') ?? '')?.chat;
-  const letters = await readLetters(source, chat === undefined ? {} : { chat }, LETTERS_SHOWN);
+  const letters = await readLetters(source, chat === undefined ? {} : { chat }, { size: LETTERS_SHOWN });
   const report = lettersReport(letters, Date.now());
   const news = visit.req.query('news') ?? '';
   const said = Object.hasOwn(NEWS, news) ? NEWS[news as keyof typeof NEWS] : undefined;
@@ -59,8 +59,7 @@ async function replay({ source, log }: DeskPorts, name: string): Promise<Replaye
   if (!LETTER_NAME.test(name)) return 'gone';
   const letter = await findLetter(source.redis, shardsOf(source), name).catch(() => undefined);
   if (letter === undefined) return 'gone';
-  await recordAction(source.redis, 'replay', letter.name, BY_CONSOLE);
-  const [news] = await bindReplay(source.redis).withPieces(letter.keys, letter.id);
+  const [news] = await replayLetter(source, letter, BY_CONSOLE);
   log.info({ letter: name, news }, 'an operator put a dead letter back');
   return news;
 }

@@ -1,20 +1,28 @@
 import { counted } from '../../shared/base/text.ts';
-import { compareStreamIds, msOf } from '../../shared/redis/stream.ts';
-import { allLetters, countDropped, type DeadLetter, type LetterFilter } from '../../shared/state/lane/dead-letters.ts';
+import { msOf } from '../../shared/redis/stream.ts';
+import { countDropped } from '../../shared/state/lane/dead-letters.ts';
+import {
+  type Beside,
+  type LetterFilter,
+  type LetterPage,
+  readLetterPage,
+} from '../../shared/state/lane/letter-list.ts';
 import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf, type Text } from './report.ts';
 
-/** The newest of `total` dead letters; `dropped`: how many older ones were removed because there were too many. */
-export interface LettersShown {
-  letters: readonly DeadLetter[];
-  total: number;
+/** A page of dead letters; `dropped`: how many older ones were removed because there were too many. */
+export interface LettersShown extends LetterPage {
   dropped: number;
 }
 
-/** Reads the letters that a filter means; at most `limit` of them are shown, the newest first. */
-export async function readLetters(source: ReportSource, filter: LetterFilter, limit: number): Promise<LettersShown> {
-  const all = await allLetters(source.redis, shardsOf(source), filter);
-  const letters = all.toSorted((one, other) => compareStreamIds(other.id, one.id)).slice(0, limit);
-  return { letters, total: all.length, dropped: await countDropped(source.redis, shardsOf(source)) };
+/** Reads a page of the letters that a filter means: the newest, or those beside a letter. */
+export async function readLetters(
+  source: ReportSource,
+  filter: LetterFilter,
+  page: { size: number; beside?: Beside },
+): Promise<LettersShown> {
+  const shards = shardsOf(source);
+  const letters = await readLetterPage(source.redis, shards, filter, page);
+  return { ...letters, dropped: await countDropped(source.redis, shards) };
 }
 
 /** The messages that failed and are kept. Pure. */

@@ -22,14 +22,6 @@ export interface DeadLetter {
 export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const PAGE = 100;
 
-/** Which letters are meant; a part that is absent leaves out none. */
-export interface LetterFilter {
-  chat?: ChatKey;
-  reason?: string;
-  /** Failed since, in ms since the epoch. */
-  sinceMs?: number;
-}
-
 /**
  * The dead letter of a name: its own id, or the entry of its message, as alerts and the log have it. Throws when there
  * is none, or more than one: each stream makes its own ids, so the same id may exist in several shards.
@@ -111,22 +103,6 @@ export function bindDrop(redis: RedisClient): (keys: Keys, keptMax: number) => P
 
 const DROPPED_AT_ONCE = 100;
 
-/** All dead letters that are meant, shard by shard, oldest first. */
-export async function allLetters(
-  redis: RedisClient,
-  shards: readonly Keys[],
-  { chat, reason, sinceMs = 0 }: LetterFilter = {},
-): Promise<DeadLetter[]> {
-  const letters: DeadLetter[] = [];
-  for (const shard of shards.keys())
-    for await (const letter of lettersOf(redis, shards, shard, sinceMs)) letters.push(letter);
-  const isMeant = ({ record }: DeadLetter) =>
-    (chat === undefined || record.chat === chat) && (reason === undefined || record.reason === reason);
-  // The pieces of a message go with it, whatever their own reason is.
-  const meant = new Set<string>(letters.filter(isMeant).map(({ entry }) => entry));
-  return letters.filter((letter) => isMeant(letter) || meant.has(letter.record.into ?? ''));
-}
-
 /** Oldest first. A letter is written after its message was accepted, and by the same clock. */
 async function* lettersOf(
   redis: RedisClient,
@@ -141,7 +117,8 @@ function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGen
   return entriesFrom(redis, stream, `${Math.max(0, sinceMs)}-0`, { page: PAGE });
 }
 
-function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
+/** A letter as it is listed. Pure. */
+export function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
   const name = shards.length === 1 ? id : `${shard}/${id}`;
   const message = fieldIn(fields, 'entry') ?? '';
   return { name, id, entry: message, keys: keysOf(shard), record: objectOf(fieldIn(fields, 'record')) ?? {} };

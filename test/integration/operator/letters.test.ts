@@ -1,0 +1,167 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { keysOf, parseChatKey } from '../../../shared/redis/keys.ts';
+import { readLetterPage } from '../../../shared/state/lane/letter-list.ts';
+import { readActions } from '../../../shared/state/process/actions.ts';
+import { type LettersLeft, purgeLetters, replayLetters } from '../../../worker/operator/letters.ts';
+import { shardsOf } from '../../../worker/report/report.ts';
+import { eachInWorld, world } from '../../fixture/each-test.ts';
+
+eachInWorld();
+
+let shards = 1;
+afterEach(() => {
+  shards = 1;
+});
+
+const ANN = { by: 'ann', why: 'the key is back' };
+const source = () => ({ redis: world.peek, shards });
+
+interface Kept {
+  shard?: number;
+  chat?: string;
+  reason?: string;
+  into?: string;
+}
+
+/** Letters as `settle.lua` writes them, oldest first, with the given ids. */
+async function givenLetters(letters: Readonly<Record<string, Kept>>): Promise<void> {
+  for (const [id, { shard = 0, chat = '1001', reason = 'authentication', into }] of Object.entries(letters)) {
+    const record = JSON.stringify({ chat, reason, outcome: 'failed', ...(into !== undefined && { into }) });
+    const fields = ['entry', entryOf(id), 'record', record, 'chat', chat, 'message', `{"words":"of ${id}"}`];
+    await world.peek.xadd(keysOf(shard).dead, id, ...fields);
+  }
+}
+
+const entryOf = (id: string) => `1${id}`;
+
+async function kept(shard = 0): Promise<string[]> {
+  return (await world.peek.xrange(keysOf(shard).dead, '-', '+')).map(([id]) => id);
+}
+
+/** The entries of the letters that were put back, in the order of the stream. */
+async function putBack(shard = 0): Promise<string[]> {
+  const entries = await world.peek.xrange(keysOf(shard).inbound, '-', '+');
+  return entries.map(([, fields]) => fields[1] ?? '');
+}
+
+test('a batch is bounded and the next one goes on where it ended, with a line of the trail for each', async () => {
+  await givenLetters({ '1-0': {}, '2-0': {}, '3-0': {}, '4-0': {}, '5-0': {} });
+  let next: LettersLeft | undefined;
+  const counts: number[] = [];
+  do {
+    const batch = await replayLetters(source(), {}, ANN, { max: 2, ...(next && { from: next }) });
+    counts.push(batch.replayed);
+    next = batch.next;
+  } while (next !== undefined);
+  expect(counts).toEqual([2, 2, 1]);
+  expect(await putBack()).toEqual(['1-0', '2-0', '3-0', '4-0', '5-0'].map(entryOf));
+  expect((await readActions(world.peek, 9)).map(({ deed, target, by, why }) => ({ deed, target, by, why }))).toEqual([
+    { deed: 'replay', target: '5-0', ...ANN },
+    { deed: 'replay', target: '2 dead letters', ...ANN },
+    { deed: 'replay', target: '2 dead letters', ...ANN },
+  ]);
+});
+
+test('a batch that is repeated, as by whoever was killed before it could say so, puts back what is left of it', async () => {
+  await givenLetters({ '1-0': {}, '2-0': {}, '3-0': {}, '4-0': {} });
+  const { next } = await replayLetters(source(), {}, ANN, { max: 1 });
+  if (next === undefined) throw new Error('nothing is left');
+  const both = await Promise.all([1, 2].map(() => replayLetters(source(), {}, ANN, { max: 2, from: next })));
+  expect(both.map(({ replayed }) => replayed).reduce((sum, each) => sum + each)).toBeLessThanOrEqual(3);
+  await replayLetters(source(), {}, ANN, { max: 9, from: next });
+  expect(await kept()).toEqual([]);
+  expect((await putBack()).toSorted()).toEqual(['1-0', '2-0', '3-0', '4-0'].map(entryOf));
+});
+
+test('a run ends although what it puts back fails again: a letter that is written meanwhile is not meant', async () => {
+  await givenLetters({ '1-0': {}, '2-0': {} });
+  const { next } = await replayLetters(source(), {}, ANN, { max: 1 });
+  const again = String(
+    await world.peek.xadd(world.keys.dead, '*', 'entry', '9-0', 'record', '{}', 'chat', '1001', 'message', '{}'),
+  );
+  const rest = await replayLetters(source(), {}, ANN, { max: 9, ...(next && { from: next }) });
+  expect(rest).toMatchObject({ replayed: 1, messages: [{ letters: ['2-0'], result: 'replayed' }] });
+  expect(rest.next).toBeUndefined();
+  expect(await kept()).toEqual([again]);
+});
+
+test('the pieces of a message are put back with it, where another chat stands between and the batch is full', async () => {
+  const piece = { reason: 'merged', into: entryOf('1-0') };
+  await givenLetters({ '1-0': {}, '2-0': { chat: '1002' }, '3-0': piece, '4-0': { chat: '1002' }, '5-0': piece });
+  const batch = await replayLetters(source(), { reason: 'authentication' }, ANN, { max: 1 });
+  expect(batch).toMatchObject({ replayed: 3, messages: [{ letters: ['1-0', '3-0', '5-0'] }] });
+  expect(await putBack()).toEqual(['1-0', '3-0', '5-0'].map(entryOf));
+  const rest = await replayLetters(source(), {}, ANN, { max: 9, ...(batch.next && { from: batch.next }) });
+  expect(rest.replayed).toBe(2);
+});
+
+test('what names no chat stays, is counted, and does not keep a run from its end', async () => {
+  await world.peek.xadd(world.keys.dead, '1-0', 'nonsense', 'x');
+  await givenLetters({ '2-0': {} });
+  const first = await replayLetters(source(), {}, ANN, { max: 1 });
+  expect(first).toMatchObject({ replayed: 0, chatless: 1 });
+  const rest = await replayLetters(source(), {}, ANN, { max: 1, ...(first.next && { from: first.next }) });
+  expect(rest).toMatchObject({ replayed: 1, chatless: 0 });
+  expect(rest.next).toBeUndefined();
+  expect(await kept()).toEqual(['1-0']);
+});
+
+test('a run and a filter reach over all shards, and mean chat, reason and time', async () => {
+  shards = 2;
+  await givenLetters({ '1-0': { shard: 0 }, '2-0': { shard: 0, reason: 'too-large' } });
+  await givenLetters({ '1-0': { shard: 1, chat: '1002' }, '3-0': { shard: 1, chat: '1002' } });
+  const first = await replayLetters(source(), { reason: 'authentication' }, ANN, { max: 1 });
+  expect(first).toMatchObject({ messages: [{ letters: ['0/1-0'] }], next: { after: '0/1-0' } });
+  const second = await replayLetters(source(), { reason: 'authentication' }, ANN, {
+    max: 1,
+    ...(first.next && { from: first.next }),
+  });
+  expect(second).toMatchObject({ messages: [{ letters: ['1/1-0'] }], next: { after: '1/1-0' } });
+  const chat = parseChatKey('1002')?.chat;
+  if (chat === undefined) throw new Error('1002 is no chat');
+  expect(await purgeLetters(source(), { chat, sinceMs: 4 }, ANN, { max: 9 })).toEqual({ letters: [] });
+  expect((await purgeLetters(source(), { chat, sinceMs: 2 }, ANN, { max: 9 })).letters).toHaveLength(1);
+  expect(await Promise.all([kept(0), kept(1)])).toEqual([['2-0'], []]);
+});
+
+/** Pages down and up again, by the names of their letters. */
+async function walk(filter: Parameters<typeof readLetterPage>[2], size: number) {
+  const page = (beside?: Parameters<typeof readLetterPage>[3]['beside']) =>
+    readLetterPage(world.peek, shardsOf(source()), filter, { size, ...(beside && { beside }) });
+  const down = [await page()];
+  for (let olderThan = down[0]?.olderThan; olderThan !== undefined; olderThan = down.at(-1)?.olderThan)
+    down.push(await page({ olderThan }));
+  const up = [down.at(-1)];
+  for (let newerThan = up[0]?.newerThan; newerThan !== undefined; newerThan = up.at(-1)?.newerThan)
+    up.push(await page({ newerThan }));
+  const names = (pages: typeof up) => pages.map((each) => each?.letters.map(({ name }) => name));
+  return { down: names(down), up: names(up), totals: new Set(down.map(({ total }) => total)) };
+}
+
+test.each([
+  ['without a filter', {}],
+  ['with one', { reason: 'authentication' }],
+])('pages lead down and up again over all shards %s, and each says how many there are', async (_, filter) => {
+  shards = 2;
+  await givenLetters({ '1-0': { shard: 0 }, '5-0': { shard: 0 }, '10-9': { shard: 0 }, '10-10': { shard: 0 } });
+  await givenLetters({ '5-0': { shard: 1 }, '6-0': { shard: 1 } });
+  const { down, up, totals } = await walk(filter, 4);
+  expect(down).toEqual([
+    ['0/10-10', '0/10-9', '1/6-0', '0/5-0'],
+    ['1/5-0', '0/1-0'],
+  ]);
+  expect(up).toEqual(down.toReversed());
+  expect([...totals]).toEqual([6]);
+});
+
+test('a page of many letters takes as much from Redis as it shows, and not what stands behind it', async () => {
+  await givenLetters(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`${at + 1}-0`, {}])));
+  const before = await repliedBytes();
+  const { letters, total } = await readLetterPage(world.peek, shardsOf(source()), {}, { size: 10 });
+  expect([letters.length, total]).toEqual([10, 300]);
+  expect((await repliedBytes()) - before).toBeLessThan(20_000);
+});
+
+async function repliedBytes(): Promise<number> {
+  return Number(/total_net_output_bytes:(\d+)/.exec(await world.peek.info('stats'))?.[1]);
+}
