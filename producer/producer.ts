@@ -16,6 +16,7 @@ import {
 } from '../shared/state/process/receiver.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import { type AcceptUpdate, createAccept } from './accept/accept.ts';
+import type { Desk } from './accept/gate.ts';
 import { createSummoner } from './accept/summons.ts';
 import { introduceBot } from './receive/bot-profile.ts';
 import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
@@ -73,15 +74,18 @@ export function startProducer(
   const accept = createAccept({
     botId: telegram.botId,
     inbox: createInbox(redis, config.SHARDS),
-    allowed: allowedNow(redis, config.TELEGRAM_ALLOWED_IDS),
-    answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
+    places: {
+      allowed: allowedNow(redis, config.TELEGRAM_ALLOWED_IDS),
+      answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
+      desk: deskOf(config),
+    },
     limits: {
       textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
       groupContextMessages: config.GROUP_CONTEXT_MESSAGES,
     },
     ownName,
     atOnce: {
-      answerPress: (pressId) => telegram.answerPress(pressId),
+      answerPress: (pressId, words) => telegram.answerPress(pressId, words),
       summons: { guests: config.TELEGRAM_GUESTS, begin: summoner.begin },
     },
     observability: ports,
@@ -102,6 +106,17 @@ export function startProducer(
       redis.disconnect();
     },
   };
+}
+
+/** Where operators work; nowhere without a chat of alerts. With everybody allowed, nobody is one until somebody says who. */
+function deskOf({
+  TELEGRAM_ALERT_CHAT_ID: chatId,
+  TELEGRAM_OPERATOR_IDS: named,
+  TELEGRAM_ALLOWED_IDS: allowed,
+}: Config): Desk | undefined {
+  if (chatId === undefined) return undefined;
+  const people = allowed === 'everyone' ? [] : [...allowed].filter((id) => id > 0);
+  return { chatId, operators: named ?? new Set(people) };
 }
 
 interface ReceivingPorts {

@@ -68,6 +68,7 @@ const ROOMS = [
   'worker/watch',
   'worker/report',
   'worker/operator',
+  'worker/desk',
   'worker/console/pages',
   'worker/console',
   'worker',

@@ -4,6 +4,7 @@ import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { createUsageBook } from '../shared/state/spending/usage-book.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
+import { createDesk } from './desk/desk.ts';
 import type { MediaStore } from './media/store.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_FIRST_MS, DRAFTS_REFRESH_MS } from './reply/drafts.ts';
@@ -34,7 +35,7 @@ export function progressViews({ config, telegram, limits }: WorkerPorts): Progre
 
 /** The ports of commands in the chats of one shard. */
 export function commandPorts(
-  { telegram }: WorkerPorts,
+  { config, telegram }: WorkerPorts,
   { redis, keys, blobs, queue }: ShardPorts,
   memory: ChatMemory,
   media: MediaStore,
@@ -51,9 +52,12 @@ export function commandPorts(
     deadLetters: createDeadLetters(redis, keys),
     memory,
     reminders: createReminderBook(redis, keys),
-    seesGroups: async () => {
-      const me = await telegram.getMe();
-      return me.ok ? me.value.can_read_all_group_messages : undefined;
+    installation: {
+      desk: createDesk({ redis, shards: config.SHARDS, config }),
+      seesGroups: async () => {
+        const me = await telegram.getMe();
+        return me.ok ? me.value.can_read_all_group_messages : undefined;
+      },
     },
   };
 }

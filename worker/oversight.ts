@@ -88,6 +88,7 @@ function watchdogPorts(
     around: {
       trace: config.TRACE_URL_TEMPLATE,
       runbook: config.RUNBOOK_URL,
+      console: config.CONSOLE_URL,
       installation: config.INSTALLATION_NAME,
     },
     trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },

@@ -2,12 +2,13 @@ import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
-import { graphemePrefix } from '../../shared/base/text.ts';
 import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
-import { chatOf, type EntryId, type LaneKey } from '../../shared/redis/keys.ts';
+import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { type EditResult, type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
 import type { OwnName } from '../receive/bot-profile.ts';
-import type { Gate } from './gate.ts';
+import { readDesk } from './desk.ts';
+import type { Desk, Gate } from './gate.ts';
+import { Overheard } from './overheard.ts';
 import {
   groupIn,
   isEdit,
@@ -32,8 +33,11 @@ export interface AcceptLimits {
 
 /** What Telegram wants answered before anything else is done. */
 export interface AtOnce {
-  /** Ends the wait of an app whose user pressed a button. Contract: never rejects; nothing depends on it. */
-  answerPress(pressId: string): Promise<unknown>;
+  /**
+   * Ends the wait of an app whose user pressed a button, with a word to that person alone or without. Contract: never
+   * rejects; nothing depends on it.
+   */
+  answerPress(pressId: string, words?: string): Promise<unknown>;
   /** Who may call the bot in chats that it is not part of, and what answers them. Absent: nobody may. */
   summons?: { guests: ReadonlySet<number>; begin(entry: EntryId, message: InboundMessage): void };
 }
@@ -41,9 +45,12 @@ export interface AtOnce {
 export interface AcceptPorts {
   botId: number;
   inbox: Inbox;
-  /** Whom the bot answers now. Contract: rejects when nobody can say. */
-  allowed: () => Promise<AllowedIds>;
-  answersAll: AllowedIds;
+  places: {
+    /** Whom the bot answers now. Contract: rejects when nobody can say. */
+    allowed: () => Promise<AllowedIds>;
+    answersAll: AllowedIds;
+    desk?: Desk | undefined;
+  };
   limits: AcceptLimits;
   ownName: OwnName;
   atOnce: AtOnce;
@@ -58,6 +65,9 @@ export interface AcceptPorts {
  * result. Rejects when the update could not be stored; it must then come again. Idempotent per update id.
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
+
+/** What a person sees who presses a button under an alert, and may not. */
+const OPERATORS_ONLY = 'Only the operators of this bot can do that.';
 
 /** The decision about an update. */
 type Task =
@@ -85,13 +95,15 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
     const presence = presenceOf(update, gate);
     if (presence !== undefined) return ports.inbox.notePresence(presence);
     const task = await taskOf(ports, update, gate);
+    const pressId = pressIdOf(update);
     if (task.kind === 'ignore') {
+      const isStranger = task.reason === 'not_an_operator' && pressId !== undefined;
+      if (isStranger) void ports.atOnce.answerPress(pressId, OPERATORS_ONLY);
       if (task.overheard) overheard.note(task.overheard, Date.now());
       return ignore(task.reason);
     }
     const { mayBeNew = false } = task;
     const message = overheard.before(task.message, Date.now());
-    const pressId = pressIdOf(update);
     try {
       const result = task.isEdit ? await storeEdit(ports, message, mayBeNew) : await store(ports, message);
       // Only now: a press whose app goes on waiting is pressed again.
@@ -125,29 +137,42 @@ async function taskOf(ports: AcceptPorts, update: unknown, gate: Gate): Promise<
 
 /** Decides about one update that is no edit, by its kind. */
 function read({ atOnce, limits: { textMaxChars } }: AcceptPorts, update: unknown, gate: Gate): UpdateReading {
+  const atDesk = readDesk(update, gate, Date.now());
+  if (atDesk !== undefined) return atDesk;
   if (isStop(update)) return readStop(update, gate, Date.now());
   if (pressIdOf(update) !== undefined) return readPress(update, gate, Date.now());
   if (isSummons(update)) return readSummons(update, gate, atOnce.summons?.guests, textMaxChars);
   return readUpdate(update, gate, textMaxChars);
 }
 
+/** Whether a chat may become a supergroup with another id: a group that is none yet. */
+function mayMove(chatId: number): boolean {
+  return chatId < 0 && chatId > -1_000_000_000_000;
+}
+
 /** The places that are open now; a group also under the id to which it moved. */
-function openPlaces({ allowed, answersAll, inbox }: AcceptPorts) {
+function openPlaces({ places: { allowed, answersAll, desk }, inbox }: AcceptPorts) {
   const former = new Map<number, number>();
   const followed = (ids: AllowedIds): Gate['allowed'] =>
     ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };
   return {
     follow: ({ from, to }: GroupMove): void => void former.set(to, from),
     /** Contract: rejects when Redis cannot be reached. */
-    async listsFor(group: number | undefined): Promise<Pick<Gate, 'allowed' | 'answersAll'>> {
-      const lists = { allowed: await allowed(), answersAll };
+    async listsFor(group: number | undefined): Promise<Pick<Gate, 'allowed' | 'answersAll' | 'desk'>> {
+      const desks = new Set(desk !== undefined && mayMove(desk.chatId) ? [desk.chatId] : []);
+      const lists = { allowed: await allowed(), answersAll, desks };
       const isNews = (ids: AllowedIds, id: number) => ids !== 'everyone' && ids.size > 0 && !ids.has(id);
       if (group !== undefined && !former.has(group) && Object.values(lists).some((ids) => isNews(ids, group))) {
         // Another process may have seen the move of a group that is not named.
         const from = await inbox.movedFrom(group);
         if (from !== undefined) former.set(group, from);
       }
-      return { allowed: followed(lists.allowed), answersAll: followed(answersAll) };
+      const isDesk = group !== undefined && former.get(group) === desk?.chatId;
+      return {
+        allowed: followed(lists.allowed),
+        answersAll: followed(answersAll),
+        desk: desk && isDesk ? { ...desk, chatId: group } : desk,
+      };
     },
   };
 }
@@ -204,54 +229,4 @@ async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }
     },
     { kind: SpanKind.CONSUMER, root: true },
   );
-}
-
-/** A remark in a group that was not made to the bot. */
-type Remark = NonNullable<InboundMessage['overheard']>[number];
-
-const REMARK_CHARS = 500;
-const LANES_MAX = 1_000;
-/** An older remark has little to do with a question. */
-const AGE_MS_MAX = 3_600_000;
-
-/**
- * The newest messages of each group that were not for the bot, as context for the next one that is. They are in the
- * memory of this process alone, for an hour: what nobody asks about is never stored, and a restart forgets it.
- */
-export class Overheard {
-  readonly #remarks = new Map<LaneKey, { remark: Remark; atMs: number }[]>();
-  readonly #messagesMax: number;
-
-  /** Keeps at most so many messages of a group, or of a topic in it; none for 0. */
-  constructor(messagesMax: number) {
-    this.#messagesMax = messagesMax;
-  }
-
-  /** Notes a message that is not for the bot. */
-  note(message: InboundMessage, nowMs: number): void {
-    const { content, from } = message;
-    const text = 'text' in content ? graphemePrefix(content.text ?? '', REMARK_CHARS).trim() : '';
-    if (this.#messagesMax === 0 || text === '') return;
-    const lane = laneOf(message);
-    const kept = [
-      ...(this.#remarks.get(lane) ?? []),
-      { remark: { by: from.name ?? String(from.id), text }, atMs: nowMs },
-    ];
-    this.#remarks.delete(lane);
-    this.#remarks.set(lane, kept.slice(-this.#messagesMax));
-    const [oldest] = this.#remarks.keys();
-    if (this.#remarks.size > LANES_MAX && oldest !== undefined) this.#remarks.delete(oldest);
-  }
-
-  /** The message with what was said before it. */
-  before(message: InboundMessage, nowMs: number): InboundMessage {
-    const kept = this.#remarks.get(laneOf(message)) ?? [];
-    const overheard = kept.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);
-    return overheard.length === 0 ? message : { ...message, overheard };
-  }
-
-  /** Forgets what was said before a message that is stored now. */
-  clear(message: InboundMessage): void {
-    this.#remarks.delete(laneOf(message));
-  }
 }

@@ -4,12 +4,20 @@ import type { Unchecked } from '../../shared/telegram/method.ts';
 import type { RawMessage } from './raw-message.ts';
 import { mentionsInRich, readRich } from './read-rich.ts';
 
+/** The chat of alerts, by its id now, and the people who may act there as operators. */
+export interface Desk {
+  chatId: number;
+  operators: ReadonlySet<number>;
+}
+
 /** Who may talk to the bot, and what counts as talking to it. */
 export interface Gate {
   /** People, for their private chats, and groups. */
   allowed: Pick<ReadonlySet<number>, 'has'> | 'everyone';
   /** Groups in which every message is for the bot. In all others it must be addressed. */
   answersAll: Gate['allowed'];
+  /** Where operators work: in the chat of alerts. Absent where there is none. */
+  desk?: Desk | undefined;
   bot: {
     id: number;
     /** Its name, without the `@`; `undefined` until Telegram has told it. */

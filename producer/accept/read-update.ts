@@ -21,6 +21,7 @@ import { contentOf, contextOf } from './read-content.ts';
 /** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
 export type IgnoreReason =
   | 'not_allowed'
+  | 'not_an_operator'
   | 'not_a_message'
   | 'from_a_bot'
   | 'for_another_bot'
@@ -157,13 +158,14 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
   return isInteger(date) && isInteger(editDate) && editDate - date <= NEW_WITHIN_S;
 }
 
-/** The move of a group that is open to us; nothing for other updates. Pure, never throws. */
+/** The move of a group that is open to us, or of the operators'; nothing for other updates. Pure, never throws. */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { message }: Unchecked<Update> = isFields(update) ? update : {};
   if (!isFields(message) || !isFields(message.chat)) return undefined;
   const { id: from } = message.chat;
   const { migrate_to_chat_id: to }: Unchecked<Message> = message;
-  return isInteger(from) && isInteger(to) && isOpen(gate, from, from, false) ? { from, to } : undefined;
+  const isOurs = isInteger(from) && (isOpen(gate, from, from, false) || gate.desk?.chatId === from);
+  return isOurs && isInteger(to) ? { from, to } : undefined;
 }
 
 /** What is said of the bot's place in a chat that is open to us; nothing for other updates. Pure, never throws. */
@@ -228,7 +230,7 @@ export function readPress(update: unknown, gate: Gate, nowMs: number): UpdateRea
 type RawStop = Omit<Unchecked<MessageGenerationStopped>, 'chat'> & { chat?: Unchecked<Chat> };
 
 /** An update of which nothing is checked yet. */
-type RawUpdate = Omit<Unchecked<Update>, 'message' | 'callback_query' | 'stopped_message_generation'> & {
+export type RawUpdate = Omit<Unchecked<Update>, 'message' | 'callback_query' | 'stopped_message_generation'> & {
   message?: RawMessage;
   callback_query?: RawPress | null;
   stopped_message_generation?: RawStop | null;

@@ -16,6 +16,7 @@ import {
   messagesUpTo50,
   milliseconds,
   names,
+  operatorIds,
   personIds,
   pingUrl,
   port,
@@ -61,6 +62,7 @@ const environment = z.object({
   TELEGRAM_LINK_PREVIEWS: flag,
   TELEGRAM_RICH: z.enum(['auto', 'off', 'always'], { error: 'expected auto, off or always' }).default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
+  TELEGRAM_OPERATOR_IDS: operatorIds,
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
   TELEGRAM_WEBHOOK_SECRET: z
     .string()
@@ -159,6 +161,7 @@ const environment = z.object({
   TELEMETRY_CHAT_IDS: flag,
   TRACE_URL_TEMPLATE: traceUrl.optional(),
   RUNBOOK_URL: httpUrl.optional(),
+  CONSOLE_URL: httpUrl.optional(),
   SPILLWAY_FAIL_AT: z
     .string()
     .regex(/^[a-z -]+:[1-9]\d*$/, 'expected name:nth')

@@ -89,13 +89,17 @@ export const allowedIds = z
   )
   .transform((ids): AllowedIds => (ids.includes('*') ? 'everyone' : new Set(ids.map(Number))));
 
-/** People by their ids, comma separated, and never everybody; `off` is nobody. */
-export const personIds = z
+const people = z
   .string()
-  .default('off')
   .transform((text) => (text === 'off' ? [] : text.split(',').map((id) => id.trim())))
   .refine((ids) => ids.every((id) => /^[1-9]\d{0,15}$/.test(id)), 'expected ids of people, comma separated, or off')
   .transform((ids): ReadonlySet<number> => new Set(ids.map(Number)));
+
+/** People by their ids, comma separated, and never everybody; `off` is nobody. */
+export const personIds = people.prefault('off');
+
+/** The same, where it may be absent: then it follows from other settings. */
+export const operatorIds = people.optional();
 
 /** A chat id; `none` becomes undefined. */
 export const alertChat = z

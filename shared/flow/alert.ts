@@ -65,6 +65,21 @@ export interface Alert {
   isOver?: true;
 }
 
+/** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
+export type Severity = 'page' | 'today' | 'note';
+
+/** How a message about an incident says on a locked screen whom it concerns. */
+export const SEVERITY_MARK: Readonly<Record<Severity, string>> = {
+  page: '🔴 Page',
+  today: '🟠 Today',
+  note: '⚪️ Note',
+};
+
+/** Whether a message of ours is about an incident, open or over, by how it begins. Pure. */
+export function isAlertText(text: string): boolean {
+  return /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u.test(text);
+}
+
 type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
 
 /** The fields of an alert that lead to its message. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { chatKey, commandLaneOf, type EntryId, type LaneKey, summonsKey } from '../redis/keys.ts';
-import { actsAtOnce, commandOf } from '../telegram/commands.ts';
+import { chatKey, commandLaneOf, deskLaneOf, type EntryId, type LaneKey, summonsKey } from '../redis/keys.ts';
+import { commandOf, laneOfCommand } from '../telegram/commands.ts';
 
 /** How a message ended. Every accepted message gets exactly one of these, and the user or the operator is notified. */
 export type Outcome = 'answered' | 'command' | 'merged' | 'refused' | 'cancelled' | 'failed' | 'undeliverable';
@@ -10,6 +10,8 @@ const sender = z.object({
   name: z.string().optional(),
   /** Somebody in an allowed group who is not on the allow list as a person, or in a chat that the bot is not part of. */
   isGuest: z.literal(true).optional(),
+  /** An operator, in the chat of alerts, who does there what only operators do. */
+  isOperator: z.literal(true).optional(),
   /** The language of the person's app, as a code of IETF's kind. */
   language: z.string().optional(),
 });
@@ -155,7 +157,8 @@ export function laneOf(message: InboundMessage): LaneKey {
   if (message.summons) return summonsKey(message.from.id, message.summons.chatId);
   const chat = chatKey(message.chatId, message.topicId);
   const command = commandIn(message);
-  return command && actsAtOnce(command) ? commandLaneOf(chat) : chat;
+  const lane = command === undefined ? 'chat' : laneOfCommand(command);
+  return { chat, commands: commandLaneOf(chat), desk: deskLaneOf(chat) }[lane];
 }
 
 /** A message that its own reader would refuse: it must not get onto the stream, and a retry would not help. */

@@ -128,7 +128,7 @@ const SPENDING = {
   settled: (reservation: string) => `{sw:0}:settled:${reservation}`,
 };
 
-/** The name of a queue of messages: the key of a chat, or its command lane, `-100123!`. */
+/** The name of a queue of messages: the key of a chat, its command lane, `-100123!`, or its desk lane, `-100123!!`. */
 export type LaneKey = string & { readonly lane: unique symbol };
 /**
  * A chat's key in Redis: the chat id, and the topic id where there is one: `-100123` or `-100123.7`. Or a person and a chat
@@ -164,9 +164,14 @@ export function commandLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!` as LaneKey;
 }
 
+/** The lane of what operators do in the chat of alerts: it also runs while every chat is paused. */
+export function deskLaneOf(chat: ChatKey): LaneKey {
+  return `${chat}!!` as LaneKey;
+}
+
 /** The chat of a lane. */
 export function chatOf(lane: LaneKey): ChatKey {
-  return (lane.endsWith('!') ? lane.slice(0, -1) : lane) as ChatKey;
+  return lane.replace(/!{1,2}$/, '') as ChatKey;
 }
 
 /** The field of an update in its bucket; see `Keys.updates`. */

@@ -5,11 +5,12 @@ import { DEFAULT_LANGUAGE, LANGUAGES, TEXTS } from '../texts/language.ts';
 interface CommandRule {
   /**
    * In a group, whether a person who is not on the allow list may give it. What forgets, costs, decides for all or shows the
-   * past is for `listed` people; `listed with words`: all may give the bare command.
+   * past is for `listed` people; `listed with words`: all may give the bare command. `operators`: they alone, in the chat of
+   * alerts.
    */
-  who: 'everybody' | 'listed' | 'listed with words';
-  /** Where it waits: in the chat's lane, behind what was written before it, or in the chat's lane of commands. */
-  lane: 'chat' | 'commands';
+  who: 'everybody' | 'listed' | 'listed with words' | 'operators';
+  /** Where it waits: in the chat's lane, behind what was written before it, in its lane of commands, or in that of operators. */
+  lane: 'chat' | 'commands' | 'desk';
   /** Where apps offer it; the menu of a group is seen by all of its people. */
   menu: 'everywhere' | 'private' | 'nowhere';
   /** Whether it cancels the chat's earlier messages that are not answered yet: always, or only once it is confirmed. */
@@ -39,9 +40,24 @@ const COMMANDS = {
   whoami: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
   /** What the buttons under a question send. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
+  /** What operators do in the chat of alerts: see `producer/accept/desk.ts`. */
+  desk: { who: 'operators', lane: 'desk', menu: 'nowhere' },
 } as const satisfies Record<string, CommandRule>;
 
 export type CommandName = keyof typeof COMMANDS;
+
+/** What operators can ask in the chat of alerts, each with a slash: the words of the command `desk`. */
+export const DESK_WORDS = [
+  'status',
+  'incidents',
+  'message',
+  'chat',
+  'dead',
+  'audit',
+  'cost',
+  'pause',
+  'resume',
+] as const;
 
 /** The commands that a menu offers. */
 type MenuName = {
@@ -91,14 +107,18 @@ function ruleOf({ name }: BotCommand): CommandRule {
 }
 
 /** Whether the sender may give a command. */
-export function isPermitted(command: BotCommand, { isGuest }: { isGuest?: true | undefined }): boolean {
+export function isPermitted(
+  command: BotCommand,
+  { isGuest, isOperator }: { isGuest?: true | undefined; isOperator?: true | undefined },
+): boolean {
   const { who } = ruleOf(command);
+  if (who === 'operators') return isOperator === true;
   return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.words === '');
 }
 
-/** Whether a command is carried out beside what is being answered. */
-export function actsAtOnce(command: BotCommand): boolean {
-  return ruleOf(command).lane === 'commands';
+/** Where a command waits. */
+export function laneOfCommand(command: BotCommand): CommandRule['lane'] {
+  return ruleOf(command).lane;
 }
 
 /** Whether a command cancels earlier messages that are not answered yet. */

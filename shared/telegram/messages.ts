@@ -108,8 +108,8 @@ export interface Messages {
   removeButtons(to: Destination, messageId: number): Promise<TelegramResult<void>>;
   /** Deletes a message of ours. One that is gone is no failure. */
   deleteMessage(to: Destination, messageId: number): Promise<TelegramResult<void>>;
-  /** Ends the wait of an app whose user pressed a button. A press that is too old is no failure. */
-  answerPress(pressId: string): Promise<TelegramResult<void>>;
+  /** Ends the wait after a press, with at most 200 characters for that person alone. One that is too old is no failure. */
+  answerPress(pressId: string, words?: string): Promise<TelegramResult<void>>;
   /**
    * Shows 1 to 4096 UTF-16 units as a draft in a private chat, in place of an earlier draft of that id (never 0); it
    * vanishes after 30 seconds. Fails as `not_offered` on servers before Bot API 9.5.
@@ -147,14 +147,13 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
   let richMissingUntilMs = 0;
   return {
     async sendMessage(to, text, options = {}) {
-      const payload = { text, ...previews, ...formatted(options), ...arrival(options) };
-      return sentMessage(await inTopic(to, (place) => call('sendMessage', { ...place, ...payload }, CALL_TIMEOUT_MS)));
+      const said = { text, ...previews, ...formatted(options), ...arrival(options) };
+      return sentMessage(await inTopic(to, (place) => call('sendMessage', { ...place, ...said }, CALL_TIMEOUT_MS)));
     },
     async sendRichMessage(to, blocks, options = {}) {
       if (Date.now() < richMissingUntilMs) return failed('not_offered', 'the server has no rich messages');
       // Else Telegram makes links of amounts, paths and numbers.
-      const rich: Arguments<'sendRichMessage'>['rich_message'] = { blocks, skip_entity_detection: true };
-      const payload = { rich_message: rich, ...previews, ...arrival(options) };
+      const payload = { rich_message: { blocks, skip_entity_detection: true }, ...previews, ...arrival(options) };
       const sent = await inTopic(to, (place) => call('sendRichMessage', { ...place, ...payload }, CALL_TIMEOUT_MS));
       const isMissing = !sent.ok && METHOD_MISSING.test(sent.failure.description);
       if (isMissing) richMissingUntilMs = Date.now() + MISSING_MS;
@@ -186,8 +185,9 @@ export function messagesOver(call: CallMethod, upload: UploadFiles, linkPreviews
       const deleted = await call('deleteMessage', own(to, messageId), CALL_TIMEOUT_MS);
       return !deleted.ok && ALREADY_DELETED.test(deleted.failure.description) ? DONE : withoutValue(deleted);
     },
-    async answerPress(pressId) {
-      const answered = await call('answerCallbackQuery', { callback_query_id: pressId }, CALL_TIMEOUT_MS);
+    async answerPress(pressId, words) {
+      const payload = { callback_query_id: pressId, ...(words !== undefined && { text: words, show_alert: true }) };
+      const answered = await call('answerCallbackQuery', payload, CALL_TIMEOUT_MS);
       return !answered.ok && PRESS_TOO_OLD.test(answered.failure.description) ? DONE : withoutValue(answered);
     },
     async sendDraft(to, draftId, text, entities = []) {

@@ -48,8 +48,7 @@ async function serve(
     accept: createAccept({
       botId: 1,
       inbox,
-      allowed: async () => new Set([1]),
-      answersAll: new Set(),
+      places: { allowed: async () => new Set([1]), answersAll: new Set() },
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
       atOnce: { answerPress: async () => undefined },

@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_134,
-  productFiles: 482,
-  testLines: 79_363,
+  productLines: 50_443,
+  productFiles: 488,
+  testLines: 79_401,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 27,
+  oneNeighbourFiles: 30,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 148, messageFunctions: 842 } as const;
+export const WAY_BUDGETS = { messageFiles: 150, messageFunctions: 843 } as const;

@@ -28,8 +28,7 @@ export class ProducerProcess {
     const accept = createAccept({
       botId: 1,
       inbox: createInbox(gatedRedis(redis, process), SHARDS),
-      allowed: async () => 'everyone',
-      answersAll: 'everyone',
+      places: { allowed: async () => 'everyone', answersAll: 'everyone' },
       limits: { textMaxChars: 100, groupContextMessages: 0 },
       ownName: { current: () => undefined },
       atOnce: { answerPress: async () => undefined },

@@ -14,6 +14,7 @@ import { createChatState } from '../../worker/command/chat-state.ts';
 import type { Lane } from '../../worker/lane/lane.ts';
 import type { TurnQueue } from '../../worker/lane/queue.ts';
 import type { Settings } from '../../worker/lane/settings.ts';
+import { conclude } from '../../worker/lane/verdict.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import type { Model } from '../../worker/model/port.ts';
 import { createStormGuard, STORM_LIMITS } from '../../worker/recovery/storm.ts';
@@ -98,7 +99,10 @@ export function turnPorts(
       deadLetters: createDeadLetters(redis, keys),
       memory: createChatMemory({ redis, keys, blobs: undefined, log }),
       reminders: createReminderBook(redis, keys),
-      seesGroups: async () => undefined,
+      installation: {
+        seesGroups: async () => undefined,
+        desk: async () => conclude({ outcome: 'command', reason: 'desk', parts: [] }),
+      },
     },
     summonses: summonsBook(redis, keys),
     transcriber: undefined,

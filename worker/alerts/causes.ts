@@ -1,4 +1,4 @@
-import type { Cause } from '../../shared/flow/alert.ts';
+import type { Cause, Severity } from '../../shared/flow/alert.ts';
 import { BUDGET } from './causes/budget.ts';
 import { ENDPOINT } from './causes/endpoint.ts';
 import { RECEIVING } from './causes/receiving.ts';
@@ -8,9 +8,6 @@ import { TELEGRAM } from './causes/telegram.ts';
 import { TOOLS } from './causes/tools.ts';
 import { UNANSWERED } from './causes/unanswered.ts';
 import { WATCH } from './causes/watch.ts';
-
-/** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
-export type Severity = 'page' | 'today' | 'note';
 
 /** How incidents of a cause behave. */
 export interface CauseRule {

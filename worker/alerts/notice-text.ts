@@ -1,8 +1,9 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { clip, counted, inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
+import { SEVERITY_MARK } from '../../shared/flow/alert.ts';
 import type { Link } from '../../shared/telegram/messages.ts';
-import { CAUSES, type Severity } from './causes.ts';
+import { CAUSES } from './causes.ts';
 import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
 
 /** A URL may have been written with its braces encoded. */
@@ -10,8 +11,6 @@ const TRACE_ID = /\{traceId\}|%7BtraceId%7D/i;
 const OCCURRENCES_CHARS_MAX = 2_600;
 const LATEST_CHARS_MAX = 500;
 const HEADLINE_CHARS_MAX = 700;
-/** How a message says on a locked screen whom it concerns. */
-const SEVERITY: Readonly<Record<Severity, string>> = { page: '🔴 Page', today: '🟠 Today', note: '⚪️ Note' };
 
 /** Where an operator reads on, and what they call this installation; each is absent where nobody set it. */
 export interface Surroundings {
@@ -19,6 +18,8 @@ export interface Surroundings {
   trace?: string | undefined;
   /** The runbook, whose headings are the causes. */
   runbook?: string | undefined;
+  /** The address under which operators reach the console. */
+  console?: string | undefined;
   installation?: string | undefined;
 }
 
@@ -36,11 +37,12 @@ export function plainPage(text: string): Page {
   return { text, entities: [], links: [] };
 }
 
-/** The button that leads to the trace of the incident's message, and the one to the runbook's section about it. */
-function linksOf({ cause, traceId }: Incident, { trace, runbook }: Surroundings): Link[] {
+/** The buttons that lead to the trace of the incident's message, to the runbook's section about it, and to the console. */
+function linksOf({ cause, traceId }: Incident, { trace, runbook, console: page }: Surroundings): Link[] {
   return [
     ...(trace !== undefined && traceId !== undefined ? [{ text: 'Trace', url: trace.replace(TRACE_ID, traceId) }] : []),
     ...(runbook === undefined ? [] : [{ text: 'Runbook', url: `${runbook}#${cause}` }]),
+    ...(page === undefined ? [] : [{ text: 'Console', url: `${page.replace(/\/$/, '')}/console/incidents` }]),
   ];
 }
 
@@ -56,12 +58,12 @@ export function pageOf(incident: Incident, around: Surroundings = {}): Page {
   } as const;
   const head = clip(headline(incident), HEADLINE_CHARS_MAX);
   if (!incident.isOpen) {
-    const was = `${SEVERITY[severity]}: ${title}`;
+    const was = `${SEVERITY_MARK[severity]}: ${title}`;
     const lines: Line[] = [{ text: resolvedText(incident), type: 'bold' }, { text: was }, { text: head }, occurrences];
     return { ...laidOut(lines), links: [] };
   }
   const lines: Line[] = [
-    { text: `${SEVERITY[severity]}: ${title}`, type: 'bold' },
+    { text: `${SEVERITY_MARK[severity]}: ${title}`, type: 'bold' },
     { text: [around.installation ?? '', extent(incident)].filter(Boolean).join(': ') },
     { text: sentences(head, backAgain(incident), latest(incident)) },
     { text: todo && `\n${todo}` },

@@ -27,10 +27,13 @@ export interface CommandPorts {
   deadLetters: DeadLetters;
   memory: ChatMemory;
   reminders: Pick<ReminderBook, 'of' | 'cancelling' | 'chatGone'>;
-  /**
-   * Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say.
-   */
-  seesGroups: () => Promise<boolean | undefined>;
+  /** What goes beyond the chat. */
+  installation: {
+    /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
+    seesGroups: () => Promise<boolean | undefined>;
+    /** What operators do in the chat of alerts. Contract: as `CommandHandler`. */
+    desk: (context: CommandContext) => Promise<Verdict>;
+  };
 }
 
 /** A command that its sender may give, and where it was given. */

@@ -21,9 +21,12 @@ import { tools } from './tools.ts';
 import { usage } from './usage.ts';
 import { whoami } from './whoami.ts';
 
+/** What operators do is done with what they see, which is beyond this room. */
+const desk: CommandHandler = (ports, context) => ports.installation.desk(context);
+
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
-  ...{ busy, compact, decide, export: exportChat, forget, help, lang, memory, model },
+  ...{ busy, compact, decide, desk, export: exportChat, forget, help, lang, memory, model },
   ...{ new: newConversation, recall, reminders, retry, start, status, stop, timezone, tools, usage, whoami },
 };
 

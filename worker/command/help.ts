@@ -12,10 +12,10 @@ export const start: CommandHandler = async (ports, { attempt: { texts }, isGroup
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };
 
-async function place({ ask, seesGroups }: CommandPorts, texts: Texts, isGroup: boolean): Promise<string[]> {
+async function place({ ask, installation }: CommandPorts, texts: Texts, isGroup: boolean): Promise<string[]> {
   const title = [texts.helpTitle, ...(ask.settings.hears ? [texts.helpVoice] : []), texts.helpReminders].join('\n');
   if (!isGroup) return [title];
-  const isHidden = (await seesGroups()) === false;
+  const isHidden = (await installation.seesGroups()) === false;
   return [title, texts.helpInGroups, ...(isHidden ? [texts.helpPrivacy] : [])];
 }
 

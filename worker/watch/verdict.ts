@@ -1,6 +1,7 @@
 import { counted } from '../../shared/base/text.ts';
+import type { Severity } from '../../shared/flow/alert.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
-import { ruleOf, type Severity, severityOf } from '../alerts/causes.ts';
+import { ruleOf, severityOf } from '../alerts/causes.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 

@@ -2,9 +2,14 @@ local function is_number(digits)
   return #digits <= 16 and tonumber(digits) <= 9007199254740991
 end
 
--- The chat of a lane: a command lane has a mark behind it. See keys.ts.
+-- The chat of a lane: a command lane has a mark behind it, and a desk lane two. See keys.ts.
 local function chat_of(lane)
-  return (lane:gsub('!$', ''))
+  return (lane:gsub('!!?$', ''))
+end
+
+-- Whether a lane runs while its chat, or every chat, is paused: else nobody could resume it from the chat of alerts.
+local function knows_no_pause(lane)
+  return lane:sub(-2) == '!!'
 end
 
 -- Whether a text names a lane, by the rule of parseChatKey in keys.ts.

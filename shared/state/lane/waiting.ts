@@ -1,6 +1,14 @@
 import { decodeMessage, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, chatOf, commandLaneOf, type EntryId, type Keys, type LaneKey } from '../../redis/keys.ts';
+import {
+  type ChatKey,
+  chatOf,
+  commandLaneOf,
+  deskLaneOf,
+  type EntryId,
+  type Keys,
+  type LaneKey,
+} from '../../redis/keys.ts';
 import { readEntry } from '../message/inbound.ts';
 
 /** A lane in which messages wait, the one that is being answered included. */
@@ -23,7 +31,9 @@ export async function readDepths(redis: RedisClient, keys: Keys): Promise<LaneDe
 
 /** How many messages of a chat wait or are being answered, commands included. */
 export async function readWaiting(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<number> {
-  const depths = await Promise.all([chat, commandLaneOf(chat)].map((lane) => readDepth(redis, keys, lane)));
+  const depths = await Promise.all(
+    [chat, commandLaneOf(chat), deskLaneOf(chat)].map((lane) => readDepth(redis, keys, lane)),
+  );
   return depths.reduce((sum, each) => sum + each, 0);
 }
 

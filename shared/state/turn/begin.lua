@@ -7,7 +7,7 @@
 -- place to the next, and is a candidate again when it is resumed.
 -- A group that became a supergroup has two lanes and one session. Messages under its old id come first, except that a
 -- message under the new id may continue if it began before the change was known. So only one of the two lanes has a
--- message that may begin. The command lane of a chat waits for no other.
+-- message that may begin. The command lane of a chat waits for no other, nor does its desk lane, which knows no pause.
 -- KEYS  1 inbound   2 turn   3 lane   4 chat  5 poison candidates   6 absent, for the key that is not named: see keys.ts
 --       7 paused: an attempt that runs goes on, and none begins   8 gone: the chats in which the bot cannot write
 -- ARGV  1 entry   2 id for a session, used when the chat has none yet   3 prefix of session keys
@@ -21,7 +21,7 @@
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
 --       {'begun', ms since the epoch, chat whose session it is, entry fields, turn fields, session id, session fields, chat fields,
 --        entries behind it in its lane, what is noted of the bot's absence from the chat | ''}
--- include: entry, time
+-- include: chat, entry, time
 
 -- A call is re-sent as soon as its connection is back; so many others do not begin meanwhile.
 local FENCES_KEPT = 16
@@ -94,7 +94,7 @@ if redis.call('HDEL', KEYS[2], 'running') == 1 then
   redis.call('HINCRBY', KEYS[2], 'crashesInRow', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
-for _, pause in ipairs({ '*', ARGV[10], home, moved[2] or '*' }) do
+for _, pause in ipairs(knows_no_pause(ARGV[6]) and {} or { '*', ARGV[10], home, moved[2] or '*' }) do
   if redis.call('HEXISTS', KEYS[7], pause) == 1 then
     redis.call('ZREM', KEYS[5], ARGV[1])
     return { 'paused' }

@@ -40,8 +40,7 @@ async function take(kind: 'message' | 'edited_message', over: object, id = ++upd
   const accept = createAccept({
     botId: BOT,
     inbox: createInbox(world.peek, 1),
-    allowed: async () => new Set([CHAT, GROUP]),
-    answersAll: new Set(),
+    places: { allowed: async () => new Set([CHAT, GROUP]), answersAll: new Set() },
     limits: { textMaxChars: 1_000, groupContextMessages: 0 },
     ownName: { current: () => 'spillway_stand_in_bot' } as never,
     atOnce: { answerPress: async () => undefined },

@@ -34,8 +34,7 @@ function between(answersAll: ReadonlySet<number>): AcceptUpdate[] {
     return createAccept({
       botId: BOT,
       inbox: { ...inbox, expected: looked(inbox.expected), movedFrom: looked(inbox.movedFrom) },
-      allowed: async () => new Set([CHAT, GROUP, OTHER.chat.id]),
-      answersAll,
+      places: { allowed: async () => new Set([CHAT, GROUP, OTHER.chat.id]), answersAll },
       limits: { textMaxChars: 10_000, groupContextMessages: 0 },
       ownName: { current: () => 'spillway_stand_in_bot' } as never,
       atOnce: { answerPress: async () => undefined },

@@ -29,8 +29,7 @@ function into(inbox: Inbox): AcceptUpdate {
   return createAccept({
     botId: 1,
     inbox,
-    allowed: async () => 'everyone',
-    answersAll: 'everyone',
+    places: { allowed: async () => 'everyone', answersAll: 'everyone' },
     limits: { textMaxChars: 100, groupContextMessages: 0 },
     ownName: { current: () => undefined },
     atOnce: { answerPress: async () => undefined },

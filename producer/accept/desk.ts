@@ -1,0 +1,70 @@
+import { isFields } from '../../shared/base/fields.ts';
+import { graphemePrefix } from '../../shared/base/text.ts';
+import { isAlertText } from '../../shared/flow/alert.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import { DESK_WORDS } from '../../shared/telegram/commands.ts';
+import { type Gate, isForAnother } from './gate.ts';
+import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
+import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
+
+/** What button data of ours begins with; the rest is opaque to everybody but the worker that made it. */
+const PRESS = /^\/desk (?:[\w-]+ ?)+$/;
+const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
+const WORDS_CHARS_MAX = 300;
+
+/**
+ * Reads what an operator does in the chat of alerts as the command `desk`, so that it is as durable and as orderly as any
+ * message: the press of a button under an alert, one of the operators' commands, or a text that answers an alert. All else
+ * is `undefined`: it is read as in any chat. Pure, never throws.
+ */
+export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateReading | undefined {
+  const { desk } = gate;
+  const { update_id: updateId, callback_query: press, message } = (isFields(update) ? update : {}) as RawUpdate;
+  if (desk === undefined || !isInteger(updateId)) return undefined;
+  if (isFields(press)) {
+    const { data, message: under, from } = press;
+    if (typeof data !== 'string' || !PRESS.test(data) || !isInteger(under?.message_id)) return undefined;
+    if (under.chat?.id !== desk.chatId || !isInteger(from?.id)) return undefined;
+    if (!desk.operators.has(from.id)) return { accept: false, reason: 'not_an_operator' };
+    return written(updateId, under, from, { text: data, sentAtMs: nowMs, pressed: under.message_id });
+  }
+  if (!isFields(message) || message.chat?.id !== desk.chatId) return undefined;
+  const { from } = message as RawMessage;
+  const text = wordsOf(message, gate.bot);
+  if (text === undefined || !isInteger(from?.id) || !desk.operators.has(from.id)) return undefined;
+  return written(updateId, message, from, { text, sentAtMs: isInteger(message.date) ? message.date * 1000 : nowMs });
+}
+
+/** A message as the command that it is at the desk: `/desk status`, or `/desk about <message> <words>`. */
+function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
+  const { text, forward_origin: origin } = message;
+  if (typeof text !== 'string' || origin !== undefined || isForAnother(message, bot)) return undefined;
+  const words = wellFormed(text).trim();
+  const [named = '', name = ''] = COMMAND.exec(words) ?? [];
+  if (named !== '') {
+    const isOurs = (DESK_WORDS as readonly string[]).includes(name.toLowerCase());
+    return isOurs ? clipped(`/desk ${name.toLowerCase()}${words.slice(named.length)}`) : undefined;
+  }
+  const replied = message.reply_to_message as RawMessage | undefined;
+  const isAboutAlert = replied?.from?.id === bot.id && typeof replied.text === 'string' && isAlertText(replied.text);
+  return isAboutAlert && isInteger(replied.message_id)
+    ? clipped(`/desk about ${replied.message_id} ${words}`)
+    : undefined;
+}
+
+function clipped(text: string): string {
+  return graphemePrefix(text.replace(/\s+/g, ' '), WORDS_CHARS_MAX);
+}
+
+function written(
+  updateId: number,
+  message: RawMessage,
+  from: NonNullable<RawMessage['from']>,
+  { text, ...rest }: { text: string } & Pick<InboundMessage, 'sentAtMs' | 'pressed'>,
+): UpdateReading {
+  const sender = { ...personOf(from, Number(from.id), false), isOperator: true as const };
+  const place = placeOf(message, Number(message.chat?.id));
+  const content = { kind: 'text', text } as const;
+  const messageId = Number(message.message_id);
+  return { accept: true, message: { v: 1, updateId, ...place, messageId, from: sender, ...rest, content } };
+}
