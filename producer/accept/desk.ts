@@ -5,10 +5,11 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { DESK_WORDS } from '../../shared/telegram/commands.ts';
 import { type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
+import { contextOf } from './read-content.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
 /** What button data of ours begins with; the rest is opaque to everybody but the worker that made it. */
-const PRESS = /^\/desk (?:[\w-]+ ?)+$/;
+const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
 const WORDS_CHARS_MAX = 300;
 
@@ -32,7 +33,9 @@ export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateRead
   const { from } = message as RawMessage;
   const text = wordsOf(message, gate.bot);
   if (text === undefined || !isInteger(from?.id) || !desk.operators.has(from.id)) return undefined;
-  return written(updateId, message, from, { text, sentAtMs: isInteger(message.date) ? message.date * 1000 : nowMs });
+  const { answers } = contextOf(message, gate.bot.id);
+  const sentAtMs = isInteger(message.date) ? message.date * 1000 : nowMs;
+  return written(updateId, message, from, { text, sentAtMs, ...(answers && { answers }) });
 }
 
 /** A message as the command that it is at the desk: `/desk status`, or `/desk about <message> <words>`. */
@@ -60,7 +63,7 @@ function written(
   updateId: number,
   message: RawMessage,
   from: NonNullable<RawMessage['from']>,
-  { text, ...rest }: { text: string } & Pick<InboundMessage, 'sentAtMs' | 'pressed'>,
+  { text, ...rest }: { text: string } & Pick<InboundMessage, 'sentAtMs' | 'pressed' | 'answers'>,
 ): UpdateReading {
   const sender = { ...personOf(from, Number(from.id), false), isOperator: true as const };
   const place = placeOf(message, Number(message.chat?.id));

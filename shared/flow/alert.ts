@@ -75,9 +75,14 @@ export const SEVERITY_MARK: Readonly<Record<Severity, string>> = {
   note: '⚪️ Note',
 };
 
-/** Whether a message of ours is about an incident, open or over, by how it begins. Pure. */
+const ALERT_BEGINS = /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u;
+/** Of a later word about one: see `updateText` of `worker/alerts/notice-text.ts`. */
+const UPDATE =
+  /^(?:Changed|Still open|More): .* Since \d{4}-\d\d-\d\d \d\d:\d\d|^.* It lasted \d+ seconds?[^\n]* \([^\n)]+\)\.$/mu;
+
+/** Whether a message of ours is about an incident, open or over, or a later word about one. Pure. */
 export function isAlertText(text: string): boolean {
-  return /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u.test(text);
+  return ALERT_BEGINS.test(text) || UPDATE.test(text);
 }
 
 type Place = Required<Pick<Alert, 'chat' | 'entry'>>;

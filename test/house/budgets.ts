@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_443,
+  productLines: 50_451,
   productFiles: 488,
-  testLines: 79_401,
+  testLines: 79_480,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
