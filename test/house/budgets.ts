@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_451,
+  productLines: 50_538,
   productFiles: 488,
-  testLines: 79_480,
+  testLines: 79_527,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -3,6 +3,7 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { clip } from '../../shared/base/text.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { noticeQueue, type TakenNotices, type ToldNotices } from '../../shared/state/incident/notices.ts';
@@ -134,6 +135,8 @@ export const SENDS_PER_MINUTE = 10;
 export const RINGS_PER_HOUR = 30;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3600_000;
+/** Longer than the rate makes a notice wait in most hours. */
+const LATE_MS = 120_000;
 /** Telegram takes 4,096 UTF-16 units. */
 const TEXT_CHARS_MAX = 4_000;
 
@@ -157,18 +160,29 @@ export function nextOutgoing(
   const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
   const rings = done.findLast(({ manner }) => manner !== 'silent');
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
+  const late = lateLine(first, nowMs);
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
-    ...clipped(newest),
-    ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) }),
+    ...clipped(newest, isOpening ? late : ''),
+    ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) + late }),
     isSilent: !isOpening && (isMuted || rings === undefined),
   };
 }
 
-/** As much of a page as a message takes. */
-function clipped({ text, entities, links }: Page): Page {
+/** What is added to a notice that could not be sent when it was due: it reads as if it were of now. */
+function lateLine({ id }: QueuedNotice, nowMs: number): string {
+  const dueMs = msOf(id);
+  return nowMs - dueMs < LATE_MS ? '' : `\nSent late: this is of ${utcTime(dueMs)}.`;
+}
+
+/** As much of a page as a message takes, with what is added. */
+function clipped({ text, entities, links }: Page, added: string): Page {
   const whole = clip(text, TEXT_CHARS_MAX);
-  return { text: whole, entities: entities.filter(({ offset, length }) => offset + length <= whole.length), links };
+  return {
+    text: whole + added,
+    entities: entities.filter(({ offset, length }) => offset + length <= whole.length),
+    links,
+  };
 }
 
 /** The notices about the opening that a notice is about: the next opening has a message of its own. */

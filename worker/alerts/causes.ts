@@ -9,6 +9,14 @@ import { TOOLS } from './causes/tools.ts';
 import { UNANSWERED } from './causes/unanswered.ts';
 import { WATCH } from './causes/watch.ts';
 
+/** What is said of an incident at one level. */
+export interface LevelRule {
+  title: string;
+  todo: string;
+  /** Trouble of its own: after that of another level it is new, and nothing that is back. */
+  isOwn?: true;
+}
+
 /** How incidents of a cause behave. */
 export interface CauseRule {
   severity: Severity;
@@ -16,6 +24,8 @@ export interface CauseRule {
   title: string;
   /** What the operator does about it. */
   todo: string;
+  /** Title and what to do at those levels of the trouble at which they are others. */
+  levels?: Readonly<Record<string, LevelRule>>;
   /** The end: what is said once things are well again. A `fact` stays true, so it is forgotten silently. */
   over: string;
   /**
@@ -50,6 +60,18 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
 /** How incidents of a cause behave; `undefined` for one that this version does not know. */
 export function ruleOf(cause: string): CauseRule | undefined {
   return Object.hasOwn(CAUSES, cause) ? CAUSES[cause as Cause] : undefined;
+}
+
+/** What an incident is in a few words, and what to do about it, at the level of its trouble. */
+export function wordsOf({ cause, level }: { cause: Cause; level: string }): Pick<CauseRule, 'title' | 'todo'> {
+  const rule = CAUSES[cause];
+  return (Object.hasOwn(rule.levels ?? {}, level) && rule.levels?.[level]) || rule;
+}
+
+/** Whether trouble at one level is none that returns after trouble at the other. */
+export function isOfAnotherKind(cause: Cause, level: string, before: string): boolean {
+  const { levels = {} } = CAUSES[cause];
+  return level !== before && [level, before].some((each) => Object.hasOwn(levels, each) && levels[each]?.isOwn);
 }
 
 /** How severe a cause is. One that only another version knows has some reason: it is for working hours. */

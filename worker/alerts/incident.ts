@@ -1,5 +1,5 @@
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
-import { CAUSES } from './causes.ts';
+import { CAUSES, isOfAnotherKind } from './causes.ts';
 
 /**
  * One trouble of the installation, from its first occurrence to its end. Kept as JSON; times are ms since the epoch, by
@@ -160,7 +160,8 @@ export function ended(incident: Incident, nowMs: number, words = ''): Incident {
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
 }
 
-function opened(before: Incident | undefined, alert: Condition, openedMs: number): Incident {
+function opened(last: Incident | undefined, alert: Condition, openedMs: number): Incident {
+  const before = last && isOfAnotherKind(alert.cause, alert.level ?? '', last.level) ? undefined : last;
   return {
     cause: alert.cause,
     key: alert.key ?? '',

@@ -3,7 +3,7 @@ import { clip, counted, inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { SEVERITY_MARK } from '../../shared/flow/alert.ts';
 import type { Link } from '../../shared/telegram/messages.ts';
-import { CAUSES } from './causes.ts';
+import { CAUSES, wordsOf } from './causes.ts';
 import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
 
 /** A URL may have been written with its braces encoded. */
@@ -51,7 +51,8 @@ function linksOf({ cause, traceId }: Incident, { trace, runbook, console: page }
  * each occurrence that is named. Pure.
  */
 export function pageOf(incident: Incident, around: Surroundings = {}): Page {
-  const { severity, title, todo } = CAUSES[incident.cause];
+  const { severity } = CAUSES[incident.cause];
+  const { title, todo } = wordsOf(incident);
   const occurrences = {
     text: linesOf(incident, allNamed(incident)).join('\n'),
     type: 'expandable_blockquote',
@@ -101,7 +102,7 @@ export function isWhole(incident: Incident): boolean {
 
 /** A change of an incident in few words, which are understood without the message as well. Pure. */
 export function updateText(incident: Incident, kind: NoticeKind): string {
-  const { title, todo } = CAUSES[incident.cause];
+  const { title, todo } = wordsOf(incident);
   const named = linesOf({ ...incident, namedMore: 0 }, incident.unnamed);
   if (kind === 'changed') return sentences(`Changed: ${incident.latest}`, extent(incident), todo);
   if (kind === 'lasts') return sentences(`Still open: ${incident.latest}`, extent(incident), todo);

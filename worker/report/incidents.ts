@@ -1,7 +1,7 @@
 import { clip, counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { createBookStore, glimpse } from '../alerts/book-store.ts';
-import { ruleOf } from '../alerts/causes.ts';
+import { wordsOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
 import { chatName, type Item, joined, listSection, type Piece, type Report, type ReportSource } from './report.ts';
 import { inWords } from './words.ts';
@@ -44,7 +44,7 @@ export async function readIncidents({ redis }: ReportSource): Promise<IncidentRe
 
 function reportOf(incident: Incident): IncidentReport {
   const { cause, isOpen, openedMs, lastMs, endedMs, messages, chats, chatNames, latest, traceId } = incident;
-  const { title, todo } = ruleOf(cause) ?? { title: cause, todo: '' };
+  const { title, todo } = wordsOf(incident);
   return {
     ...{ name: incidentOf(incident), cause, title, isOpen, sinceMs: openedMs, lastMs },
     ...(!isOpen && endedMs !== undefined && { endedMs }),

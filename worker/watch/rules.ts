@@ -1,3 +1,5 @@
+import { counted } from '../../shared/base/text.ts';
+import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Cause } from '../../shared/flow/alert.ts';
 import type { Receiver } from '../../shared/state/process/receiver.ts';
 import type { Limit } from '../../shared/state/spending/limit.ts';
@@ -52,9 +54,16 @@ export const POLL_AGE_MS = 120_000;
 /** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
 export const PROVIDER_DOWN_MS = 35_000;
 export const TELEGRAM_DOWN_MS = 30_000;
-/** What follows from a Telegram that is away: one incident is enough for all of it, until the backlog has drained. */
-const FOLLOWS: ReadonlySet<Cause> = new Set(['no-poll', 'no-delivery', 'alert-channel', 'unanswered']);
-const DRAIN_MS = 60_000;
+/** What follows from an incident: its message tells of that as well, until the backlog has drained. */
+const FOLLOWS: Readonly<Partial<Record<Cause, readonly Cause[]>>> = {
+  telegram: ['no-poll', 'no-delivery', 'alert-channel', 'unanswered'],
+  token: ['no-poll', 'no-delivery', 'unanswered'],
+  provider: ['unanswered'],
+  'overflow-storm': ['unanswered'],
+  idle: ['unanswered'],
+};
+/** How long a backlog gets to drain. */
+export const DRAIN_MS = 60_000;
 
 /**
  * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
@@ -78,8 +87,7 @@ export interface Checked {
 
 /**
  * Every condition of a snapshot that an operator must be notified of; a rule that throws keeps no other from being
- * checked. While Telegram is away, what follows from that opens no incident of its own; one that is open stays, since it is
- * not over. Pure.
+ * checked. What follows from another incident opens none of its own; one that is open stays, since it is not over. Pure.
  */
 export function checkRules(watch: Watch): Checked {
   const failures: WatchFailure[] = [];
@@ -90,8 +98,15 @@ export function checkRules(watch: Watch): Checked {
     ([, rule]) => all.push(...rule(watch)),
     failures,
   );
-  const isAway = !failures.some(({ what }) => what === 'telegram') && isTelegramAway(watch.now, all);
-  const conditions = all.filter((each) => !(isAway && FOLLOWS.has(each.cause)) || watch.now.open.has(incidentOf(each)));
+  const roots = (Object.keys(FOLLOWS) as Cause[]).filter(
+    (cause) => !failures.some(({ what }) => what === cause) && isOn(cause, watch.now, all),
+  );
+  const follows = (each: Condition): boolean =>
+    !watch.now.open.has(incidentOf(each)) && roots.some((root) => FOLLOWS[root]?.includes(each.cause));
+  const late = all.find((each) => each.cause === 'unanswered' && follows(each));
+  const root = roots.find((cause) => FOLLOWS[cause]?.includes('unanswered'));
+  const told = all.filter((each) => !follows(each));
+  const conditions = told.map((each) => (late && each.cause === root ? withBacklog(each, late) : each));
   return { conditions, failures };
 }
 
@@ -101,9 +116,18 @@ export function conditionsOf(watch: Watch): Condition[] {
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
 }
 
-/** Whether Telegram does not answer, or the backlog drains since it does again. */
-function isTelegramAway({ nowMs, telegram: { backMs } }: Snapshot, all: readonly Condition[]): boolean {
-  return nowMs - (backMs ?? Number.NEGATIVE_INFINITY) < DRAIN_MS || all.some(({ cause }) => cause === 'telegram');
+/** Whether a cause lasts, or has ended so lately that the backlog drains. What no rule sees lasts as long as its incident. */
+function isOn(cause: Cause, now: Snapshot, all: readonly Condition[]): boolean {
+  const isBack = cause === 'telegram' && now.nowMs - (now.telegram.backMs ?? Number.NEGATIVE_INFINITY) < DRAIN_MS;
+  const isSeen = all.some((each) => each.cause === cause);
+  return isSeen || isBack || now.lately?.has(cause) === true || (!Object.hasOwn(RULES, cause) && now.open.has(cause));
+}
+
+/** A cause with what waits for its end, where its own words do not count that. */
+function withBacklog(root: Condition, { messages = 0, chats = 0, sinceMs = 0 }: Condition): Condition {
+  if (root.chats !== undefined) return root;
+  const waits = messages === 1 ? '1 message waits' : `${messages} messages of ${counted(chats, 'chat')} wait`;
+  return { ...root, text: `${root.text} For too long already: ${waits}, since ${utcTime(sinceMs)}.`, messages, chats };
 }
 
 /** Each by the cause that it sees, which goes unnoticed when it throws. */

@@ -43,6 +43,8 @@ export interface Snapshot {
   newest: readonly Ended[];
   /** The names of the open incidents. */
   open: ReadonlySet<string>;
+  /** The names of those that ended within `DRAIN_MS`; absent where none is known. */
+  lately?: ReadonlySet<string>;
 }
 
 /** Whether Telegram answers, and while it does not, what waits for it. */
@@ -84,13 +86,14 @@ export function createSnapshotReader(
   const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   const lookAt = createSightings();
-  return async ({ nowMs, open }: Pick<Snapshot, 'nowMs' | 'open'>): Promise<Snapshot> => {
+  return async ({ nowMs, open, lately }: Pick<Snapshot, 'nowMs' | 'open' | 'lately'>): Promise<Snapshot> => {
     const look = lookAt(nowMs);
     const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
       timesSeen(name, await reading, look);
     const snapshot = await standingAlone<Snapshot>({
       nowMs: Promise.resolve(nowMs),
       open: Promise.resolve(open),
+      ...(lately && { lately: Promise.resolve(lately) }),
       telegram: timed('telegram', readTelegramNow()),
       poll: timed('poll', readHeartbeat(redis, keys)),
       provider: timed('provider', readProvider(redis, keys)),

@@ -13,7 +13,7 @@ import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
-import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
+import { checkRules, DRAIN_MS, isPolled, isWell, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogPorts {
@@ -133,7 +133,9 @@ function createLook(
     if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
-    const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored) }) : undefined;
+    const now = isLook
+      ? await readSnapshot({ nowMs, open: openIn(stored), lately: endedLately(stored, nowMs) })
+      : undefined;
     if (now) nextLookMs = Math.max(nextLookMs, begunMs + LOOK_SHARE * (performance.now() - begunMs));
     const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
     const checked = watch && checkRules(watch);
@@ -149,6 +151,11 @@ function createLook(
       seen.hasBegun = true;
     }
   };
+}
+
+function endedLately({ book }: StoredBook, nowMs: number): ReadonlySet<string> {
+  const ended = [...book].filter(([, { isOpen, endedMs = 0 }]) => !isOpen && nowMs - endedMs < DRAIN_MS);
+  return new Set(ended.map(([id]) => id));
 }
 
 function openIn({ book }: StoredBook): ReadonlySet<string> {

@@ -4,8 +4,11 @@ import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../../model/errors/failure.ts';
-import type { Rules } from '../causes.ts';
+import type { LevelRule, Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+
+/** What to do once the endpoint takes requests again. */
+const REPLAY = 'then replay the messages that failed: "npm run cli -- dead replay --all --since 2h".';
 
 /** Causes that concern the model endpoint, and the models that it knows. */
 export const ENDPOINT = {
@@ -13,13 +16,34 @@ export const ENDPOINT = {
     severity: 'page',
     title: 'The model endpoint does not answer',
     todo: '',
+    levels: {
+      overloaded: {
+        title: 'The model endpoint is overloaded',
+        todo: 'Nothing: messages wait, and are answered when it is back.',
+      },
+      network: {
+        title: 'The model endpoint cannot be reached',
+        todo: 'Check ANTHROPIC_BASE_URL, the network and the proxy. Messages wait meanwhile.',
+      },
+      auth: {
+        title: 'Every message fails: the API key is refused',
+        todo: `Correct ANTHROPIC_API_KEY and restart; ${REPLAY}`,
+        isOwn: true,
+      },
+      billing: { title: 'Every message fails: the credit is used up', todo: `Add credit; ${REPLAY}`, isOwn: true },
+      model: {
+        title: 'Every message fails: the model is not known',
+        todo: `Correct MODEL, FALLBACK_MODEL and COMPACTION_MODEL, and restart; ${REPLAY}`,
+        isOwn: true,
+      },
+    } satisfies Record<ProviderTrouble, LevelRule>,
     over: 'the model endpoint answers again, or nobody has asked it for a while.',
     endsBy: 'watch',
   },
   'fixed-parts': {
     severity: 'page',
-    title: 'The endpoint refuses every request',
-    todo: 'When it is mended, "npm run cli -- dead replay --all --since 2h" sends the failed messages again.',
+    title: 'Every message fails: the endpoint refuses every request',
+    todo: `Check the system prompt, the tools and the proxy; ${REPLAY}`,
     over: 'the endpoint takes requests again.',
     endsBy: 'alert',
   },
@@ -40,15 +64,6 @@ export const ENDPOINT = {
   },
 } satisfies Rules;
 
-const PROVIDER_TODO = {
-  overloaded: 'Messages wait and are answered when it is back.',
-  network: 'Check ANTHROPIC_BASE_URL, the network and the proxy; messages wait meanwhile.',
-  auth: 'Check ANTHROPIC_API_KEY: messages fail, and "npm run cli -- dead replay --all --since 2h" sends them again.',
-  billing: 'Add credit: messages fail, and "npm run cli -- dead replay --all --since 2h" sends them again.',
-  model:
-    'Check MODEL, FALLBACK_MODEL and COMPACTION_MODEL: messages fail, and "npm run cli -- dead replay --all --since 2h" sends them again.',
-} as const satisfies Record<ProviderTrouble, string>;
-
 /** A model endpoint that does not answer; the level says how it fails. */
 export function providerAlert(
   failing: { why: ProviderTrouble; status: string; failures: number; sinceMs: number },
@@ -59,7 +74,7 @@ export function providerAlert(
   const seen = `${counted(failures, 'call')} failed in ${inSeconds(lastsMs)} and none went through`;
   return {
     cause: 'provider',
-    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); waiting: ${counted(waiting, 'message')}. ${PROVIDER_TODO[why]}`,
+    text: `The model endpoint ${PROVIDER_SAID[why]}: ${seen} (status ${status === '' ? 'none' : status}); waiting: ${counted(waiting, 'message')}.`,
     level: why,
     sinceMs,
   };

@@ -13,10 +13,23 @@ let made = 0;
 function notice(incident: string, part: Partial<QueuedNotice> = {}): QueuedNotice {
   made += 1;
   const page = { text: `Message ${made} of ${incident}.`, entities: [], links: [] };
-  return { id: `${made}-0`, incident, kind: 'opened', ...page, ...part };
+  return { id: `${NOW - 1_000 + made}-0`, incident, kind: 'opened', ...page, ...part };
 }
 const change = (incident: string, part: Partial<QueuedNotice> = {}) =>
   notice(incident, { kind: 'changed', update: `Changed: ${incident}`, ...part });
+
+test('what is sent long after it was due says of when it is, in the message where that is new, and else in the reply', () => {
+  const [one, other] = [notice('a'), change('a', { text: 'All of it.' })];
+  const NIGHT_MS = 8 * 3600_000;
+  expect(nextOutgoing([one], [], NOW + 60_000)?.text).toBe(one.text);
+  expect(nextOutgoing([one], [], NOW + NIGHT_MS)?.text).toBe(
+    `${one.text}\nSent late: this is of 2027-01-15 07:59:59 UTC.`,
+  );
+  expect(nextOutgoing([other], [], NOW + NIGHT_MS)).toMatchObject({
+    text: 'All of it.',
+    update: 'Changed: a\nSent late: this is of 2027-01-15 07:59:59 UTC.',
+  });
+});
 
 test('sends nothing for an empty queue, and opens each incident with a message of its own, oldest first', () => {
   expect(nextOutgoing([], [], NOW)).toBeUndefined();

@@ -224,6 +224,19 @@ test('a Telegram that is away is one incident: what follows from it opens none, 
   expect(causesOf(snapshot({ telegram: { away: { ...away, sinceMs: NOW - 29_000 } } }))).toEqual([]);
 });
 
+test('what waits because of an outage is told with the outage, and opens no incident until the backlog had time to drain', () => {
+  const failing = { sinceMs: NOW - 200_000, lastMs: NOW - 1_000, failures: 9, why: 'network', status: '' } as const;
+  const shards = [{ ...QUIET, unanswered: 5, overdue: overdue(150_000, 5, 4) }];
+  const [provider, ...others] = found(snapshot({ provider: { failing }, shards }));
+  expect(others).toEqual([]);
+  expect(provider).toMatchObject({ cause: 'provider', messages: 5, chats: 4, sinceMs: failing.sinceMs });
+  expect(provider?.text).toMatch(/For too long already: 5 messages of 4 chats wait, since 20.* UTC\.$/);
+  expect(causesOf(snapshot({ shards, lately: new Set(['provider']) }))).toEqual([]);
+  expect(causesOf(snapshot({ shards }))).toEqual(['unanswered']);
+  expect(causesOf(snapshot({ shards, open: new Set(['overflow-storm']) }))).toEqual([]);
+  expect(causesOf(snapshot({ shards, provider: { failing: { ...failing, failures: 1 } } }))).toEqual(['unanswered']);
+});
+
 /** A snapshot of which one part cannot be read. */
 const without = (part: keyof Snapshot, rest: Partial<Snapshot> = {}) =>
   Object.defineProperty(snapshot(rest), part, {
