@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_538,
-  productFiles: 488,
-  testLines: 79_527,
+  productLines: 51_102,
+  productFiles: 493,
+  testLines: 79_906,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -1,21 +1,16 @@
-import { parseChatKey } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import {
-  type DeadLetter,
-  fieldOfLetter,
-  findLetter,
-  objectOf,
-  type Replayed,
-} from '../../shared/state/lane/dead-letters.ts';
+import { type DeadLetter, fieldOfLetter, findLetter, objectOf } from '../../shared/state/lane/dead-letters.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import {
   type BatchSize,
   type LettersLeft,
   purgeLetter,
   purgeLetters,
+  readFilter,
   replayLetter,
   replayLetters,
 } from '../operator/letters.ts';
+import { REPLAYED } from '../operator/words.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
@@ -26,7 +21,6 @@ const LIMIT_DEFAULT = 50;
 /** One line of the trail is about so many messages. */
 const BATCH = 1_000;
 const DAY_MS = 24 * 3600_000;
-const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: DAY_MS } as const;
 
 /** Prints the newest letters that are meant. */
 export async function list(call: Call): Promise<number> {
@@ -71,7 +65,8 @@ export async function replay(call: Call): Promise<number> {
       for (const { letters, result, entry } of messages) {
         if (result === 'replayed') ids.push(...letters);
         if (result === 'chatless') chatless += letters.length;
-        if (!isJson) for (const name of letters) terminal.line(`${name}: ${REPLAYED[result]}${entry}`);
+        if (!isJson)
+          for (const name of letters) terminal.line(`${name}: ${REPLAYED[result]}${entry && ` as ${entry}`}`);
       }
     if (isJson) terminal.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
     return chatless > 0 ? 1 : 0;
@@ -93,13 +88,6 @@ async function* everyBatch<Batch extends { next?: LettersLeft }>(run: (size: Bat
     from = batch.next;
   }
 }
-
-const REPLAYED: Readonly<Record<Replayed[0], string>> = {
-  replayed: 'is back at the end of its lane as ',
-  unfinished: 'a piece of it is still being put aside: try again in a moment',
-  gone: 'was put back or removed in the meantime',
-  chatless: 'names no chat, so nobody can be answered: it stays',
-};
 
 /** Removes letters for good. */
 export async function purge(call: Call): Promise<number> {
@@ -147,20 +135,8 @@ function aboutOf({ name, id, record: about }: DeadLetter) {
 
 /** The filter that the options state. Throws `UsageError` for a chat or a time that is none. */
 function filterOf({ options: { chat, reason, since } }: Call, nowMs: number): LetterFilter {
-  const key = chat === undefined ? undefined : parseChatKey(chat)?.chat;
-  if (chat !== undefined && key === undefined) throw new UsageError(`--chat is the id of a chat, and not "${chat}".`);
-  return {
-    ...(key !== undefined && { chat: key }),
-    ...(reason !== undefined && { reason }),
-    ...(since !== undefined && { sinceMs: sinceMsOf(since, nowMs) }),
-  };
-}
-
-/** A duration back from now, such as `90m`, or an ISO time. */
-function sinceMsOf(text: string, nowMs: number): number {
-  const [, number, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
-  if (number !== undefined) return nowMs - Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
-  const atMs = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(atMs)) throw new UsageError(`--since is 90m, 2h, 3d or an ISO time, and not "${text}".`);
-  return atMs;
+  const read = readFilter({ chat, reason, since }, nowMs);
+  if (read.ok) return read.filter;
+  if (read.wrong === 'chat') throw new UsageError(`--chat is the id of a chat, and not "${chat}".`);
+  throw new UsageError(`--since is 90m, 2h, 3d or an ISO time, and not "${since}".`);
 }

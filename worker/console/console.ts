@@ -8,6 +8,8 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { serveActs } from './acts.ts';
+import { serveLetters } from './letters.ts';
 import { guard, serveLogin, tokenOf } from './login.ts';
 import { serveMessages } from './messages.ts';
 import { BOARD, HOME, problemPage } from './pages/layout.ts';
@@ -32,6 +34,7 @@ export interface ConsolePorts {
 
 /** A form of ours is far smaller. */
 const FORM_BYTES_MAX = 16 * 1024;
+const UNKNOWN = 'Whether your click did anything is not known either: look, and click again. Twice does no harm.';
 /** A connection that is lost comes back within this, if it comes back soon. */
 const READY_MS = 2_000;
 
@@ -70,17 +73,21 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
   });
   serveReports(app, desk);
   serveMessages(app, desk);
+  serveLetters(app, desk);
+  serveActs(app, desk);
   serveBoard(app, desk);
   app.notFound((visit) =>
     show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),
   );
   app.onError((error, visit) => {
     log.warn({ err: error }, 'a page of the console could not be made');
+    // A click says no more than that it was made.
+    const asked = visit.req.method === 'GET' ? '' : ` ${UNKNOWN}`;
     if (desk.redis.status === 'ready') {
-      const text = 'Something could not be read. The log of this process says more.';
+      const text = `Something could not be read or written. The log of this process says more.${asked}`;
       return show(visit, token, { title: 'Not shown', body: problemPage('This page cannot be shown', text) }, 500);
     }
-    const text = 'So nothing is known. The runbook says what to do: redis-writes.';
+    const text = `So nothing is known. The runbook says what to do: redis-writes.${asked}`;
     return show(visit, token, { title: 'Red', body: problemPage('Red: Redis does not answer', text) }, 503);
   });
   return app;

@@ -4,7 +4,16 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { rareWarning } from '../../shared/base/log.ts';
 import { counted } from '../../shared/base/text.ts';
 import { HOME, loginPage, problemPage } from './pages/layout.ts';
-import { type DeskPorts, isHttps, isSameOrigin, pathAfterLogin, show, type Visit, type VisitEnv } from './visit.ts';
+import {
+  type DeskPorts,
+  fieldOf,
+  isHttps,
+  isSameOrigin,
+  pathAfterLogin,
+  show,
+  type Visit,
+  type VisitEnv,
+} from './visit.ts';
 
 /** How long a login lasts. */
 export const SESSION_MS = 12 * 3600_000;
@@ -60,6 +69,11 @@ const LOGIN = `${HOME}/login`;
 
 const PATH_SHOWN = 100;
 const NOT_OURS = problemPage('Not done', 'This form was not sent by a page of this console. Load the page again.');
+const STALE = problemPage(
+  'Not done',
+  'You have logged in again since this page was loaded. Nothing was done: load the page again, and then do it.',
+);
+const LOGGED_OUT = 'Your login has ended, and nothing was done. Log in, and do it again.';
 
 type Door = Pick<DeskPorts, 'token' | 'log'>;
 
@@ -69,9 +83,9 @@ type Door = Pick<DeskPorts, 'token' | 'log'>;
  */
 export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
   const noteForeign = rareWarning(log, 'the console refused a form that was not its own');
-  const refuse = (visit: Visit) => {
+  const refuse = (visit: Visit, body = NOT_OURS) => {
     noteForeign({ path: visit.req.path.slice(0, PATH_SHOWN) });
-    return show(visit, token, { title: 'Not done', body: NOT_OURS }, 403);
+    return show(visit, token, { title: 'Not done', body }, 403);
   };
   return async (visit, next) => {
     const { method, path } = visit.req;
@@ -80,11 +94,11 @@ export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
     const session = getCookie(visit, COOKIE);
     if (path === LOGIN && changes) return next();
     if (!token.isSession(session, Date.now())) {
-      const to = changes ? HOME : path === LOGIN ? HOME : path;
-      return show(visit, token, { title: 'Log in', body: loginPage(to) }, 401);
+      const to = changes || path === LOGIN ? HOME : path;
+      return show(visit, token, { title: 'Log in', body: loginPage(to, changes ? LOGGED_OUT : undefined) }, 401);
     }
     visit.set('session', session);
-    if (changes && !token.isFormKey(session, await fieldOf(visit, 'form'))) return refuse(visit);
+    if (changes && !token.isFormKey(session, await fieldOf(visit, 'form'))) return refuse(visit, STALE);
     return next();
   };
 }
@@ -120,13 +134,6 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
     deleteCookie(visit, COOKIE, { path: HOME });
     return visit.redirect(HOME, 303);
   });
-}
-
-/** A field of a form as text; empty when there is none. */
-export async function fieldOf(visit: Visit, name: string): Promise<string> {
-  const form = await visit.req.parseBody().catch(() => ({}) as Record<string, unknown>);
-  const value: unknown = form[name];
-  return typeof value === 'string' ? value : '';
 }
 
 function isOurs({ req }: Visit): boolean {

@@ -1,29 +1,15 @@
 import type { Hono } from 'hono';
-import { html } from 'hono/html';
 import { parseChatKey } from '../../shared/redis/keys.ts';
-import { findLetter, LETTER_NAME, type Replayed } from '../../shared/state/lane/dead-letters.ts';
-import { replayLetter } from '../operator/letters.ts';
-import { lettersReport, readLetters } from '../report/letters.ts';
+import { chatReport, readChat } from '../report/chat.ts';
 import { messageReport, readContent, readMessage } from '../report/message.ts';
 import { ENTRY_NAME, findMessages, type MessageName, TRACE_NAME } from '../report/message-location.ts';
-import { messageName, shardsOf } from '../report/report.ts';
-import { fieldOf } from './login.ts';
+import { messageName } from '../report/report.ts';
+import { saidOf } from './acts.ts';
 import { HOME } from './pages/layout.ts';
 import { type ReportView, reportView, unknown } from './reports.ts';
 import type { DeskPorts, Visit, VisitEnv } from './visit.ts';
 
-const LETTERS_SHOWN = 50;
-/** Whoever has the token is the same to us. */
-const BY_CONSOLE = { by: 'console', why: '' };
-
-const NEWS: Readonly<Record<Replayed[0], string>> = {
-  replayed: 'It is back at the end of its lane, and will be answered once.',
-  gone: 'It was put back or removed already: nothing was done.',
-  chatless: 'It names no chat, so nobody can be answered: it stays.',
-  unfinished: 'A piece of it is still being put aside: try again in a moment.',
-};
-
-/** Serves the pages of single messages and of the dead letters, and the button that puts one back. */
+/** Serves the pages of single messages and chats, and the search for one. */
 export function serveMessages(app: Hono<VisitEnv>, desk: DeskPorts): void {
   const { source } = desk;
   app.get(`${HOME}/find`, (visit) => {
@@ -36,32 +22,15 @@ export function serveMessages(app: Hono<VisitEnv>, desk: DeskPorts): void {
     if (name === undefined) return unknownMessage(visit, desk);
     return others.length > 0 ? reportView(visit, desk, choice([name, ...others])) : showMessage(visit, desk, name);
   });
-  app.get(`${HOME}/dead`, (visit) => showLetters(visit, desk));
-  app.post(`${HOME}/dead/replay`, async (visit) => {
-    const news = await replay(desk, await fieldOf(visit, 'letter'));
-    return visit.redirect(`${HOME}/dead?news=${news}`, 303);
+  app.get(`${HOME}/chat/:chat`, async (visit) => {
+    const name = parseChatKey(visit.req.param('chat'));
+    const chat = name && (await readChat(source, name.chat));
+    if (chat === undefined) return unknown(visit, desk, 'Unknown chat', 'Nothing is known of this chat.');
+    return reportView(visit, desk, {
+      ...{ title: `Chat ${chat.chat}`, before: saidOf(visit) },
+      report: chatReport(chat, Date.now()),
+    });
   });
-}
-
-async function showLetters(visit: Visit, desk: DeskPorts) {
-  const { source } = desk;
-  const chat = parseChatKey(visit.req.query('chat') ?? '')?.chat;
-  const letters = await readLetters(source, chat === undefined ? {} : { chat }, { size: LETTERS_SHOWN });
-  const report = lettersReport(letters, Date.now());
-  const news = visit.req.query('news') ?? '';
-  const said = Object.hasOwn(NEWS, news) ? NEWS[news as keyof typeof NEWS] : undefined;
-  const before = said === undefined ? html`` : html`<p class="done" role="status">${said}</p>`;
-  return reportView(visit, desk, { title: 'Dead letters', report, at: `${HOME}/dead`, before });
-}
-
-/** A letter that is gone was put back by another click, or by the command line: either way its message goes its way. */
-async function replay({ source, log }: DeskPorts, name: string): Promise<Replayed[0]> {
-  if (!LETTER_NAME.test(name)) return 'gone';
-  const letter = await findLetter(source.redis, shardsOf(source), name).catch(() => undefined);
-  if (letter === undefined) return 'gone';
-  const [news] = await replayLetter(source, letter, BY_CONSOLE);
-  log.info({ letter: name, news }, 'an operator put a dead letter back');
-  return news;
 }
 
 async function showMessage(visit: Visit, desk: DeskPorts, name: MessageName) {
@@ -70,10 +39,10 @@ async function showMessage(visit: Visit, desk: DeskPorts, name: MessageName) {
   if (message === undefined) return unknownMessage(visit, desk);
   const { letter } = message;
   const content = { text: config.LOG_CONTENT ? await readContent(source, name, letter) : 'hidden' };
-  const letterName = source.shards === 1 || letter === undefined ? letter : `${name.shard}/${letter}`;
-  const extras = { content, ...(letterName !== undefined && { letterName }) };
+  const extras = { content, ...(source.shards > 1 && { shard: name.shard }) };
   return reportView(visit, desk, {
     title: `Message ${message.entry}`,
+    before: saidOf(visit),
     report: messageReport(message, Date.now(), extras),
   });
 }

@@ -31,13 +31,20 @@ export interface DeskPorts {
   log: Logger;
 }
 
-type Status = 200 | 401 | 403 | 404 | 429 | 500 | 503;
+type Status = 200 | 400 | 401 | 403 | 404 | 429 | 500 | 503;
 
 /** Answers with a page in which forms belong to the visitor's session. */
 export function show(visit: Visit, token: Token, page: Omit<Page, 'formKey'>, status: Status = 200) {
   const session = visit.get('session');
   const keyed = session === undefined ? {} : { formKey: token.formKey(session) };
   return visit.html(pageOf({ ...page, ...keyed }), status);
+}
+
+/** A field of a form as text; empty when there is none. */
+export async function fieldOf(visit: Visit, name: string): Promise<string> {
+  const form = await visit.req.parseBody().catch(() => ({}) as Record<string, unknown>);
+  const value: unknown = form[name];
+  return typeof value === 'string' ? value : '';
 }
 
 /** The headers by which a browser says where a request comes from. */

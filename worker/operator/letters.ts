@@ -1,8 +1,37 @@
+import { parseChatKey } from '../../shared/redis/keys.ts';
 import { bindReplay, type DeadLetter, type Replayed, removeLetter } from '../../shared/state/lane/dead-letters.ts';
 import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
+
+/** What an operator says of the letters that are meant. Empty words say nothing. */
+export interface FilterWords {
+  chat?: string | undefined;
+  reason?: string | undefined;
+  /** A duration back from now, such as `90m`, or an ISO time. */
+  since?: string | undefined;
+}
+
+export type FilterReading = { ok: true; filter: LetterFilter } | { ok: false; wrong: 'chat' | 'since' };
+
+/** The filter that an operator's words state. Pure. */
+export function readFilter({ chat, reason, since }: FilterWords, nowMs: number): FilterReading {
+  const key = chat ? parseChatKey(chat)?.chat : undefined;
+  if (chat && key === undefined) return { ok: false, wrong: 'chat' };
+  const sinceMs = since ? sinceMsOf(since, nowMs) : undefined;
+  if (Number.isNaN(sinceMs)) return { ok: false, wrong: 'since' };
+  const filter = { ...(key !== undefined && { chat: key }), ...(reason && { reason }) };
+  return { ok: true, filter: { ...filter, ...(sinceMs !== undefined && { sinceMs }) } };
+}
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: 24 * 3600_000 } as const;
+
+function sinceMsOf(text: string, nowMs: number): number {
+  const [, number, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  if (number !== undefined) return nowMs - Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  return /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
+}
 
 /** Where a run through dead letters goes on: a plain value, which a page or a button can carry. */
 export interface LettersLeft {

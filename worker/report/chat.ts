@@ -12,8 +12,11 @@ import { createUsageBook, type Used } from '../../shared/state/spending/usage-bo
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState, type SessionState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
+import { resumeAction } from './message.ts';
 import { locateMessage, type MessageLocation } from './message-location.ts';
 import {
+  type Act,
+  type Action,
   chatName,
   listSection,
   messageName,
@@ -142,7 +145,7 @@ export function chatReport(report: ChatReport, nowMs: number): Report {
       { title: 'Session', ...sessionWords(report) },
       listSection('Newest outcomes', { table }, 'None recently.'),
     ],
-    actions: commandsOf(report).map((command) => ({ command })),
+    actions: actionsOf(report),
   };
 }
 
@@ -172,11 +175,13 @@ function sessionWords({ session }: ChatReport): { empty: string } | { intro: str
   return { intro: `${id}: ${size}${since}, ${compacted}` };
 }
 
-function commandsOf({ chat, head, pause, deadLetters }: ChatReport): string[] {
+function actionsOf({ chat, head, pause, deadLetters }: ChatReport): Action[] {
+  const cancel: Act = { verb: 'cancel', target: chat, label: 'Cancel what waits' };
+  const rest: Action = { command: `pause ${chat}`, act: { verb: 'pause', target: chat, label: 'Pause' } };
   return [
-    ...(head === undefined ? [] : [`message ${head.entry}`, `cancel ${chat}`]),
-    pause === undefined ? `pause ${chat}` : `resume${pause.chat === '*' ? '' : ` ${chat}`}`,
-    ...(deadLetters > 0 ? [`dead list --chat ${chat}`] : []),
-    `session show ${chat}`,
+    ...(head === undefined ? [] : [{ command: `message ${head.entry}` }, { command: `cancel ${chat}`, act: cancel }]),
+    pause === undefined ? rest : resumeAction(pause.chat),
+    ...(deadLetters > 0 ? [{ command: `dead list --chat ${chat}` }] : []),
+    { command: `session show ${chat}` },
   ];
 }

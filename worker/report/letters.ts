@@ -26,7 +26,7 @@ export async function readLetters(
 }
 
 /** The messages that failed and are kept. Pure. */
-export function lettersReport({ letters, total, dropped }: LettersShown, nowMs: number): Report {
+export function lettersReport({ letters, total, dropped, newerThan }: LettersShown, nowMs: number): Report {
   const rows = letters.map(({ id, name, entry, record }): Text[] => [
     { letter: name },
     messageName(entry),
@@ -37,12 +37,10 @@ export function lettersReport({ letters, total, dropped }: LettersShown, nowMs: 
   ]);
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
   const lost = { intro: `Removed because there were too many (DEAD_LETTERS_MAX): ${counted(dropped, 'older one')}.` };
+  const more = newerThan === undefined ? total - letters.length : 0;
   return {
     title: counted(total, 'dead letter'),
     nowMs,
-    sections: [
-      listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }),
-      ...(dropped > 0 ? [lost] : []),
-    ],
+    sections: [listSection('Kept', { table, more: { count: more, noun: 'letter' } }), ...(dropped > 0 ? [lost] : [])],
   };
 }

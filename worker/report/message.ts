@@ -5,12 +5,20 @@ import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redi
 import { msOf } from '../../shared/redis/stream.ts';
 import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';
 import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
-import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
+import { EVERY_CHAT, type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { locateMessage, type MessageLocation, type MessageName } from './message-location.ts';
-import { type Action, chatName, type Report, type ReportSource, type Section, type Verdict } from './report.ts';
+import {
+  type Act,
+  type Action,
+  chatName,
+  type Report,
+  type ReportSource,
+  type Section,
+  type Verdict,
+} from './report.ts';
 import { type Step, timelineOf } from './timeline.ts';
 import { because, inWords, whereOf } from './words.ts';
 
@@ -134,16 +142,12 @@ export async function readContent(
 export interface MessageExtras {
   /** The words of the message; `hidden` where the reader may not see them, `undefined` where they are not kept. */
   content?: { text: string | 'hidden' | undefined };
-  /** The name of its dead letter, after its shard where there are several. */
-  letterName?: string;
+  /** Its shard, where there are several: names begin with it. */
+  shard?: number;
 }
 
 /** The life of a message: where it is now, its timeline, and what can be done. Pure. */
-export function messageReport(
-  report: MessageReport,
-  nowMs: number,
-  { content, letterName }: MessageExtras = {},
-): Report {
+export function messageReport(report: MessageReport, nowMs: number, { content, shard }: MessageExtras = {}): Report {
   const { entry, chat, traceId, kind, timeline, acceptedMs, turn, outcome } = report;
   const recoveries = turn?.recoveries ?? outcome?.recoveries ?? 0;
   return {
@@ -166,22 +170,37 @@ export function messageReport(
       ...(content === undefined ? [] : [contentSection(content)]),
       { intro: `Trace ${traceId || 'none'}` },
     ],
-    actions: report.can.map((remedy) =>
-      actionOf(remedy, { ...report, ...(letterName !== undefined && { letter: letterName }) }),
-    ),
+    actions: report.can.map((remedy) => actionOf(remedy, report, shard === undefined ? '' : `${shard}/`)),
   };
 }
 
-/** The exact command of a remedy. */
-function actionOf(remedy: Remedy, { entry, chat, letter, pause }: MessageReport): Action {
-  const commands: Record<Remedy, string> = {
-    cancel: `cancel ${entry}`,
-    retry: `retry ${entry}`,
-    resume: pause?.chat === '*' ? 'resume' : `resume ${chat}`,
-    'show chat': `chat ${chat}`,
-    'show letter': `dead show ${letter ?? entry}`,
-  };
-  return { command: commands[remedy], ...(remedy === 'retry' && letter !== undefined && { letter }) };
+/** The exact command of a remedy, and the button for it; names begin with the shard where there are several. */
+function actionOf(remedy: Remedy, { entry, chat, letter, pause }: MessageReport, shard: string): Action {
+  const name = `${shard}${entry}`;
+  const letterName = `${shard}${letter ?? entry}`;
+  switch (remedy) {
+    case 'cancel':
+      return { command: `cancel ${entry}`, act: { verb: 'cancel', target: name, label: 'Cancel' } };
+    case 'retry':
+      if (letter !== undefined) return { command: `retry ${entry}`, letter: letterName };
+      return { command: `retry ${entry}`, act: { verb: 'retry', target: name, label: 'Try now' } };
+    case 'resume':
+      return resumeAction(pause?.chat === EVERY_CHAT ? EVERY_CHAT : chat);
+    case 'show chat':
+      return { command: `chat ${chat}` };
+    case 'show letter':
+      return { command: `dead show ${letterName}` };
+  }
+}
+
+/** The end of a pause, of a chat or of every chat. */
+export function resumeOf(chat: ChatKey | typeof EVERY_CHAT): Act {
+  return { verb: 'resume', target: chat, label: chat === EVERY_CHAT ? 'Resume all' : 'Resume' };
+}
+
+/** The same as an action, with its command. */
+export function resumeAction(chat: ChatKey | typeof EVERY_CHAT): Action {
+  return { command: chat === EVERY_CHAT ? 'resume' : `resume ${chat}`, act: resumeOf(chat) };
 }
 
 function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: number): Verdict {

@@ -80,10 +80,21 @@ export interface Item {
   lines: readonly Text[];
 }
 
-/** The arguments of the command line that does something, and the dead letter that a page can put back for it. */
+/** The arguments of the command line that does something, and what a page can do in its place. */
 export interface Action {
   command: string;
+  /** The dead letter that is put back. */
   letter?: string;
+  act?: Act;
+}
+
+/** What a button does: a verb of `worker/operator/`, and what it is about. */
+export interface Act {
+  verb: 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge';
+  /** A message, a chat, the name of a dead letter, or `*` for every chat. */
+  target: string;
+  /** The words on the button. */
+  label: string;
 }
 
 /** A section about a list: its items where there are some, or else that there are none. */

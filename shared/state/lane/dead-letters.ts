@@ -23,16 +23,21 @@ export const LETTER_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 const PAGE = 100;
 
 /**
- * The dead letter of a name: its own id, or the entry of its message, as alerts and the log have it. Throws when there
- * is none, or more than one: each stream makes its own ids, so the same id may exist in several shards.
+ * The dead letters of a name: its own id, or the entry of its message, as alerts and the log have it. Each stream makes its
+ * own ids, so the same id may exist in several shards. Rejects when Redis cannot be reached.
  */
-export async function findLetter(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
+export async function lettersNamed(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter[]> {
   const [, shard, id = ''] = LETTER_NAME.exec(name) ?? [];
   const asked = [...shards.keys()].filter((at) => shard === undefined || Number(shard) === at);
   const own = await Promise.all(
     asked.map(async (at) => (await redis.xrange(keysOf(at).dead, id, id)).map((entry) => letterOf(shards, at, entry))),
   );
-  const [letter, ...others] = own.flat().length > 0 ? own.flat() : await lettersOfEntry(redis, shards, asked, id);
+  return own.flat().length > 0 ? own.flat() : lettersOfEntry(redis, shards, asked, id);
+}
+
+/** The dead letter of a name, as at `lettersNamed`. Throws when there is none, or more than one. */
+export async function findLetter(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
+  const [letter, ...others] = await lettersNamed(redis, shards, name);
   if (letter === undefined) throw new Error(unknownLetter(name));
   if (others.length === 0) return letter;
   const names = [letter, ...others].map((each) => each.name).join(', ');

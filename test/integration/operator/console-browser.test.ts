@@ -71,11 +71,49 @@ testInBrowser(
   },
 );
 
+testInBrowser(
+  'without JavaScript a letter is removed after a question, and many are put back batch by batch',
+  async () => {
+    const ids = Array.from({ length: 60 }, (_, at) => `${at + 1}-0`);
+    const record = JSON.stringify({ chat: `${CHAT}`, reason: 'refused' });
+    for (const id of ids)
+      await world.peek.xadd(
+        world.keys.dead,
+        id,
+        'entry',
+        `1${id}`,
+        'record',
+        record,
+        'chat',
+        `${CHAT}`,
+        'message',
+        '{}',
+      );
+    const tab = await loggedIn({ script: false, width: 412 });
+    await tab.click('nav a[href="/console/dead"]');
+    await tab.click('td a.button');
+    expect(await tab.html()).toContain('<h1>Remove dead letter 60-0?</h1>');
+    await tab.type('#why', 'spam');
+    await tab.click('form.deed button');
+    expect(await tab.html()).toContain('It is removed for good.');
+    await tab.click('.actions a[href="/console/dead/run"]');
+    await tab.click('form.deed button');
+    expect(await tab.html()).toContain('<h1>Put back 50 of 59</h1>');
+    expect(await tab.width()).toBe(412);
+    await tab.click('form.deed button');
+    expect(await tab.html()).toContain('<h1>Done: went through 59 dead letters</h1>');
+    expect(await world.peek.xlen(world.keys.inbound)).toBe(59);
+    expect(tab.complaints).toEqual([]);
+  },
+);
+
 testInBrowser('no page is wider than the screen of a phone', async () => {
   await givenFailed('hello');
   const tab = await loggedIn({ script: false, width: 360 });
   const entry = (await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1))[0]?.[1][1];
-  for (const path of ['', '/incidents', '/dead', '/recoveries', '/cost', `/chat/${CHAT}`, `/message/${entry}`]) {
+  const asking = ['/act/pause?target=*', `/act/purge?target=${entry}`, `/act/cancel?target=${entry}`, '/dead/run'];
+  const paths = ['', '/incidents', '/dead', '/recoveries', '/cost', `/chat/${CHAT}`, `/message/${entry}`, ...asking];
+  for (const path of paths) {
     await tab.open(`${served?.url}/console${path}`);
     expect([path, await tab.width()]).toEqual([path, 360]);
   }

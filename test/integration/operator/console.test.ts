@@ -1,28 +1,14 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
-import { openConsole, type Visitor, visitorOf } from '../../fixture/console.ts';
+import { visitorOf } from '../../fixture/console.ts';
+import { eachClosesConsoles, operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
-let close: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  await Promise.all(close.map((each) => each()));
-  close = [];
-});
-
+eachClosesConsoles();
 eachInWorld();
-
-/** Somebody who has logged in to a console of the world. */
-async function operator(env: Record<string, string> = {}): Promise<Visitor> {
-  const served = await openConsole(world, { env });
-  close.push(() => served.stop());
-  const visitor = visitorOf(served.url);
-  await visitor.logIn();
-  return visitor;
-}
 
 async function givenFailed(words: string, chat = CHAT): Promise<void> {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
@@ -60,11 +46,11 @@ test('a dead letter that is put back is answered exactly once; a second click sa
   const visitor = await operator();
   const form = await visitor.formKey('/console/dead');
   const { id } = await letter();
-  const clicks = await Promise.all([1, 2].map(() => visitor.post('/console/dead/replay', { form, letter: id })));
+  const clicks = await Promise.all([1, 2].map(() => visitor.post('/console/act/replay', { form, target: id })));
   expect(clicks.map(({ status }) => status)).toEqual([303, 303]);
   const news = clicks.map(({ headers }) => headers.get('location')?.split('=')[1]).toSorted();
-  expect(news).toEqual(['gone', 'replayed']);
-  expect((await visitor.get('/console/dead?news=replayed')).text).toContain('back at the end of its lane');
+  expect(news).toEqual(['replay.gone', 'replay.replayed']);
+  expect((await visitor.get('/console/dead?did=replay.replayed')).text).toContain('back at the end of its lane');
   await nextOutcome(world, CHAT, 2);
   expect(await readActions(world.peek, 2)).toContainEqual(
     expect.objectContaining({ deed: 'replay', by: 'console', target: id }),
@@ -79,9 +65,9 @@ test('a form for a dead letter without the key of the session, or of another sit
   const form = await visitor.formKey('/console/dead');
   const { id } = await letter();
   const refused = [
-    await visitor.post('/console/dead/replay', { letter: id }),
-    await visitor.post('/console/dead/replay', { letter: id, form }, { origin: 'https://evil.example' }),
-    await visitorOf(visitor.url).post('/console/dead/replay', { letter: id, form }),
+    await visitor.post('/console/act/replay', { target: id }),
+    await visitor.post('/console/act/replay', { target: id, form }, { origin: 'https://evil.example' }),
+    await visitorOf(visitor.url).post('/console/act/replay', { target: id, form }),
   ];
   expect(refused.map(({ status }) => status)).toEqual([403, 403, 401]);
   expect((await letter()).id).toBe(id);
@@ -157,7 +143,7 @@ test('hostile names and reasons in Redis are shown as text on every page', async
   for (const page of [
     ...pages,
     `/find?name=${encodeURIComponent(evil)}`,
-    `/dead?news=${encodeURIComponent(evil)}&chat=<b>`,
+    `/dead?did=${encodeURIComponent(evil)}&chat=<b>`,
   ]) {
     const { status, text } = await visitor.get(`/console${page}`);
     expect([page, status < 500, /<script|<img|<b>"/.test(text)]).toEqual([page, true, false]);

@@ -16,7 +16,7 @@ export interface Page {
   at?: string;
   /** The key of the session's forms; absent before a login. */
   formKey?: string;
-  /** The page is loaded again after so many seconds. */
+  /** The page of `at` is loaded again after so many seconds, without what was said of a click. */
   refreshSeconds?: number;
 }
 
@@ -38,7 +38,7 @@ export function pageOf({ title, body, at, formKey, refreshSeconds }: Page): Html
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
-${refreshSeconds === undefined ? '' : html`<meta http-equiv="refresh" content="${refreshSeconds}">`}
+${refreshSeconds === undefined ? '' : html`<meta http-equiv="refresh" content="${refreshSeconds}; url=${at ?? HOME}">`}
 <title>${title} · Spillway</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="${HOME}/style.css">

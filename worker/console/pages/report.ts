@@ -1,9 +1,10 @@
 import { html } from 'hono/html';
 import { counted } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/utc-time.ts';
-import type { Fact, Item, Name, Piece, Report, Section, Text, Verdict } from '../../report/report.ts';
+import type { Act, Fact, Item, Name, Piece, Report, Section, Text, Verdict } from '../../report/report.ts';
 import { inWords } from '../../report/words.ts';
-import { formKeyField, HOME, type Html } from './layout.ts';
+import { actsHtml } from './acts.ts';
+import { HOME, type Html } from './layout.ts';
 
 /** The parts of a page besides its report. */
 interface Reading {
@@ -12,14 +13,14 @@ interface Reading {
   formKey: string;
 }
 
-/** A report as the body of a page. What can be done by a click has a button. Pure. */
-export function reportPage(report: Report, formKey: string): Html {
+/** A report as the body of a page. What can be done by a click has a button; `acts` are further ones. Pure. */
+export function reportPage(report: Report, formKey: string, acts: readonly Act[] = []): Html {
   const { title, nowMs, verdict, sections, actions = [] } = report;
   const reading = { nowMs, formKey };
-  const letters = actions.flatMap(({ letter }) => (letter === undefined ? [] : [{ letter }]));
+  const named = actions.flatMap(({ act, letter }) => act ?? (letter === undefined ? [] : [replayOf(letter)]));
   return html`${title === undefined ? '' : html`<h1>${textHtml(title, reading)}</h1>`}
 ${verdict === undefined ? '' : verdictHtml(verdict, reading)}
-${letters.map((letter) => pieceHtml(letter, reading))}
+${actsHtml([...named, ...acts], formKey)}
 ${sections.map((section) => sectionHtml(section, reading))}`;
 }
 
@@ -85,12 +86,18 @@ function textHtml(text: Text, reading: Reading): Html {
 
 function pieceHtml(piece: Piece, { nowMs, formKey }: Reading): Html {
   if (typeof piece !== 'object') return html`${piece}`;
-  if ('letter' in piece)
-    return html`<form class="actions" method="post" action="${HOME}/dead/replay">${formKeyField(formKey)}
-<input type="hidden" name="letter" value="${piece.letter}"><button>Put back</button></form>`;
+  if ('letter' in piece) return actsHtml([replayOf(piece.letter), purgeOf(piece.letter)], formKey);
   if ('of' in piece) return html`<a class="id" href="${pathOf(piece)}">${piece.text ?? piece.id}</a>`;
   const exact = new Date(piece.atMs).toISOString();
   return html`<time datetime="${exact}" title="${utcTime(piece.atMs)}">${inWords(nowMs - piece.atMs)} ago</time>`;
+}
+
+function replayOf(letter: string): Act {
+  return { verb: 'replay', target: letter, label: 'Put back' };
+}
+
+function purgeOf(letter: string): Act {
+  return { verb: 'purge', target: letter, label: 'Remove' };
 }
 
 function pathOf({ of, id }: Name): string {

@@ -1,0 +1,170 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { visitorOf } from '../../fixture/console.ts';
+import { act, eachClosesConsoles, givenLetters, keptLetters, operator, trail } from '../../fixture/each-console.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
+import { jobsIn } from '../../fixture/job-keys.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+eachClosesConsoles();
+eachInWorld();
+
+/** A chat in which a message is with the model and another one waits. */
+async function givenWaiting(): Promise<string[]> {
+  world.claude.react(() => ({ do: 'answer', text: 'late', afterMs: 60_000 }));
+  await start();
+  for (const words of ['one', 'two']) world.telegram.say(CHAT, words);
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  const lane = world.keys.lane(chatKey(CHAT));
+  await until('lane of 2', async () => (await world.peek.llen(lane)) === 2 || undefined);
+  return world.peek.lrange(lane, 0, -1);
+}
+
+test('a message is cancelled after a question, once, and the trail has who and why', async () => {
+  const [, waiting = ''] = await givenWaiting();
+  const visitor = await operator();
+  const page = await visitor.get(`/console/message/${waiting}`);
+  expect(page.text).toContain(`<a class="button" href="/console/act/cancel?target=${waiting}">Cancel</a>`);
+  const question = await visitor.get(`/console/act/cancel?target=${waiting}`);
+  expect(question).toMatchObject({ status: 200, text: expect.stringContaining(`<h1>Cancel message ${waiting}?</h1>`) });
+  expect(await trail()).toEqual([]);
+  const fields = { target: waiting, why: 'asked\nby mail', name: 'Ann' };
+  expect(await act(visitor, 'cancel', fields)).toMatch(/^It is cancelled/);
+  expect(await act(visitor, 'cancel', fields)).toBe('It was cancelled already.');
+  expect(await trail()).toEqual([1, 2].map(() => ['cancel', waiting, 'console (Ann)', 'asked by mail']));
+});
+
+test('what a chat waits for is cancelled from its page, and its user is told', async () => {
+  await givenWaiting();
+  const visitor = await operator();
+  expect((await visitor.get(`/console/chat/${CHAT}`)).text).toContain('Cancel what waits');
+  expect(await act(visitor, 'cancel', { target: String(CHAT) })).toMatch(/^It is cancelled/);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'cancelled' });
+  expect(await trail()).toEqual([['cancel', String(CHAT), 'console', '']]);
+});
+
+test('a chat is paused and resumed from its page; each says so when it was so already', async () => {
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  const visitor = await operator();
+  const page = `/console/chat/${CHAT}`;
+  expect((await visitor.get(page)).text).toContain(`/console/act/pause?target=${CHAT}`);
+  expect(await act(visitor, 'pause', { target: String(CHAT), why: 'a loop' })).toBe('It is paused: its messages wait.');
+  expect(await act(visitor, 'pause', { target: String(CHAT) })).toBe('It was paused already.');
+  const paused = (await visitor.get(page)).text;
+  expect(paused).toMatch(/PAUSED by console .*: a loop/);
+  expect(paused).toMatch(/action="\/console\/act\/resume">[\s\S]*value="1001"><button>Resume</);
+  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('It goes on within seconds.');
+  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('It was not paused.');
+});
+
+test('every chat is paused after a question, from the status and the incidents, and resumed from there', async () => {
+  await start();
+  const visitor = await operator();
+  for (const page of ['/console', '/console/incidents'])
+    expect((await visitor.get(page)).text).toContain('href="/console/act/pause?target=*">Pause all</a>');
+  const question = await visitor.get('/console/act/pause?target=*');
+  expect(question.text).toMatch(/<h1>Pause every chat\?<\/h1>[\s\S]*Nobody gets an answer until you resume/);
+  expect(await act(visitor, 'pause', { target: '*', why: 'maintenance' })).toBe(
+    'Every chat is paused: its messages wait.',
+  );
+  expect((await visitor.get('/console')).text).toMatch(
+    /Everything is paused by console: maintenance[\s\S]*<button>Resume all/,
+  );
+  // What was said of a click is not said again when the page loads itself anew.
+  expect((await visitor.get('/console?did=pause.paused.all')).text).toMatch(
+    /http-equiv="refresh" content="15; url=\/console"/,
+  );
+  expect(await act(visitor, 'resume', { target: '*' })).toBe('Every chat goes on within seconds.');
+  expect(await world.peek.exists(world.keys.paused)).toBe(0);
+});
+
+test('a message that was put off is tried at once by one click; a second click says that it is under way', async () => {
+  let isUp = false;
+  world.claude.react(() =>
+    isUp
+      ? { do: 'answer', text: 'here', afterMs: 60_000 }
+      : { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers: { 'retry-after': '250' } },
+  );
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
+  isUp = true;
+  const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, 0);
+  const visitor = await operator();
+  expect((await visitor.get(`/console/message/${entry}`)).text).toContain('<button>Try now</button>');
+  expect(await act(visitor, 'retry', { target: entry })).toBe('It is being tried now.');
+  await until('call', async () => world.claude.calls.some(({ kind }, at) => kind === 'main' && at > 0) || undefined);
+  expect(await act(visitor, 'retry', { target: entry })).toBe('It is under way already.');
+});
+
+test('what is not a name, a filter or a place is refused by a page, and changes nothing', async () => {
+  await givenLetters(['5-0']);
+  const visitor = await operator();
+  const form = await visitor.formKey('/console');
+  const evil = '"><script>x</script>';
+  const targets = ['', '*', evil, '1-0', '99999/5-0', '7/5-0', 'bob', '5-0 ', '0-0', '9'.repeat(400)];
+  for (const verb of ['cancel', 'retry', 'pause', 'resume', 'replay', 'purge', 'constructor', 'forget'])
+    for (const target of targets) {
+      const query = `/console/act/${verb}?target=${encodeURIComponent(target)}`;
+      const answers = [await visitor.get(query)];
+      if (target !== '*') answers.push(await visitor.post(`/console/act/${verb}`, { form, target }));
+      for (const { status, text } of answers)
+        expect([verb, target, [200, 303, 404].includes(status), text.includes('<script>')]).toEqual([
+          ...[verb, target, true, false],
+        ]);
+    }
+  for (const path of ['/dead', '/dead/run'])
+    for (const query of ['chat=bob', `chat=${evil}`, 'since=yesterday', 'since=2026-99', 'since=%00']) {
+      const { status, text } = await visitor.get(`/console${path}?${query}`);
+      expect([path, query, status, text.includes('<script>')]).toEqual([path, query, 400, false]);
+    }
+  for (const query of ['older=x', 'older=0-0', 'newer=9/9-9', `of=${evil}&until=-1&after=x`, 'of=-5', `did=${evil}`])
+    for (const path of ['/dead', '/dead/run'])
+      expect([query, (await visitor.get(`/console${path}?${query}`)).status]).toEqual([query, 200]);
+  expect((await visitor.post('/console/dead/run', { form, chat: 'bob' })).status).toBe(400);
+  expect(await keptLetters()).toEqual(['5-0']);
+  expect(await trail()).toEqual([]);
+});
+
+test('no deed is done without a session, with the key of another one, or from elsewhere; each is told apart', async () => {
+  await givenLetters(['5-0']);
+  const visitor = await operator();
+  const form = await visitor.formKey('/console');
+  const stranger = visitorOf(visitor.url);
+  const deeds: [path: string, fields: Record<string, string>][] = [
+    ['/console/act/replay', { target: '5-0' }],
+    ['/console/act/purge', { target: '5-0' }],
+    ['/console/act/pause', { target: '*' }],
+    ['/console/dead/run', { first: '5-0' }],
+  ];
+  for (const [path, fields] of deeds) {
+    const nobody = await stranger.post(path, { ...fields, form });
+    expect(nobody).toMatchObject({ status: 401, text: expect.stringContaining('nothing was done') });
+    const stale = await visitor.post(path, { ...fields, form: 'x'.repeat(43) });
+    expect(stale).toMatchObject({ status: 403, text: expect.stringContaining('You have logged in again') });
+    const foreign = await visitor.post(path, { ...fields, form }, { origin: 'https://evil.example' });
+    expect(foreign).toMatchObject({ status: 403, text: expect.stringContaining('not sent by a page of this console') });
+  }
+  for (const path of ['/console/act/purge?target=5-0', '/console/dead/run', '/console/dead'])
+    expect((await stranger.get(path)).status).toBe(401);
+  expect([await keptLetters(), await trail(), await world.peek.exists(world.keys.paused)]).toEqual([['5-0'], [], 0]);
+});
+
+test('while Redis is away a deed is answered with a page that says that nothing is known of it', async () => {
+  await givenLetters(['5-0']);
+  const visitor = await operator();
+  const form = await visitor.formKey('/console');
+  await world.redis.stop();
+  for (const [path, fields] of [
+    ['/console/act/purge', { target: '5-0' }],
+    ['/console/dead/run', { first: '5-0' }],
+  ] as const) {
+    const answer = await visitor.post(path, { form, ...fields });
+    expect(answer).toMatchObject({ status: 503, text: expect.stringContaining('Redis does not answer') });
+    expect(answer.text).toContain('Twice does no harm');
+  }
+});

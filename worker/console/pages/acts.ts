@@ -1,0 +1,62 @@
+import { html } from 'hono/html';
+import type { Act } from '../../report/report.ts';
+import { formKeyField, HOME, type Html } from './layout.ts';
+
+/** Where a deed is asked for once more, and done. Pure. */
+export function pathOfAct(verb: string): string {
+  return `${HOME}/act/${verb}`;
+}
+
+/** What is asked for once more, on a page of its own, before it is done. */
+export const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge']);
+
+/** Acts side by side: a button where one does it at once, or else a link to the page that asks. Pure. */
+export function actsHtml(acts: readonly Act[], formKey: string): Html {
+  return acts.length === 0 ? html`` : html`<div class="actions">${acts.map((act) => actHtml(act, formKey))}</div>`;
+}
+
+function actHtml({ verb, target, label }: Act, formKey: string): Html {
+  if (ASKED.has(verb))
+    return html`<a class="button" href="${pathOfAct(verb)}?target=${encodeURIComponent(target)}">${label}</a>`;
+  return html`<form method="post" action="${pathOfAct(verb)}">${formKeyField(formKey)}
+<input type="hidden" name="target" value="${target}"><button>${label}</button></form>`;
+}
+
+/** A question before something is done, with who does it and why. */
+export interface Question {
+  title: string;
+  text: readonly Html[];
+  action: string;
+  fields: Readonly<Record<string, string | undefined>>;
+  button: string;
+  /** It cannot be taken back, or stops much. */
+  isDangerous?: boolean;
+  /** Where to go instead. */
+  back: string;
+}
+
+/** A question as the body of a page. Pure. */
+export function questionPage({ title, text, back, ...form }: Question, formKey: string): Html {
+  return html`<h1>${title}</h1>
+${text.map((line) => html`<p>${line}</p>`)}
+${deedForm(form, formKey, WHO)}
+<p><a href="${back}">Leave it as it is</a></p>`;
+}
+
+const WHO = html`<label for="why">Why (optional)</label>
+<input id="why" name="why" maxlength="200" autocomplete="off">
+<label for="name">Your name (optional)</label>
+<input id="name" name="name" maxlength="60" autocomplete="name">
+<p class="note">Both stand in the trail of actions.</p>`;
+
+/** A form that does something. Pure. */
+export function deedForm(
+  { action, fields, button, isDangerous }: Pick<Question, 'action' | 'fields' | 'button' | 'isDangerous'>,
+  formKey: string,
+  more?: Html,
+): Html {
+  const hidden = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+  return html`<form class="deed" method="post" action="${action}">${formKeyField(formKey)}
+${hidden.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${more ?? ''}<button class="${isDangerous ? 'danger' : 'main'}">${button}</button></form>`;
+}
