@@ -49,7 +49,7 @@ export function createSpans(
     const kind = options.kind ?? SpanKind.INTERNAL;
     const started = { attributes, kind, root: options.root ?? false, links: linksTo(options.after, parent) };
     const start = () => tracer.startSpan(name, started, parent);
-    const span = known ?? (options.token === undefined ? start() : startWithId(idOf(options.token), start));
+    const span = known ?? withIdOf(options.token, start);
     const ctx = known === undefined ? trace.setSpan(parent, span) : parent;
     const step = name === turnName ? turns.begin(ctx, name) : { ctx, end: turns.enter(ctx, name) };
     try {
@@ -62,6 +62,10 @@ export function createSpans(
       if (known === undefined) span.end();
     }
   };
+}
+
+function withIdOf(token: string | undefined, start: () => Span): Span {
+  return token === undefined ? start() : startWithId(idOf(token), start);
 }
 
 const SPAN_ID_CHARS = 16;
@@ -81,14 +85,16 @@ export interface MarkOptions {
   untilMs?: number;
   /** W3C traceparent of the parent; the active span when absent. */
   parent?: string;
+  /** As at `SpanOptions`. */
+  token?: string | undefined;
 }
 
 /** Spans that are over. */
 export function createMarks(scope: string): (name: string, attributes: Attributes, at?: MarkOptions) => void {
   const tracer = trace.getTracer(scope);
-  return (name, attributes, { sinceMs, untilMs, parent } = {}) => {
+  return (name, attributes, { sinceMs, untilMs, parent, token } = {}) => {
     const options = { attributes, ...(sinceMs !== undefined && { startTime: sinceMs }) };
-    tracer.startSpan(name, options, parentContext({ parent })).end(untilMs);
+    withIdOf(token, () => tracer.startSpan(name, options, parentContext({ parent }))).end(untilMs);
   };
 }
 

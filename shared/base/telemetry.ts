@@ -18,8 +18,9 @@ import { registerTraceIds } from './trace-ids.ts';
  * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
  * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start that are ours |
  * | `turn` | internal | one attempt at a message, linked to the one before; failed when its outcome is | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.provider.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
+ * | `turn.cut` | internal | an attempt without a verdict, since its process was killed or lost Redis; the next one sends it, under the id of that one's `turn` and until its own begin | those of `turn` at its start, but the stage |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
- * | `execute_tool` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
+ * | `execute_tool <tool>` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
  * | `model.call` | internal | one call of a model, around the SDK's own span | `spillway.model`, `spillway.purpose`, `spillway.stop_reason`, `spillway.cost.dollars`, `error.type` |
  * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions: the `chat` | gen_ai.* |
  * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own: the window was asked for, once a day, or a count | |
@@ -39,6 +40,7 @@ export const SPAN = {
   retryWait: 'retry.wait',
   started: 'turn.started',
   turn: 'turn',
+  cut: 'turn.cut',
   open: 'session.open',
   tool: 'execute_tool',
   call: 'model.call',

@@ -126,6 +126,8 @@ export interface Attempt {
   readonly refusalsInRow: number;
   /** How many of its calls fell silent since the last answer or recovery. */
   readonly silences: number;
+  /** When the attempt before this one began, in ms since the epoch, if it wrote no verdict: its process was killed, or lost Redis. */
+  readonly cutFromMs: number | undefined;
   /** Whether this message or its conversation was refused because of its content: it may be at fault. */
   readonly isBlamed: boolean;
   /** Set while this session is on trial. */

@@ -138,6 +138,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
     silences: Number(turn.get('silences') ?? 0),
+    cutFromMs: optionalNumber(turn.get('cutFrom')),
     isBlamed: turn.has('blamed'),
     trial: isForeign ? undefined : trial,
     maxOutputTokens: optionalNumber(turn.get('maxOutputTokens')),

@@ -1,4 +1,5 @@
 import type { Observability } from '../../shared/base/observability.ts';
+import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
@@ -157,9 +158,9 @@ function make(ports: RoundPorts, call: ToolUse & ToolCall, signal: AbortSignal):
     'gen_ai.tool.name': tool,
     'gen_ai.tool.type': 'function',
   };
-  return ports.observability.telemetry.span(SPAN.tool, attributes, async (span) => {
+  return ports.observability.telemetry.span(`${SPAN.tool} ${tool}`, attributes, async (span) => {
     const output = call.isReadable ? await ports.tools.call(call, signal) : toolError(NO_JSON);
-    if (output.isError) span.setAttribute('error.type', signal.aborted ? 'aborted' : 'tool_error');
+    if (output.isError) failSpan(span, signal.aborted ? 'aborted' : 'tool_error');
     ports.observability.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
     ports.observability.reach('tool called');
     return output;

@@ -21,9 +21,9 @@ import {
   obey,
   postpone,
   settle,
+  showBefore,
   showRunning,
   showVerdict,
-  showWait,
   TURN_TIMEOUT,
 } from './settle.ts';
 import { failTurn, runTurn } from './turn.ts';
@@ -119,7 +119,7 @@ async function carryOutAttempt(
   const { telemetry, log } = ports.turn.ask.observability;
   log.info({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, attempt);
-  showWait(telemetry, attempt, job);
+  showBefore(telemetry, attempt, job);
   const verdict = await telemetry.span(
     SPAN.turn,
     { ...attributes, ...agentAttributes(telemetry, attempt) },

@@ -212,17 +212,24 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Attempt
   };
 }
 
-/** Shows what the message waited for until this attempt: the attempt before says why, else its lane and the queue. */
-export function showWait(
-  { isExporting, mark }: Telemetry,
-  attempt: Attempt,
-  job: Pick<Job<TurnJob>, 'timestamp'>,
-): void {
-  if (!isExporting) return;
-  const { traceparent: parent } = attempt;
+/**
+ * Shows what was before this attempt: one that was killed and could not show itself, or else what the message waited for.
+ * The attempt before says why, else its lane and the queue.
+ */
+export function showBefore(telemetry: Telemetry, attempt: Attempt, job: Pick<Job<TurnJob>, 'timestamp'>): void {
+  if (!telemetry.isExporting) return;
+  const { mark } = telemetry;
+  const { traceparent: parent, cutFromMs } = attempt;
   const untilMs = Date.now();
   // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
   const aheadMs = untilMs - attempt.nowMs();
+  if (cutFromMs !== undefined) {
+    const { 'spillway.recovery.stage': _, ...attributes } = attemptAttributes(telemetry, attempt);
+    const cut = { ...attributes, 'spillway.attempt': attempt.attempts - 1, ...agentAttributes(telemetry, attempt) };
+    const sinceMs = Math.min(untilMs, cutFromMs + aheadMs);
+    mark(SPAN.cut, cut, { sinceMs, untilMs, parent, token: attempt.turn.fenceBefore });
+    return;
+  }
   const before = attempt.turn.ends.at(-1);
   if (before) {
     const sinceMs = Math.min(untilMs, before.atMs + aheadMs);

@@ -90,7 +90,10 @@ end
 if before:find(ARGV[5], 1, true) then
   return { 'fenced' }
 end
-if redis.call('HDEL', KEYS[2], 'running') == 1 then
+local cut = redis.call('HGET', KEYS[2], 'running')
+if cut then
+  redis.call('HDEL', KEYS[2], 'running')
+  redis.call('HSET', KEYS[2], 'cutFrom', cut)
   redis.call('HINCRBY', KEYS[2], 'crashesInRow', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end

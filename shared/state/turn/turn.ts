@@ -275,7 +275,7 @@ export class Turn extends Fields {
   /** An attempt ended with a verdict, so its process did not crash. */
   endAttempt(end: EndedAttempt): Change[] {
     const ends = JSON.stringify(withEnd(this.ends, end));
-    return [this.unset('running', 'crashesInRow'), this.set('ended', ends)];
+    return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];
   }
 }
 

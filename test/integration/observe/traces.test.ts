@@ -3,6 +3,7 @@ import { SPAN } from '../../../shared/base/telemetry.ts';
 import { createWorld, type World } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
 
 const CHAT = 1001;
@@ -150,21 +151,45 @@ test('a head sampler decides for a whole trace, also across a restart, and wheth
   expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(20);
 });
 
-test('a turn links to the attempt that a kill -9 cut, by the id under which that one showed what it did', async () => {
+test('a turn shows the attempt that a kill -9 cut, once, under the id under which that one showed what it did', async () => {
   gateway = await spawnGateway(world);
-  let isStuck = true;
-  world.claude.react(() => (isStuck ? { do: 'hang' } : undefined));
+  const reactions: Reaction[] = [{ do: 'hang' }, DOWN];
+  world.claude.react(({ index }) => reactions[index]);
   world.telegram.say(CHAT, 'Hello');
-  const cut = await otlp.waitForSpan(({ name }) => name === SPAN.started);
+  const started = await otlp.waitForSpan(({ name }) => name === SPAN.started);
   gateway.kill('SIGKILL');
   await gateway.ended;
-  isStuck = false;
   gateway = await spawnGateway(world);
   const { traceId } = await nextOutcome(world, CHAT);
   await gateway.stop();
-  const [turn, ...others] = named(traceId, SPAN.turn);
-  expect(others).toEqual([]);
-  expect(turn?.links).toMatchObject([{ traceId, spanId: cut.parentSpanId }]);
+  const [cut, ...twice] = named(traceId, SPAN.cut);
+  expect(twice).toEqual([]);
+  expect(cut).toMatchObject({
+    spanId: started.parentSpanId,
+    attributes: { 'gen_ai.operation.name': 'invoke_agent', 'spillway.attempt': 1 },
+  });
+  expect(cut?.startMs).toBeLessThanOrEqual(started.startMs);
+  const turns = named(traceId, SPAN.turn);
+  expect(turns.map(({ attributes }) => attributes['spillway.verdict'])).toEqual(['later', 'settle']);
+  expect(turns.map(({ links }) => links[0]?.spanId)).toEqual([cut?.spanId, turns[0]?.spanId]);
+  expect(turns.map(({ parentSpanId }) => parentSpanId)).toEqual([cut?.parentSpanId, cut?.parentSpanId]);
+  // What went before the first of them was no wait.
+  expect([named(traceId, SPAN.laneWait), named(traceId, SPAN.retryWait).length]).toEqual([[], 1]);
+});
+
+test('a call of a tool has its name, but none that the model made up, and fails when the model is told of an error', async () => {
+  gateway = await spawnGateway(world);
+  const invented = { type: 'tool_use', id: 't1', name: 'my_pin_is_491', input: {} };
+  const search = { type: 'tool_use', id: 't2', name: 'recall', input: { query: 'tide' } };
+  world.claude.react(({ index }) => (index === 0 ? { do: 'answer', content: [invented, search] } : undefined));
+  world.telegram.say(CHAT, 'Hello');
+  const { traceId } = await nextOutcome(world, CHAT);
+  await gateway.stop();
+  const tools = otlp.trace(traceId).filter(({ name }) => name.startsWith(SPAN.tool));
+  expect(tools.map(({ name, status }) => [name, status.code]).toSorted()).toEqual([
+    ['execute_tool recall', 'unset'],
+    ['execute_tool unknown', 'error'],
+  ]);
 });
 
 test('with TELEMETRY_CHAT_IDS the chat is named by its id', async () => {
