@@ -1,3 +1,4 @@
+import { allowedNow } from '../shared/state/chat/allowed.ts';
 import { createDeadLetters } from '../shared/state/lane/dead-letters.ts';
 import type { Head } from '../shared/state/lane/lanes.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
@@ -53,7 +54,12 @@ export function commandPorts(
     memory,
     reminders: createReminderBook(redis, keys),
     installation: {
-      desk: createDesk({ redis, shards: config.SHARDS, config }),
+      desk: createDesk({
+        redis,
+        shards: config.SHARDS,
+        config,
+        allowed: allowedNow(redis, config.TELEGRAM_ALLOWED_IDS),
+      }),
       seesGroups: async () => {
         const me = await telegram.getMe();
         return me.ok ? me.value.can_read_all_group_messages : undefined;

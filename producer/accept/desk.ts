@@ -45,7 +45,7 @@ function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
   const words = wellFormed(text).trim();
   const [named = '', name = ''] = COMMAND.exec(words) ?? [];
   if (named !== '') {
-    const isOurs = (DESK_WORDS as readonly string[]).includes(name.toLowerCase());
+    const isOurs = DESK_WORDS.includes(name.toLowerCase());
     return isOurs ? clipped(`/desk ${name.toLowerCase()}${words.slice(named.length)}`) : undefined;
   }
   const replied = message.reply_to_message as RawMessage | undefined;

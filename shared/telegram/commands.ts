@@ -46,18 +46,21 @@ const COMMANDS = {
 
 export type CommandName = keyof typeof COMMANDS;
 
-/** What operators can ask in the chat of alerts, each with a slash: the words of the command `desk`. */
-export const DESK_WORDS = [
-  'status',
-  'incidents',
-  'message',
-  'chat',
-  'dead',
-  'audit',
-  'cost',
-  'pause',
-  'resume',
-] as const;
+/** What operators can ask in the chat of alerts, each with a slash, and what that shows: the words of the command `desk`. */
+export const DESK_MENU = {
+  status: 'the state of everything',
+  incidents: 'what is wrong, or recently was',
+  message: 'the life of one message: its entry or trace',
+  chat: 'the state of one chat: its number',
+  dead: 'messages that failed; of one chat: its number',
+  audit: 'outcomes and the proof of 7 days, or of so many',
+  cost: 'what the calls of a day have cost, or of so many days',
+  pause: 'pauses a chat: its number, or all, and why',
+  resume: 'ends a pause: its number, or all',
+  help: 'what can be asked here',
+} as const;
+
+export const DESK_WORDS = Object.keys(DESK_MENU);
 
 /** The commands that a menu offers. */
 type MenuName = {

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 51_145,
-  productFiles: 493,
-  testLines: 79_931,
+  productLines: 51_755,
+  productFiles: 498,
+  testLines: 80_558,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -10,7 +10,7 @@ import type { AskPorts } from '../ask/conversation.ts';
 import type { Attempt, Conclusion, TurnTime } from '../lane/attempt.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
 import { entityParts, textOf } from '../reply/format/layout.ts';
-import { type Inline, paragraph } from '../reply/format/tree.ts';
+import { type Block, type Inline, paragraph } from '../reply/format/tree.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-index.ts';
@@ -32,7 +32,7 @@ export interface CommandPorts {
     /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
     seesGroups: () => Promise<boolean | undefined>;
     /** What operators do in the chat of alerts. Contract: as `CommandHandler`. */
-    desk: (context: CommandContext) => Promise<Verdict>;
+    desk: CommandHandler;
   };
 }
 
@@ -67,13 +67,17 @@ export function inRows(buttons: readonly Button[], aRow: number): readonly (read
 }
 
 /** Ends a command with a text of any length, or with one in which there is more than letters. Pure. */
-export function replied(
-  name: CommandName,
-  text: string | readonly Inline[],
-  { buttons, changes = [] }: Extras = {},
-): Ending {
+export function replied(name: CommandName, text: string | readonly Inline[], extras: Extras = {}): Ending {
+  return ended(name, typeof text === 'string' ? { parts: partsOf(text) } : formatted([paragraph(...text)]), extras);
+}
+
+/** Ends a command with blocks of any length. Pure. */
+export function laidOut(name: CommandName, blocks: readonly Block[], extras: Extras = {}): Ending {
+  return ended(name, formatted(blocks), extras);
+}
+
+function ended(name: CommandName, shown: Pick<Conclusion, 'parts' | 'layout'>, { buttons, changes = [] }: Extras) {
   const hasButtons = buttons !== undefined && buttons.length > 0;
-  const shown = typeof text === 'string' ? { parts: partsOf(text) } : formatted(text);
   return conclude({ outcome: 'command', reason: name, ...shown, ...(hasButtons && { buttons }) }, { changes });
 }
 
@@ -81,7 +85,7 @@ function partsOf(text: string): string[] {
   return text.length <= MESSAGE_CHARS_MAX ? [text] : splitReply(text);
 }
 
-function formatted(text: readonly Inline[]): Pick<Conclusion, 'parts' | 'layout'> {
-  const layout = entityParts([paragraph(...text)]);
+function formatted(blocks: readonly Block[]): Pick<Conclusion, 'parts' | 'layout'> {
+  const layout = entityParts(blocks);
   return { parts: layout.map(textOf), layout };
 }

@@ -22,7 +22,7 @@ import { usage } from './usage.ts';
 import { whoami } from './whoami.ts';
 
 /** What operators do is done with what they see, which is beyond this room. */
-const desk: CommandHandler = (ports, context) => ports.installation.desk(context);
+const desk: CommandHandler = (ports, context) => ports.installation.desk(ports, context);
 
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {

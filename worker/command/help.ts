@@ -1,10 +1,14 @@
 import { MENU_NAMES } from '../../shared/telegram/commands.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { type CommandHandler, type CommandPorts, replied } from './command.ts';
+import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
 
 /** `/help`: what the bot can do, and in a group when it answers. */
-export const help: CommandHandler = async (ports, { attempt: { texts }, isGroup }) =>
-  replied('help', [...(await place(ports, texts, isGroup)), menuOf(texts)].join('\n\n'));
+export const help: CommandHandler = async (ports, context) => replied('help', await helpOf(ports, context));
+
+/** What the bot can do in a chat. Contract: as `CommandHandler`. */
+export async function helpOf(ports: CommandPorts, { attempt: { texts }, isGroup }: CommandContext): Promise<string> {
+  return [...(await place(ports, texts, isGroup)), menuOf(texts)].join('\n\n');
+}
 
 /** `/start`, which apps send when somebody opens the chat with the bot. */
 export const start: CommandHandler = async (ports, { attempt: { texts }, isGroup }) => {

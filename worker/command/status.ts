@@ -7,7 +7,10 @@ import { type CommandContext, type CommandHandler, type CommandPorts, replied } 
 import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
 /** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
-export const status: CommandHandler = async ({ ask, state, usageBook }, { attempt }) => {
+export const status: CommandHandler = async (ports, context) => replied('status', await statusOf(ports, context));
+
+/** The state of a conversation in lines. Contract: as `CommandHandler`. */
+export async function statusOf({ ask, state, usageBook }: CommandPorts, { attempt }: CommandContext): Promise<string> {
   const { chat, home, session, texts } = attempt;
   const { settings } = ask;
   const [held, work, [today], { limitTokens }] = await Promise.all([
@@ -16,17 +19,14 @@ export const status: CommandHandler = async ({ ask, state, usageBook }, { attemp
     usageBook.ofDays(home, 1, attempt.nowMs()),
     roomIn(ask, attempt),
   ]);
-  return replied(
-    'status',
-    [
-      texts.status.model(settings.modelName),
-      contextLine(texts, held.tokens, limitTokens),
-      ...conversationLines(texts, held, timeZoneOf(attempt, settings)),
-      ...workLines(texts, work),
-      texts.status.today(inDollars(today?.dollars ?? 0)),
-    ].join('\n'),
-  );
-};
+  return [
+    texts.status.model(settings.modelName),
+    contextLine(texts, held.tokens, limitTokens),
+    ...conversationLines(texts, held, timeZoneOf(attempt, settings)),
+    ...workLines(texts, work),
+    texts.status.today(inDollars(today?.dollars ?? 0)),
+  ].join('\n');
+}
 
 /** The room of a command's chat, with the model that it uses. */
 export async function roomIn(

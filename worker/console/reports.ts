@@ -3,13 +3,13 @@ import { html } from 'hono/html';
 import { counted } from '../../shared/base/text.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, readPauses } from '../../shared/state/lane/stops.ts';
+import { totalsOf } from '../../shared/state/spending/limit.ts';
 import { loadPrices } from '../model/prices.ts';
-import { auditReport } from '../report/audit-report.ts';
+import { auditReport, readAudit } from '../report/audit-report.ts';
 import { incidentsReport, readIncidents } from '../report/incidents.ts';
 import { resumeOf } from '../report/message.ts';
 import { readRecoveries, recoveriesReport } from '../report/recoveries.ts';
 import type { Act, Report } from '../report/report.ts';
-import { readRollUp } from '../report/roll-up.ts';
 import { readStatus, statusReport } from '../report/status.ts';
 import { saidOf } from './acts.ts';
 import { HOME, type Html, type Page, problemPage } from './pages/layout.ts';
@@ -17,7 +17,6 @@ import { reportPage } from './pages/report.ts';
 import { type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
 
 const REFRESH_SECONDS = 15;
-const DAY_MS = 24 * 3600_000;
 /** The periods that can be chosen, in days. */
 const PERIODS = [1, 7, 30];
 /** A page with a report, between what only a page has. */
@@ -53,9 +52,8 @@ export function serveReports(app: Hono<VisitEnv>, desk: DeskPorts): void {
   });
   app.get(`${HOME}/cost`, async (visit) => {
     const days = PERIODS.find((each) => String(each) === visit.req.query('days')) ?? 7;
-    const nowMs = Date.now();
-    const rollUp = await readRollUp(source, nowMs - days * DAY_MS, await loadPrices(config.MODEL_PRICES_FILE));
-    const report = auditReport(rollUp, { days, nowMs });
+    const prices = await loadPrices(config.MODEL_PRICES_FILE);
+    const report = auditReport(await readAudit(source, { days, prices, totals: totalsOf(config) }));
     return reportView(visit, desk, { title: 'Cost', report, at: `${HOME}/cost`, before: periodLinks(days) });
   });
 }

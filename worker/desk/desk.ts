@@ -1,16 +1,19 @@
-import type { Config } from '../../shared/base/config.ts';
-import { DESK_WORDS } from '../../shared/telegram/commands.ts';
+import type { AllowedIds, Config } from '../../shared/base/config.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import { type CommandContext, replied } from '../command/command.ts';
-import type { Verdict } from '../lane/verdict.ts';
-import type { Inline } from '../reply/format/tree.ts';
+import { type CommandContext, type CommandHandler, type CommandPorts, laidOut, replied } from '../command/command.ts';
+import { plainLine } from '../memory/memory.ts';
+import type { Block, Inline } from '../reply/format/tree.ts';
 import type { ReportSource } from '../report/report.ts';
+import { about } from './about.ts';
+import { help } from './help.ts';
+import { audit, chat, cost, dead, incidents, message, status } from './looks.ts';
 import { pauseChat, resumeChat } from './pausing.ts';
-import { status } from './status.ts';
 
 /** What the desk works with: the whole installation. */
 export interface DeskPorts extends ReportSource {
   config: Config;
+  /** Whom the bot answers now. Contract: rejects when Redis cannot be reached. */
+  allowed: () => Promise<AllowedIds>;
 }
 
 /** What an operator asked for. */
@@ -20,13 +23,15 @@ export interface DeskCall {
   /** Who asked, for the trail and for the others: a first name, or the person's id. */
   by: string;
   context: CommandContext;
+  /** What commands of the chat itself work with: it may be somebody's conversation, too. */
+  chatPorts: CommandPorts;
 }
 
 /** The reply to an operator. */
-export interface DeskReply {
-  text: string | readonly Inline[];
-  buttons?: readonly (readonly Button[])[];
-}
+export type DeskReply = { buttons?: readonly (readonly Button[])[] } & (
+  | { text: string | readonly Inline[] }
+  | { blocks: readonly Block[] }
+);
 
 /**
  * Does one thing that operators may ask for. Contract: rejects when Redis cannot be reached; may be carried out again from
@@ -34,18 +39,21 @@ export interface DeskReply {
  */
 export type DeskHandler = (ports: DeskPorts, call: DeskCall) => DeskReply | Promise<DeskReply>;
 
-const HANDLERS: Readonly<Record<string, DeskHandler>> = { status, pause: pauseChat, resume: resumeChat };
-
-const HELP = `Operators can ask here: ${DESK_WORDS.map((word) => `/${word}`).join(', ')}.`;
+const HANDLERS: Readonly<Record<string, DeskHandler>> = {
+  ...{ about, audit, chat, cost, dead, help, incidents, message, status },
+  ...{ pause: pauseChat, resume: resumeChat },
+};
 
 /** Carries out what operators do in the chat of alerts. Contract: as `DeskHandler`. */
-export function createDesk(ports: DeskPorts): (context: CommandContext) => Promise<Verdict> {
-  return async (context) => {
-    const { message } = context.attempt;
+export function createDesk(ports: DeskPorts): CommandHandler {
+  return async (chatPorts, context) => {
+    const { message: asked } = context.attempt;
     const [word = '', ...words] = context.words.split(' ');
-    const { id = 0, name } = message.ok ? message.value.from : {};
-    const handle = Object.hasOwn(HANDLERS, word) ? HANDLERS[word] : undefined;
-    const reply = (await handle?.(ports, { words, by: name ?? `${id}`, context })) ?? { text: HELP };
-    return replied('desk', reply.text, reply.buttons ? { buttons: reply.buttons } : {});
+    const { id = 0, name = '' } = asked.ok ? asked.value.from : {};
+    // A button of another version.
+    const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
+    const reply = await handle(ports, { words, by: plainLine(name) || `${id}`, context, chatPorts });
+    const extras = reply.buttons ? { buttons: reply.buttons } : {};
+    return 'blocks' in reply ? laidOut('desk', reply.blocks, extras) : replied('desk', reply.text, extras);
   };
 }

@@ -1,19 +1,137 @@
-import type { Piece, Report, Text } from '../report/report.ts';
+import { clip, counted } from '../../shared/base/text.ts';
+import { plainLine } from '../memory/memory.ts';
+import { type Block, type Inline, paragraph, plain } from '../reply/format/tree.ts';
+import type { Fact, Item, Piece, Report, Section, Text, Tone, Verdict } from '../report/report.ts';
 import { inWords } from '../report/words.ts';
+import { typedAs } from './offers.ts';
 
-/** A report as lines for a phone. Pure. */
-export function onPhone({ nowMs, verdict, sections }: Report): string {
-  const plain = (text: Text) => plainText(text, nowMs);
-  const head = verdict === undefined ? [] : [`${verdict.word ?? ''} ${plain(verdict.reason)}`.trim()];
-  const facts = sections.flatMap(({ facts: all = [] }) => all.map(({ name, value }) => `${name}: ${plain(value)}`));
-  return [...head, ...facts].join('\n');
+const MARKS: Readonly<Record<Tone | Item['tone'], string>> = {
+  good: '🟢 ',
+  fair: '🟡 ',
+  bad: '🔴 ',
+  plain: '',
+  over: '⚪️ ',
+};
+const ROWS_SHOWN = 10;
+const ITEMS_SHOWN = 6;
+const STEPS_SHOWN = 20;
+const WORDS_CHARS_MAX = 300;
+/** An entry, after its shard where it has one, and a trace. */
+const ID = /\b(?:\d{1,5}\/)?\d{13}-\d{1,10}\b|\b[\da-f]{32}\b/g;
+/** What a cell holds that says nothing. */
+const NOTHING = /^(?:–|none|)$/;
+const TYPED = /"npm run cli -- ([^"]+)"/g;
+
+type Line = readonly Inline[];
+
+/**
+ * A report as blocks that a phone shows well: no columns, ids that a tap copies, long lists folded. It has none of the words
+ * that a report may hold of a message. Bounded, and pure.
+ */
+export function onPhone({ title, nowMs, verdict, sections }: Report): Block[] {
+  return [
+    ...(title === undefined ? [] : [lined([[bold(...inlinesOf(title, nowMs))]])]),
+    ...(verdict === undefined ? [] : [lined(verdictLines(verdict, nowMs))]),
+    ...sections.flatMap((section) => sectionBlocks(section, nowMs)),
+  ];
 }
 
-function plainText(text: Text, nowMs: number): string {
-  const word = (piece: Piece): string => {
-    if (typeof piece !== 'object') return String(piece);
-    if ('atMs' in piece) return `${inWords(nowMs - piece.atMs)} ago`;
-    return 'letter' in piece ? piece.letter : String(piece.text ?? piece.id);
-  };
-  return Array.isArray(text) ? text.map(word).join('') : word(text as Piece);
+function verdictLines({ tone, word, reason, more = [] }: Verdict, nowMs: number): Line[] {
+  const words = inlinesOf(reason, nowMs);
+  const head = word === undefined ? [bold(...words)] : [bold(plain(word)), plain(' '), ...words];
+  return [[plain(MARKS[tone]), ...head], ...more.map((line) => inlinesOf(line, nowMs))];
+}
+
+function sectionBlocks(section: Section, nowMs: number): Block[] {
+  const { title, intro, empty, facts = [], items = [], table, timeline, more } = section;
+  if (empty !== undefined) return [lined([named(title, [plain(empty)])])];
+  const { lines, cut } = table ? rowLines(table, nowMs) : timeline ? stepLines(timeline) : { lines: [], cut: 0 };
+  const shown = items.slice(0, ITEMS_SHOWN);
+  const left = Math.max(0, more?.count ?? 0) + cut + items.length - shown.length;
+  const tail =
+    left === 0 ? [] : [[plain(`and ${more === undefined ? `${left} more` : counted(left, `more ${more.noun}`)}`)]];
+  const head = [
+    ...(title === undefined && intro === undefined
+      ? []
+      : [named(title, intro === undefined ? [] : inlinesOf(intro, nowMs))]),
+    ...facts.map((fact) => factLine(fact, nowMs)),
+  ];
+  if (lines.length > 0) return [{ type: 'quote', blocks: [lined([...head, ...lines, ...tail])] }];
+  const blocks = [...(head.length === 0 ? [] : [lined(head)]), ...shown.map((item) => lined(itemLines(item, nowMs)))];
+  return tail.length === 0 ? blocks : [...blocks, lined(tail)];
+}
+
+function named(title: string | undefined, rest: Line): Line {
+  if (title === undefined) return rest;
+  return rest.length === 0 ? [bold(plain(title))] : [bold(plain(title)), plain(' '), ...rest];
+}
+
+function factLine({ name, value, note, tone }: Fact, nowMs: number): Line {
+  const beside = note === undefined ? [] : [plain('; '), ...inlinesOf(note, nowMs)];
+  return [plain(MARKS[tone ?? 'plain']), bold(plain(name)), plain(' '), ...inlinesOf(value, nowMs), ...beside];
+}
+
+/** A row is one line: its first cell, then each other one after the name of its column. */
+function rowLines({ columns, rows }: NonNullable<Section['table']>, nowMs: number) {
+  const lineOf = (cells: readonly Text[]): Line =>
+    cells.flatMap((cell, at): Line => {
+      if (at === 0) return [plain('• '), ...inlinesOf(cell, nowMs)];
+      const isNothing = typeof cell === 'string' && NOTHING.test(cell);
+      return isNothing ? [] : [plain(`, ${(columns[at] ?? '').toLowerCase()} `), ...inlinesOf(cell, nowMs)];
+    });
+  const shown = rows.slice(0, ROWS_SHOWN);
+  return { lines: shown.map(lineOf), cut: rows.length - shown.length };
+}
+
+/** The newest steps of a long life, after its first one. */
+function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>) {
+  const lines = steps.map(({ atMs, text }): Line => {
+    return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...worded(text)];
+  });
+  const cut = lines.length - STEPS_SHOWN;
+  if (cut <= 0) return { lines, cut: 0 };
+  const between = [plain(`… ${cut} more …`)];
+  return { lines: [...lines.slice(0, 1), between, ...lines.slice(cut + 1)], cut: 0 };
+}
+
+function itemLines({ title, tone, lines }: Item, nowMs: number): Line[] {
+  const head = [plain(MARKS[tone]), bold(...inlinesOf(title, nowMs))];
+  return [head, ...lines.map((line) => inlinesOf(line, nowMs))];
+}
+
+function inlinesOf(text: Text, nowMs: number): Inline[] {
+  const pieces = Array.isArray(text) ? (text as readonly Piece[]) : [text as Piece];
+  return pieces.flatMap((piece) => {
+    if (typeof piece !== 'object') return worded(String(piece));
+    if ('atMs' in piece) return [plain(`${inWords(nowMs - piece.atMs)} ago`)];
+    if ('letter' in piece) return [code(piece.letter)];
+    return piece.text === undefined ? [code(piece.id)] : [plain(String(piece.text))];
+  });
+}
+
+/** Words of any origin: on one line, with what can be typed here in place of the command line, and ids to be copied. */
+function worded(text: string): Inline[] {
+  const [, before = '', words = '', after = ''] = /^(\s*)(.*?)(\s*)$/s.exec(text) ?? [];
+  const typed = words.replaceAll(TYPED, (_, command: string) => typedAs(command) ?? `"${command}" on the command line`);
+  const line = clip(plainLine(typed), WORDS_CHARS_MAX);
+  const inlines: Inline[] = [];
+  let end = 0;
+  for (const match of line.matchAll(ID)) {
+    inlines.push(plain(line.slice(end, match.index)), code(match[0]));
+    end = match.index + match[0].length;
+  }
+  const all = [plain(before), ...inlines, plain(line.slice(end)), plain(after)];
+  return all.filter((inline) => !('text' in inline) || inline.text !== '');
+}
+
+function lined(lines: readonly Line[]): Block {
+  return paragraph(...lines.flatMap((line, at) => (at === 0 ? line : [plain('\n'), ...line])));
+}
+
+function bold(...inlines: readonly Inline[]): Inline {
+  return { type: 'bold', inlines };
+}
+
+function code(text: string): Inline {
+  return { type: 'code', text };
 }

@@ -1,8 +1,19 @@
 import { counted } from '../../shared/base/text.ts';
-import type { LedgerReading } from '../../shared/state/lane/ledger.ts';
-import type { Spent } from '../../shared/state/spending/limit.ts';
-import { chatName, type Fact, listSection, type Report, type Section, type Verdict } from './report.ts';
-import type { RollUp } from './roll-up.ts';
+import { createLedger, type LedgerReading } from '../../shared/state/lane/ledger.ts';
+import { readSpent } from '../../shared/state/spending/budget.ts';
+import type { Spent, totalsOf } from '../../shared/state/spending/limit.ts';
+import type { Prices } from '../model/prices.ts';
+import {
+  chatName,
+  type Fact,
+  listSection,
+  type Report,
+  type ReportSource,
+  type Section,
+  shardsOf,
+  type Verdict,
+} from './report.ts';
+import { type RollUp, readRollUp } from './roll-up.ts';
 import { budgetFacts } from './status.ts';
 import type { Counts } from './tallies.ts';
 import { money, percent, thousands } from './words.ts';
@@ -13,41 +24,80 @@ export interface Proof extends Omit<LedgerReading, 'alarm'> {
   failedShards: number[];
 }
 
-/** The period of an audit, and its proof. */
-export interface AuditExtras {
+/** A period in numbers, with the proof as of now, and what is spent of the limits. */
+export interface Audit extends RollUp {
   days: number;
   nowMs: number;
-  proof?: Proof;
-  budgets?: readonly Spent[];
+  proof: Proof;
+  budgets: readonly Spent[];
+}
+
+const DAY_MS = 24 * 3600_000;
+
+/** Adds up the last days, of 24 hours each. */
+export async function readAudit(
+  source: ReportSource,
+  { days, prices, totals }: { days: number; prices: Prices; totals: ReturnType<typeof totalsOf> },
+): Promise<Audit> {
+  const nowMs = Date.now();
+  let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true, failedShards: [] };
+  for (const [shard, keys] of shardsOf(source).entries())
+    proof = added(proof, shard, await createLedger(source.redis, keys).read());
+  const rollUp = await readRollUp(source, nowMs - days * DAY_MS, prices);
+  return { ...rollUp, days, nowMs, proof, budgets: await readSpent(source.redis, totals, nowMs) };
+}
+
+function added(before: Proof, shard: number, reading: LedgerReading): Proof {
+  const { accepted, settled, pending, unaccounted, isCounted } = reading;
+  return {
+    accepted: before.accepted + accepted,
+    settled: before.settled + settled,
+    pending: before.pending + pending,
+    unaccounted: before.unaccounted + unaccounted,
+    isCounted: before.isCounted && isCounted,
+    failedShards: unaccounted === 0 ? before.failedShards : [...before.failedShards, shard],
+  };
 }
 
 /** Outcomes and cost of a period, and the proof that nothing was lost. Pure. */
-export function auditReport(rollUp: RollUp, { days, nowMs, proof, budgets = [] }: AuditExtras): Report {
-  const { topChats } = rollUp;
-  const chats = topChats.map(({ chat, messages, calls, tokens, dollars }) => [
+export function auditReport(audit: Audit): Report {
+  const { days, nowMs, proof } = audit;
+  return {
+    title: `Audit of ${counted(days, 'day')}`,
+    nowMs,
+    verdict: proofVerdict(proof),
+    sections: [
+      { facts: headFacts(audit) },
+      { title: 'Outcomes', facts: outcomeFacts(audit) },
+      { title: 'Context safety', facts: safetyFacts(audit.contextSafety) },
+      ...costSections(audit),
+    ],
+  };
+}
+
+/** What a period has cost, and whom. Pure. */
+export function costReport(audit: Audit): Report {
+  const { days, nowMs } = audit;
+  const facts = headFacts(audit).slice(0, 1);
+  return { title: `Cost of ${counted(days, 'day')}`, nowMs, sections: [{ facts }, ...costSections(audit)] };
+}
+
+function costSections({ budgets, ...rollUp }: Audit): Section[] {
+  const rows = rollUp.topChats.map(({ chat, messages, calls, tokens, dollars }) => [
     chatName(chat),
     messages,
     calls,
     thousands(tokens),
     money(dollars),
   ]);
-  return {
-    title: `Audit of ${counted(days, 'day')}`,
-    nowMs,
-    ...(proof && { verdict: proofVerdict(proof) }),
-    sections: [
-      { facts: headFacts(rollUp) },
-      { title: 'Outcomes', facts: outcomeFacts(rollUp) },
-      { title: 'Context safety', facts: safetyFacts(rollUp.contextSafety) },
-      spending(rollUp),
-      listSection('Chats that cost most', {
-        table: { columns: ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows: chats },
-      }),
-      ...(budgets.length === 0
-        ? []
-        : [{ title: 'Limits of all chats, today or this month (UTC)', facts: budgetFacts(budgets) }]),
-    ],
-  };
+  const table = { columns: ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows };
+  return [
+    spending(rollUp),
+    listSection('Chats that cost most', { table }),
+    ...(budgets.length === 0
+      ? []
+      : [{ title: 'Limits of all chats, today or this month (UTC)', facts: budgetFacts(budgets) }]),
+  ];
 }
 
 function proofVerdict(proof: Proof): Verdict {

@@ -47,7 +47,8 @@ async function readLanes(source: ReportSource): Promise<Lanes> {
   return { count: all.length, waiting: all.filter(({ messages }) => messages > 1).length, deepest };
 }
 
-async function readAllPauses(source: ReportSource): Promise<Pause[]> {
+/** The pauses of all shards, each once. */
+export async function readAllPauses(source: ReportSource): Promise<Pause[]> {
   const all = (await Promise.all(shardsOf(source).map((keys) => readPauses(source.redis, keys)))).flat();
   return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { readKeeping } from '../../shared/redis/keeping.ts';
+import { chatOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
@@ -206,7 +207,7 @@ function numbers({ ledger, jobs, oldest, deadLetters, workers }: Status): Fact[]
           'oldest ',
           messageName(oldest.entry),
           ' of chat ',
-          chatName(oldest.lane),
+          chatName(chatOf(oldest.lane)),
           ', accepted ',
           { atMs: oldest.acceptedMs },
         ];
@@ -234,7 +235,7 @@ function turnsInFlight({ running, jobs, atMs }: Status): Section {
 function lanes({ lanes: { count, waiting, deepest } }: Status): Section {
   if (count === 0) return { title: 'Lanes', empty: 'No message is waiting.' };
   const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.`;
-  const rows = deepest.map(({ lane, messages }) => [chatName(lane), messages]);
+  const rows = deepest.map(({ lane, messages }) => [chatName(chatOf(lane)), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
 }
 

@@ -13,7 +13,10 @@ const startDesk = (env: Record<string, string> = {}) => start({ TELEGRAM_OPERATO
 test('an operator is told the status of the installation in the chat of alerts', async () => {
   await startDesk();
   world.telegram.say(ALERT_CHAT, '/status');
-  await world.telegram.waitForText(ALERT_CHAT, /Workers: /);
+  await world.telegram.waitForText(
+    ALERT_CHAT,
+    /^\S+ (?:Green|Red) (?:.*\n)*Pending 0; of 1 accepted; none waits (?:.*\n)*Turns in flight None\./,
+  );
   expect(await nextOutcome(world, ALERT_CHAT)).toMatchObject({ outcome: 'command', reason: 'desk' });
 });
 

@@ -1,0 +1,136 @@
+import { expect, test } from '@jest/globals';
+import { keysOf } from '../../../shared/redis/keys.ts';
+import { ask, OPERATOR, pressed, startDesk } from '../../fixture/desk.ts';
+import { CHAT, eachInWorld, mainCalls, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+const SECRET = 'my secret words';
+
+/** A message that failed, since the endpoint takes no key, and its incident. */
+async function givenFailed(env: Record<string, string> = {}) {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  await startDesk(env);
+  world.telegram.say(CHAT, SECRET, { firstName: '<b>Ann</b> *_`' });
+  const { entry, traceId } = await nextOutcome(world, CHAT);
+  await until('incident', async () => (await world.peek.hkeys(world.keys.incidents)).find((name) => /^inc/.test(name)));
+  const [[letter = ''] = []] = await world.peek.xrange(world.keys.dead, '-', '+');
+  return { entry, traceId, letter };
+}
+
+test('what is wrong, the message and its chat are read one from the other, and never the words of anybody', async () => {
+  const { entry, traceId, letter } = await givenFailed({ LOG_CONTENT: 'true' });
+  const status = await ask('/status');
+  expect(status.text).toMatch(/^🔴 Red .*\n(?:.*\n)+Open incidents\n\n🔴 provider: /u);
+  expect(status.text).not.toMatch(/npm run|This conversation/);
+  const incidents = await ask('/incidents');
+  expect(incidents.text).toMatch(/^Incidents\n\nOpen\n\n🔴 provider: .*\nOPEN for /u);
+  const message = await ask(`/message ${entry}`);
+  expect(message.text).toMatch(
+    new RegExp(`^Message ${entry}\n\n🔴 Ended \\d+ s ago: failed \\(authentication\\)`, 'u'),
+  );
+  expect(message.text).toMatch(/\nTimeline\n\+0 s accepted\n/);
+  for (const name of [traceId, letter]) expect((await ask(`/message ${name}`)).text).toMatch(`Message ${entry}\n`);
+  expect(Object.keys(message.buttons)).toEqual([`Chat ${CHAT}`]);
+  const chat = await pressed(message, `Chat ${CHAT}`);
+  expect(chat.text).toMatch(new RegExp(`^Chat ${CHAT}, shard 0\n\nNo message is waiting.\n(?:.*\n)+Dead letters 1;`));
+  expect(Object.keys(chat.buttons)).toEqual([`Pause ${CHAT}`, `Dead letters ${CHAT}`, `Message ${entry}`]);
+  const dead = await pressed(chat, `Dead letters ${CHAT}`);
+  expect(dead.text).toMatch(
+    new RegExp(`^1 dead letter\n\nKept\n• ${letter}, message ${entry}, chat ${CHAT}, reason auth`),
+  );
+  const all = [status, incidents, message, chat, dead, await ask('/dead'), await ask('/audit'), await ask('/cost')];
+  expect(all.map(({ text }) => text).join('\n')).not.toMatch(/secret|Ann/);
+});
+
+test('outcomes and cost are told of as many days as somebody names, and of no others', async () => {
+  await startDesk();
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  expect((await ask('/audit 3')).text).toMatch(
+    /^Audit of 3 days\n\n🟢 Proof, since counting began: accepted 2 - settled 1 - pending 1 = 0/u,
+  );
+  const cost = await ask('/cost');
+  expect(cost.text).toMatch(
+    new RegExp(
+      `^Cost of 1 day\n\nCost \\$0\\.\\d+; .*\n\nCost By purpose: (?:.*\n)+Chats that cost most\n• ${CHAT}, messages 1`,
+    ),
+  );
+  expect(cost.buttons).toMatchObject({ [`Chat ${CHAT}`]: `/desk chat ${CHAT}` });
+  for (const days of ['0', '91', '-1', '1.5', '1e3', '٣', 'week', '9'.repeat(200)]) {
+    expect((await ask(`/audit ${days}`)).text).toBe('The days are a number from 1 to 90, such as /audit 7.');
+  }
+});
+
+test.each([
+  ['/message', /^Name a message by its entry, such as \/message 1700000000000-0, by its trace/],
+  ['/message 1-0', /^Nothing is kept of a message “1-0”/],
+  ['/message <b>*x*</b>', /^Nothing is kept of a message “<b>\*x\*<\/b>”/],
+  [`/message ${'x'.repeat(2_000)}`, /^Nothing is kept of a message “x{39}…”/],
+  [`/message ${'f'.repeat(32)}`, /^Nothing is kept of a message “f{32}”/],
+  ['/chat', /^Name a chat by its number, as alerts have it, such as \/chat 1001/],
+  ['/chat Ann', /^“Ann” is not the number of a chat\. Name a chat/],
+  ['/chat 99999999999999999999', /^“9{20}” is not the number of a chat/],
+  ['/chat 4242', /^Nothing is known of a chat 4242\./],
+  ['/chat -100.7', /^Nothing is known of a chat -100\.7\./],
+  ['/dead Ann', /^“Ann” is not the number of a chat/],
+  ['/dead', /^0 dead letters\n\nKept None\.$/],
+  ['/dead 4242', /^0 dead letters/],
+  ['/incidents', /^Incidents\n\nOpen No incident is open\.\n\nEnded within the hour None\.$/],
+])('%s is answered with what is to be done', async (text, expected) => {
+  await startDesk();
+  expect((await ask(text)).text).toMatch(expected);
+  expect(mainCalls()).toEqual([]);
+});
+
+test('a topic of a group is a chat of its own', async () => {
+  const group = -1_002_000_000_001;
+  await startDesk({ TELEGRAM_ALLOWED_IDS: String(group) });
+  world.telegram.say(group, 'hello', { fromId: CHAT, topicId: 7, chatType: 'supergroup' });
+  const { entry } = await nextOutcome(world, `${group}.7`);
+  const { text, buttons } = await ask(`/chat ${group}.7`);
+  expect(text).toMatch(`Newest outcomes\n• ${entry}, outcome answered, attempts 1, ended `);
+  expect(buttons[`Pause ${group}.7`]).toBe(`/desk pause ${group}.7`);
+});
+
+test('where several shards have an entry of that id, the desk asks which one', async () => {
+  for (const shard of [0, 1]) {
+    const fields = ['entry', '1700000000000-0', 'message', '{}', 'record', '{}'];
+    await world.peek.xadd(keysOf(shard).dead, '1700000000000-0', ...fields);
+  }
+  await startDesk({ SHARDS: '2' });
+  world.telegram.say(ALERT_CHAT, '/message 1700000000000-0');
+  const { messageId } = await world.telegram.waitForText(ALERT_CHAT, /^There are 2 messages .* Which one\?$/);
+  world.telegram.press(ALERT_CHAT, messageId, '/desk message 1/1700000000000-0');
+  await world.telegram.waitForText(ALERT_CHAT, /^Nothing is kept of a message “1\/1700000000000-0”/);
+});
+
+test('in a chat that is a conversation as well, its own status and help are there, too', async () => {
+  await startDesk({ TELEGRAM_ALLOWED_IDS: String(OPERATOR) });
+  expect((await ask('/status')).text).toMatch(/^\S+ (?:Green|Red) (?:.*\n)+\nThis conversation\nModel: /u);
+  expect((await ask('/help')).text).toMatch(
+    /^Operators can ask here:\n\/status the state of everything\n(?:.*\n)+\/memory /,
+  );
+});
+
+test('in any other chat of alerts the help is that of operators', async () => {
+  await startDesk();
+  const { text } = await ask('/help');
+  expect(text.split('\n')).toHaveLength(13);
+  expect(text).toMatch(/\n\/pause pauses a chat: its number, or all, and why\n/);
+});
+
+test('a group of alerts hears its operators alone', async () => {
+  const group = -1_002_000_000_009;
+  world.telegram.openChat(group);
+  await startDesk({ TELEGRAM_ALERT_CHAT_ID: String(group) });
+  for (const text of ['/status', '/help', '/incidents'])
+    world.telegram.say(group, text, { fromId: 1002, chatType: 'supergroup' });
+  world.telegram.say(group, '/status', { fromId: OPERATOR, chatType: 'supergroup' });
+  await nextOutcome(world, group);
+  expect(world.telegram.shown(group)).toHaveLength(1);
+  expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
+});

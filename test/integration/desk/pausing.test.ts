@@ -1,0 +1,101 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { EVERY_CHAT, readPauses } from '../../../shared/state/lane/stops.ts';
+import { readActions } from '../../../shared/state/process/actions.ts';
+import { pause } from '../../../worker/operator/pause.ts';
+import { ask, OPERATOR, pressed, startDesk } from '../../fixture/desk.ts';
+import { CHAT, eachInWorld, spawn, takeOver, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+
+eachInWorld();
+
+const pausesNow = async () => (await readPauses(world.peek, world.keys)).map(({ chat, by, why }) => [chat, by, why]);
+
+async function givenChat(): Promise<void> {
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+}
+
+test('a chat is paused with a reason, and goes on with the button under the reply', async () => {
+  await startDesk();
+  await givenChat();
+  const paused = await ask(`/pause ${CHAT} the <b>database</b>\nmoves`, { firstName: 'Ann‮\n*x*' });
+  expect(paused.text).toBe(`Paused: Chat ${CHAT}. What runs ends as usual; new messages wait.`);
+  expect(await pausesNow()).toEqual([[String(CHAT), 'Ann *x*', 'the <b>database</b> moves']]);
+  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'pause', target: String(CHAT), by: 'Ann *x*' });
+  expect((await ask(`/pause ${CHAT}`)).text).toMatch(
+    /^Chat 1001 was paused already, \d+ s ago by Ann \*x\*: the <b>database<\/b> moves\.$/,
+  );
+  world.telegram.say(CHAT, 'are you there?');
+  expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Resumed: Chat ${CHAT}.`);
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Chat ${CHAT} is not paused.`);
+});
+
+test('one pause does not end another one, and the reply says which is left', async () => {
+  await startDesk();
+  await givenChat();
+  await ask('/pause all');
+  await ask(`/pause ${CHAT}`);
+  const one = await ask(`/resume ${CHAT}`);
+  expect(one.text).toBe(`Resumed: Chat ${CHAT}. But every chat is paused.`);
+  await ask(`/pause ${CHAT}`);
+  const all = await pressed(one, 'Resume all');
+  expect(all.text).toBe(`Resumed: Every chat. Still paused by themselves: ${CHAT}.`);
+  const which = await ask('/resume');
+  expect(which.text).toMatch(/^Name a chat by its number, .* \/resume all ends that of every chat\.$/);
+  expect(which.buttons).toEqual({ [`Resume ${CHAT}`]: `/desk resume ${CHAT}` });
+});
+
+test('without a chat the one in trouble is offered, and none is paused', async () => {
+  world.claude.react(({ pendingText }) =>
+    pendingText === 'poison' ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'no' } : undefined,
+  );
+  await startDesk();
+  world.telegram.say(CHAT, 'poison');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
+  await world.telegram.waitForText(ALERT_CHAT, /^🟠 /u);
+  const { text, buttons } = await ask('/pause');
+  expect(text).toMatch(/^Name a chat by its number/);
+  expect(buttons).toEqual({ [`Pause ${CHAT}`]: `/desk pause ${CHAT}` });
+  expect(await pausesNow()).toEqual([]);
+});
+
+test.each(['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x', '/pause ALLES', '/resume 10 01'])(
+  '%s pauses nothing and says so',
+  async (text) => {
+    await startDesk();
+    expect((await ask(text)).text).toMatch(/^(?:Nothing is known of|“.*” is not the number|Chat 10 is not paused)/);
+    expect(await pausesNow()).toEqual([]);
+  },
+);
+
+test('killed after the act and before the reply, it is done once more, without harm, and told once', async () => {
+  await startDesk();
+  await givenChat();
+  // What an attempt leaves that dies there: the pause and its line in the trail.
+  await pause({ redis: world.peek, shards: 1 }, chatKey(CHAT), { by: 'Ann', why: '' });
+  world.telegram.say(ALERT_CHAT, `/pause ${CHAT}`, { firstName: 'Ann' });
+  await world.telegram.waitForText(ALERT_CHAT, /^Chat 1001 was paused already, \d+ s ago by Ann\.$/);
+  expect(await pausesNow()).toEqual([[String(CHAT), 'Ann', '']]);
+});
+
+test.each(['attempt begun', 'answer stored', 'part sent'] as const)(
+  'killed at "%s", the pause stands once and its reply comes',
+  async (step) => {
+    world.env.TELEGRAM_OPERATOR_IDS = String(OPERATOR);
+    const gateway = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
+    world.telegram.say(ALERT_CHAT, '/pause all now', { firstName: 'Ann' });
+    expect(await gateway.ended).toBe('SIGKILL');
+    await takeOver();
+    expect(await nextOutcome(world, ALERT_CHAT)).toMatchObject({ outcome: 'command', reason: 'desk' });
+    expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann', 'now']]);
+    const told = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
+    // A part whose result nobody knows is sent once more, and says so.
+    const [first, ...others] = told.filter((text) => /Every chat/.test(text));
+    expect(first).toMatch(/Paused: Every chat\./);
+    expect(others.filter((text) => !/^↻ (?:.*\n)+Paused: Every chat\./u.test(text))).toEqual([]);
+    expect(await settledOutcomes(world)).toHaveLength(1);
+  },
+);
