@@ -5,7 +5,7 @@
 export const BUDGETS = {
   productLines: 51_755,
   productFiles: 498,
-  testLines: 80_558,
+  testLines: 81_481,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 150, messageFunctions: 843 } as const;
+export const WAY_BUDGETS = { messageFiles: 150, messageFunctions: 844 } as const;

@@ -1,0 +1,92 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { provideRedis } from '../../shared/app/find-redis.ts';
+import { programPath } from '../../shared/base/config.ts';
+import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { findRedisServer } from '../../shared/private-redis/install.ts';
+import { emptied } from '../bench/wire.ts';
+import setUpRedis from '../environment/redis-setup.ts';
+import { CONTENDERS, type Contender } from './contender.ts';
+import { FAULTS, playFault } from './faults.ts';
+import type { Verdict } from './judge.ts';
+import { type Speed, speedOf } from './speed.ts';
+import { type Compared, faultTable, speedTable } from './table.ts';
+
+const ROUNDS = 3;
+const OUTAGE_SECONDS = 90;
+const HELP = `Usage: npm run compare [-- options]
+
+Compares this gateway with two bots of an afternoon (test/compare/plain*.ts: telegraf, the Anthropic SDK, history in Redis; one
+with BullMQ between) on the same stand-ins, over loopback, on a private Redis. First ${ROUNDS} rounds of speed, the bots one after
+another in each; then what is lost, doubled and out of order under faults. Prints tables in Markdown. Linux only; about half
+an hour.
+
+  --json            for machines
+  --rounds N        rounds of speed, default ${ROUNDS}; 0 for none
+  --only a,b        only these bots: ${CONTENDERS.map(({ name }) => name).join(', ')}
+  --faults a,b      only faults whose names contain one of these words; none for none
+  --outage SECONDS  how long Telegram and the model are away, default ${OUTAGE_SECONDS}`;
+
+const { values } = parseArgs({
+  options: {
+    help: { type: 'boolean' },
+    json: { type: 'boolean', default: false },
+    rounds: { type: 'string', default: String(ROUNDS) },
+    only: { type: 'string' },
+    faults: { type: 'string' },
+    outage: { type: 'string', default: String(OUTAGE_SECONDS) },
+  },
+});
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const [rounds, outageSeconds] = [Number(values.rounds), Number(values.outage)];
+const named = values.only?.split(',') ?? CONTENDERS.map(({ name }) => name);
+const contenders = CONTENDERS.filter(({ name }) => named.includes(name));
+const faults = FAULTS.filter(({ name }) => values.faults?.split(',').some((word) => name.includes(word)) ?? true);
+const isRight = Number.isInteger(rounds) && rounds >= 0 && outageSeconds > 0 && contenders.length === named.length;
+
+if (values.help) say(HELP);
+else if (!isRight) refuse(['An option is malformed.', HELP]);
+else await compare();
+
+async function compare(): Promise<void> {
+  const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
+  if (!server.ok) return refuse([server.problem]);
+  await setUpRedis();
+  const speeds = rounds > 0 ? await compareSpeed() : {};
+  if (rounds > 0 && !values.json) say(`${speedTable({ speeds })}\n`);
+  const played: { fault: string; verdicts: Record<string, Verdict> }[] = [];
+  for (const fault of faults) {
+    const verdicts: Record<string, Verdict> = {};
+    for (const contender of contenders)
+      verdicts[contender.name] = await playFault(fault, contender, { server, outageMs: outageSeconds * 1_000 });
+    played.push({ fault: fault.name, verdicts });
+  }
+  const compared: Compared = { rounds, speeds, faults: played };
+  if (values.json) say(JSON.stringify(compared, null, 2));
+  else if (played.length > 0) say(faultTable(compared));
+}
+
+/** The bots one after another in each round, so that what the machine does meanwhile meets all of them. */
+async function compareSpeed(): Promise<Record<string, Speed[]>> {
+  const redis = await provideRedis({
+    root: PROJECT_ROOT,
+    path: programPath(),
+    dir: await mkdtemp(join(tmpdir(), 'spillway-compare-')),
+    fsync: 'everysec',
+    keep: false,
+  });
+  if (!redis.ok) throw new Error(redis.problem);
+  const speeds: Record<string, Speed[]> = Object.fromEntries(contenders.map(({ name }) => [name, []]));
+  const measure = async (contender: Contender): Promise<void> => {
+    await emptied(redis.url);
+    speeds[contender.name]?.push(await speedOf(contender, redis.url));
+  };
+  try {
+    for (let round = 0; round < rounds; round++) for (const contender of contenders) await measure(contender);
+  } finally {
+    await redis.stop();
+  }
+  return speeds;
+}
