@@ -68,8 +68,8 @@ function watchdogPorts(
   { config, redisAddress, observability: { log }, limits }: OversightPorts,
   { chatId, telegram, webhook }: Channels,
 ): Parameters<typeof startWatchdog>[0] {
-  const channels = [...(chatId === undefined ? [] : [telegram(chatId)]), ...(webhook ? [webhook] : [])];
-  const told = { channels, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
+  const channels = chatId === undefined ? [] : [telegram(chatId)];
+  const told = { channels, webhook, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
   const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs };
   return {
     redis: connectRedis(redisAddress, 'impatient'),

@@ -9,6 +9,7 @@ import {
   acceptedRisks,
   alertChat,
   allowedIds,
+  apiKey,
   dollars,
   flag,
   hostNames,
@@ -105,10 +106,7 @@ const environment = z.object({
   CHATS_FILE: z.string().optional(),
   COMPACTION_PRESERVE_FILE: z.string().optional(),
   TRANSCRIPTION_BASE_URL: pingUrl.optional(),
-  TRANSCRIPTION_API_KEY: z
-    .string()
-    .regex(/^[\x21-\x7e]+$/, 'expected a key without spaces')
-    .optional(),
+  TRANSCRIPTION_API_KEY: apiKey.optional(),
   TRANSCRIPTION_MODEL: z.string().optional(),
   REDIS_URL: serverUrl.optional(),
   REDIS_SENTINELS: sentinelNodes.optional(),
@@ -141,6 +139,15 @@ const environment = z.object({
   INSTALLATION_NAME: z.string().max(64, 'expected at most 64 characters').optional(),
   DEADMAN_URL: pingUrl.optional(),
   ALERT_WEBHOOK_URL: pingUrl.optional(),
+  ALERT_WEBHOOK_FORMAT: z
+    .enum(['auto', 'slack', 'pagerduty', 'alertmanager'], {
+      error: 'expected auto, slack, pagerduty or alertmanager',
+    })
+    .default('auto'),
+  ALERT_WEBHOOK_KEY: apiKey.optional(),
+  ALERT_WEBHOOK_WHEN: z
+    .enum(['telegram-fails', 'always'], { error: 'expected telegram-fails or always' })
+    .default('telegram-fails'),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
   HTTP_ALLOWED_HOSTS: hostNames,

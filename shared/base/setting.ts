@@ -24,6 +24,9 @@ export const shortWait = z
   .regex(/^\d{1,4}$/, 'expected milliseconds, 0 to 9999')
   .transform(Number);
 
+/** What a service of others knows us by; it can stand in a header. */
+export const apiKey = z.string().regex(/^[\x21-\x7e]+$/, 'expected a key without spaces');
+
 /** A port to listen at; 0 is any free one. */
 export const port = z
   .string()
@@ -52,6 +55,21 @@ export const pingUrl = httpUrl.refine(
   (url) => URL.parse(url)?.username === '',
   'expected an http or https URL without a user name',
 );
+
+/** What `ALERT_WEBHOOK_URL` takes. */
+export type AlertFormat = 'slack' | 'pagerduty' | 'alertmanager';
+
+/** The formats by the hosts that take no other. */
+const FORMATS_BY_HOST: ReadonlyMap<string, AlertFormat> = new Map([
+  ['events.pagerduty.com', 'pagerduty'],
+  ['events.eu.pagerduty.com', 'pagerduty'],
+  ['hooks.slack.com', 'slack'],
+]);
+
+/** What a URL for alerts takes: what its host says, else what was chosen. Pure. */
+export function alertFormat(url: string, chosen: AlertFormat | 'auto'): AlertFormat {
+  return FORMATS_BY_HOST.get(URL.parse(url)?.hostname ?? '') ?? (chosen === 'auto' ? 'slack' : chosen);
+}
 
 /** Where a trace can be seen: `{traceId}` stands for its id. */
 export const traceUrl = httpUrl.refine(

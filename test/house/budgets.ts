@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 51_755,
-  productFiles: 498,
-  testLines: 81_481,
+  productLines: 52_340,
+  productFiles: 501,
+  testLines: 82_389,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

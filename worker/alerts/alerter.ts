@@ -6,12 +6,22 @@ import { clip } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { noticeQueue, type TakenNotices, type ToldNotices } from '../../shared/state/incident/notices.ts';
+import {
+  type AlertingRecord,
+  type NoticeQueue,
+  noticeQueue,
+  type Owed,
+  type TakenNotices,
+  type ToldNotices,
+} from '../../shared/state/incident/notices.ts';
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
+import type { Sent } from './channel.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
+import { type AfterTelling, afterTelling, type Facts, type Handover, handoverOf, owedHandover } from './handover.ts';
 import type { NoticeKind } from './incident.ts';
 import { type Page, plainPage } from './notice-text.ts';
+import type { Webhook } from './webhook.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -44,7 +54,7 @@ export function startAlerter(ports: AlerterPorts): Service {
     async round() {
       const taken = await queue.take(owner, ports.takeOverMs, NOTICES_MAX);
       if (taken === undefined) return everyMs;
-      const told = await tellNext(ports, taken, logged);
+      const told = await tellNext(ports, queue, taken, logged);
       await queue.putBack(owner, told);
       // Something was told, and more may be waiting.
       return told.isSent ? 0 : everyMs;
@@ -61,51 +71,98 @@ export function startAlerter(ports: AlerterPorts): Service {
   };
 }
 
+/** A round: what is taken, and where the queue is. */
+type Taken = Omit<TakenNotices, 'notices'>;
+type Told = ToldNotices & { isSent: boolean };
+
 async function tellNext(
   ports: AlerterPorts,
+  queue: NoticeQueue,
   { notices, ...taken }: TakenNotices,
   logged: Set<string>,
-): Promise<ToldNotices & { isSent: boolean }> {
+): Promise<Told> {
   const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
   logNew(ports, queued, logged);
-  const { nowMs } = taken;
-  const told = await sendDue(ports, queued, { ...taken, record: byClock(taken.record, nowMs) });
+  const { nowMs, owed } = taken;
+  const paid = await pay(ports, owed, { nowMs, record: byClock(taken.record, nowMs) }, queued.length === 0);
+  const told = await sendDue(ports, queue, queued, { ...taken, record: paid.record });
   for (const id of told.ids) logged.delete(id);
-  return { ...told, record: { ...told.record, sentMs: recentOf(told.record.sentMs, nowMs), atMs: nowMs } };
+  const record = { ...told.record, sentMs: recentOf(told.record.sentMs, nowMs), atMs: nowMs };
+  return { ...told, record, ...(owed && paid.isPaid && { paid: owed, isSent: true }) };
 }
+
+const NOTHING_MORE: AfterTelling = { handed: new Map(), owed: [] };
 
 async function sendDue(
   { channels, log }: AlerterPorts,
+  queue: NoticeQueue,
   queued: readonly QueuedNotice[],
-  { nowMs, record, messages, end }: Omit<TakenNotices, 'notices'>,
-): Promise<ToldNotices & { isSent: boolean }> {
+  { nowMs, record, messages, handed }: Taken,
+): Promise<Told> {
   const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
-  if (outgoing === undefined) {
-    const nothing = { ids: [], record, messages: new Map(), isSent: false };
-    if (end === undefined) return nothing;
-    const telling = { ...plainPage(end.text), update: '', isSilent: true };
-    const { by, record: after } = await deliver(onlyChanging(channels), telling, end.message, record, nowMs);
-    return { ...nothing, record: after, ...(by !== undefined && { end: { ...end, text: '' }, isSent: true }) };
-  }
+  if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
   const { incident, kind } = outgoing;
-  const delivery = await deliver(channels, outgoing, messages.get(incident), record, nowMs);
+  const { webhook } = channels;
+  const handover = webhook && handoverOf(outgoing, handed, webhook.installation);
+  const handOver = handover && (() => handingOver(queue, webhook, handover, nowMs));
+  const delivery = await deliver(channels, { ...outgoing, handOver }, messages.get(incident), record, nowMs);
   if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
-  if (delivery.by !== undefined) {
-    const message = delivery.message && { ...delivery.message, atMs: nowMs };
-    const isOver = kind === 'resolved';
-    const changed = new Map([...forgotten(messages, nowMs), [incident, isOver ? undefined : message] as const]);
-    const unshown = isOver && delivery.by === 'webhook' && message ? { message, text: outgoing.text } : undefined;
-    return { ids: outgoing.ids, record: delivery.record, messages: changed, end: unshown, isSent: true };
+  const { by, record: after } = delivery;
+  const second = handover ? afterTelling(webhook, handover, by, handed, nowMs) : NOTHING_MORE;
+  if (by === undefined) {
+    const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
+    if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
+    return { ids, record: after, messages: new Map(), ...second, isSent: false };
   }
-  const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
-  if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
-  return { ids, record: delivery.record, messages: new Map(), isSent: false };
+  const message = delivery.message && { ...delivery.message, atMs: nowMs };
+  const isOver = kind === 'resolved';
+  const unshown = isOver && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
+  return {
+    ...{ ids: outgoing.ids, record: after, isSent: true },
+    messages: new Map([...forgotten(messages, nowMs), [incident, isOver ? undefined : message] as const]),
+    handed: new Map([...forgotten(handed, nowMs), ...second.handed]),
+    owed: [...unshown, ...second.owed],
+  };
 }
 
-/** Messages that nothing has been told of for so long that a new one is better seen; facts never end. */
-function forgotten(messages: TakenNotices['messages'], nowMs: number): [incident: string, undefined][] {
-  const old = [...messages].filter(([, { atMs }]) => nowMs - atMs > KEPT_MS);
-  return old.map(([incident]) => [incident, undefined]);
+/** Noted first: killed between the two, or without an answer, the second channel learns of the end all the same. */
+async function handingOver(queue: NoticeQueue, webhook: Webhook, handover: Handover, atMs: number): Promise<Sent> {
+  await queue.handing(handover.key, { incident: handover.incident, atMs });
+  return webhook.tell(handover);
+}
+
+/** Tells a channel what it is owed, or gives it up; the chat's messages change only once no notice waits. */
+async function pay(
+  ports: AlerterPorts,
+  owed: Owed | undefined,
+  { nowMs, record }: Pick<Taken, 'nowMs' | 'record'>,
+  isQuiet: boolean,
+): Promise<{ isPaid: boolean; record: AlertingRecord }> {
+  if (owed === undefined) return { isPaid: false, record };
+  const { to, text } = owed;
+  const handover = typeof to === 'string' ? owedHandover(text) : undefined;
+  const sinceMs = typeof to === 'string' ? handover?.atMs : to.atMs;
+  if (sinceMs === undefined || nowMs - sinceMs > KEPT_MS) {
+    ports.log.error({ owed: to }, 'what a channel did not take for a week is given up');
+    return { isPaid: true, record };
+  }
+  if (handover !== undefined) return { isPaid: await isTold(ports, handover), record };
+  if (typeof to === 'string' || !isQuiet) return { isPaid: false, record };
+  const telling = { ...plainPage(text), update: '', isSilent: true };
+  const { by, record: after } = await deliver(onlyChanging(ports.channels), telling, to, record, nowMs);
+  return { isPaid: by !== undefined, record: after };
+}
+
+async function isTold({ channels, log }: AlerterPorts, handover: Handover): Promise<boolean> {
+  const sent = await channels.webhook?.tell(handover);
+  if (sent?.ok === false && !sent.isAway) log.error({ why: sent.why }, 'the second channel was not told; it is kept');
+  return sent?.ok === true;
+}
+
+/** What nothing has been told of for so long that a new message is better seen; facts never end. */
+function forgotten(told: ReadonlyMap<string, { atMs: number }>, nowMs: number): [name: string, undefined][] {
+  const old = [...told].filter(([, { atMs }]) => nowMs - atMs > KEPT_MS);
+  return old.map(([name]) => [name, undefined]);
 }
 
 /** Before the send, and once in each process that takes the notice. */
@@ -127,6 +184,7 @@ export interface Outgoing extends Telling {
   ids: readonly string[];
   incident: string;
   kind: NoticeKind;
+  facts: Facts;
 }
 
 /** Telegram takes 20 calls a minute in a group, and a change with its reply is two. */
@@ -164,6 +222,7 @@ export function nextOutgoing(
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
     ...clipped(newest, isOpening ? late : ''),
+    facts: newest.facts,
     ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) + late }),
     isSilent: !isOpening && (isMuted || rings === undefined),
   };

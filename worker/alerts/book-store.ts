@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { clip } from '../../shared/base/text.ts';
 import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { msOf } from '../../shared/redis/stream.ts';
 import { incidentBook, type QueuedAlerts } from '../../shared/state/incident/book.ts';
 import type { Book, Notice } from './book.ts';
 import { ruleOf } from './causes.ts';
@@ -107,6 +108,10 @@ const NOTICE = z.looseObject({
   links: z.array(z.object({ text: z.string(), url: z.string() })).catch([]),
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
+  facts: z
+    .object({ what: z.string(), openedMs: TIME, endedMs: TIME.optional(), messages: COUNT, chats: COUNT })
+    .optional()
+    .catch(undefined),
 });
 
 /** Reads an incident of the book; `undefined` when this version does not know its cause, its version or its shape. */
@@ -140,7 +145,10 @@ export function alertOf(id: string, json: string | undefined): Alert {
 export function noticeOf(id: string, json: string | undefined): Notice {
   const { data } = NOTICE.safeParse(parsed(json));
   const unread = () => ({ ...plainPage(unreadableText(id, json)), incident: 'other-version', kind: 'opened' }) as const;
-  return (data as Notice | undefined) ?? unread();
+  const notice = (data as Omit<Notice, 'facts'> | undefined) ?? unread();
+  // An earlier version wrote none: the notice itself counts as the opening.
+  const facts = { what: notice.text, openedMs: msOf(id), messages: 0, chats: 0 };
+  return { ...notice, facts: data?.facts ?? facts };
 }
 
 function unreadableText(id: string, json = ''): string {

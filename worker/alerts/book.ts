@@ -1,5 +1,6 @@
 import type { Alert } from '../../shared/flow/alert.ts';
 import { watcherCondition } from './causes/watch.ts';
+import { type Facts, factsOf } from './handover.ts';
 import {
   type Condition,
   dueNotice,
@@ -32,6 +33,7 @@ export interface Notice extends Page {
   update?: string;
   /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
   manner?: 'silent' | 'naming';
+  facts: Facts;
 }
 
 /** What was observed since the book was last written. */
@@ -96,7 +98,7 @@ export function enter(
 }
 
 function noticeOf(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
-  const notice = { incident: incidentOf(incident), kind, ...pageOf(incident, around) };
+  const notice = { incident: incidentOf(incident), kind, ...pageOf(incident, around), facts: factsOf(incident) };
   if (kind === 'opened' || kind === 'reopened') return notice;
   const update = updateText(incident, kind);
   if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update };

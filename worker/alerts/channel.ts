@@ -41,8 +41,6 @@ export interface AlertChannel {
 /** How a message looks, and where its buttons lead. */
 export type Look = Omit<Page, 'text'>;
 
-const WEBHOOK_TIMEOUT_MS = 10_000;
-
 /** The operator's chat on Telegram. */
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
   return {
@@ -74,7 +72,7 @@ async function plainIfRefused<T>(
 }
 
 /** The text with its links, where there are no buttons. */
-function withLinks(text: string, { links = [] }: Partial<Look> = {}): string {
+export function withLinks(text: string, { links }: Pick<Look, 'links'>): string {
   return [text, ...links.map((link) => `${link.text}: ${link.url}`)].join('\n');
 }
 
@@ -87,31 +85,5 @@ function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailur
     ...(kind === 'away' && { isAway: true }),
     ...(migratedTo !== undefined && { movedTo: migratedTo }),
     ...((kind === 'message_gone' || kind === 'rejected') && { isLost: true }),
-  };
-}
-
-/**
- * A URL that takes `POST {"text": …}`, as Slack's incoming webhooks do. The body has no other field, since they refuse
- * unknown ones. The URL is a secret and is never logged.
- */
-export function webhookChannel(url: string): AlertChannel {
-  return {
-    name: 'webhook',
-    async send(text, { look } = {}) {
-      try {
-        const response = await fetch(url, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify({ text: withLinks(text, look) }),
-          signal: AbortSignal.timeout(WEBHOOK_TIMEOUT_MS),
-        });
-        await response.body?.cancel();
-        return response.ok ? { ok: true } : { ok: false, isGone: false, why: `status ${response.status}` };
-      } catch (error) {
-        // Only the code: the message may quote the URL.
-        const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
-        return { ok: false, isGone: false, why: `${name} ${String(cause?.code ?? '')}`.trim() };
-      }
-    },
   };
 }

@@ -1,8 +1,10 @@
 import type { Config } from '../../shared/base/config.ts';
+import { alertFormat } from '../../shared/base/setting.ts';
 import type { AlertingRecord, ShownMessage } from '../../shared/state/incident/notices.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { type AlertChannel, type Sent, telegramChannel, webhookChannel } from './channel.ts';
+import { type AlertChannel, type Sent, telegramChannel } from './channel.ts';
 import type { Page } from './notice-text.ts';
+import { type Webhook, webhookChannel } from './webhook.ts';
 
 /** What two servers of a cluster may differ by. */
 const STEP_MS = 60_000;
@@ -28,7 +30,7 @@ export interface Channels {
   chatId: number | undefined;
   telegram(chatId: number): AlertChannel;
   /** `undefined` when none is configured. */
-  webhook: AlertChannel | undefined;
+  webhook: Webhook | undefined;
   /** After the first channel has refused a message for this long, the second one takes it. */
   secondAfterMs: number;
   /** The first wait after a failure; each further wait doubles, up to five minutes. */
@@ -41,6 +43,8 @@ export interface Telling extends Page {
   update?: string | undefined;
   /** The message says it, and nobody is rung. */
   isSilent: boolean;
+  /** Tells the second channel; absent where there is none, or it is not its business. */
+  handOver?: (() => Promise<Sent>) | undefined;
 }
 
 /** The result of a message: the channel that took it, or none; and the new state of delivery. */
@@ -64,19 +68,27 @@ export function createChannels(ports: {
   limits?: { secondChannelAfterMs?: number; alertRetryMs?: number };
 }): Channels {
   const { config, telegram, limits } = ports;
-  const { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: url } = config;
+  const retryMs = limits?.alertRetryMs ?? RETRY_MS;
   return {
-    chatId,
+    chatId: config.TELEGRAM_ALERT_CHAT_ID,
     telegram: (to) => telegramChannel(telegram, to),
-    webhook: url === undefined ? undefined : webhookChannel(url),
+    webhook: webhookOf(config, retryMs),
     secondAfterMs: limits?.secondChannelAfterMs ?? SECOND_AFTER_MS,
-    retryMs: limits?.alertRetryMs ?? RETRY_MS,
+    retryMs,
   };
+}
+
+function webhookOf(config: Config, retryMs: number): Webhook | undefined {
+  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_FORMAT: chosen, ALERT_WEBHOOK_KEY: key } = config;
+  if (url === undefined) return undefined;
+  const takesPages = config.ALERT_WEBHOOK_WHEN === 'always';
+  const installation = config.INSTALLATION_NAME ?? 'spillway';
+  return webhookChannel({ url, format: alertFormat(url, chosen), key, installation, takesPages, retryMs });
 }
 
 /**
  * Tells the operator's chat: a new message, or a change of the one that stands there and, unless it is silent, a reply to
- * it. Where that channel has failed for long, is gone or does not exist, the second one gets the opening and the changes.
+ * it. Where that channel has failed for long, is gone or does not exist, `handOver` tells the second one.
  * With neither, the log is the channel. Contract: never throws.
  */
 export async function deliver(
@@ -86,36 +98,37 @@ export async function deliver(
   record: AlertingRecord,
   nowMs: number,
 ): Promise<Delivery> {
-  const { chatId, webhook } = channels;
+  const { chatId } = channels;
+  const { handOver } = telling;
   const to = chatId !== undefined && record.moved?.from === chatId ? record.moved.to : chatId;
-  const channel = to === undefined ? webhook : channels.telegram(to);
-  if (channel === undefined) return { by: 'log', record: sentAt(record, nowMs) };
+  if (to === undefined && handOver === undefined) return { by: 'log', record: sentAt(record, nowMs) };
   const isEarly = record.failing !== undefined && nowMs < record.failing.retryAtMs;
   const message = shown?.chatId === to ? shown : undefined;
-  const first = isEarly ? undefined : await show(channel, telling, message?.messageId);
+  const tell = () => (to === undefined ? handOver?.() : show(channels.telegram(to), telling, message?.messageId));
+  const first = isEarly ? undefined : await tell();
   if (first?.ok) {
     const { messageId } = first;
     const now = messageId === undefined || to === undefined ? undefined : { chatId: to, messageId, atMs: nowMs };
-    return { by: channel.name, record: sentAt(record, nowMs, telling.isSilent && message !== undefined), message: now };
+    const after = sentAt(record, nowMs, telling.isSilent && message !== undefined);
+    return { by: to === undefined ? 'webhook' : 'telegram', record: after, message: now };
   }
   if (chatId !== undefined && first?.movedTo !== undefined && first.movedTo !== to) {
     return deliver(channels, telling, shown, { ...record, moved: { from: chatId, to: first.movedTo } }, nowMs);
   }
   const failed = first === undefined ? record : failedAt(channels, record, first, nowMs);
   const isLong = nowMs - (failed.failing?.sinceMs ?? nowMs) >= channels.secondAfterMs;
-  const second =
-    channel !== webhook && (isLong || first?.isGone) && webhook ? await sendWhole(webhook, telling) : undefined;
-  const refused = second?.ok === false ? second.why : first?.why;
+  const second = to !== undefined && (isLong || first?.isGone) ? await handOver?.() : undefined;
+  const refused = second?.ok === false && !second.isAway ? second.why : first?.why;
   // The operator has it; the record still says that the first channel fails.
   const sentMs = [...record.sentMs, nowMs];
   if (second?.ok) return { by: 'webhook', record: { ...failed, sentMs }, message: shown, refused };
   return { by: undefined, record: failed, refused };
 }
 
-/** The channels for a text that may only replace a message: one that is gone is let go, and nothing else is sent. */
+/** The channels for a text that may only replace a message: one that is gone is let go, and nothing is sent. */
 export function onlyChanging(channels: Channels): Channels {
   const telegram = (chatId: number) => ({ ...channels.telegram(chatId), send: async () => ({ ok: true as const }) });
-  return { ...channels, telegram, webhook: undefined };
+  return { ...channels, telegram };
 }
 
 /** Killed between the change and the reply: the change is repeated, and the reply comes. */

@@ -112,7 +112,7 @@ export function updateText(incident: Incident, kind: NoticeKind): string {
 }
 
 /** What an incident is, in the words of an alert: as it is now, where these are about the whole of it. */
-function headline({ cause, key, isOpen, level, first, latest }: Incident): string {
+export function headline({ cause, key, isOpen, level, first, latest }: Incident): string {
   const { namesEach, endsBy } = CAUSES[cause];
   const isOfOne = namesEach === true || key === OTHERS || (endsBy === 'alert' && !isOpen);
   return !isOfOne && (endsBy === 'watch' || level !== '') ? latest : first;

@@ -2,12 +2,16 @@ import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
 import { inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import type { AlertChannel } from './channel.ts';
+import type { AlertChannel, Sent } from './channel.ts';
+import { type Handover, keyOf } from './handover.ts';
+import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 
 export interface TroublePorts {
   channels: readonly AlertChannel[];
+  /** Takes what they do not. */
+  webhook?: Webhook | undefined;
   log: Logger;
   /** Trouble that lasts this long is notified: a failover is over by then. */
   afterMs: number;
@@ -43,12 +47,12 @@ export function isAboutData(error: unknown): boolean {
 
 /** Watches the writes of one process. */
 export function watchRedis(ports: TroublePorts) {
-  return watchFor(ports, { begun: redisTroubleText, over: 'Resolved: Redis takes writes again' });
+  return watchFor(ports, { name: 'redis-writes', begun: redisTroubleText, over: 'Resolved: Redis takes writes again' });
 }
 
 /** Watches the watchdog of one process, which cannot tell of itself: its own notices need a book that it can write. */
 export function watchWatchdog(ports: TroublePorts) {
-  return watchFor(ports, { begun: watchdogTroubleText, over: 'Resolved: the watchdog looks again' });
+  return watchFor(ports, { name: 'watcher', begun: watchdogTroubleText, over: 'Resolved: the watchdog looks again' });
 }
 
 /**
@@ -58,53 +62,100 @@ export function watchWatchdog(ports: TroublePorts) {
  * no channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
  */
 function watchFor(
-  { channels, log, afterMs, now = Date.now }: TroublePorts,
-  words: { begun(error: unknown, since: string): string; over: string },
+  ports: TroublePorts,
+  words: { name: string; begun(error: unknown, since: string): string; over: string },
 ) {
+  const { afterMs, now = Date.now } = ports;
+  const teller = createTeller(ports, words.name);
   let sinceMs: number | undefined;
   /** The newest error, but none that names a cause gives way to one that does not. */
   let telling: unknown;
   let isNotified = false;
-  let isSending = false;
-  const unsent: string[] = [];
-  const notify = (text: string): void => {
-    log.error({ alert: text }, 'alert');
-    unsent.push(text);
-  };
-  const send = async (): Promise<void> => {
-    const [text] = unsent;
-    if (isSending || text === undefined) return;
-    isSending = true;
-    const isSent = channels.length === 0 || (await firstTaking(channels, text));
-    if (isSent) unsent.shift();
-    isSending = false;
-    if (isSent) await send();
-  };
   return {
     /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
     sinceMs: () => sinceMs,
     worked(): void {
-      if (isNotified && sinceMs !== undefined)
-        notify(`${words.over}, ${asSeenHere()}. It lasted ${inSeconds(now() - sinceMs)}.`);
+      if (isNotified && sinceMs !== undefined) {
+        const text = `${words.over}, ${asSeenHere()}. It lasted ${inSeconds(now() - sinceMs)}.`;
+        teller.say({ text, isOver: true, sinceMs });
+      }
       sinceMs = telling = undefined;
       isNotified = false;
-      void send();
+      void teller.send();
     },
     failed(error: unknown): void {
       sinceMs ??= now();
       if (saidBy(telling) === undefined || saidBy(error) !== undefined) telling = error;
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
-        notify(words.begun(telling, `since ${utcTime(sinceMs)}`));
+        teller.say({ text: words.begun(telling, `since ${utcTime(sinceMs)}`), isOver: false, sinceMs });
       }
-      void send();
+      void teller.send();
     },
   };
 }
 
-async function firstTaking(channels: readonly AlertChannel[], text: string): Promise<boolean> {
-  for (const channel of channels) if ((await channel.send(text)).ok) return true;
-  return false;
+/** What is told of trouble: that it has begun, or is over. */
+interface Saying {
+  text: string;
+  isOver: boolean;
+  sinceMs: number;
+}
+
+type Way = (saying: Saying) => Promise<Sent>;
+type Waiting = Saying & { ways: readonly Way[] };
+
+/** Tells the first channel that takes it, in order; what the webhook was told begins, ends there as well. */
+function createTeller({ channels, webhook, log }: TroublePorts, name: string) {
+  const chat: Way[] = channels.map((channel) => (saying) => channel.send(saying.text));
+  const second: Way[] = webhook === undefined ? [] : [(saying) => webhook.tell(handoverOf(webhook, name, saying))];
+  const routes = webhook?.takesPages ? [chat, second] : [[...chat, ...second]];
+  let unsent: Waiting[] = [];
+  let isHanded = false;
+  let isSending = false;
+  return {
+    say(saying: Saying): void {
+      log.error({ alert: saying.text }, 'alert');
+      // An end that the webhook has not taken yet would end this.
+      if (!saying.isOver) unsent = unsent.filter(({ isOver, ways }) => !isOver || ways !== second);
+      unsent.push(...routes.filter((ways) => ways.length > 0).map((ways) => ({ ...saying, ways })));
+    },
+    async send(): Promise<void> {
+      if (isSending) return;
+      isSending = true;
+      const stuck = new Set<Way>();
+      for (let next = nextOf(unsent, stuck); next !== undefined; next = nextOf(unsent, stuck)) {
+        const way = await firstTaking(next);
+        if (way === undefined) for (const each of next.ways) stuck.add(each);
+        else took(next, way);
+      }
+      isSending = false;
+    },
+  };
+
+  function took(saying: Waiting, way: Way): void {
+    unsent = unsent.filter((each) => each !== saying);
+    if (second.includes(way)) isHanded = !saying.isOver;
+    else if (saying.isOver && isHanded && !unsent.some(({ ways }) => ways === second))
+      unsent.push({ ...saying, ways: second });
+  }
+}
+
+/** All processes tell of one incident. */
+function handoverOf({ installation }: Webhook, name: string, { text, isOver, sinceMs }: Saying): Handover {
+  const facts = { what: text, openedMs: sinceMs, endedMs: Date.now(), messages: 0, chats: 0 };
+  const told = { text, words: text, links: [], isOver, isNew: !isOver };
+  return { ...facts, ...told, incident: name, key: keyOf(installation, name), severity: 'page' };
+}
+
+/** The next of what waits, unless an earlier one waits for the same. */
+function nextOf(unsent: readonly Waiting[], stuck: ReadonlySet<Way>): Waiting | undefined {
+  return unsent.find(({ ways }) => !ways.some((way) => stuck.has(way)));
+}
+
+async function firstTaking(saying: Waiting): Promise<Way | undefined> {
+  for (const way of saying.ways) if ((await way(saying)).ok) return way;
+  return undefined;
 }
 
 function redisTroubleText(error: unknown, since: string): string {

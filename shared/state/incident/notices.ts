@@ -25,10 +25,20 @@ export interface ShownMessage {
   atMs: number;
 }
 
-/** How a message in the operator's chat is to read, where another channel told of the end of its incident. */
-export interface UnshownEnd {
-  message: ShownMessage;
-  /** Empty once the message reads so, or is gone. */
+/** An opening of an incident that the second channel was told of, or is about to be: it must learn of the end as well. */
+export interface HandedOver {
+  incident: string;
+  /** When it was told last. */
+  atMs: number;
+}
+
+/**
+ * What a channel is still owed, since another one was told first: the text with which a message in the operator's chat is
+ * to end, or what the second channel is to be told by the key of an opening. A later text for the same replaces it.
+ */
+export interface Owed {
+  to: ShownMessage | string;
+  /** Empty where it is owed no longer. */
   text: string;
 }
 
@@ -38,10 +48,12 @@ export interface TakenNotices {
   record: AlertingRecord;
   /** By the names of their incidents. */
   messages: ReadonlyMap<string, ShownMessage>;
+  /** By the keys of the openings. */
+  handed: ReadonlyMap<string, HandedOver>;
   /** As JSON, by their ids; oldest first. */
   notices: readonly [id: string, json: string | undefined][];
-  /** One of those that are left, once no notice waits. */
-  end?: UnshownEnd;
+  /** Any one of what is owed. */
+  owed?: Owed;
 }
 
 /** How a telling went. */
@@ -51,35 +63,58 @@ export interface ToldNotices {
   record: AlertingRecord;
   /** The messages that changed, by incident; `undefined` where there is none any more. */
   messages: ReadonlyMap<string, ShownMessage | undefined>;
-  end?: UnshownEnd | undefined;
+  /** What the second channel was told, by key; `undefined` where that is over. */
+  handed?: ReadonlyMap<string, HandedOver | undefined>;
+  /** What is owed from now on. */
+  owed?: readonly Owed[];
+  /** What was owed, and is told; a later text for the same stays. */
+  paid?: Owed;
 }
 
 const MESSAGE = 'message:';
+const HANDED = 'handed:';
+const SECOND = 'second ';
 
-type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[], end: string[]];
+type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[], owed: string[]];
+
+export type NoticeQueue = ReturnType<typeof noticeQueue>;
 
 /** What waits to be told to the operator. Each method rejects when Redis cannot be reached. */
 export function noticeQueue(redis: RedisClient) {
-  const { notices, alerting, alertingLock, unshownEnds } = keysOf(0);
-  const at = [notices, alerting, alertingLock, unshownEnds];
+  const { notices, alerting, alertingLock, owed: owing } = keysOf(0);
+  const at = [notices, alerting, alertingLock, owing];
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const take = script<TakeReply>('take-notices');
   const putBack = script<1>('put-notices-back');
   return {
-    /** Takes at most so many, for so long at most; `undefined` while none waits, or another owner has them. */
+    /** Takes at most so many, for so long at most; `undefined` while nothing waits, or another owner has them. */
     async take(owner: string, forMs: number, most: number): Promise<TakenNotices | undefined> {
       const reply = await take(at, [owner, forMs, most]);
       if (reply.length === 0) return undefined;
-      const [nowMs, flat, entries, [place, text = '']] = reply;
+      const [nowMs, flat, entries, [field, text = '']] = reply;
       const fields = fieldsOf(flat);
-      const end = place === undefined ? {} : { end: { message: messageOf(place), text } };
-      return { nowMs, record: recordOf(fields), messages: messagesIn(fields), notices: entries.map(noticeIn), ...end };
+      const told = { messages: named(fields, MESSAGE, messageOf), handed: named(fields, HANDED, handedOf) };
+      const owed = field === undefined ? {} : { owed: { to: owedTo(field), text } };
+      return { nowMs, record: recordOf(fields), ...told, notices: entries.map(noticeIn), ...owed };
+    },
+    /** Notes, before the second channel is told of an opening, that it will have to learn of the end. */
+    async handing(key: string, opening: HandedOver): Promise<void> {
+      await redis.hset(alerting, HANDED + key, textOfHanded(opening));
     },
     /** Removes what is done with, records how it went, and lets the others take. */
-    async putBack(owner: string, { ids, record, messages, end }: ToldNotices): Promise<void> {
-      const shown = [...messages].flatMap(([incident, message]) => [MESSAGE + incident, textOf(message)]);
-      const unshown = [textOf(end?.message), end?.text ?? ''];
-      await putBack(at, [owner, ...unshown, ids.length, ...ids, ...fieldsOfRecord(record), ...shown]);
+    async putBack(owner: string, { ids, record, messages, handed, owed = [], paid }: ToldNotices): Promise<void> {
+      const shown = [...messages].flatMap(([incident, message]) => [
+        MESSAGE + incident,
+        message ? textOf(message) : '',
+      ]);
+      const known = [...(handed ?? [])].flatMap(([key, opening]) => [
+        HANDED + key,
+        opening ? textOfHanded(opening) : '',
+      ]);
+      const owes = owed.flatMap(({ to, text }) => [fieldOf(to), text]);
+      const told = paid === undefined ? ['', ''] : [fieldOf(paid.to), paid.text];
+      const counts = [ids.length, owed.length];
+      await putBack(at, [owner, ...told, ...counts, ...ids, ...owes, ...fieldsOfRecord(record), ...shown, ...known]);
     },
     /** All that wait, as JSON by their ids. */
     waiting: async () => (await redis.xrange(notices, '-', '+')).map(noticeIn),
@@ -91,9 +126,9 @@ function noticeIn([id, fields]: StreamEntry): [id: string, json: string | undefi
   return [id, fieldIn(fields, 'notice')];
 }
 
-function messagesIn(fields: ReadonlyMap<string, string>): Map<string, ShownMessage> {
-  const shown = [...fields].filter(([field]) => field.startsWith(MESSAGE));
-  return new Map(shown.map(([field, value]) => [field.slice(MESSAGE.length), messageOf(value)]));
+function named<T>(fields: ReadonlyMap<string, string>, prefix: string, read: (text: string) => T): Map<string, T> {
+  const ours = [...fields].filter(([field]) => field.startsWith(prefix));
+  return new Map(ours.map(([field, value]) => [field.slice(prefix.length), read(value)]));
 }
 
 function messageOf(text: string): ShownMessage {
@@ -101,8 +136,25 @@ function messageOf(text: string): ShownMessage {
   return { chatId, messageId, atMs };
 }
 
-function textOf(message: ShownMessage | undefined): string {
-  return message === undefined ? '' : `${message.chatId} ${message.messageId} ${message.atMs}`;
+function textOf({ chatId, messageId, atMs }: ShownMessage): string {
+  return `${chatId} ${messageId} ${atMs}`;
+}
+
+function handedOf(text: string): HandedOver {
+  const [atMs = '', ...incident] = text.split(' ');
+  return { incident: incident.join(' '), atMs: Number(atMs) };
+}
+
+function textOfHanded({ incident, atMs }: HandedOver): string {
+  return `${atMs} ${incident}`;
+}
+
+function fieldOf(to: Owed['to']): string {
+  return typeof to === 'string' ? SECOND + to : textOf(to);
+}
+
+function owedTo(field: string): Owed['to'] {
+  return field.startsWith(SECOND) ? field.slice(SECOND.length) : messageOf(field);
 }
 
 /** Reads the state of alert delivery. Rejects when Redis cannot be reached. */
@@ -115,7 +167,7 @@ export async function incidentShownAs(
   redis: RedisClient,
   { chatId, messageId }: Pick<ShownMessage, 'chatId' | 'messageId'>,
 ): Promise<string | undefined> {
-  const shown = messagesIn(new Map(Object.entries(await redis.hgetall(keysOf(0).alerting))));
+  const shown = named(new Map(Object.entries(await redis.hgetall(keysOf(0).alerting))), MESSAGE, messageOf);
   return [...shown].find(([, at]) => at.chatId === chatId && at.messageId === messageId)?.[0];
 }
 

@@ -1,49 +1,37 @@
-import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
-import { enter } from '../../../worker/alerts/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
-import { type AlertChannel, type Sent, webhookChannel } from '../../../worker/alerts/channel.ts';
-import { alerter, CHAT, chat, eachWithAlerter, keys, redis, started } from '../../fixture/each-alerter.ts';
+import type { AlertChannel, Sent } from '../../../worker/alerts/channel.ts';
+import {
+  alerter,
+  alertOf,
+  allSent,
+  CHAT,
+  chat,
+  eachWithAlerter,
+  enterAll,
+  entered,
+  keys,
+  over,
+  redis,
+  refusing,
+  started,
+  told,
+  webhookTo,
+} from '../../fixture/each-alerter.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
-import { closeServer, listen, readBody } from '../../stand-in/loopback.ts';
+import { startAlertReceiver } from '../../stand-in/alert-receiver.ts';
 
 eachWithAlerter();
-
-function alertOf(n: number, part: Partial<Alert> = {}): Alert {
-  return { cause: 'tool-server', key: `${n}`, text: `The server ${n} is down.`, ...part };
-}
 
 async function queue(...alerts: Alert[]): Promise<void> {
   for (const alert of alerts) await queueAlert(redis, keys, alert);
 }
 
-/** Enters what is queued into the book, as each watchdog does. */
-async function enterAll(store = createBookStore(redis)): Promise<boolean> {
-  const stored = await store.read();
-  const news = await store.news(0, stored.cursors.get(0));
-  if (news === undefined) return false;
-  const { book, notices } = enter(stored.book, { alerts: news.alerts, nowMs: Date.now() });
-  return store.record(stored, book, notices, [news]);
-}
-
-async function entered(...alerts: Alert[]): Promise<void> {
-  await queue(...alerts);
-  await enterAll();
-}
-
-async function told(...alerts: Alert[]): Promise<void> {
-  await entered(...alerts);
-  await allSent();
-}
-
 const waiting = () => redis.xlen(keys.notices);
-const allSent = () => until('an empty queue', async () => ((await waiting()) === 0 ? true : undefined));
-type Refused = Extract<Sent, { ok: false }>;
-const refusing = (part: Partial<Refused> = {}): Sent => ({ ok: false, isGone: false, why: 'unknown: 502', ...part });
 
 test('logs a queued alert before it is sent, and sends it to the operator once', async () => {
   const operator = chat();
@@ -123,8 +111,6 @@ test.each([
   expect(operator.sends()).toBe(1);
 });
 
-const over = (n: number) => alertOf(n, { isOver: true, text: `Resolved: the server ${n} is up again.` });
-
 test('an incident is one message: it changes in place, and its end is a short reply to it', async () => {
   const operator = chat();
   alerter({ telegram: operator.telegram });
@@ -177,18 +163,12 @@ test('follows a group to its supergroup and remembers the new chat', async () =>
   expect(operator.sends()).toBe(3);
 });
 
-/** A second channel as Slack's: it takes JSON with a text, and refuses any other field. */
+/** A second channel as Slack's. */
 async function slack() {
-  const taken: string[] = [];
-  const http = createServer(async (request, response) => {
-    const body = JSON.parse(String(await readBody(request, 100_000))) as Record<string, unknown>;
-    const isValid = Object.keys(body).join() === 'text' && request.headers['content-type'] === 'application/json';
-    if (isValid) taken.push(String(body.text));
-    response.writeHead(isValid ? 200 : 400).end(isValid ? 'ok' : 'invalid_payload');
-  });
-  const url = await listen(http);
-  started.push({ stop: () => closeServer(http) });
-  return { taken, channel: webhookChannel(`${url}/secret-word`) };
+  const receiver = await startAlertReceiver('slack');
+  started.push(receiver);
+  const texts = () => receiver.taken.map(({ text }) => text);
+  return { texts, until: receiver.until, channel: webhookTo({ url: receiver.url, key: '' }) };
 }
 
 test('switches to the second channel at once when the chat is gone, and after a while when it fails', async () => {
@@ -198,16 +178,16 @@ test('switches to the second channel at once when the chat is gone, and after a 
     webhook: second.channel,
   });
   await entered(alertOf(1));
-  await until('the alert', () => second.taken[0]);
+  await second.until('the alert', () => second.texts()[0]);
   await allSent();
   await started.pop()?.stop();
   await redis.del(keys.alerting);
   const failing = chat(() => refusing());
   alerter({ telegram: failing.telegram, webhook: second.channel });
   await entered(alertOf(2));
-  await until('the second alert', () => second.taken[1]);
+  await second.until('the second alert', () => second.texts()[1]);
   expect(failing.sends()).toBeGreaterThan(1);
-  expect(second.taken).toEqual([expect.stringMatching(/server 1/), expect.stringMatching(/server 2/)]);
+  expect(second.texts()).toEqual([expect.stringMatching(/server 1/), expect.stringMatching(/server 2/)]);
 });
 
 /** An incident that opened in the operator's chat, and ended while only the second channel took anything. */
@@ -227,7 +207,7 @@ async function endedMeanwhile(edited: Sent) {
   await redis.hdel(keys.alerting, 'retryAtMs');
   return { operator, channels };
 }
-const allShown = () => until('all ends', async () => ((await redis.exists(keys.unshownEnds)) === 0 ? true : undefined));
+const allShown = () => until('all ends', async () => ((await redis.exists(keys.owed)) === 0 ? true : undefined));
 const shownEnd = [1, expect.stringMatching(/^Resolved: the server 1 .*\n🟠 Today: .*\nThe server 1 is down\.$/)];
 
 test('an end that only the second channel took is shown later, silently, by the message of its own incident', async () => {
@@ -252,8 +232,8 @@ test('without a chat the second channel gets the alerts, and its URL is never lo
   const { log, lines } = keptLog();
   alerter({ chatId: undefined, webhook: second.channel }, log);
   await told(alertOf(1));
-  expect(second.taken).toHaveLength(1);
-  const away = webhookChannel('http://127.0.0.1:1/secret-word');
+  expect(second.texts()).toHaveLength(1);
+  const away = webhookTo({ url: 'http://127.0.0.1:1/secret-word', key: '' });
   await started.pop()?.stop();
   alerter({ chatId: undefined, webhook: away }, log);
   await entered(alertOf(2));

@@ -127,7 +127,7 @@ function allKeysOf(shard: number): string[] {
       keys.notices,
       keys.alerting,
       keys.alertingLock,
-      keys.unshownEnds,
+      keys.owed,
       keys.provider,
       keys.workers,
       keys.running,

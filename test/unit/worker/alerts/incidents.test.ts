@@ -181,9 +181,9 @@ test('an isOver alert resolves only its own incident, and causes no notice if th
       incident: 'ledger:a',
       kind: 'resolved',
       text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).\n🔴 Page: The ledger does not add up\nIt does not add up.',
-      entities: [{ type: 'bold', offset: 0, length: 67 }],
-      links: [],
+      ...{ entities: [{ type: 'bold', offset: 0, length: 67 }], links: [] },
       update: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).',
+      facts: { what: 'It does not add up.', openedMs: START, endedMs: START + 9_000, messages: 1, chats: 0 },
     },
   ]);
   expect(incidents.book().get('ledger:b')).toMatchObject({ isOpen: true });
