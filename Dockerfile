@@ -38,6 +38,8 @@ COPY package.json spillway.ts ./
 COPY shared ./shared
 COPY producer ./producer
 COPY worker ./worker
+# The console shows its sections.
+COPY docs/runbook.md ./docs/
 
 # A new volume that is mounted here gets this owner.
 RUN mkdir -p /data/blobs && chown node:node /data/blobs && chmod 700 /data/blobs

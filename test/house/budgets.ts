@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 52_340,
-  productFiles: 501,
-  testLines: 82_389,
+  productLines: 52_671,
+  productFiles: 504,
+  testLines: 82_602,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -6,8 +6,11 @@ import type { Link } from '../../shared/telegram/messages.ts';
 import { CAUSES, wordsOf } from './causes.ts';
 import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
 
-/** A URL may have been written with its braces encoded. */
-const TRACE_ID = /\{traceId\}|%7BtraceId%7D/i;
+/** The page of a trace. A URL may have been written with its braces encoded. Pure. */
+export function traceUrl(template: string, traceId: string): string {
+  return template.replace(/\{traceId\}|%7BtraceId%7D/i, traceId);
+}
+
 const OCCURRENCES_CHARS_MAX = 2_600;
 const LATEST_CHARS_MAX = 500;
 const HEADLINE_CHARS_MAX = 700;
@@ -40,7 +43,7 @@ export function plainPage(text: string): Page {
 /** The buttons that lead to the trace of the incident's message, to the runbook's section about it, and to the console. */
 function linksOf({ cause, traceId }: Incident, { trace, runbook, console: page }: Surroundings): Link[] {
   return [
-    ...(trace !== undefined && traceId !== undefined ? [{ text: 'Trace', url: trace.replace(TRACE_ID, traceId) }] : []),
+    ...(trace !== undefined && traceId !== undefined ? [{ text: 'Trace', url: traceUrl(trace, traceId) }] : []),
     ...(runbook === undefined ? [] : [{ text: 'Runbook', url: `${runbook}#${cause}` }]),
     ...(page === undefined ? [] : [{ text: 'Console', url: `${page.replace(/\/$/, '')}/console/incidents` }]),
   ];

@@ -1,14 +1,15 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
-import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
+import { type ChatKey, keysOf, parseChatKey } from '../../shared/redis/keys.ts';
 import { type DeadLetter, LETTER_NAME, lettersNamed } from '../../shared/state/lane/dead-letters.ts';
-import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
+import { EVERY_CHAT, readPauses } from '../../shared/state/lane/stops.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
 import { cancelChat, cancelMessage } from '../operator/cancel.ts';
 import { purgeLetter, replayLetter } from '../operator/letters.ts';
 import { pause, resume } from '../operator/pause.ts';
 import { retryMessage } from '../operator/retry.ts';
 import { CANCELLED, PAUSED, REPLAYED, RESUMED, RETRIED } from '../operator/words.ts';
+import { resumeOf } from '../report/message.ts';
 import { findMessages, type MessageName } from '../report/message-location.ts';
 import { type Act, type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
@@ -83,6 +84,13 @@ export function saidOf(visit: Visit): Html {
   const known = result.replaceAll('-', ' ');
   if (!Object.hasOwn(words, known)) return html``;
   return html`<p class="done" role="status">${all === 'all' ? 'Every chat' : 'It'} ${words[known]}.</p>`;
+}
+
+/** What stops all chats, or lets them go on. */
+export async function actsOnAll({ source }: DeskPorts): Promise<readonly Act[]> {
+  const pauses = await readPauses(source.redis, keysOf(0));
+  const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);
+  return [isPaused ? resumeOf(EVERY_CHAT) : { verb: 'pause', target: EVERY_CHAT, label: 'Pause all' }];
 }
 
 /** Who acts: whoever has the token is the same to us, and may say more. */

@@ -4,16 +4,19 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { Route } from '../../shared/app/health.ts';
+import type { Config } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { serveActs } from './acts.ts';
+import { serveIncidents } from './incidents.ts';
 import { serveLetters } from './letters.ts';
 import { guard, serveLogin, tokenOf } from './login.ts';
 import { serveMessages } from './messages.ts';
-import { BOARD, HOME, problemPage } from './pages/layout.ts';
+import { BOARD, HOME, problemPage, withWayBack } from './pages/layout.ts';
 import { serveReports } from './reports.ts';
+import { readRunbook, serveRunbook } from './runbook.ts';
 import {
   BOARD_POLICY,
   type ConsoleConfig,
@@ -25,12 +28,16 @@ import {
 } from './visit.ts';
 
 export interface ConsolePorts {
-  config: ConsoleConfig & { SHARDS: number };
+  config: ConsoleConfig & Pick<Config, 'SHARDS' | 'RUNBOOK_URL'>;
   /** The operator's token: whoever has it may read and act. */
   token: string;
   redisAddress: RedisAddress;
   log: Logger;
+  /** The file of the runbook; the one that comes with the program, unless it is named. */
+  runbookFile?: string;
 }
+
+const RUNBOOK = join(import.meta.dirname, '..', '..', 'docs', 'runbook.md');
 
 /** A form of ours is far smaller. */
 const FORM_BYTES_MAX = 16 * 1024;
@@ -46,7 +53,8 @@ export function startConsole(ports: ConsolePorts): Service & { routes: Route[] }
   const { config, log } = ports;
   const redis = connectRedis(ports.redisAddress, 'impatient');
   const source = { redis, shards: config.SHARDS };
-  const app = consoleApp({ config, redis, source, token: tokenOf(ports.token), log });
+  const runbook = readRunbook(ports.runbookFile ?? RUNBOOK, config.RUNBOOK_URL);
+  const app = consoleApp({ config, redis, source, runbook, token: tokenOf(ports.token), log });
   // The process has a Request and a Response of its own, which must stay as they are.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   return {
@@ -72,6 +80,8 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
     await next();
   });
   serveReports(app, desk);
+  serveIncidents(app, desk);
+  serveRunbook(app, desk);
   serveMessages(app, desk);
   serveLetters(app, desk);
   serveActs(app, desk);
@@ -98,8 +108,10 @@ function serveBoard(app: Hono<VisitEnv>, { source }: DeskPorts): void {
   let board: Promise<Hono> | undefined;
   app.on('GET', [BOARD, `${BOARD}/*`], async (visit) => {
     board ??= import('./board.ts').then(({ createBoard }) => createBoard(source));
-    const { status, headers, body } = await (await board).fetch(visit.req.raw, visit.env);
-    return new Response(body, {
+    const answer = await (await board).fetch(visit.req.raw, visit.env);
+    const { status, headers, body } = answer;
+    const isPage = headers.get('content-type')?.startsWith('text/html') ?? false;
+    return new Response(isPage ? withWayBack(await answer.text()) : body, {
       status,
       headers: { ...Object.fromEntries(headers), 'content-security-policy': BOARD_POLICY },
     });

@@ -54,9 +54,15 @@ function askedOf(read: (name: string) => string | undefined): Asked | string {
   const reading = readFilter({ chat, reason, since }, Date.now());
   if (!reading.ok) return reading.wrong;
   const { sinceMs } = reading.filter;
+  const untilMs = Date.parse(read('before') ?? '');
+  const isBounded = !Number.isNaN(untilMs);
   // A time that is counted back from now moves on from page to page.
-  const words = { chat, reason, since: sinceMs === undefined ? '' : new Date(sinceMs).toISOString() };
-  return { words, filter: reading.filter };
+  const iso = (ms: number) => new Date(ms).toISOString();
+  const words = { chat, reason, since: sinceMs === undefined ? '' : iso(sinceMs) };
+  return {
+    words: { ...words, before: isBounded ? iso(untilMs) : '' },
+    filter: { ...reading.filter, ...(isBounded && { untilMs }) },
+  };
 }
 
 const WRONG: Readonly<Record<string, string>> = {

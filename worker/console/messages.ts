@@ -5,6 +5,7 @@ import { messageReport, readContent, readMessage } from '../report/message.ts';
 import { ENTRY_NAME, findMessages, type MessageName, TRACE_NAME } from '../report/message-location.ts';
 import { messageName } from '../report/report.ts';
 import { saidOf } from './acts.ts';
+import { traceOf } from './incidents.ts';
 import { HOME } from './pages/layout.ts';
 import { type ReportView, reportView, unknown } from './reports.ts';
 import type { DeskPorts, Visit, VisitEnv } from './visit.ts';
@@ -42,7 +43,7 @@ async function showMessage(visit: Visit, desk: DeskPorts, name: MessageName) {
   const extras = { content, ...(source.shards > 1 && { shard: name.shard }) };
   return reportView(visit, desk, {
     title: `Message ${message.entry}`,
-    before: saidOf(visit),
+    ...{ before: saidOf(visit), around: { ways: traceOf(desk, message.traceId) } },
     report: messageReport(message, Date.now(), extras),
   });
 }

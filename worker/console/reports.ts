@@ -1,19 +1,15 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { counted } from '../../shared/base/text.ts';
-import { keysOf } from '../../shared/redis/keys.ts';
-import { EVERY_CHAT, readPauses } from '../../shared/state/lane/stops.ts';
 import { totalsOf } from '../../shared/state/spending/limit.ts';
 import { loadPrices } from '../model/prices.ts';
 import { auditReport, readAudit } from '../report/audit-report.ts';
-import { incidentsReport, readIncidents } from '../report/incidents.ts';
-import { resumeOf } from '../report/message.ts';
 import { readRecoveries, recoveriesReport } from '../report/recoveries.ts';
-import type { Act, Report } from '../report/report.ts';
+import type { Report } from '../report/report.ts';
 import { readStatus, statusReport } from '../report/status.ts';
-import { saidOf } from './acts.ts';
+import { actsOnAll, saidOf } from './acts.ts';
 import { HOME, type Html, type Page, problemPage } from './pages/layout.ts';
-import { reportPage } from './pages/report.ts';
+import { type Around, reportPage } from './pages/report.ts';
 import { type DeskPorts, show, type Visit, type VisitEnv } from './visit.ts';
 
 const REFRESH_SECONDS = 15;
@@ -22,8 +18,7 @@ const PERIODS = [1, 7, 30];
 /** A page with a report, between what only a page has. */
 export interface ReportView extends Omit<Page, 'formKey' | 'body'> {
   report: Report;
-  /** What can be done besides what the report names. */
-  acts?: readonly Act[];
+  around?: Around;
   before?: Html;
   after?: Html;
 }
@@ -36,14 +31,7 @@ export function serveReports(app: Hono<VisitEnv>, desk: DeskPorts): void {
     const title = report.verdict?.word ?? 'Status';
     return reportView(visit, desk, {
       ...{ title, report, at: HOME, refreshSeconds: REFRESH_SECONDS, before: saidOf(visit), after: SEARCH },
-      acts: await actsOnAll(desk),
-    });
-  });
-  app.get(`${HOME}/incidents`, async (visit) => {
-    const report = incidentsReport(await readIncidents(source), Date.now());
-    return reportView(visit, desk, {
-      ...{ title: 'Incidents', report, at: `${HOME}/incidents` },
-      acts: await actsOnAll(desk),
+      around: { acts: await actsOnAll(desk) },
     });
   });
   app.get(`${HOME}/recoveries`, async (visit) => {
@@ -58,19 +46,12 @@ export function serveReports(app: Hono<VisitEnv>, desk: DeskPorts): void {
   });
 }
 
-/** What stops all chats, or lets them go on. */
-async function actsOnAll({ source }: DeskPorts): Promise<readonly Act[]> {
-  const pauses = await readPauses(source.redis, keysOf(0));
-  const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);
-  return [isPaused ? resumeOf(EVERY_CHAT) : { verb: 'pause', target: EVERY_CHAT, label: 'Pause all' }];
-}
-
 const SEARCH = html`<form class="search" action="${HOME}/find"><input name="name" aria-label="Message or chat" placeholder="Entry, trace id or chat"><button>Find</button></form>
 <p class="note">This page refreshes every ${REFRESH_SECONDS} seconds.</p>`;
 
 /** A report as a page. */
-export function reportView(visit: Visit, { token }: DeskPorts, { report, acts, before, after, ...page }: ReportView) {
-  const body = reportPage(report, token.formKey(visit.get('session') ?? ''), acts);
+export function reportView(visit: Visit, { token }: DeskPorts, { report, around, before, after, ...page }: ReportView) {
+  const body = reportPage(report, token.formKey(visit.get('session') ?? ''), around);
   return show(visit, token, { ...page, body: html`${before ?? ''}${body}${after ?? ''}` });
 }
 

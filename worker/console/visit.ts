@@ -7,6 +7,7 @@ import type { ReportSource } from '../report/report.ts';
 import type { StatusLimits } from '../report/status.ts';
 import type { Token } from './login.ts';
 import { type Page, pageOf } from './pages/layout.ts';
+import type { Runbook } from './runbook.ts';
 
 /** A request as the console knows it. */
 export interface VisitEnv {
@@ -20,13 +21,14 @@ export interface VisitEnv {
 export type Visit = Context<VisitEnv>;
 
 /** The settings that decide what the console shows. */
-export type ConsoleConfig = StatusLimits & Pick<Config, 'LOG_CONTENT' | 'MODEL_PRICES_FILE'>;
+export type ConsoleConfig = StatusLimits & Pick<Config, 'LOG_CONTENT' | 'MODEL_PRICES_FILE' | 'TRACE_URL_TEMPLATE'>;
 
 /** The parts that pages are made from. */
 export interface DeskPorts {
   config: ConsoleConfig;
   redis: RedisClient;
   source: ReportSource;
+  runbook: Runbook;
   token: Token;
   log: Logger;
 }

@@ -3,7 +3,16 @@ import { utcTime } from '../../shared/base/utc-time.ts';
 import { createBookStore, glimpse } from '../alerts/book-store.ts';
 import { wordsOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
-import { chatName, type Item, joined, listSection, type Piece, type Report, type ReportSource } from './report.ts';
+import {
+  chatName,
+  type Item,
+  joined,
+  listSection,
+  type Piece,
+  type Report,
+  type ReportSource,
+  runbookWords,
+} from './report.ts';
 import { inWords } from './words.ts';
 
 /** An incident as an operator reads of it. Times are ms since the epoch, by Redis' clock. */
@@ -87,20 +96,51 @@ export function incidentItems(incidents: readonly IncidentReport[], nowMs: numbe
       ? [`OPEN for ${inWords(nowMs - sinceMs)}, since ${utcTime(sinceMs)}, last seen `, { atMs: lastMs }]
       : ['Began ', { atMs: sinceMs }, ', ended ', { atMs: endedMs ?? lastMs }];
     return {
-      title: `${name}: ${title}`,
+      title: [{ of: 'incident' as const, id: name }, `: ${title}`],
       tone: isOpen ? 'bad' : 'over',
       lines: [
         joined(ended, `; ${counted(count, 'time')}`, chatsOf(incident)),
         `Latest: ${latest}`,
-        `${isOpen ? `${todo} ` : ''}Runbook: ${cause}`,
+        runbookWords(isOpen ? todo : '', cause),
         ...(traceId === undefined ? [] : [['First message: ', { of: 'message' as const, id: traceId }]]),
       ],
+      ...(isOpen && { runbook: cause }),
     };
   });
 }
 
-function chatsOf({ chats, chatNames }: IncidentReport): Piece[] {
-  if (chats === 0) return [];
+/** One incident: what it is, since when, whom it concerns, what to do. Pure. */
+export function incidentReport(incident: IncidentReport, nowMs: number): Report {
+  const { name, title, isOpen, sinceMs, lastMs, endedMs = lastMs, count, chats, latest, todo, traceId } = incident;
+  return {
+    title: `${name}: ${title}`,
+    nowMs,
+    verdict: {
+      tone: isOpen ? 'bad' : 'good',
+      reason: isOpen ? `Open for ${inWords(nowMs - sinceMs)}` : ['Ended ', { atMs: endedMs }],
+      more: isOpen && todo !== '' ? [todo] : [],
+    },
+    sections: [
+      {
+        facts: [
+          { name: 'Began', value: { atMs: sinceMs }, note: utcTime(sinceMs) },
+          { name: 'Last seen', value: { atMs: lastMs }, note: utcTime(lastMs) },
+          { name: 'Times', value: count },
+          { name: 'Chats', value: chats },
+        ],
+      },
+      { title: 'Latest', intro: latest },
+      ...(traceId === undefined ? [] : [{ title: 'First message', intro: { of: 'message' as const, id: traceId } }]),
+      ...(chats === 0 ? [] : [{ title: 'Chats', intro: namesOf(incident) }]),
+    ],
+  };
+}
+
+function chatsOf(incident: IncidentReport): Piece[] {
+  return incident.chats === 0 ? [] : [`; ${counted(incident.chats, 'chat')}: `, ...namesOf(incident)];
+}
+
+function namesOf({ chats, chatNames }: IncidentReport): Piece[] {
   const names = chatNames.flatMap((name, at) => (at === 0 ? [chatName(name)] : [', ', chatName(name)]));
-  return [`; ${counted(chats, 'chat')}: `, ...names, chats > chatNames.length ? ', …' : ''];
+  return [...names, chats > chatNames.length ? ', …' : ''];
 }

@@ -20,9 +20,12 @@ export interface Report {
 export type Text = Piece | readonly Piece[];
 export type Piece = string | number | Name | Moment | Letter;
 
-/** A message or a chat; or `letters`: the dead letters of a chat, or all of them where `id` is empty. */
+/**
+ * A message, a chat, an incident, or a section of the runbook; or `letters`: the dead letters of a chat, or all of them
+ * where `id` is empty.
+ */
 export interface Name {
-  of: 'message' | 'chat' | 'letters';
+  of: 'message' | 'chat' | 'letters' | 'incident' | 'runbook';
   id: string;
   /** Shown instead of the id. */
   text?: string | number;
@@ -78,6 +81,8 @@ export interface Item {
   title: Text;
   tone: 'bad' | 'over';
   lines: readonly Text[];
+  /** The section of the runbook that is read now, for those who can show it. */
+  runbook?: string;
 }
 
 /** The arguments of the command line that does something, and what a page can do in its place. */
@@ -105,6 +110,12 @@ export function listSection(title: string, part: Pick<Section, 'items' | 'table'
 
 export const messageName = (id: string): Name => ({ of: 'message', id });
 export const chatName = (id: string): Name => ({ of: 'chat', id });
+
+/** Words that name a section of the runbook. */
+export function runbookWords(...words: readonly [...before: readonly string[], name: string]): Piece[] {
+  const before = words.slice(0, -1).filter((each) => each !== '');
+  return [...before.map((each) => `${each} `), 'Runbook: ', { of: 'runbook', id: words.at(-1) ?? '' }];
+}
 
 /** Texts one behind the other. */
 export function joined(...texts: readonly Text[]): Piece[] {

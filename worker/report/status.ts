@@ -31,6 +31,7 @@ import {
   messageName,
   type Report,
   type ReportSource,
+  runbookWords,
   type Section,
   shardsOf,
   type Text,
@@ -192,8 +193,8 @@ function verdictOf({ colour, troubles, atMs }: Status): Verdict {
     return { tone: 'good', word, reason, more: [utcTime(atMs)] };
   }
   const more = [
-    `${worst.todo} Runbook: ${worst.cause}`.trim(),
-    ...others.map(({ text, cause }) => `Also: ${text} Runbook: ${cause}`),
+    runbookWords(worst.todo, worst.cause),
+    ...others.map(({ text, cause }) => runbookWords(`Also: ${text}`, cause)),
     utcTime(atMs),
   ];
   return { tone: colour === 'red' ? 'bad' : 'fair', word, reason: worst.text, more };

@@ -194,6 +194,6 @@ test('an incident names the section of the runbook that is about it, and not its
   const incident = { v: 9, cause: 'of-tomorrow', isOpen: true, openedMs: Date.now(), latest: 'What will be.' };
   await world.peek.hset(world.keys.incidents, 'incident:of-tomorrow', JSON.stringify(incident));
   const { text } = await (await operator()).get('/console/incidents');
-  expect(text).toContain('Runbook: other-version');
-  expect(text).not.toContain('Runbook: of-tomorrow');
+  expect(text).toContain('Runbook: <a class="id" href="/console/runbook/other-version">other-version</a>');
+  expect(text).not.toContain('runbook/of-tomorrow');
 });

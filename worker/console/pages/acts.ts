@@ -10,14 +10,24 @@ export function pathOfAct(verb: string): string {
 /** What is asked for once more, on a page of its own, before it is done. */
 export const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge']);
 
+/** Where something leads that is done elsewhere. */
+export interface Way {
+  href: string;
+  label: string;
+}
+
 /** Acts side by side: a button where one does it at once, or else a link to the page that asks. Pure. */
-export function actsHtml(acts: readonly Act[], formKey: string): Html {
-  return acts.length === 0 ? html`` : html`<div class="actions">${acts.map((act) => actHtml(act, formKey))}</div>`;
+export function actsHtml(acts: readonly Act[], formKey: string, ways: readonly Way[] = []): Html {
+  if (acts.length + ways.length === 0) return html``;
+  return html`<div class="actions">${ways.map(wayHtml)}${acts.map((act) => actHtml(act, formKey))}</div>`;
+}
+
+function wayHtml({ href, label }: Way): Html {
+  return html`<a class="button" href="${href}">${label}</a>`;
 }
 
 function actHtml({ verb, target, label }: Act, formKey: string): Html {
-  if (ASKED.has(verb))
-    return html`<a class="button" href="${pathOfAct(verb)}?target=${encodeURIComponent(target)}">${label}</a>`;
+  if (ASKED.has(verb)) return wayHtml({ href: `${pathOfAct(verb)}?target=${encodeURIComponent(target)}`, label });
   return html`<form method="post" action="${pathOfAct(verb)}">${formKeyField(formKey)}
 <input type="hidden" name="target" value="${target}"><button>${label}</button></form>`;
 }

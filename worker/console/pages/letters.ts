@@ -89,10 +89,13 @@ function restHtml(left: number, words: Words): Html {
 again, name no chat, or a piece of their message is still being put aside.</p>`;
 }
 
-function scopeOf({ chat = '', reason = '', since = '' }: Words): string {
-  const parts = [chat && `chat ${chat}`, reason && `reason ${reason}`, since && `failed since ${since}`].filter(
-    Boolean,
-  );
+function scopeOf({ chat = '', reason = '', since = '', before = '' }: Words): string {
+  const parts = [
+    chat && `chat ${chat}`,
+    reason && `reason ${reason}`,
+    since && `failed since ${since}`,
+    before && `before ${before}`,
+  ].filter(Boolean);
   return parts.length === 0 ? 'All that are kept. ' : `Only ${parts.join(', ')}. `;
 }
 

@@ -3,24 +3,32 @@ import { counted } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/utc-time.ts';
 import type { Act, Fact, Item, Name, Piece, Report, Section, Text, Verdict } from '../../report/report.ts';
 import { inWords } from '../../report/words.ts';
-import { actsHtml } from './acts.ts';
+import { actsHtml, type Way } from './acts.ts';
 import { HOME, type Html } from './layout.ts';
 
-/** The parts of a page besides its report. */
-interface Reading {
+/** What a page has besides its report. */
+export interface Around {
+  /** Further things that can be done. */
+  acts?: readonly Act[];
+  ways?: readonly Way[];
+  /** The section of the runbook, to stand beside what it is about. */
+  runbook?: (name: string) => Html;
+}
+
+interface Reading extends Around {
   nowMs: number;
   /** The key that its forms carry. */
   formKey: string;
 }
 
-/** A report as the body of a page. What can be done by a click has a button; `acts` are further ones. Pure. */
-export function reportPage(report: Report, formKey: string, acts: readonly Act[] = []): Html {
+/** A report as the body of a page. What can be done by a click has a button. Pure. */
+export function reportPage(report: Report, formKey: string, around: Around = {}): Html {
   const { title, nowMs, verdict, sections, actions = [] } = report;
-  const reading = { nowMs, formKey };
+  const reading = { nowMs, formKey, ...around };
   const named = actions.flatMap(({ act, letter }) => act ?? (letter === undefined ? [] : [replayOf(letter)]));
   return html`${title === undefined ? '' : html`<h1>${textHtml(title, reading)}</h1>`}
 ${verdict === undefined ? '' : verdictHtml(verdict, reading)}
-${actsHtml([...named, ...acts], formKey)}
+${actsHtml([...named, ...(around.acts ?? [])], formKey, around.ways)}
 ${sections.map((section) => sectionHtml(section, reading))}`;
 }
 
@@ -32,12 +40,13 @@ ${more.map((line) => html`<p>${textHtml(line, reading)}</p>`)}</div>`;
 
 function sectionHtml(section: Section, reading: Reading): Html {
   const { title, empty, intro, facts = [], table, items = [], timeline, quote, more } = section;
+  const isAlone = items.length === 1;
   return html`<section>${title === undefined ? '' : html`<h2>${title}</h2>`}
 ${empty === undefined ? '' : html`<p class="nothing">${empty}</p>`}
 ${intro === undefined ? '' : html`<p>${textHtml(intro, reading)}</p>`}
 ${facts.length === 0 ? '' : title === undefined ? tilesHtml(facts, reading) : marksHtml(facts, reading)}
 ${table === undefined ? '' : tableHtml(table, reading)}
-${items.length === 0 ? '' : html`<ul class="cards">${items.map((item) => itemHtml(item, reading))}</ul>`}
+${items.length === 0 ? '' : html`<ul class="cards">${items.map((item) => itemHtml(item, isAlone, reading))}</ul>`}
 ${timeline === undefined ? '' : timelineHtml(timeline)}
 ${quote === undefined ? '' : html`<pre>${quote}</pre>`}
 ${more !== undefined && more.count > 0 ? html`<p class="note">and ${counted(more.count, `more ${more.noun}`)}</p>` : ''}</section>`;
@@ -57,9 +66,11 @@ function marksHtml(facts: readonly Fact[], reading: Reading): Html {
   return html`<ul class="marks">${facts.map(mark)}</ul>`;
 }
 
-function itemHtml({ title, tone, lines }: Item, reading: Reading): Html {
+function itemHtml({ title, tone, lines, runbook }: Item, isAlone: boolean, reading: Reading): Html {
+  const beside = runbook === undefined ? undefined : reading.runbook?.(runbook);
   return html`<li class="${tone}"><h3>${textHtml(title, reading)}</h3>
-${lines.map((line) => html`<p>${textHtml(line, reading)}</p>`)}</li>`;
+${lines.map((line) => html`<p>${textHtml(line, reading)}</p>`)}
+${beside === undefined ? '' : html`<details class="runbook" ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${beside}</details>`}</li>`;
 }
 
 /** A narrow screen shows it as a list: each cell is named by its column. */

@@ -1,0 +1,132 @@
+import { expect, test } from '@jest/globals';
+import type { Incident } from '../../../worker/alerts/incident.ts';
+import { act, eachClosesConsoles, givenLetters, operator, trail } from '../../fixture/each-console.ts';
+import { eachInWorld, world } from '../../fixture/each-test.ts';
+
+eachClosesConsoles();
+eachInWorld();
+
+const SINCE = Date.parse('2026-11-22T10:00:00Z');
+
+/** An incident as it stands in the book. */
+async function givenIncident(about: Partial<Incident> & Pick<Incident, 'cause'>): Promise<void> {
+  const incident: Incident = {
+    ...{ key: '', isOpen: true, openedMs: SINCE, lastMs: SINCE + 60_000, reopenings: 0, level: '' },
+    ...{ first: 'It began.', latest: 'It goes on.', messages: 3, chats: 2, chatNames: ['1001', '-100555.7'] },
+    ...{ unnamed: [], unnamedMore: 0 },
+    ...about,
+  };
+  const name = incident.key === '' ? incident.cause : `${incident.cause}:${incident.key}`;
+  await world.peek.hset(world.keys.incidents, `incident:${name}`, JSON.stringify(incident));
+}
+
+test('an incident has a page with its facts, its chats, the runbook and a way back', async () => {
+  await givenIncident({ cause: 'provider', traceId: 'a'.repeat(32) });
+  const visitor = await operator();
+  const list = (await visitor.get('/console/incidents')).text;
+  expect(list).toContain('<a class="id" href="/console/incident/provider">provider</a>');
+  expect(list).toMatch(
+    /<details class="runbook" open><summary>What the runbook says<\/summary>[\s\S]*No call goes through/,
+  );
+  expect(list).toContain('Runbook: <a class="id" href="/console/runbook/provider">provider</a>');
+  const { status, text } = await visitor.get('/console/incident/provider');
+  expect(status).toBe(200);
+  for (const piece of [
+    'The model endpoint does not answer',
+    'It goes on.',
+    'href="/console/chat/1001"',
+    'href="/console/chat/-100555.7"',
+    `href="/console/message/${'a'.repeat(32)}"`,
+    'No call goes through',
+    'href="/console/incidents">All incidents</a>',
+  ])
+    expect(text).toContain(piece);
+  expect(text).not.toContain('>Trace</a>');
+});
+
+test('the trace and the runbook have links where their addresses are set, and a message has its trace too', async () => {
+  await givenIncident({ cause: 'provider', traceId: 'a'.repeat(32) });
+  const visitor = await operator({
+    TRACE_URL_TEMPLATE: 'https://traces.example/t/%7BtraceId%7D',
+    RUNBOOK_URL: 'https://wiki.example/runbook',
+  });
+  const { text } = await visitor.get('/console/incident/provider');
+  expect(text).toContain(`href="https://traces.example/t/${'a'.repeat(32)}">Trace</a>`);
+  expect(text).toContain('href="https://wiki.example/runbook#provider"');
+  const ended = {
+    entry: '7-0',
+    chat: '1001',
+    traceId: 'b'.repeat(32),
+    outcome: 'answered',
+    settledAtMs: 9,
+    attempts: 1,
+  };
+  await world.peek.xadd(world.keys.outcomes, '8-0', 'outcome', 'answered', 'record', JSON.stringify(ended));
+  const message = await visitor.get('/console/message/7-0');
+  expect(message.text).toContain(`href="https://traces.example/t/${'b'.repeat(32)}">Trace</a>`);
+});
+
+test('without the runbook in the installation its page says so, and leads to RUNBOOK_URL', async () => {
+  await givenIncident({ cause: 'provider' });
+  const visitor = await operator({ RUNBOOK_URL: 'https://wiki.example/runbook' }, '/nowhere/runbook.md');
+  const page = await visitor.get('/console/runbook/provider');
+  expect(page).toMatchObject({ status: 404, text: expect.stringContaining('docs/runbook.md is not there') });
+  const beside = await visitor.get('/console/incident/provider');
+  for (const { text } of [page, beside]) expect(text).toContain('href="https://wiki.example/runbook#provider"');
+  expect(beside).toMatchObject({ status: 200, text: expect.stringContaining('docs/runbook.md is not there') });
+});
+
+test('what failed in the time of an incident is put back from its page, and nothing else', async () => {
+  const [before, first, last, after] = [-600_000, -30_000, 60_000, 300_000].map((ms) => `${SINCE + ms}-0`);
+  await givenLetters([before, first, last, after].map(String));
+  await givenIncident({ cause: 'failed', isOpen: false, endedMs: SINCE + 120_000 });
+  const visitor = await operator();
+  const { text } = await visitor.get('/console/incident/failed');
+  const [, path = ''] = /href="([^"]*)">Put back the 2 that failed in its time</.exec(text) ?? [];
+  const question = (await visitor.get(path.replaceAll('&amp;', '&'))).text;
+  expect(question).toContain('<h1>Put back 2 dead letters?</h1>');
+  const fields = [...question.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
+    name,
+    value,
+  ]);
+  await visitor.post('/console/dead/run', Object.fromEntries(fields));
+  const kept = await world.peek.xrange(world.keys.dead, '-', '+');
+  expect(kept.map(([id]) => id)).toEqual([before, after]);
+});
+
+test('the chats of an incident are paused and resumed from its page, unless they are many', async () => {
+  await givenIncident({ cause: 'failed' });
+  const visitor = await operator();
+  expect((await visitor.get('/console/incident/failed')).text).toContain('target=-100555.7">Pause chat -100555.7</a>');
+  await act(visitor, 'pause', { target: '-100555.7', why: 'a loop' });
+  expect((await visitor.get('/console/incident/failed')).text).toContain('<button>Resume chat -100555.7</button>');
+  expect(await trail()).toEqual([['pause', '-100555.7', 'console', 'a loop']]);
+  await givenIncident({ cause: 'failed', chats: 6, chatNames: ['1', '2', '3', '4', '5', '6'] });
+  const many = (await visitor.get('/console/incident/failed')).text;
+  expect([many.includes('Pause chat'), many.includes('Pause all')]).toEqual([false, true]);
+});
+
+test('an incident that nobody knows is 404, and a name or a chat with HTML in it stays text', async () => {
+  const evil = '"><script>x</script>';
+  await givenIncident({ cause: 'tool-refused', key: evil, chatNames: [evil, '1001'], latest: evil });
+  const visitor = await operator();
+  const list = (await visitor.get('/console/incidents')).text;
+  const path = `/console/incident/${encodeURIComponent(`tool-refused:${evil}`)}`;
+  expect(list).toContain(`href="${path.replaceAll('"', '&quot;')}"`);
+  const page = await visitor.get(path);
+  expect(page.status).toBe(200);
+  expect([list, page.text].map((text) => text.includes('<script'))).toEqual([false, false]);
+  for (const name of ['provider', evil, '%00', 'constructor', '/'])
+    for (const room of ['incident', 'runbook']) {
+      const { status, text } = await visitor.get(`/console/${room}/${encodeURIComponent(name)}`);
+      const isThere = room === 'runbook' && name === 'provider';
+      expect([room, name, status, text.includes('<script')]).toEqual([room, name, isThere ? 200 : 404, false]);
+    }
+});
+
+test('the page of the queue leads back to the console', async () => {
+  const visitor = await operator();
+  for (const path of ['/console/queue', '/console/queue/queue/turns'])
+    expect((await visitor.get(path)).text).toMatch(/<a href="\/console" [^>]*>← Back to the console<\/a>/);
+  expect((await visitor.get('/console/queue/api/queues')).text).not.toContain('Back to the console');
+});
