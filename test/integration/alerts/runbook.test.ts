@@ -75,3 +75,11 @@ test('the triage has five lines', () => {
   const triage = text.slice(text.indexOf('## Triage\n'), text.indexOf('Severities:'));
   expect(triage.match(/^\d\. /gm)).toHaveLength(5);
 });
+
+test('it can be read at night: at most 3,500 words, and what to do is the first line of each section', () => {
+  const text = textOf('docs/runbook.md');
+  expect(text.split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(3_500);
+  const firsts = [...text.matchAll(/^### (.+)\n\n(?:Severity: \w+\.\n\n)?(.+)$/gm)];
+  expect(firsts.length).toBeGreaterThan(40);
+  expect(firsts.filter(([, , line = '']) => !/^(?:\*\*Do\b|1\. |See )/.test(line)).map(([, name]) => name)).toEqual([]);
+});
