@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Daemon } from './daemon.ts';
 import type { Ground } from './ground.ts';
 import type { Hour } from './hour.ts';
+import type { Jaeger } from './jaeger.ts';
 import type { Prometheus } from './prometheus.ts';
 import type { ToolName } from './tool.ts';
 
@@ -21,6 +22,7 @@ export interface PlayedHour {
 export interface DayPorts {
   ground: Ground;
   daemons: Readonly<Partial<Record<ToolName, Daemon>>>;
+  jaeger: Jaeger | undefined;
   prometheus: Prometheus;
   say: (line: string) => void;
 }
@@ -41,7 +43,7 @@ export async function playDay(hours: readonly Hour[], ports: DayPorts): Promise<
   return played;
 }
 
-async function playHour(hour: Hour, { ground, daemons, prometheus }: DayPorts): Promise<PlayedHour> {
+async function playHour(hour: Hour, { ground, daemons, jaeger, prometheus }: DayPorts): Promise<PlayedHour> {
   await untilCalm(prometheus, hour.fires);
   const fromMs = Date.now();
   const seen = new Map<string, number>();
@@ -54,7 +56,7 @@ async function playHour(hour: Hour, { ground, daemons, prometheus }: DayPorts): 
   };
   let problem: string | undefined;
   try {
-    await hour.play({ ground, daemons, untilFiring });
+    await hour.play({ ground, daemons, jaeger, untilFiring });
     await look();
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);

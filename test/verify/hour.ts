@@ -1,11 +1,13 @@
 import type { Daemon } from './daemon.ts';
 import type { Ground } from './ground.ts';
+import type { Jaeger } from './jaeger.ts';
 import type { ToolName } from './tool.ts';
 
 /** What an hour of the day can hurt. */
 export interface Stage {
   ground: Ground;
   daemons: Readonly<Partial<Record<ToolName, Daemon>>>;
+  jaeger: Jaeger | undefined;
   /** Resolves when all of these alerts fire, or when they have had their time. */
   untilFiring(names: readonly string[]): Promise<void>;
 }

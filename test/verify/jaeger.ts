@@ -1,7 +1,10 @@
 /** A span as Jaeger gives it back. */
 export interface FoundSpan {
   traceID: string;
+  spanID: string;
   operationName: string;
+  references: readonly { refType: 'CHILD_OF' | 'FOLLOWS_FROM'; spanID: string }[];
+  tags: readonly { key: string; value: unknown }[];
 }
 
 /** The API of a running Jaeger. */
@@ -12,6 +15,8 @@ export interface Jaeger {
   /** The newest traces that hold an operation. */
   search(service: string, operation: string, limit: number): Promise<FoundSpan[][]>;
   services(): Promise<string[]>;
+  /** Whether a browser is shown anything: it may have been built without. */
+  hasPages(): Promise<boolean>;
 }
 
 interface Traces {
@@ -36,5 +41,6 @@ export function jaegerAt(url: string): Jaeger {
       const { data } = await ask<{ data: string[] | null }>('services');
       return data ?? [];
     },
+    hasPages: async () => (await (await fetch(url)).text()).includes('jaeger-ui-root'),
   };
 }

@@ -26,7 +26,7 @@ loopback, about eight minutes. The programs are looked for in .cache/bin and on 
   --bin DIR       looks in this folder alone
   --only TEXT     only hours and incidents whose name contains it
   --skip-missing  a program that is missing is told, and is no failure
-  --report FILE   writes the result as Markdown (by default nothing), and its picture into docs/images
+  --report FILE   writes the result as Markdown (by default nothing), and its pictures into docs/images
   --page FILE     where the page with all panels goes; default .cache/telemetry.html
 
 Exit codes: 0 all as it must be, 1 something differs or is missing, 2 a mistake in the call.`;
@@ -43,7 +43,7 @@ const { values } = parseArgs({
   },
 });
 const BIN = join(PROJECT_ROOT, '.cache', 'bin');
-const PICTURE = join(PROJECT_ROOT, 'docs', 'images', 'telemetry-day.svg');
+const IMAGES = join(PROJECT_ROOT, 'docs', 'images');
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 let work = '';
 
@@ -95,12 +95,14 @@ async function write({ verified, span }: Run): Promise<void> {
   }
   if (values.report === undefined) return;
   const report = resolve(values.report);
-  if (verified.panels.length > 0) await writeInto(PICTURE, pictureOf(verified.panels, span, bands));
-  await writeInto(report, telemetryReport(verified, { day: relative(dirname(report), PICTURE) }));
+  if (verified.panels.length > 0)
+    await writeInto(join(IMAGES, 'telemetry-day.svg'), pictureOf(verified.panels, span, bands));
+  for (const { file, webp } of verified.pictures) await writeInto(join(IMAGES, file), webp);
+  await writeInto(report, telemetryReport(verified, relative(dirname(report), IMAGES)));
   say(`Written: ${relative(process.cwd(), report)}`);
 }
 
-async function writeInto(file: string, text: string): Promise<void> {
+async function writeInto(file: string, text: string | Buffer): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, text);
 }

@@ -1,11 +1,16 @@
+import { SPAN } from '../../shared/base/telemetry.ts';
+import { callsTools, resultsIn, use } from '../fixture/notebook.ts';
 import type { GatewayProcess } from '../fixture/process.ts';
+import { until } from '../fixture/root.ts';
 import { about } from './about.ts';
 import type { Ground } from './ground.ts';
-import type { Hour } from './hour.ts';
+import type { Hour, Stage } from './hour.ts';
+import type { Jaeger } from './jaeger.ts';
+import { isRunning } from './shown.ts';
 
 const CHAT = 1591;
 const MARK = '[killed]';
-const ANSWER_MS = 3_000;
+const TRACES = 20;
 
 async function kill9All(ground: Ground): Promise<number> {
   const running: GatewayProcess[] = [...ground.gateways];
@@ -13,22 +18,30 @@ async function kill9All(ground: Ground): Promise<number> {
   return running.length;
 }
 
-/** Whichever process runs the message's turn is killed in the middle of it. */
-async function killInTurn(ground: Ground): Promise<void> {
-  const slowly = ground.react((call) => (about(call, MARK) ? { do: 'answer', afterMs: ANSWER_MS } : undefined));
+/** Whichever process runs the message's turn is killed in the middle of it: after a tool, before the answer. */
+async function killInTurn({ ground, jaeger }: Stage): Promise<void> {
+  const rounds = callsTools([use('k1', 'look')]);
+  const script = ground.react((call) => (about(call, MARK) ? rounds(call) : undefined));
+  const stuck = ground.react((call) => (about(call, MARK) && resultsIn(call).length > 0 ? { do: 'hang' } : undefined));
   ground.telegram.say(CHAT, `${MARK} Are you still there?`);
-  await ground.claude.waitForCall((call) => about(call, MARK), 20_000);
+  await ground.claude.waitForCall((call) => about(call, MARK) && resultsIn(call).length > 0, 20_000);
+  if (jaeger) await until('turn that runs, in Jaeger', () => showsRunning(jaeger), 20_000);
   const killed = await kill9All(ground);
+  stuck.end();
   for (let n = 0; n < killed; n++) await ground.start();
   await ground.untilOutcomes(CHAT, 1);
-  slowly.end();
+  script.end();
+}
+
+async function showsRunning(jaeger: Jaeger): Promise<true | undefined> {
+  return (await jaeger.search('spillway', SPAN.started, TRACES)).some(isRunning) || undefined;
 }
 
 export const PROCESS_HOURS: readonly Hour[] = [
   {
     name: 'kill -9 of every process in the middle of a turn; others take its work over',
     fires: [],
-    play: ({ ground }) => killInTurn(ground),
+    play: killInTurn,
   },
   {
     name: 'Redis is gone',

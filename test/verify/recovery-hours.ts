@@ -32,8 +32,8 @@ const noSummary: ReactionRule = ({ kind }) =>
     ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'this model writes no summaries' }
     : undefined;
 
-/** Asked once more, and once more after the endpoint has counted that it fits. */
-const REFUSED_UNTIL_BELIEVED = 3;
+/** Asked once more; the fresh session fits. */
+const REFUSED_UNTIL_BELIEVED = 2;
 
 export const RECOVERY_HOURS: readonly Hour[] = [
   {

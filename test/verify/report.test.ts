@@ -16,7 +16,7 @@ const hour = { name: 'an outage', fires: ['Down'], fromMs: 0, toMs: 10_000, seen
 const rule = { name: 'Down', health: 'ok', hour: 'an outage', firedAfterS: 4, firingS: 6 };
 
 function verified(more: Partial<Verified>): Verified {
-  const empty = { files: [], hours: [], rules: [], panels: [], checks: [], found: [] };
+  const empty = { files: [], hours: [], rules: [], panels: [], checks: [], pictures: [], found: [] };
   return { startedMs: 0, endedMs: 60_000, tools: {}, ...empty, ...more };
 }
 
@@ -50,9 +50,11 @@ test('a rule that stays silent, an empty panel, a cause that nobody names: each 
 });
 
 test('a day on which all went as it must has no finding, and the report names no id of the run', () => {
-  const run = verified({ hours: [hour], rules: [rule], found: [found] });
+  const pictures = [{ file: 'jaeger-cut.webp', about: 'a turn', webp: Buffer.from('') }];
+  const run = verified({ hours: [hour], rules: [rule], pictures, found: [found] });
   expect(findingsOf(run)).toEqual([]);
-  const text = telemetryReport(run, { day: '../images/day.svg' });
+  const text = telemetryReport(run, '../images');
+  expect(text).toContain('![Jaeger: a turn](../images/jaeger-cut.webp)');
   expect(text).toContain('| 1 | an outage | 10 s | Down |');
   expect(text).toContain('`cli message <id>` | 1.2 s | 1 of 2');
   expect(text).not.toContain('1790000000000');
@@ -63,5 +65,5 @@ test('what could not be run is said plainly, in the report as well', () => {
     files: [{ name: 'the rules are parsed', verdict: 'not run', seen: 'promtool was not found' }],
   });
   expect(notRunLines(run)).toContain('Not run: the rules are parsed, since promtool was not found.');
-  expect(telemetryReport(run, { day: '' })).toContain('- prometheus was not found, so it is not shown that rules fire');
+  expect(telemetryReport(run, '')).toContain('- prometheus was not found, so it is not shown that rules fire');
 });

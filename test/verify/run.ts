@@ -16,6 +16,7 @@ import type { Prometheus, Span } from './prometheus.ts';
 import { askPanels } from './query.ts';
 import type { Verified } from './report.ts';
 import { judgeRules } from './rule-verdict.ts';
+import { checkSeen } from './seen-checks.ts';
 import { type Stack, startStack } from './stack.ts';
 import type { Tools } from './tool.ts';
 import { checkTraces } from './trace-checks.ts';
@@ -38,7 +39,7 @@ export interface Run {
   span: Span;
 }
 
-type Shown = Pick<Verified, 'hours' | 'rules' | 'panels' | 'checks' | 'found'>;
+type Shown = Pick<Verified, 'hours' | 'rules' | 'panels' | 'checks' | 'pictures' | 'found'>;
 
 /** What runs for the whole of a run. */
 interface Scene extends RunPorts {
@@ -109,7 +110,7 @@ async function dayOf(scene: Scene, ground: Ground): Promise<{ verified: Omit<Sho
   return { verified: { ...shown, hours }, span };
 }
 
-const NOTHING: Omit<Shown, 'found'> = { hours: [], rules: [], panels: [], checks: [] };
+const NOTHING: Omit<Shown, 'found'> = { hours: [], rules: [], panels: [], checks: [], pictures: [] };
 
 function spanOf(fromMs: number, toMs: number): Span {
   return { fromMs, toMs, stepS: Math.max(1, Math.ceil((toMs - fromMs) / 1_000 / POINTS)) };
@@ -121,14 +122,16 @@ async function askAll(
   span: Span,
   hours: readonly PlayedHour[],
   notices: readonly string[],
-): Promise<Pick<Shown, 'rules' | 'panels' | 'checks'>> {
+): Promise<Pick<Shown, 'rules' | 'panels' | 'checks' | 'pictures'>> {
   const boards = readPanels(join(PROJECT_ROOT, 'ops', 'grafana', 'dashboards'));
   const panels = await askPanels(boards, prometheus, span);
   const rules = await judgeRules(hours, prometheus, span);
   const traces = await checkTraces({ jaeger: stack.jaeger, prometheus, span, panels: boards, notices });
+  const { checks: seen, pictures } = await checkSeen(stack.jaeger, running);
   const kept = await checkKept(tools, folder, hook.url);
-  const checks = [...traces, kept, ...(await checkLabels(prometheus, span)), await checkAlertmanager(tools, hook)];
-  return { panels, rules, checks };
+  const labels = await checkLabels(prometheus, span);
+  const checks = [...traces, ...seen, kept, ...labels, await checkAlertmanager(tools, hook)];
+  return { panels, rules, checks, pictures };
 }
 
 /** Each incident has a ground of its own: what was open lately is not told again, and would hide what comes. */

@@ -5,6 +5,7 @@ import { filledIn, type Panel } from './board.ts';
 import { type Checked, checked, notRun } from './check.ts';
 import type { FoundSpan, Jaeger } from './jaeger.ts';
 import type { Prometheus, Span } from './prometheus.ts';
+import { namesIn } from './shown.ts';
 
 /** What the traces are checked with. */
 export interface TraceGround {
@@ -121,10 +122,6 @@ function untilTrace(jaeger: Jaeger, traceId: string): Promise<FoundSpan[]> {
     return spans.length > 0 ? spans : undefined;
   };
   return until(`trace ${traceId}`, look, FOUND_MS);
-}
-
-function namesIn(spans: readonly FoundSpan[]): Set<string> {
-  return new Set(spans.map(({ operationName }) => operationName));
 }
 
 function count(spans: readonly FoundSpan[], name: string): number {
