@@ -15,6 +15,7 @@ import {
   type Receiver,
 } from '../shared/state/process/receiver.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
+import { deskMenus, MENUS, type Menu } from '../shared/telegram/commands.ts';
 import { type AcceptUpdate, createAccept } from './accept/accept.ts';
 import type { Desk } from './accept/gate.ts';
 import { createSummoner } from './accept/summons.ts';
@@ -69,7 +70,8 @@ export function startProducer(
   });
   const heartbeatOf = (receiver: Receiver) =>
     createHeartbeat(redis, keys, log, limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS, receiver);
-  const ownName = introduceBot(telegram);
+  const desk = deskOf(config);
+  const ownName = introduceBot(telegram, [...MENUS, ...menusOf(config, desk)]);
   const summoner = createSummoner({ telegram, redis, shards: config.SHARDS, log, reach: ports.reach });
   const accept = createAccept({
     botId: telegram.botId,
@@ -77,7 +79,7 @@ export function startProducer(
     places: {
       allowed: allowedNow(redis, config.TELEGRAM_ALLOWED_IDS),
       answersAll: config.TELEGRAM_ANSWER_ALL_IDS,
-      desk: deskOf(config),
+      desk,
     },
     limits: {
       textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
@@ -117,6 +119,11 @@ function deskOf({
   if (chatId === undefined) return undefined;
   const people = allowed === 'everyone' ? [] : [...allowed].filter((id) => id > 0);
   return { chatId, operators: named ?? new Set(people) };
+}
+
+function menusOf({ TELEGRAM_ALLOWED_IDS: allowed }: Config, desk: Desk | undefined): readonly Menu[] {
+  if (desk === undefined || desk.operators.size === 0) return [];
+  return deskMenus(desk.chatId, allowed === 'everyone' || allowed.has(desk.chatId));
 }
 
 interface ReceivingPorts {

@@ -1,6 +1,6 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { MENUS } from '../../shared/telegram/commands.ts';
+import type { Menu } from '../../shared/telegram/commands.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import { waitOut } from './lease.ts';
 
@@ -11,13 +11,16 @@ export interface OwnName {
 }
 
 /** Fetches the bot's name from Telegram and registers the bot's menus, once each; retries until Telegram answers. */
-export function introduceBot(telegram: Pick<Telegram, 'getMe' | 'setCommands'>): Service & OwnName {
+export function introduceBot(
+  telegram: Pick<Telegram, 'getMe' | 'setCommands'>,
+  menus: readonly Menu[],
+): Service & OwnName {
   const stopping = new AbortController();
   let name: string | undefined;
   const introduce = async (): Promise<void> => {
     const me = await untilAnswered(() => telegram.getMe(), stopping.signal);
     if (me?.ok) name = me.value.username;
-    for (const menu of MENUS) await untilAnswered(() => telegram.setCommands(menu), stopping.signal);
+    for (const menu of menus) await untilAnswered(() => telegram.setCommands(menu), stopping.signal);
   };
   void introduce();
   return {

@@ -132,7 +132,7 @@ export function createTelegram(options: TelegramClientOptions): Telegram {
       options.linkPreviews ?? false,
     ),
     async setCommands({ commands, scope, language }) {
-      const to: BotCommandScope = { type: scope };
+      const to: BotCommandScope = typeof scope === 'number' ? { type: 'chat', chat_id: scope } : { type: scope };
       const named = language === undefined ? {} : { language_code: language };
       return ofOptional(await call('setMyCommands', { commands, scope: to, ...named }, CALL_TIMEOUT_MS));
     },

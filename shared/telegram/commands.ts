@@ -1,5 +1,5 @@
 import type { LanguageCode } from '@grammyjs/types';
-import { DEFAULT_LANGUAGE, LANGUAGES, TEXTS } from '../texts/language.ts';
+import { DEFAULT_LANGUAGE, LANGUAGES, type Language, TEXTS } from '../texts/language.ts';
 
 /** How a bot command is treated wherever it is met; what it does is in the file of its name in `worker/command/`. */
 interface CommandRule {
@@ -144,24 +144,40 @@ export function addresseeOf(text: string): string | undefined {
 
 /** The commands that apps offer in some chats, to people whose app has that language; to all others without one. */
 export interface Menu {
-  scope: 'all_private_chats' | 'all_group_chats';
+  /** Or one chat, by its id. */
+  scope: 'all_private_chats' | 'all_group_chats' | number;
   /** An ISO 639-1 code, of two letters. */
   language: LanguageCode | undefined;
-  commands: readonly { command: MenuName; description: string }[];
+  commands: readonly { command: string; description: string }[];
 }
 
 /** The commands that a private chat offers, in their order. */
 export const MENU_NAMES = namesIn('everywhere', 'private');
 
-/** Every menu of the bot. An app takes the one of the narrowest scope, and there the one of its language. */
-export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => {
+/** Every menu of the bot but that of operators. An app takes the one of the narrowest scope, and there the one of its language. */
+export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => [
+  menuOf('all_private_chats', code, MENU_NAMES),
+  menuOf('all_group_chats', code, namesIn('everywhere')),
+]);
+
+/**
+ * The menus of the chat of alerts, which stand there in place of the others: what operators can ask, and where the chat is a
+ * conversation as well what its people can. Pure.
+ */
+export function deskMenus(chatId: number, isConversation: boolean): readonly Menu[] {
+  const names = chatId > 0 ? MENU_NAMES : namesIn('everywhere');
+  const own = isConversation ? names.filter((name) => !DESK_WORDS.includes(name)) : [];
+  const desk = Object.entries(DESK_MENU).map(([command, description]) => ({ command, description }));
+  return LANGUAGES.map((code) => {
+    const { commands, ...menu } = menuOf(chatId, code, own);
+    return { ...menu, commands: [...desk, ...commands] };
+  });
+}
+
+function menuOf(scope: Menu['scope'], code: Language, names: readonly MenuName[]): Menu {
   const language = code === DEFAULT_LANGUAGE ? undefined : (code.slice(0, 2) as LanguageCode);
-  const described = (command: MenuName) => ({ command, description: TEXTS[code].menu[command] });
-  return [
-    { scope: 'all_private_chats', language, commands: MENU_NAMES.map(described) },
-    { scope: 'all_group_chats', language, commands: namesIn('everywhere').map(described) },
-  ];
-});
+  return { scope, language, commands: names.map((command) => ({ command, description: TEXTS[code].menu[command] })) };
+}
 
 function namesIn(...menus: CommandRule['menu'][]): readonly MenuName[] {
   return (Object.keys(COMMANDS) as CommandName[]).filter((name): name is MenuName =>

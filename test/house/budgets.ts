@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 52_671,
+  productLines: 52_711,
   productFiles: 504,
-  testLines: 83_027,
+  testLines: 83_107,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -34,7 +34,7 @@ export interface Stage {
   answersWith(text: string): void;
   /** Somebody writes, and the message gets its outcome, which must be that one. */
   write(chat: number, text: string, outcome?: string, options?: SayOptions): Promise<void>;
-  /** Ann presses the newest button with that label in a chat, as soon as it is there. */
+  /** Ann, or in their chat the operator, presses the newest button with that label, as soon as it is there. */
   press(chat: number, label: string): Promise<void>;
   /** Fails unless the chat shows a message that matches. */
   expectShown(chat: number, match: RegExp): Promise<void>;
@@ -102,7 +102,7 @@ function stageOf(world: World): Stage {
     },
     async press(chat, label) {
       const [messageId, data] = await until(`button "${label}"`, () => buttonIn(world, chat, label), OUTCOME_MS);
-      world.telegram.press(chat, messageId, data, ANN.id);
+      world.telegram.press(chat, messageId, data, chat === OPERATOR ? OPERATOR : ANN.id);
     },
     async expectShown(chat, match) {
       await world.telegram.waitForText(chat, match);

@@ -11,7 +11,7 @@ import { incidentsReport, readIncidents } from '../report/incidents.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { messageReport, readMessage } from '../report/message.ts';
 import { findMessages } from '../report/message-location.ts';
-import type { Report } from '../report/report.ts';
+import type { Item, Report } from '../report/report.ts';
 import { readStatus, type Status, statusReport } from '../report/status.ts';
 import type { DeskHandler, DeskPorts, DeskReply } from './desk.ts';
 import { isConversation } from './help.ts';
@@ -21,11 +21,12 @@ import { chatsInQuestion } from './question.ts';
 
 const LETTERS_SHOWN = 10;
 const TYPED_CHARS = 40;
+const NAMES_CHARS = 300;
 
 /** `/status`: the state of the installation, and of the conversation where the chat has one. */
 export const status: DeskHandler = async (ports, call) => {
   const { entry, lane } = call.context.attempt;
-  const shown = replyWith(statusReport(without(await readStatus(ports, ports.config), entry, lane)));
+  const shown = replyWith(inShort(statusReport(without(await readStatus(ports, ports.config), entry, lane))));
   if (!(await isConversation(ports, call))) return shown;
   const own = await statusOf(call.chatPorts, call.context);
   const title = { type: 'bold', inlines: [plain('This conversation')] } as const;
@@ -46,6 +47,15 @@ function without(status: Status, own: EntryId, ownLane: LaneKey): Status {
   };
 }
 
+/** Without all that `/incidents` says about each. */
+function inShort({ sections, ...report }: Report): Report {
+  const short = (item: Item): Item => ({ ...item, lines: item.lines.slice(0, 1) });
+  return {
+    ...report,
+    sections: sections.map(({ items, ...rest }) => ({ ...rest, ...(items && { items: items.map(short) }) })),
+  };
+}
+
 /** `/incidents`: those that are open, and that ended within the hour. */
 export const incidents: DeskHandler = async (ports) =>
   replyWith(incidentsReport(await readIncidents(ports), await serverTimeMs(ports.redis)));
@@ -55,8 +65,9 @@ export const message: DeskHandler = async (ports, { words: [id = ''] }) => {
   if (id === '') return { text: MESSAGE_WANTED };
   const [name, ...others] = await findMessages(ports, id);
   if (name !== undefined && others.length > 0) {
-    const all = [name, ...others].map(({ shard, entry }) => `/message ${shard}/${entry}`);
-    return { text: `There are ${all.length} messages ${id}. Which one?`, buttons: rowsFor(all) };
+    const all = [name, ...others].map(({ shard, entry }) => `${shard}/${entry}`);
+    const buttons = rowsFor(all.map((each) => `/message ${each}`));
+    return { text: `There are ${all.length} messages ${id}. Which one? ${clip(all.join(', '), NAMES_CHARS)}`, buttons };
   }
   const report = name && (await readMessage(ports, name));
   if (report === undefined) return { text: `Nothing is kept of a message ${typed(id)}. ${MESSAGE_WANTED}` };

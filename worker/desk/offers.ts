@@ -8,6 +8,8 @@ import type { Name, Report, Text } from '../report/report.ts';
 const DATA_BYTES_MAX = 64;
 const OFFERED_MAX = 8;
 const MESSAGES_OFFERED = 2;
+/** Enough to tell one from the other. */
+const TRACE_SHOWN = 8;
 const TYPED =
   /^(?<verb>status|incidents|message|chat|audit|pause|resume|dead)(?<list> list)?(?: (?:--chat )?(?<of>\S+))?$/;
 const LABELS: Readonly<Record<string, string>> = { dead: 'Dead letters' };
@@ -20,21 +22,22 @@ export function typedAs(command: string): string | undefined {
   return [`/${verb}`, of ?? (isOfAll ? 'all' : '')].join(' ').trim();
 }
 
-/** A button that does what is typed so; `undefined` where a button cannot hold that. Pure. */
-export function buttonFor(typed: string): Button | undefined {
+/** A button that does what is typed so; `undefined` where a button cannot hold that. */
+function buttonFor(typed: string): Button | undefined {
   const [verb = '', ...of] = typed.slice(1).split(' ');
   const label = LABELS[verb] ?? `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`;
+  const text = TRACE_NAME.test(of.join()) ? `Trace ${of.join().slice(0, TRACE_SHOWN)}` : [label, ...of].join(' ');
   const command = `/desk ${typed.slice(1)}`;
-  return command.length <= DATA_BYTES_MAX ? { text: [label, ...of].join(' '), command } : undefined;
+  return command.length <= DATA_BYTES_MAX ? { text, command } : undefined;
 }
 
 /** The rows of buttons for what is typed so: of messages one a row, since their names are long. Pure. */
 export function rowsFor(typed: readonly string[]): readonly (readonly Button[])[] {
-  const all = [...new Set(typed)];
-  const messages = all.filter((each) => each.startsWith('/message')).slice(0, MESSAGES_OFFERED);
-  const others = all.filter((each) => !each.startsWith('/message')).slice(0, OFFERED_MAX - messages.length);
-  const buttons = (some: readonly string[]) => some.map(buttonFor).filter((each) => each !== undefined);
-  return [...inRows(buttons(others), 2), ...inRows(buttons(messages), 1)];
+  const all = [...new Set(typed)].flatMap((each) => buttonFor(each) ?? []);
+  const isOfMessage = ({ command }: Button) => command.startsWith('/desk message');
+  const messages = all.filter(isOfMessage).slice(0, MESSAGES_OFFERED);
+  const others = all.filter((each) => !isOfMessage(each)).slice(0, OFFERED_MAX - messages.length);
+  return [...inRows(others, 2), ...inRows(messages, 1)];
 }
 
 /** What can be done about a report, and looked at from it, as buttons. Pure. */

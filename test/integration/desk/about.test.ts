@@ -21,7 +21,7 @@ async function givenAlert(...chats: number[]) {
   for (const chat of chats) world.telegram.say(chat, 'poison');
   const [first] = await Promise.all(chats.map((chat) => nextOutcome(world, chat)));
   const replyTo = await alerted(/^🟠 Today: /u);
-  await until('chats', async () => (await openNames()).length === chats.length);
+  await until('chats', async () => (await openNames()).length === chats.length || undefined);
   return { replyTo, entry: first?.entry ?? '', traceId: first?.traceId ?? '' };
 }
 
@@ -83,6 +83,16 @@ test('of several chats the one is asked for, and a second press does no harm', a
   expect((await ask(`/chat ${CHAT}`)).text).not.toMatch(/PAUSED/);
 });
 
+test('where the incident has more chats than it names, the one it names is not taken for granted', async () => {
+  const { replyTo } = await givenAlert(CHAT);
+  const [[field = '', json = ''] = []] = Object.entries(await world.peek.hgetall(world.keys.incidents)).filter(
+    ([name]) => name.startsWith('incident:'),
+  );
+  await world.peek.hset(world.keys.incidents, field, JSON.stringify({ ...JSON.parse(json), chats: 3 }));
+  expect((await ask('pause it', { replyTo })).text).toMatch(/Which one\?$/);
+  expect(await pausesNow()).toEqual([]);
+});
+
 test('an alert whose incident is forgotten is answered by its own words', async () => {
   const { replyTo, traceId } = await givenAlert(CHAT);
   await world.peek.del(world.keys.incidents, world.keys.alerting);
@@ -90,7 +100,7 @@ test('an alert whose incident is forgotten is answered by its own words', async 
   expect(why.text).toMatch(/^This incident is over, and no longer kept\./);
   expect(why.buttons).toEqual({
     [`Chat ${CHAT}`]: `/desk chat ${CHAT}`,
-    [`Message ${traceId}`]: `/desk message ${traceId}`,
+    [`Trace ${traceId.slice(0, 8)}`]: `/desk message ${traceId}`,
   });
   expect((await ask('pause', { replyTo })).text).toMatch(`Paused: Chat ${CHAT}.`);
 });

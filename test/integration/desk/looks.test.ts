@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { keysOf } from '../../../shared/redis/keys.ts';
+import { DESK_WORDS } from '../../../shared/telegram/commands.ts';
 import { ask, OPERATOR, pressed, startDesk } from '../../fixture/desk.ts';
 import { CHAT, eachInWorld, mainCalls, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -103,7 +104,10 @@ test('where several shards have an entry of that id, the desk asks which one', a
   }
   await startDesk({ SHARDS: '2' });
   world.telegram.say(ALERT_CHAT, '/message 1700000000000-0');
-  const { messageId } = await world.telegram.waitForText(ALERT_CHAT, /^There are 2 messages .* Which one\?$/);
+  const { messageId } = await world.telegram.waitForText(
+    ALERT_CHAT,
+    /^There are 2 messages .* Which one\? 0\/1700000000000-0, 1\/1700000000000-0$/,
+  );
   world.telegram.press(ALERT_CHAT, messageId, '/desk message 1/1700000000000-0');
   await world.telegram.waitForText(ALERT_CHAT, /^Nothing is kept of a message “1\/1700000000000-0”/);
 });
@@ -123,14 +127,29 @@ test('in any other chat of alerts the help is that of operators', async () => {
   expect(text).toMatch(/\n\/pause pauses a chat: its number, or all, and why\n/);
 });
 
+test('the menu of the chat of alerts has what operators can ask, and beside that what its own people can', async () => {
+  const menuOf = async (language: string) => {
+    const menu = await until('menu', () => world.telegram.menus()[`chat:${ALERT_CHAT}/${language}`]);
+    return menu.map(({ command }) => command);
+  };
+  await startDesk();
+  expect(await menuOf('zh')).toEqual(DESK_WORDS);
+  await startDesk({ TELEGRAM_ALLOWED_IDS: String(OPERATOR) });
+  await until('both', async () => (await menuOf('zh')).length > DESK_WORDS.length || undefined);
+  const all = await menuOf('');
+  expect(all.slice(0, DESK_WORDS.length)).toEqual(DESK_WORDS);
+  expect(all).toContain('memory');
+  expect(new Set(all).size).toBe(all.length);
+});
+
 test('a group of alerts hears its operators alone', async () => {
   const group = -1_002_000_000_009;
   world.telegram.openChat(group);
   await startDesk({ TELEGRAM_ALERT_CHAT_ID: String(group) });
   for (const text of ['/status', '/help', '/incidents'])
     world.telegram.say(group, text, { fromId: 1002, chatType: 'supergroup' });
-  world.telegram.say(group, '/status', { fromId: OPERATOR, chatType: 'supergroup' });
-  await nextOutcome(world, group);
+  world.telegram.say(group, '/status', { fromId: OPERATOR, chatType: 'supergroup', messageId: 500 });
+  await until('reply', () => world.telegram.shown(group).find(({ replyTo }) => replyTo === 500));
   expect(world.telegram.shown(group)).toHaveLength(1);
   expect(world.telegram.shown(ALERT_CHAT)).toEqual([]);
 });

@@ -33,7 +33,7 @@ test('calls getMe until it succeeds, then setCommands for each menu until it suc
     [failing('unreached'), failing('unauthorized'), HERE],
     [failing('unknown'), SET, SET, SET, SET],
   );
-  const bot = introduceBot(telegram);
+  const bot = introduceBot(telegram, MENUS);
   expect(bot.current()).toBeUndefined();
   await done;
   expect(bot.current()).toBe('spillway_bot');
@@ -43,7 +43,7 @@ test('calls getMe until it succeeds, then setCommands for each menu until it suc
 
 test.each(['rejected', 'not_offered'] as const)('does not retry setCommands after it is %s', async (kind) => {
   const { telegram, asked, done } = answering([HERE], [failing(kind), SET, SET, SET]);
-  const bot = introduceBot(telegram);
+  const bot = introduceBot(telegram, MENUS);
   await done;
   await new Promise((resolve) => setTimeout(resolve, 10));
   expect(asked).toEqual(['getMe', ...MENUS.map(() => 'setCommands')]);
@@ -52,7 +52,7 @@ test.each(['rejected', 'not_offered'] as const)('does not retry setCommands afte
 
 test('calls nothing more after stop()', async () => {
   const { telegram, asked } = answering([failing('unreached'), HERE], [SET]);
-  const bot = introduceBot(telegram);
+  const bot = introduceBot(telegram, MENUS);
   await bot.stop();
   await new Promise((resolve) => setTimeout(resolve, 10));
   expect(asked).toEqual(['getMe']);

@@ -146,7 +146,12 @@ test('what can be done or looked at has a button, once, and what no button can h
       table: { columns: ['', ''], rows },
       facts: [{ name: '', value: { of: 'letters', id: '1', text: 2 } }],
     }),
-    actions: [{ command: 'pause 1007' }, { command: 'cancel 1007' }, { command: `session show ${'9'.repeat(70)}` }],
+    actions: [
+      { command: 'pause 1007' },
+      { command: 'cancel 1007' },
+      { command: 'session show 1007' },
+      { command: `message ${'9'.repeat(60)}` },
+    ],
   };
   expect(offersOf(one).map((row) => row.map(({ text, command }) => [text, command]))).toEqual([
     [
@@ -158,7 +163,7 @@ test('what can be done or looked at has a button, once, and what no button can h
       ['Chat -100.7', '/desk chat -100.7'],
     ],
     [[`Message ${ENTRY}`, `/desk message ${ENTRY}`]],
-    [[`Message ${TRACE}`, `/desk message ${TRACE}`]],
+    [[`Trace ${TRACE.slice(0, 8)}`, `/desk message ${TRACE}`]],
   ]);
   expect(offersOf(report({}))).toEqual([]);
 });
