@@ -1,5 +1,5 @@
 import type { ReadinessPart, Route } from '../shared/app/health.ts';
-import type { Config } from '../shared/base/config.ts';
+import { type Config, operatorsOf } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { Observability } from '../shared/base/observability.ts';
 import type { RedisAddress } from '../shared/base/redis-address.ts';
@@ -110,15 +110,10 @@ export function startProducer(
   };
 }
 
-/** Where operators work; nowhere without a chat of alerts. With everybody allowed, nobody is one until somebody says who. */
-function deskOf({
-  TELEGRAM_ALERT_CHAT_ID: chatId,
-  TELEGRAM_OPERATOR_IDS: named,
-  TELEGRAM_ALLOWED_IDS: allowed,
-}: Config): Desk | undefined {
-  if (chatId === undefined) return undefined;
-  const people = allowed === 'everyone' ? [] : [...allowed].filter((id) => id > 0);
-  return { chatId, operators: named ?? new Set(people) };
+/** Where operators work; nowhere without a chat of alerts. */
+function deskOf(config: Config): Desk | undefined {
+  const { TELEGRAM_ALERT_CHAT_ID: chatId } = config;
+  return chatId === undefined ? undefined : { chatId, operators: operatorsOf(config) };
 }
 
 function menusOf({ TELEGRAM_ALLOWED_IDS: allowed }: Config, desk: Desk | undefined): readonly Menu[] {

@@ -6,6 +6,7 @@ import { keysOf } from '../shared/redis/keys.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
 import { type Channels, createChannels } from './alerts/delivery.ts';
+import { surroundingsOf } from './alerts/notice-text.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
 import { modelsInUse } from './model/catalog.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
@@ -85,12 +86,7 @@ function watchdogPorts(
       deadLettersMax: config.DEAD_LETTERS_MAX,
       models: modelsInUse(config),
     },
-    around: {
-      trace: config.TRACE_URL_TEMPLATE,
-      runbook: config.RUNBOOK_URL,
-      console: config.CONSOLE_URL,
-      installation: config.INSTALLATION_NAME,
-    },
+    around: surroundingsOf(config),
     trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },
     ...(config.DEADMAN_URL !== undefined && { deadMan }),
   };

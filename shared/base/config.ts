@@ -181,6 +181,13 @@ export type AllowedIds = ReadonlySet<number> | 'everyone';
 /** The whole environment, checked and typed. Every name below is the variable of the same name in `.env.example`. */
 export type Config = Readonly<z.infer<typeof environment>>;
 
+/** The people who may act as operators. With everybody allowed, nobody is one until somebody says who. Pure. */
+export function operatorsOf(config: Config): ReadonlySet<number> {
+  const { TELEGRAM_ALLOWED_IDS } = config;
+  const people = TELEGRAM_ALLOWED_IDS === 'everyone' ? [] : [...TELEGRAM_ALLOWED_IDS].filter((id) => id > 0);
+  return config.TELEGRAM_OPERATOR_IDS ?? new Set(people);
+}
+
 /** The result of reading the environment: a config and its warnings, or every problem at once. */
 export type ConfigReading = { ok: true; config: Config; warnings: string[] } | { ok: false; problems: string[] };
 

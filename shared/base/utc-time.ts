@@ -2,3 +2,8 @@
 export function utcTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
+
+/** The same to the minute, of a moment within the day: `04:13 UTC`. Pure. */
+export function utcClock(ms: number): string {
+  return `${new Date(ms).toISOString().slice(11, 16)} UTC`;
+}

@@ -34,7 +34,7 @@ export function holdBack(telegram: Telegram, breaker: TelegramBreaker): Telegram
     editSummoned: (inlineId, text, entities) => send(() => telegram.editSummoned(inlineId, text, entities)),
     removeButtons: (to, messageId) => beside(() => telegram.removeButtons(to, messageId)),
     deleteMessage: (to, messageId) => beside(() => telegram.deleteMessage(to, messageId)),
-    answerPress: (pressId) => beside(() => telegram.answerPress(pressId)),
+    answerPress: (pressId, words) => beside(() => telegram.answerPress(pressId, words)),
     sendDraft: (to, draftId, text, entities) => beside(() => telegram.sendDraft(to, draftId, text, entities)),
     sendTyping: (to) => beside(() => telegram.sendTyping(to)),
     downloadFile: (fileId, bytesMax, signal) => beside(() => telegram.downloadFile(fileId, bytesMax, signal)),

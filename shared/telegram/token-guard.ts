@@ -40,7 +40,7 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     editSummoned: (inlineId, text, entities) => guarded(() => telegram.editSummoned(inlineId, text, entities)),
     removeButtons: (to, messageId) => guarded(() => telegram.removeButtons(to, messageId)),
     deleteMessage: (to, messageId) => guarded(() => telegram.deleteMessage(to, messageId)),
-    answerPress: (pressId) => guarded(() => telegram.answerPress(pressId)),
+    answerPress: (pressId, words) => guarded(() => telegram.answerPress(pressId, words)),
     sendDraft: (to, draftId, text, entities) => guarded(() => telegram.sendDraft(to, draftId, text, entities)),
     setCommands: (menu) => guarded(() => telegram.setCommands(menu)),
     downloadFile: (fileId, bytesMax, signal) => guarded(() => telegram.downloadFile(fileId, bytesMax, signal)),

@@ -133,7 +133,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'the operator is not told of what opens',
     mutations: [
       {
-        file: 'worker/alerts/incident.ts',
+        file: 'worker/alerts/due-notice.ts',
         from: "if (reopenings === 0) return 'opened';",
         to: 'if (reopenings === 0) return undefined;',
       },

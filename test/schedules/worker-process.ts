@@ -159,6 +159,7 @@ function queueOf(process: Process, { jobs, layout }: Ground): TurnQueue {
     missing: async (heads) =>
       heads.length === 0 ? { heads: [], broken: 0 } : effect('find missing jobs', () => layout.missing(heads)),
     promote: async () => {},
+    promoteAll: async () => 0,
     async correctDelays(nowMs) {
       if (!jobs.all().some(({ state }) => state === 'delayed')) return { begunAnew: 0, ended: 0 };
       return effect('correct delays', () => layout.correctDelays(nowMs));

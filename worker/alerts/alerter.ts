@@ -18,8 +18,8 @@ import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
 import type { Sent } from './channel.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
+import type { NoticeKind } from './due-notice.ts';
 import { type AfterTelling, afterTelling, type Facts, type Handover, handoverOf, owedHandover } from './handover.ts';
-import type { NoticeKind } from './incident.ts';
 import { type Page, plainPage } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -115,8 +115,9 @@ async function sendDue(
     return { ids, record: after, messages: new Map(), ...second, isSent: false };
   }
   const message = delivery.message && { ...delivery.message, atMs: nowMs };
-  const isOver = kind === 'resolved';
-  const unshown = isOver && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
+  // While there is something to press under it, the message changes on.
+  const isOver = kind === 'resolved' && (outgoing.buttons ?? []).length === 0;
+  const unshown = kind === 'resolved' && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
   return {
     ...{ ids: outgoing.ids, record: after, isSent: true },
     messages: new Map([...forgotten(messages, nowMs), [incident, isOver ? undefined : message] as const]),
@@ -170,9 +171,11 @@ function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: 
   for (const { id, incident, kind, text, update } of queued) {
     if (logged.has(id)) continue;
     logged.add(id);
-    log[kind === 'resolved' ? 'warn' : 'error']({ alert: update ?? text, incident, kind }, 'alert');
+    log[LEVELS[kind] ?? 'error']({ alert: update ?? text, incident, kind }, 'alert');
   }
 }
+
+const LEVELS: Readonly<Partial<Record<NoticeKind, 'info' | 'warn'>>> = { acted: 'info', resolved: 'warn' };
 
 /** A notice that waits to be sent. */
 export interface QueuedNotice extends Notice {
@@ -235,12 +238,13 @@ function lateLine({ id }: QueuedNotice, nowMs: number): string {
 }
 
 /** As much of a page as a message takes, with what is added. */
-function clipped({ text, entities, links }: Page, added: string): Page {
+function clipped({ text, entities, links, buttons }: Page, added: string): Page {
   const whole = clip(text, TEXT_CHARS_MAX);
   return {
     text: whole + added,
     entities: entities.filter(({ offset, length }) => offset + length <= whole.length),
     links,
+    ...(buttons && { buttons }),
   };
 }
 

@@ -73,6 +73,18 @@ const UNREADABLE_CHARS_MAX = 300;
 const TIME = z.number().min(0).max(8.64e15);
 const COUNT = z.number().min(0);
 
+const ACT = z.looseObject({
+  n: COUNT,
+  by: z.string(),
+  id: z.number(),
+  atMs: TIME,
+  entry: z.string(),
+  about: z.looseObject({ chat: z.string(), entry: z.string() }).optional(),
+  of: COUNT.optional(),
+  untilMs: TIME.optional(),
+  result: z.string().optional(),
+});
+
 /** What this version needs of an incident; whatever else stands in it is kept. */
 const INCIDENT = z.looseObject({
   v: z.literal(INCIDENT_VERSION).optional(),
@@ -95,6 +107,9 @@ const INCIDENT = z.looseObject({
   named: z.array(z.string()).optional(),
   namedMore: COUNT.optional(),
   parts: z.array(z.string()).optional(),
+  waiting: z.looseObject({ chat: z.string(), entry: z.string() }).optional(),
+  opening: z.string().optional(),
+  acts: z.record(z.string(), ACT).optional(),
   notified: z
     .looseObject({ atMs: TIME, messages: COUNT, chats: COUNT, level: z.string(), reminders: COUNT })
     .optional(),
@@ -102,10 +117,13 @@ const INCIDENT = z.looseObject({
 
 const NOTICE = z.looseObject({
   incident: z.string(),
-  kind: z.enum(['opened', 'reopened', 'grown', 'changed', 'lasts', 'resolved']).catch('opened'),
+  kind: z.enum(['opened', 'reopened', 'grown', 'changed', 'lasts', 'acted', 'resolved']).catch('opened'),
   text: z.string(),
   entities: z.array(z.looseObject({ type: z.string() })).catch([]),
   links: z.array(z.object({ text: z.string(), url: z.string() })).catch([]),
+  buttons: z
+    .array(z.array(z.object({ text: z.string(), command: z.string(), destroys: z.literal(true).optional() })))
+    .catch([]),
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
   facts: z

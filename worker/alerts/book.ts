@@ -1,18 +1,16 @@
 import type { Alert } from '../../shared/flow/alert.ts';
+import { isHushed, wokenUp } from './act.ts';
 import { watcherCondition } from './causes/watch.ts';
+import { dueNotice, hasGrown, type NoticeKind, notifiedOf } from './due-notice.ts';
 import { type Facts, factsOf } from './handover.ts';
 import {
   type Condition,
-  dueNotice,
   ended,
-  hasGrown,
   type Incident,
   incidentOf,
   isForgotten,
   isOver,
-  type NoticeKind,
   notAhead,
-  notifiedOf,
   OTHERS,
   occurred,
   type Placed,
@@ -67,8 +65,10 @@ export function enter(
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
-    if (kind) notices.push(noticeOf(incident, kind, around));
-    incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
+    const now = wokenUp(incident, nowMs);
+    const notice = kind && noticeOf(now, kind, nowMs, around);
+    if (notice) notices.push(notice);
+    incidents.set(id, notice ? notifiedOf(now, kind, nowMs) : incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
     eachAlone(all, (one) => one.cause, step, failed);
@@ -97,15 +97,33 @@ export function enter(
   return { book: incidents, notices, failures: failed };
 }
 
-function noticeOf(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
-  const notice = { incident: incidentOf(incident), kind, ...pageOf(incident, around), facts: factsOf(incident) };
+/** A notice; `undefined` where it would have to ring, and an operator has put that off. */
+function noticeOf(incident: Incident, kind: NoticeKind, nowMs: number, around: Surroundings): Notice | undefined {
+  const notice = about(incident, kind, around);
   if (kind === 'opened' || kind === 'reopened') return notice;
   const update = updateText(incident, kind);
-  if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update };
-  if (!isWhole(incident)) return { ...notice, update, manner: 'naming' };
+  const isQuiet = isHushed(incident.acts, kind, nowMs);
+  if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update, ...(isQuiet && SILENT) };
+  if (!isWhole(incident)) return isQuiet ? undefined : { ...notice, update, manner: 'naming' };
   const isMore = incident.notified !== undefined && hasGrown(incident, incident.notified);
-  return isMore ? { ...notice, update } : { ...notice, update, manner: 'silent' };
+  return isMore && !isQuiet ? { ...notice, update } : { ...notice, update, ...SILENT };
 }
+
+/** The notice that somebody did something about an incident, in few words: its message says so, and nobody is rung. */
+export function actedNotice(
+  incident: Incident,
+  kind: 'acted' | 'resolved',
+  update: string,
+  around: Surroundings,
+): Notice {
+  return { ...about(incident, kind, around), update, ...SILENT };
+}
+
+function about(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
+  return { incident: incidentOf(incident), kind, ...pageOf(incident, around), facts: factsOf(incident) };
+}
+
+const SILENT = { manner: 'silent' } as const;
 
 /** Where something is entered: where many of its cause are open, in the incident that stands for all others. */
 function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): Placed<T> {

@@ -1,4 +1,5 @@
 import type { Cause, Severity } from '../../shared/flow/alert.ts';
+import type { ActName } from './causes/acts.ts';
 import { BUDGET } from './causes/budget.ts';
 import { ENDPOINT } from './causes/endpoint.ts';
 import { RECEIVING } from './causes/receiving.ts';
@@ -15,6 +16,7 @@ export interface LevelRule {
   todo: string;
   /** Trouble of its own: after that of another level it is new, and nothing that is back. */
   isOwn?: true;
+  acts?: readonly ActName[];
 }
 
 /** How incidents of a cause behave. */
@@ -24,7 +26,7 @@ export interface CauseRule {
   title: string;
   /** What the operator does about it. */
   todo: string;
-  /** Title and what to do at those levels of the trouble at which they are others. */
+  /** What is said and can be done at those levels of the trouble at which that is something else. */
   levels?: Readonly<Record<string, LevelRule>>;
   /** The end: what is said once things are well again. A `fact` stays true, so it is forgotten silently. */
   over: string;
@@ -39,6 +41,8 @@ export interface CauseRule {
   gapMs?: number;
   /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
   isAhead?: true;
+  /** What operators may do about it by a button, the likeliest first: six at most, so that a phone shows them all. */
+  acts: readonly ActName[];
 }
 
 /** Rules of some causes. */
@@ -72,6 +76,12 @@ export function wordsOf({ cause, level }: { cause: Cause; level: string }): Pick
 export function isOfAnotherKind(cause: Cause, level: string, before: string): boolean {
   const { levels = {} } = CAUSES[cause];
   return level !== before && [level, before].some((each) => Object.hasOwn(levels, each) && levels[each]?.isOwn);
+}
+
+/** What operators may do about an incident by a button, the likeliest first. */
+export function actsFor({ cause, level }: { cause: Cause; level: string }): readonly ActName[] {
+  const { levels = {}, acts } = CAUSES[cause];
+  return (Object.hasOwn(levels, level) ? levels[level]?.acts : undefined) ?? acts;
 }
 
 /** How severe a cause is. One that only another version knows has some reason: it is for working hours. */

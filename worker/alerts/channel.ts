@@ -33,7 +33,7 @@ export type Sent =
  */
 export interface AlertChannel {
   readonly name: string;
-  send(text: string, options?: { replyTo?: number; look?: Look }): Promise<Sent>;
+  send(text: string, options?: { replyTo?: number; look?: Look; isSilent?: boolean }): Promise<Sent>;
   /** Replaces the text of a message. A repeat changes nothing. Absent where that is not possible. */
   edit?(messageId: number, text: string, look: Look): Promise<Sent>;
 }
@@ -45,9 +45,9 @@ export type Look = Omit<Page, 'text'>;
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
   return {
     name: 'telegram',
-    async send(text, { replyTo, look } = {}) {
+    async send(text, { replyTo, look, isSilent = false } = {}) {
       const sent = await plainIfRefused(text, look, (words, options) =>
-        telegram.sendMessage({ chatId }, words, { ...options, replyTo }),
+        telegram.sendMessage({ chatId }, words, { ...options, replyTo, isSilent }),
       );
       return sent.ok ? { ok: true, messageId: sent.value.messageId } : notSent(sent.failure);
     },
@@ -60,15 +60,19 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
   };
 }
 
-/** A message whose format or buttons Telegram refuses (it takes no link to `localhost`) is told in plain words. */
+/** A message whose format or links Telegram refuses (it takes none to `localhost`) is told in plain words. */
 async function plainIfRefused<T>(
   text: string,
   look: Look | undefined,
   send: (text: string, options: Pick<SendOptions, 'entities' | 'buttons'>) => Promise<TelegramResult<T>>,
 ): Promise<TelegramResult<T>> {
   if (look === undefined) return send(text, {});
-  const sent = await send(text, { entities: [...look.entities], buttons: look.links.length > 0 ? [look.links] : [] });
-  return !sent.ok && sent.failure.kind === 'rejected' ? send(withLinks(text, look), {}) : sent;
+  const { entities, links, buttons = [] } = look;
+  const sent = await send(text, {
+    entities: [...entities],
+    buttons: [...buttons, ...(links.length > 0 ? [links] : [])],
+  });
+  return !sent.ok && sent.failure.kind === 'rejected' ? send(withLinks(text, look), { buttons }) : sent;
 }
 
 /** The text with its links, where there are no buttons. */

@@ -135,9 +135,10 @@ export function onlyChanging(channels: Channels): Channels {
 async function show(channel: AlertChannel, telling: Telling, messageId: number | undefined): Promise<Sent> {
   if (channel.edit === undefined) return sendWhole(channel, telling);
   const { text, update, isSilent } = telling;
-  if (update === undefined || messageId === undefined) return channel.send(text, { look: telling });
+  const whole = { look: telling, isSilent };
+  if (update === undefined || messageId === undefined) return channel.send(text, whole);
   const edited = await channel.edit(messageId, text, telling);
-  if (!edited.ok && edited.isLost) return channel.send(text, { look: telling });
+  if (!edited.ok && edited.isLost) return channel.send(text, whole);
   if (!edited.ok || isSilent) return edited;
   const replied = await channel.send(update, { replyTo: messageId });
   return replied.ok ? { ok: true, messageId } : replied;

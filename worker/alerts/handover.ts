@@ -81,11 +81,13 @@ export function handoverOf(told: Told, handed: ReadonlyMap<string, HandedOver>, 
   const { incident, kind, text, links, update, facts } = told;
   const made = keyOf(installation, incident, facts.openedMs);
   const isNew = update === undefined;
+  // What is done about it after its end does not open it again.
+  const isOver = kind === 'resolved' || (kind === 'acted' && facts.endedMs !== undefined);
   const before = isNew || handed.has(made) ? undefined : keysOf(incident, handed).at(-1);
   return {
     ...facts,
     ...{ incident, key: before ?? made, severity: severityOf(causeOf(incident)) },
-    ...{ isOver: kind === 'resolved', isNew, text, words: update ?? text, links },
+    ...{ isOver, isNew, text, words: update ?? text, links },
   };
 }
 

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
-import { CAUSES, isOfAnotherKind } from './causes.ts';
+import type { NotedActs, WaitingMessage } from './act.ts';
+import { actsFor, CAUSES, isOfAnotherKind } from './causes.ts';
 
 /**
  * One trouble of the installation, from its first occurrence to its end. Kept as JSON; times are ms since the epoch, by
@@ -36,8 +38,21 @@ export interface Incident {
   namedMore?: number;
   /** Where it stands for many of its cause: their keys. */
   parts?: readonly string[];
-  /** What the operator knows of this opening. */
-  notified?: { atMs: number; messages: number; chats: number; level: string; reminders: number };
+  /** The message that it names, where one waits. */
+  waiting?: WaitingMessage;
+  /** What tells this opening from all others, where the clock has stepped since; see `openingOf`. */
+  opening?: string;
+  /** What operators did about this opening. */
+  acts?: NotedActs;
+  /** What the operator knows of this opening; `waiting` is the message that its buttons are about. */
+  notified?: {
+    atMs: number;
+    messages: number;
+    chats: number;
+    level: string;
+    reminders: number;
+    waiting?: WaitingMessage | undefined;
+  };
 }
 
 /** A lasting condition. Counts are current values. */
@@ -54,23 +69,15 @@ export type Placed<T extends Alert> = T & { part?: string };
 /** The key of the incident that stands for many of its cause. */
 export const OTHERS = 'others';
 
-/** The kinds of notice about an incident. */
-export type NoticeKind = 'opened' | 'reopened' | 'grown' | 'changed' | 'lasts' | 'resolved';
-
 const CHATS_NAMED_MAX = 1_000;
 const PARTS_MAX = 1_000;
 const UNNAMED_MAX = 50;
-const NAMED_MAX = 50;
 /** An incident that only occurrences show ends after this long without one. */
 export const QUIET_MS = 600_000;
 /** A recurrence within this time after its end reopens the incident; a later one is new. */
 export const REOPEN_MS = 3600_000;
-/** Flapping trouble is notified again only once it lasts: it must not use up the operator's attention. */
-export const FLAPPING_MS = 300_000;
-/** How long occurrences are collected before the next notice of the same incident. */
-const GROWTH_GAP_MS = 60_000;
-const NAMING_GAP_MS = 5_000;
-const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as const;
+/** One about which something may be done, or was, is kept for a day: who sleeps presses in the morning. */
+const KEPT_MS = 24 * 3600_000;
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
 const AHEAD_MS = 60_000;
@@ -80,6 +87,16 @@ const FACT_MS = 7 * 24 * 3600_000;
 /** The name of the incident that an alert belongs to. */
 export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string {
   return key === undefined || key === '' ? cause : `${cause}:${key}`;
+}
+
+const OPENING_CHARS = 10;
+
+/** What tells an opening of an incident from all others, in few letters. Pure. */
+export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
+  const digest = createHash('sha256')
+    .update(`${incidentOf(incident)} ${incident.openedMs}`)
+    .digest('base64url');
+  return incident.opening ?? digest.slice(0, OPENING_CHARS);
 }
 
 /**
@@ -92,6 +109,7 @@ export function notAhead(incident: Incident, nowMs: number): Incident {
   const past = (ms: number): number => Math.min(ms, nowMs);
   return {
     ...incident,
+    opening: openingOf(incident),
     openedMs: past(openedMs),
     lastMs: past(lastMs),
     ...(incident.endedMs !== undefined && { endedMs: past(endedMs) }),
@@ -101,8 +119,9 @@ export function notAhead(incident: Incident, nowMs: number): Incident {
 
 /** The incident with one more occurrence: opened, reopened or counted. */
 export function occurred(before: Incident | undefined, alert: Placed<Alert>, nowMs: number): Incident {
+  if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
   const isOpen = before?.isOpen === true;
-  const incident = isOpen ? before : opened(before, alert, nowMs);
+  const incident = isOpen ? before : opened(recent(before, nowMs), alert, nowMs);
   const isNewChat = alert.chat !== undefined && !incident.chatNames.includes(alert.chat);
   const hasRoom = incident.chatNames.length < CHATS_NAMED_MAX;
   // The first is what the message begins with.
@@ -141,8 +160,11 @@ function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<
 
 /** The incident after a check of the state has seen its condition. */
 export function seen(before: Incident | undefined, condition: Placed<Condition>, nowMs: number): Incident {
+  if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const isOpen = before?.isOpen === true;
-  const incident = isOpen ? before : opened(before, condition, Math.min(condition.sinceMs ?? nowMs, nowMs));
+  const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
+  const incident = isOpen ? before : opened(recent(before, nowMs), condition, openedMs);
+  const { chat, entry } = condition;
   return {
     ...incident,
     lastMs: nowMs,
@@ -150,14 +172,26 @@ export function seen(before: Incident | undefined, condition: Placed<Condition>,
     level: condition.level ?? incident.level,
     messages: Math.max(condition.messages ?? 0, incident.messages),
     chats: Math.max(condition.chats ?? 0, incident.chats),
+    ...(chat !== undefined && entry !== undefined && { waiting: { chat, entry } }),
     ...(isOpen && isNewPart(incident, condition) && oneMoreUnnamed(incident, condition.text)),
     ...withPart(incident, condition),
   };
 }
 
+/** A fact stays true, however many starts find it: once an operator has closed it, only another one opens it again. */
+function staysClosed({ cause, isOpen, level, acts }: Incident, alert: Alert): boolean {
+  const { endsBy, namesEach } = CAUSES[cause];
+  return !isOpen && acts?.close !== undefined && endsBy === 'fact' && !namesEach && (alert.level ?? '') === level;
+}
+
 /** The incident at its end. */
 export function ended(incident: Incident, nowMs: number, words = ''): Incident {
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
+}
+
+/** What opens the same incident again: one that ended longer ago is another one, although it is still kept. */
+function recent(before: Incident | undefined, nowMs: number): Incident | undefined {
+  return before !== undefined && nowMs - (before.endedMs ?? before.lastMs) <= REOPEN_MS ? before : undefined;
 }
 
 function opened(last: Incident | undefined, alert: Condition, openedMs: number): Incident {
@@ -199,53 +233,14 @@ export function isOver(
 }
 
 /** Whether nothing of it needs to be kept any longer. */
-export function isForgotten({ cause, isOpen, lastMs, endedMs }: Incident, nowMs: number): boolean {
-  if (isOpen) return CAUSES[cause].endsBy === 'fact' && nowMs - lastMs > FACT_MS;
-  return nowMs - (endedMs ?? lastMs) > REOPEN_MS;
+export function isForgotten(incident: Incident, nowMs: number): boolean {
+  const { cause, isOpen, lastMs, endedMs } = incident;
+  const isFact = CAUSES[cause].endsBy === 'fact';
+  if (isOpen || isFact) return isFact && nowMs - lastMs > FACT_MS;
+  return nowMs - (endedMs ?? lastMs) > (incident.acts === undefined && !isReplayable(incident) ? REOPEN_MS : KEPT_MS);
 }
 
-/** The notice that is due now; `undefined` when none is. */
-export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undefined {
-  const { notified, isOpen, reopenings } = incident;
-  if (!isOpen) return notified === undefined ? undefined : 'resolved';
-  if (notified === undefined) {
-    if (reopenings === 0) return 'opened';
-    return isFlapping(incident, nowMs) ? undefined : 'reopened';
-  }
-  const sinceMs = nowMs - notified.atMs;
-  if (sinceMs < (CAUSES[incident.cause].gapMs ?? 0)) return undefined;
-  if (notified.level !== incident.level && sinceMs >= NAMING_GAP_MS) return 'changed';
-  if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'grown';
-  if (hasGrown(incident, notified) && sinceMs >= GROWTH_GAP_MS) return 'grown';
-  const { endsBy, isAhead } = CAUSES[incident.cause];
-  const isReminded = (endsBy === 'watch' || endsBy === 'alert') && isAhead === undefined;
-  return isReminded && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
-}
-
-/** The incident after the operator was notified. */
-export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number): Incident {
-  const { notified: before, ...rest } = incident;
-  const all = [...(incident.named ?? []), ...incident.unnamed];
-  const namedMore = (incident.namedMore ?? 0) + incident.unnamedMore + Math.max(0, all.length - NAMED_MAX);
-  const named = { unnamed: [], unnamedMore: 0, named: all.slice(0, NAMED_MAX), namedMore };
-  if (kind === 'resolved') return { ...rest, ...named };
-  const { messages, chats, level } = incident;
-  const reminders = (before?.reminders ?? 0) + (kind === 'lasts' ? 1 : 0);
-  return { ...rest, ...named, notified: { atMs: nowMs, messages, chats, level, reminders } };
-}
-
-/** What a check sees may flap, and so may a server; an occurrence that affected a message is always notified. */
-function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): boolean {
-  const mayFlap = CAUSES[cause].endsBy === 'watch' || cause === 'tool-server';
-  return mayFlap && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
-}
-
-/** One chat became many, or either number has one digit more than when it was last notified. */
-export function hasGrown({ messages, chats }: Incident, notified: { messages: number; chats: number }): boolean {
-  const isMany = chats > 1 && notified.chats <= 1;
-  return isMany || tens(chats) > tens(notified.chats) || tens(messages) > tens(notified.messages);
-}
-
-function tens(count: number): number {
-  return Math.floor(Math.log10(Math.max(1, count)));
+/** Whether what failed meanwhile can be put back, also once it is over. */
+function isReplayable(incident: Incident): boolean {
+  return actsFor(incident).some((name) => name === 'replay' || name === 'deliver');
 }

@@ -1,10 +1,14 @@
 import type { MessageEntity } from '@grammyjs/types';
+import type { Config } from '../../shared/base/config.ts';
 import { clip, counted, inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { SEVERITY_MARK } from '../../shared/flow/alert.ts';
-import type { Link } from '../../shared/telegram/messages.ts';
+import type { Button, Link } from '../../shared/telegram/messages.ts';
+import { actLines } from './act.ts';
+import { buttonsOf } from './buttons.ts';
 import { CAUSES, wordsOf } from './causes.ts';
-import { type Incident, incidentOf, type NoticeKind, OTHERS } from './incident.ts';
+import type { NoticeKind } from './due-notice.ts';
+import { type Incident, incidentOf, OTHERS } from './incident.ts';
 
 /** The page of a trace. A URL may have been written with its braces encoded. Pure. */
 export function traceUrl(template: string, traceId: string): string {
@@ -24,6 +28,21 @@ export interface Surroundings {
   /** The address under which operators reach the console. */
   console?: string | undefined;
   installation?: string | undefined;
+  /** Whether anybody may press what acts. */
+  hasOperators?: boolean;
+}
+
+/** The surroundings that the settings name. Pure. */
+export function surroundingsOf(config: Config): Surroundings {
+  const { TELEGRAM_OPERATOR_IDS: named, TELEGRAM_ALLOWED_IDS: allowed } = config;
+  return {
+    trace: config.TRACE_URL_TEMPLATE,
+    runbook: config.RUNBOOK_URL,
+    console: config.CONSOLE_URL,
+    installation: config.INSTALLATION_NAME,
+    // A worker alone need not know who is allowed: who may not press is told so.
+    hasOperators: named === undefined ? allowed !== 'everyone' : named.size > 0,
+  };
 }
 
 /** A message about an incident. */
@@ -33,6 +52,8 @@ export interface Page {
   entities: readonly MessageEntity[];
   /** Where its buttons lead. */
   links: readonly Link[];
+  /** Rows of buttons that act. */
+  buttons?: readonly (readonly Button[])[];
 }
 
 /** A message in plain words. */
@@ -61,19 +82,23 @@ export function pageOf(incident: Incident, around: Surroundings = {}): Page {
     type: 'expandable_blockquote',
   } as const;
   const head = clip(headline(incident), HEADLINE_CHARS_MAX);
+  const done = actLines(incident.acts).join('\n');
+  const buttons = around.hasOperators && { buttons: buttonsOf(incident) };
   if (!incident.isOpen) {
     const was = `${SEVERITY_MARK[severity]}: ${title}`;
-    const lines: Line[] = [{ text: resolvedText(incident), type: 'bold' }, { text: was }, { text: head }, occurrences];
-    return { ...laidOut(lines), links: [] };
+    const over: Line = { text: resolvedText(incident), type: 'bold' };
+    const lines = [over, { text: was }, { text: head }, { text: done }, occurrences];
+    return { ...laidOut(lines), links: [], ...buttons };
   }
   const lines: Line[] = [
     { text: `${SEVERITY_MARK[severity]}: ${title}`, type: 'bold' },
     { text: [around.installation ?? '', extent(incident)].filter(Boolean).join(': ') },
     { text: sentences(head, backAgain(incident), latest(incident)) },
     { text: todo && `\n${todo}` },
+    { text: done && `\n${done}` },
     occurrences,
   ];
-  return { ...laidOut(lines), links: linksOf(incident, around) };
+  return { ...laidOut(lines), links: linksOf(incident, around), ...buttons };
 }
 
 interface Line {
@@ -143,7 +168,9 @@ function linesOf({ namedMore = 0, unnamedMore }: Incident, all: readonly string[
 
 function resolvedText(incident: Incident): string {
   const { over, endsBy } = CAUSES[incident.cause];
-  const end = endsBy === 'alert' ? incident.latest : `Resolved: ${over}`;
+  const { acts } = incident;
+  const closed = acts?.close && `Resolved: closed by ${acts.close.by}.`;
+  const end = closed ?? (endsBy === 'alert' ? incident.latest : `Resolved: ${over}`);
   const lasted = inSeconds((incident.endedMs ?? incident.lastMs) - incident.openedMs);
   return sentences(end, `It lasted ${lasted}${concerned(incident)} (${incidentOf(incident)}).`);
 }

@@ -57,6 +57,8 @@ interface Extras {
   buttons?: readonly (readonly Button[])[];
   /** Stored in one step with the reply. */
   changes?: Change[];
+  /** The message that was pressed keeps its buttons. */
+  keepsButtons?: true;
 }
 
 /** Buttons in rows of so many. Pure. */
@@ -76,9 +78,14 @@ export function laidOut(name: CommandName, blocks: readonly Block[], extras: Ext
   return ended(name, formatted(blocks), extras);
 }
 
-function ended(name: CommandName, shown: Pick<Conclusion, 'parts' | 'layout'>, { buttons, changes = [] }: Extras) {
+function ended(
+  name: CommandName,
+  shown: Pick<Conclusion, 'parts' | 'layout'>,
+  { buttons, changes = [], keepsButtons }: Extras,
+) {
   const hasButtons = buttons !== undefined && buttons.length > 0;
-  return conclude({ outcome: 'command', reason: name, ...shown, ...(hasButtons && { buttons }) }, { changes });
+  const below = { ...(hasButtons && { buttons }), ...(keepsButtons && { keepsButtons }) };
+  return conclude({ outcome: 'command', reason: name, ...shown, ...below }, { changes });
 }
 
 function partsOf(text: string): string[] {

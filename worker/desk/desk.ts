@@ -5,6 +5,7 @@ import { plainLine } from '../memory/memory.ts';
 import type { Block, Inline } from '../reply/format/tree.ts';
 import type { ReportSource } from '../report/report.ts';
 import { about } from './about.ts';
+import { act } from './act.ts';
 import { help } from './help.ts';
 import { audit, chat, cost, dead, incidents, message, status } from './looks.ts';
 import { pauseChat, resumeChat } from './pausing.ts';
@@ -28,10 +29,11 @@ export interface DeskCall {
 }
 
 /** The reply to an operator. */
-export type DeskReply = { buttons?: readonly (readonly Button[])[] } & (
-  | { text: string | readonly Inline[] }
-  | { blocks: readonly Block[] }
-);
+export type DeskReply = {
+  buttons?: readonly (readonly Button[])[];
+  /** The buttons under the message that was pressed are done with. */
+  isAnswered?: true;
+} & ({ text: string | readonly Inline[] } | { blocks: readonly Block[] });
 
 /**
  * Does one thing that operators may ask for. Contract: rejects when Redis cannot be reached; may be carried out again from
@@ -41,7 +43,7 @@ export type DeskHandler = (ports: DeskPorts, call: DeskCall) => DeskReply | Prom
 
 const HANDLERS: Readonly<Record<string, DeskHandler>> = {
   ...{ about, audit, chat, cost, dead, help, incidents, message, status },
-  ...{ pause: pauseChat, resume: resumeChat },
+  ...{ do: act, pause: pauseChat, resume: resumeChat },
 };
 
 /** Carries out what operators do in the chat of alerts. Contract: as `DeskHandler`. */
@@ -53,7 +55,8 @@ export function createDesk(ports: DeskPorts): CommandHandler {
     // A button of another version.
     const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
     const reply = await handle(ports, { words, by: plainLine(name) || `${id}`, context, chatPorts });
-    const extras = reply.buttons ? { buttons: reply.buttons } : {};
+    const { buttons, isAnswered } = reply;
+    const extras = { ...(buttons && { buttons }), ...(!isAnswered && { keepsButtons: true as const }) };
     return 'blocks' in reply ? laidOut('desk', reply.blocks, extras) : replied('desk', reply.text, extras);
   };
 }

@@ -32,6 +32,8 @@ export interface Conclusion {
   layout?: readonly (Part | FilePart | null)[];
   /** Rows of buttons under the last part that is no file. */
   buttons?: readonly (readonly Button[])[];
+  /** The message whose button was pressed keeps its buttons. */
+  keepsButtons?: true;
 }
 
 /** A fresh session that has to prove that the previous one was to blame. */

@@ -63,6 +63,8 @@ export interface TurnQueue {
   missing(heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }>;
   /** Ends the delays of these messages' jobs. A job without a delay is left alone. */
   promote(entries: readonly EntryId[]): Promise<void>;
+  /** Ends all delays. Returns how many there were. */
+  promoteAll(): Promise<number>;
   /**
    * Corrects delays by `nowMs`, the time of Redis: BullMQ counts them by the clocks of processes. A delay that is over is
    * ended; one that seems to begin in the future, because the clock of Redis stepped back, begins now. Locks that would
@@ -101,6 +103,11 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     async promote(entries) {
       const jobs = await Promise.all(entries.map((entry) => queue.getJob(jobIdOf(entry))));
       await Promise.all(jobs.map((job) => job && endDelay(job)));
+    },
+    async promoteAll() {
+      const count = await queue.getDelayedCount();
+      if (count > 0) await queue.promoteJobs();
+      return count;
     },
     async correctDelays(nowMs) {
       await shortenLocks(redis, queue);

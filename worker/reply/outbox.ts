@@ -11,6 +11,7 @@ import {
   type OutboxPorts,
   type PartDelivery,
   type PartSlot,
+  pressedByOperator,
   sendMarked,
   type Undelivered,
 } from './part.ts';
@@ -48,12 +49,13 @@ export async function deliver(
   let conclusion = stored;
   let isMarked = isNew;
   let unsure = 0;
+  const isQuiet = pressedByOperator(attempt) !== undefined;
   for (let index = 0; index < conclusion.parts.length; ) {
     const isRepeat = !isMarked && isUnsure(attempt, index);
     const count = albumFrom(conclusion, index, attempt.part);
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
-    const slot = { index, count, isSilent: index !== ringingPart(conclusion) };
+    const slot = { index, count, isSilent: isQuiet || index !== ringingPart(conclusion) };
     // Not every server and app takes the edit of a text to a rich message.
     if (isRepeat && content.kind === 'rich') {
       conclusion = await simplify(attempt, conclusion, slot);

@@ -118,7 +118,9 @@ export async function sendMarked(
   const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
   const sentNow = () => places.map((place) => reply.send(place, attempt.nowMs()));
   if (!isMarked) await attempt.write('', [...markAll(mark), ...sentNow()]);
-  const shown = isSilent ? { isSilent: true } : { replyTo: askedIn(attempt) };
+  const press = pressedByOperator(attempt);
+  const answers = isSilent ? {} : { replyTo: askedIn(attempt) };
+  const shown = { ...(isSilent && { isSilent }), ...answers, ...(press !== undefined && { replyTo: press }) };
   const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', markAll(before));
   return sent;
@@ -188,6 +190,11 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
   const isWithin =
     bytes.length <= PHOTO_MAX.bytes && long <= PHOTO_MAX.sidePx && short > 0 && long / short <= PHOTO_MAX.ratio;
   return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
+}
+
+/** The message about an incident whose button an operator pressed: the reply points to it, and rings nobody. */
+export function pressedByOperator({ message }: Attempt): number | undefined {
+  return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */

@@ -2,7 +2,7 @@ import { clip, counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { createBookStore, glimpse } from '../alerts/book-store.ts';
 import { wordsOf } from '../alerts/causes.ts';
-import { type Incident, incidentOf } from '../alerts/incident.ts';
+import { type Incident, incidentOf, REOPEN_MS } from '../alerts/incident.ts';
 import {
   chatName,
   type Item,
@@ -77,7 +77,7 @@ function unreadReport([name, json]: [name: string, json: string]): IncidentRepor
 /** Open incidents, and unless only these are asked for those that ended within the hour. Pure. */
 export function incidentsReport(all: readonly IncidentReport[], nowMs: number, onlyOpen = false): Report {
   const open = all.filter(({ isOpen }) => isOpen);
-  const ended = all.filter(({ isOpen }) => !isOpen);
+  const ended = all.filter(({ isOpen, endedMs = nowMs }) => !isOpen && nowMs - endedMs <= REOPEN_MS);
   return {
     title: 'Incidents',
     nowMs,

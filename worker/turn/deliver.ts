@@ -38,9 +38,8 @@ export async function deliverAndClear(
   if (isLeft) await ports.progress.clear(attempt, to);
   const asking = attempt.turn.parking.shown;
   if (asking !== undefined) void ports.telegram.removeButtons(to, asking);
-  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others. The buttons
-  // of an alert change with its incident.
-  const isDone = conclusion.outcome !== 'refused' && conclusion.reason !== 'desk';
+  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
+  const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
   if (attempt.message.ok && attempt.message.value.pressed !== undefined && isDone)
     void ports.telegram.removeButtons(to, attempt.message.value.pressed);
   return verdict;

@@ -22,14 +22,17 @@ export type OperatorAction =
   | 'purge'
   | 'import'
   | 'reset'
-  | 'forget';
+  | 'forget'
+  | 'take'
+  | 'snooze'
+  | 'close';
 
 /** A recorded action. */
 export interface KeptAction extends Attribution {
   id: string;
   atMs: number;
   deed: OperatorAction;
-  /** A chat, a person, an entry, the name of a dead letter, or `*`. */
+  /** A chat, a person, an entry, the name of a dead letter or of an incident, or `*`. */
   target: string;
 }
 

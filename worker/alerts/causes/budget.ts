@@ -1,6 +1,7 @@
 import { percentOf, type Spent, spentInWords } from '../../../shared/state/spending/limit.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern the budget of all chats. */
 export const BUDGET = {
@@ -11,6 +12,7 @@ export const BUDGET = {
     over: 'a new day or month of the budget began, or it was raised.',
     endsBy: 'watch',
     isAhead: true,
+    acts: ['take'],
   },
   'over-budget': {
     severity: 'today',
@@ -18,6 +20,7 @@ export const BUDGET = {
     todo: 'Raise it and restart, or wait for the next day or month, UTC.',
     over: 'a new day or month of the budget began, or it was raised.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
 } satisfies Rules;
 

@@ -6,6 +6,9 @@ import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../../model/errors/failure.ts';
 import type { LevelRule, Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+import { ATTEND } from './acts.ts';
+
+const ASK_AND_REPLAY = ['probe', 'replay', ...ATTEND] as const;
 
 /** What to do once the endpoint takes requests again. */
 const REPLAY = 'then replay the messages that failed: "npm run cli -- dead replay --all --since 2h".';
@@ -29,16 +32,24 @@ export const ENDPOINT = {
         title: 'Every message fails: the API key is refused',
         todo: `Correct ANTHROPIC_API_KEY and restart; ${REPLAY}`,
         isOwn: true,
+        acts: ASK_AND_REPLAY,
       },
-      billing: { title: 'Every message fails: the credit is used up', todo: `Add credit; ${REPLAY}`, isOwn: true },
+      billing: {
+        title: 'Every message fails: the credit is used up',
+        todo: `Add credit; ${REPLAY}`,
+        isOwn: true,
+        acts: ASK_AND_REPLAY,
+      },
       model: {
         title: 'Every message fails: the model is not known',
         todo: `Correct MODEL, FALLBACK_MODEL and COMPACTION_MODEL, and restart; ${REPLAY}`,
         isOwn: true,
+        acts: ASK_AND_REPLAY,
       },
     } satisfies Record<ProviderTrouble, LevelRule>,
     over: 'the model endpoint answers again, or nobody has asked it for a while.',
     endsBy: 'watch',
+    acts: ['probe', ...ATTEND],
   },
   'fixed-parts': {
     severity: 'page',
@@ -46,6 +57,7 @@ export const ENDPOINT = {
     todo: `Check the system prompt, the tools and the proxy; ${REPLAY}`,
     over: 'the endpoint takes requests again.',
     endsBy: 'alert',
+    acts: ['replay', ...ATTEND],
   },
   'model-retires': {
     severity: 'note',
@@ -54,6 +66,7 @@ export const ENDPOINT = {
     over: 'no setting names the model any more, or its date has moved.',
     endsBy: 'watch',
     isAhead: true,
+    acts: ['take'],
   },
   'model-gone': {
     severity: 'today',
@@ -61,6 +74,7 @@ export const ENDPOINT = {
     todo: 'Take it out of MODELS, so that nobody chooses it again.',
     over: 'no more chats find their model gone.',
     endsBy: 'quiet',
+    acts: ['take', 'close'],
   },
 } satisfies Rules;
 

@@ -2,6 +2,7 @@ import { inSeconds } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern the way of messages from Telegram to us. */
 export const RECEIVING = {
@@ -11,6 +12,7 @@ export const RECEIVING = {
     todo: 'Check the producer and its connection to TELEGRAM_API_ROOT.',
     over: 'Telegram is polled again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   'no-delivery': {
     severity: 'page',
@@ -18,6 +20,7 @@ export const RECEIVING = {
     todo: 'Check TELEGRAM_WEBHOOK_URL from outside.',
     over: 'the webhook receives messages again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   conflict: {
     severity: 'page',
@@ -25,6 +28,7 @@ export const RECEIVING = {
     todo: 'Stop it, or revoke the token with BotFather.',
     over: 'no other process receives with the same token any more.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   token: {
     severity: 'page',
@@ -32,6 +36,7 @@ export const RECEIVING = {
     todo: 'Set TELEGRAM_BOT_TOKEN to the one that BotFather shows.',
     over: 'the bot token is accepted again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   'group-moved': {
     severity: 'today',
@@ -40,6 +45,7 @@ export const RECEIVING = {
     over: '',
     endsBy: 'fact',
     namesEach: true,
+    acts: ['close', 'take'],
   },
 } satisfies Rules;
 

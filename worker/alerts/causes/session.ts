@@ -4,6 +4,7 @@ import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern the length, or the state, of a conversation. */
 export const SESSION = {
@@ -14,6 +15,7 @@ export const SESSION = {
     over: 'no more chats are moved to fresh sessions.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['close'],
   },
   'history-refused': {
     severity: 'today',
@@ -22,6 +24,7 @@ export const SESSION = {
     over: 'no more conversations are refused.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['take', 'close'],
   },
   'torn-session': {
     severity: 'today',
@@ -30,6 +33,7 @@ export const SESSION = {
     over: 'no more unreadable records are found.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['take', 'close'],
   },
   'overflow-storm': {
     severity: 'page',
@@ -37,6 +41,7 @@ export const SESSION = {
     todo: 'The window that we assume is wrong, and not the chats: check MODEL, CONTEXT_WINDOW_TOKENS and the proxy in front of the model.',
     over: 'chats that overflowed are answered again.',
     endsBy: 'quiet',
+    acts: [...ATTEND, 'pause-all'],
   },
   window: {
     severity: 'today',
@@ -44,6 +49,7 @@ export const SESSION = {
     todo: 'Lower CONTEXT_WINDOW_TOKENS, or remove it: until then every message of a longer chat is refused first.',
     over: 'no more requests are refused below CONTEXT_WINDOW_TOKENS.',
     endsBy: 'quiet',
+    acts: ['take', 'close'],
   },
 } satisfies Rules;
 

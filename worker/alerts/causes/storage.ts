@@ -1,6 +1,7 @@
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern Redis, the blob store, and the messages that they hold. */
 export const STORAGE = {
@@ -10,6 +11,7 @@ export const STORAGE = {
     todo: 'See the runbook: messages may have gone without an outcome.',
     over: 'the ledger adds up again.',
     endsBy: 'alert',
+    acts: [...ATTEND, 'close'],
   },
   'lost-data': {
     severity: 'page',
@@ -18,6 +20,7 @@ export const STORAGE = {
     over: '',
     endsBy: 'fact',
     namesEach: true,
+    acts: ['take', 'close'],
   },
   memory: {
     severity: 'page',
@@ -25,6 +28,7 @@ export const STORAGE = {
     todo: 'Raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
     over: 'Redis has room again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   persistence: {
     severity: 'page',
@@ -32,6 +36,7 @@ export const STORAGE = {
     todo: 'Check the disk of Redis: what it takes now is gone when it ends.',
     over: 'Redis writes its files again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   'blob-store': {
     severity: 'page',
@@ -39,6 +44,7 @@ export const STORAGE = {
     todo: 'Check BLOB_URL: the disk and the owner of its folder, or its bucket and the keys for it; all workers need the same one.',
     over: 'the blob store is used again.',
     endsBy: 'quiet',
+    acts: ATTEND,
   },
 } satisfies Rules;
 

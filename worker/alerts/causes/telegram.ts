@@ -6,6 +6,7 @@ import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern the way of a reply to its chat. */
 export const TELEGRAM = {
@@ -16,6 +17,7 @@ export const TELEGRAM = {
     over: 'Telegram answers again; what waited is sent in order.',
     endsBy: 'watch',
     namesEach: true,
+    acts: ['promote', 'deliver', ...ATTEND],
   },
   undeliverable: {
     severity: 'note',
@@ -24,6 +26,7 @@ export const TELEGRAM = {
     over: 'no more replies are undeliverable.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['deliver', 'close'],
   },
   unsure: {
     severity: 'note',
@@ -32,6 +35,7 @@ export const TELEGRAM = {
     over: 'sends are confirmed again.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['close'],
   },
 } satisfies Rules;
 

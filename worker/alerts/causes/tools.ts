@@ -4,10 +4,18 @@ import { clip, counted } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern tools, and the servers that they come from. */
 export const TOOLS = {
-  'tool-refused': { severity: 'today', title: "The model's API refuses a tool", todo: '', over: '', endsBy: 'fact' },
+  'tool-refused': {
+    severity: 'today',
+    title: "The model's API refuses a tool",
+    todo: '',
+    over: '',
+    endsBy: 'fact',
+    acts: ['close', 'take'],
+  },
   'tools-omitted': {
     severity: 'today',
     title: 'Tools of an MCP server are left out',
@@ -15,6 +23,7 @@ export const TOOLS = {
     over: '',
     endsBy: 'fact',
     gapMs: 3_600_000,
+    acts: ['close', 'take'],
   },
   'tool-server': {
     severity: 'today',
@@ -22,6 +31,7 @@ export const TOOLS = {
     todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',
     over: 'the tool server is up again.',
     endsBy: 'alert',
+    acts: [...ATTEND, 'close'],
   },
 } satisfies Rules;
 

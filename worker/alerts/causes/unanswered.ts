@@ -7,6 +7,7 @@ import type { FailureReason } from '../../model/errors/failure.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern messages without an answer: they wait, or failed, and what is kept of them. */
 export const UNANSWERED = {
@@ -16,6 +17,7 @@ export const UNANSWERED = {
     todo: '"npm run cli -- status" says what holds them up, "npm run cli -- message <id>" with the entry named here where that one is.',
     over: 'messages are answered again.',
     endsBy: 'watch',
+    acts: ['retry', 'pause', ...ATTEND, 'cancel'],
   },
   paused: {
     severity: 'today',
@@ -23,6 +25,7 @@ export const UNANSWERED = {
     todo: '"npm run cli -- status" says who paused what, and why; "npm run cli -- resume <chat>" goes on, without a chat where all are paused.',
     over: 'no message waits for a pause any more.',
     endsBy: 'watch',
+    acts: ['resume', ...ATTEND],
   },
   idle: {
     severity: 'page',
@@ -30,6 +33,7 @@ export const UNANSWERED = {
     todo: 'Restart the worker.',
     over: 'waiting jobs are run again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   'gave-up': {
     severity: 'today',
@@ -37,6 +41,7 @@ export const UNANSWERED = {
     todo: 'The messages are dead letters: "npm run cli -- dead list" names them.',
     over: 'no more messages are given up.',
     endsBy: 'quiet',
+    acts: ['replay', ...ATTEND],
   },
   failed: {
     severity: 'today',
@@ -44,6 +49,7 @@ export const UNANSWERED = {
     todo: 'They are dead letters: "npm run cli -- dead list" names them, "npm run cli -- dead replay <id>" sends one again.',
     over: 'no more messages fail.',
     endsBy: 'quiet',
+    acts: ['replay', ...ATTEND],
   },
   undecodable: {
     severity: 'today',
@@ -52,6 +58,7 @@ export const UNANSWERED = {
     over: 'no more entries are unreadable.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['take', 'close'],
   },
   'dead-letters': {
     severity: 'today',
@@ -59,6 +66,7 @@ export const UNANSWERED = {
     todo: '"npm run cli -- dead list" names them; replay them ("npm run cli -- dead replay <id>") or purge them ("npm run cli -- dead purge <id>").',
     over: 'the pile of dead letters is small again.',
     endsBy: 'watch',
+    acts: ['replay', ...ATTEND],
   },
 } satisfies Rules;
 
@@ -135,6 +143,7 @@ export function unansweredAlert(seen: {
   const { chat, entry, traceId, acceptedMs, ageMs, messages, chats, waiting } = seen;
   return {
     cause: 'unanswered',
+    ...{ chat, entry },
     text: `A message is unanswered for ${inSeconds(ageMs)}. Chat ${chat}, entry ${entry}. Waiting for too long: ${messagesOf(messages, chats)}; ${waiting} in all. Trace ${traceId}`,
     traceId,
     messages,

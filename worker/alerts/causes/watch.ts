@@ -7,6 +7,7 @@ import type { UncleanEnd } from '../../../shared/state/process/workers.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 import type { WatchFailure } from '../watch-failure.ts';
+import { ATTEND } from './acts.ts';
 
 /** Causes that concern those who run and watch: processes, the watch itself, and other versions of it. */
 export const WATCH = {
@@ -17,6 +18,7 @@ export const WATCH = {
     over: 'no more processes end that way.',
     endsBy: 'quiet',
     namesEach: true,
+    acts: ['close', 'take'],
   },
   'alert-channel': {
     severity: 'page',
@@ -24,6 +26,7 @@ export const WATCH = {
     todo: 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL as a second channel.',
     over: 'alerts are sent again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   watcher: {
     severity: 'page',
@@ -31,6 +34,7 @@ export const WATCH = {
     todo: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
     over: 'the watch is whole again.',
     endsBy: 'watch',
+    acts: ATTEND,
   },
   'other-version': {
     severity: 'today',
@@ -38,6 +42,7 @@ export const WATCH = {
     todo: '',
     over: '',
     endsBy: 'fact',
+    acts: ['close', 'take'],
   },
 } satisfies Rules;
 

@@ -3,7 +3,8 @@ import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { enter } from '../../../../worker/alerts/book.ts';
 import { CAUSES } from '../../../../worker/alerts/causes.ts';
-import { FLAPPING_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
+import { FLAPPING_MS } from '../../../../worker/alerts/due-notice.ts';
+import { QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 
 test('a thousand failures of one cause are one incident: opened, grown, and resolved with the right count', () => {
@@ -82,13 +83,13 @@ test('a flapping condition causes no notice until it lasts; then it is reopened 
   expect(incidents.kinds()).toEqual(['opened', 'resolved', 'reopened', 'resolved']);
 });
 
-test('a failure after the end reopens the incident at once, and an hour after its end it is forgotten', () => {
+test('a failure after the end reopens the incident at once, and a day after its end it is forgotten', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   incidents.at(1 + QUIET_MS, {});
   expect(incidents.at(2 + QUIET_MS, { alerts: [failure(2)] })).toMatchObject([{ kind: 'reopened' }]);
   incidents.at(3 + 2 * QUIET_MS, {});
-  incidents.at(4 + 2 * QUIET_MS + REOPEN_MS, {});
+  incidents.at(4 + 2 * QUIET_MS + 24 * REOPEN_MS, {});
   expect(incidents.book().size).toBe(0);
 });
 
@@ -178,8 +179,7 @@ test('an isOver alert resolves only its own incident, and causes no notice if th
   incidents.at(0, { alerts: [ledger('a'), ledger('b')] });
   expect(incidents.at(9_000, { alerts: [over], conditions: [] })).toEqual([
     {
-      incident: 'ledger:a',
-      kind: 'resolved',
+      ...{ incident: 'ledger:a', kind: 'resolved' },
       text: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).\n🔴 Page: The ledger does not add up\nIt does not add up.',
       ...{ entities: [{ type: 'bold', offset: 0, length: 67 }], links: [] },
       update: 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).',

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { FLAPPING_MS } from '../../../../worker/alerts/incident.ts';
+import { FLAPPING_MS } from '../../../../worker/alerts/due-notice.ts';
 import { condition, opened } from '../../../fixture/incidents.ts';
 
 test('trouble of another kind is new and names its own cure; of the same kind, it is back', () => {

@@ -1,0 +1,244 @@
+import { expect, test } from '@jest/globals';
+import type { Alert } from '../../../shared/flow/alert.ts';
+import type { ChatKey } from '../../../shared/redis/keys.ts';
+import { queueAlert } from '../../../shared/state/incident/book.ts';
+import { readActions } from '../../../shared/state/process/actions.ts';
+import { eachInWorld, spawn, start, stopGateways, takeOver, shown as textsIn, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { untilSettled } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
+
+const ANN = ALERT_CHAT;
+const BEN = 1002;
+const OPERATORS = { TELEGRAM_OPERATOR_IDS: `${ANN},${BEN}` };
+const FAILED: Alert = { cause: 'failed', chat: '1001' as ChatKey, text: 'A message failed. Chat 1001.' };
+
+eachInWorld({ env: OPERATORS });
+
+const queue = (alert: Alert) => queueAlert(world.peek, world.keys, alert);
+
+/** The buttons under a message that is shown: what they say, and what they send. */
+function buttonsUnder(messageId: number, chat = ALERT_CHAT): Map<string, string> {
+  const found = world.telegram.shown(chat).find((each) => each.messageId === messageId)?.replyMarkup;
+  const rows = (found as { inline_keyboard?: { text: string; callback_data?: string }[][] })?.inline_keyboard ?? [];
+  return new Map(rows.flat().map(({ text, callback_data: data = '' }) => [text, data]));
+}
+
+/** Waits for the message about an incident, and returns how its buttons are pressed. */
+async function alerted(match: RegExp, chat = ALERT_CHAT) {
+  const { messageId } = await world.telegram.waitForText(chat, match);
+  const dataOf = (label: string): string => {
+    const data = buttonsUnder(messageId, chat).get(label);
+    if (data === undefined) throw new Error(`no button ${label}: ${[...buttonsUnder(messageId, chat).keys()]}`);
+    return data;
+  };
+  return {
+    messageId,
+    labels: () => [...buttonsUnder(messageId, chat).keys()],
+    dataOf,
+    press: (label: string, by = ANN) => world.telegram.press(chat, messageId, dataOf(label), by),
+    /** A button that an app still shows. */
+    pressData: (data: string, by = ANN) => world.telegram.press(chat, messageId, data, by),
+  };
+}
+
+const shown = (text: RegExp, chat = ALERT_CHAT) => world.telegram.waitForText(chat, text);
+const isReply = (messageId: number, chat = ALERT_CHAT) =>
+  world.telegram.shown(chat).filter((each) => each.replyTo === messageId);
+const incidentNow = async (name = 'failed') =>
+  JSON.parse((await world.peek.hget(world.keys.incidents, `incident:${name}`)) ?? '{}') as {
+    isOpen: boolean;
+    acts?: Record<string, { n: number; result?: string }>;
+  };
+
+test('who takes an incident stands in its message, and the next one is told who has it', async () => {
+  await start();
+  await queue(FAILED);
+  const alert = await alerted(/Messages failed/);
+  expect(alert.labels().slice(0, 4)).toEqual(['Replay failed', 'Take', 'Snooze 1 h', 'Until morning']);
+  const old = alert.dataOf('Take');
+  world.telegram.say(ANN, 'who am I');
+  alert.press('Take');
+  await shown(/^🟠 Today: Messages failed(?:.|\n)*works on this · since \d\d:\d\d UTC/);
+  const reply = await shown(/works on this\.$/);
+  expect(reply.replyTo).toBe(alert.messageId);
+  const sent = world.telegram.calls.find(({ params }) => String(params.text) === reply.text);
+  expect(sent?.params).toMatchObject({ disable_notification: true });
+  await until('new buttons', () => (alert.dataOf('Take') !== old ? true : undefined));
+  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'take', target: 'failed' });
+  expect((await readActions(world.peek, 1))[0]?.by).toMatch(new RegExp(`\\(${ANN}\\)$`));
+});
+
+test('nothing of a snoozed incident rings, and its message says until when', async () => {
+  await start();
+  await queue(FAILED);
+  const alert = await alerted(/Messages failed/);
+  alert.press('Snooze 1 h');
+  await shown(/^🟠 Today: Messages failed(?:.|\n)*Snoozed until \d\d:\d\d UTC by /);
+  for (let chat = 1002; chat < 1015; chat++) await queue({ ...FAILED, chat: `${chat}` as ChatKey });
+  await until('all counted', async () => ((await incidentNow()) as { chats?: number }).chats === 14 || undefined);
+  expect(isReply(alert.messageId)).toHaveLength(1);
+});
+
+test('an incident is closed by hand, and says by whom', async () => {
+  await start();
+  await queue({ cause: 'tool-refused', key: 'web', text: 'The API refuses the tool web.' });
+  const alert = await alerted(/refuses a tool/);
+  alert.press('Close');
+  await shown(/^Resolved: closed by (?:.|\n)*refuses a tool/);
+  expect(alert.labels()).toEqual([]);
+  expect(await incidentNow('tool-refused:web')).toMatchObject({ isOpen: false });
+});
+
+/** Two messages fail while the key is refused; then it is accepted again. */
+async function failTwo(): Promise<void> {
+  let isRefused = true;
+  const refusal = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
+  world.claude.react(() => (isRefused ? refusal : undefined));
+  world.telegram.say(1001, 'one');
+  world.telegram.say(1002, 'two');
+  await untilSettled(world, 2);
+  isRefused = false;
+}
+
+test('what failed is put back by one press of two, after a question, and is answered', async () => {
+  await start();
+  await failTwo();
+  const alert = await alerted(/API key is refused/);
+  alert.press('Replay failed');
+  const question = await shown(/still refuses/);
+  const [yes = '', back = ''] = buttonsUnder(question.messageId).values();
+  expect(yes).toMatch(/ yes-\w+$/);
+  expect(back).toMatch(/ back-\w+$/);
+  world.telegram.press(ALERT_CHAT, question.messageId, yes, ANN);
+  world.telegram.press(ALERT_CHAT, question.messageId, yes, BEN);
+  await shown(/^Replayed 2 of 2\.$/);
+  await shown(/did that at .*: Replayed 2 of 2\.$|began that at/);
+  await shown(/Page(?:.|\n)*Replayed 2 of 2 · by .+, \d\d:\d\d UTC/);
+  await untilSettled(world, 2 + 2 + 3);
+  for (const chat of [1001, 1002]) await shown(/You said/, chat);
+});
+
+test('a question that is taken back does nothing, and has no buttons any more', async () => {
+  await start();
+  await failTwo();
+  const alert = await alerted(/API key is refused/);
+  alert.press('Replay failed');
+  const question = await shown(/still refuses/);
+  world.telegram.press(ALERT_CHAT, question.messageId, buttonsUnder(question.messageId).get('Back') ?? '', ANN);
+  await shown(/^Nothing was done\.$/);
+  await until('no buttons', () => (buttonsUnder(question.messageId).size === 0 ? true : undefined));
+  expect(await world.peek.xlen(world.keys.dead)).toBe(2);
+});
+
+test('who is no operator is told so alone, and nothing happens', async () => {
+  await start();
+  await queue(FAILED);
+  const alert = await alerted(/Messages failed/);
+  alert.press('Take', 1003);
+  await until('an answer', () => world.telegram.answers.find(({ text }) => /operators/.test(text ?? '')));
+  expect(await incidentNow()).not.toHaveProperty('acts');
+});
+
+test.each([
+  ['an opening that is over', 'AAAAAAAAAA take 0', /alert is over/],
+  ['an act that this version does not know', 'AAAAAAAAAA dance 0', /does not know that button/],
+])('a button of %s does nothing and says so', async (_name, words, said) => {
+  await start();
+  const data = `/desk do ${words}`;
+  const { messageId } = await sendWithButton(data);
+  world.telegram.press(ALERT_CHAT, messageId, data, ANN);
+  await shown(said);
+});
+
+/** A message of an earlier version, whose buttons are still there. */
+async function sendWithButton(data: string): Promise<{ messageId: number }> {
+  const reply_markup = { inline_keyboard: [[{ text: 'Old', callback_data: data }]] };
+  const body = JSON.stringify({ chat_id: ALERT_CHAT, text: 'An old alert', reply_markup });
+  const headers = { 'content-type': 'application/json' };
+  await fetch(`${world.telegram.url}/bot${world.telegram.token}/sendMessage`, { method: 'POST', body, headers });
+  return shown(/An old alert/);
+}
+
+test('of a button that was pressed before its message changed, the one who did it is named', async () => {
+  await start();
+  await queue(FAILED);
+  const alert = await alerted(/Messages failed/);
+  const old = alert.dataOf('Snooze 1 h');
+  alert.pressData(old, ANN);
+  alert.pressData(old, BEN);
+  await shown(/^(?:You|.+) did that at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: Snoozed until/);
+  expect((await incidentNow()).acts?.snooze?.n).toBe(1);
+});
+
+test('the stuck chat is paused, although every chat is paused, and goes on with Resume', async () => {
+  await start();
+  world.telegram.say(ANN, '/pause all');
+  await shown(/^Paused: Every chat/);
+  await queue({ ...FAILED, cause: 'paused', text: 'Messages wait.' });
+  const alert = await alerted(/has paused/);
+  world.telegram.say(1001, 'hello');
+  alert.press('Resume');
+  await shown(/^Ended 1 pause\.$/);
+  await untilSettled(world, 3);
+});
+
+test.each([
+  ['too old', "Bad Request: message can't be edited"],
+  ['gone', 'Bad Request: message to edit not found'],
+])('where the message is %s, a new one says what was done', async (_name, description) => {
+  await start();
+  await queue(FAILED);
+  const alert = await alerted(/Messages failed/);
+  world.telegram.fail('editMessageText', { status: 400, description }, 1);
+  alert.press('Take');
+  const { messageId } = await shown(/Today(?:.|\n)*works on this · since/);
+  expect(messageId).not.toBe(alert.messageId);
+});
+
+test('a chat of alerts that became a supergroup has working buttons', async () => {
+  const group = -900;
+  world.telegram.openChat(group, 'group');
+  await start({ TELEGRAM_ALERT_CHAT_ID: String(group) });
+  await queue(FAILED);
+  await alerted(/Messages failed/, group);
+  const now = world.telegram.migrate(group);
+  await queue({ cause: 'tool-refused', key: 'web', text: 'The API refuses the tool web.' });
+  const alert = await alerted(/refuses a tool/, now);
+  alert.press('Close');
+  await world.telegram.waitForText(now, /^Resolved: closed by/);
+});
+
+test('a Redis that takes no writes keeps a press with Telegram, and it acts once afterwards', async () => {
+  await start();
+  await queue(FAILED);
+  const alert = await alerted(/Messages failed/);
+  await world.peek.config('SET', 'maxmemory', '1');
+  try {
+    alert.press('Take');
+    await until('a press that waits', () => (world.telegram.pending() > 0 ? true : undefined));
+  } finally {
+    await world.peek.config('SET', 'maxmemory', '0');
+  }
+  await shown(/works on this\.$/);
+  expect((await incidentNow()).acts?.take?.n).toBe(1);
+});
+
+variants(['act done', 'act claimed', 'act noted'] as const)(
+  'killed at "%s", an act is finished once by whoever takes over',
+  async (step) => {
+    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:1` });
+    await queue(FAILED);
+    await failTwo();
+    const alert = await alerted(/Messages failed/);
+    alert.press('Replay failed');
+    expect(await victim.ended).toBe('SIGKILL');
+    await takeOver();
+    await shown(/^Replayed 2 of 2\.$/);
+    await shown(/Today(?:.|\n)*Replayed 2 of 2 · by/);
+    await untilSettled(world, 2 + 2 + 1);
+    for (const chat of [1001, 1002]) expect(textsIn(chat).filter((text) => /You said/.test(text))).toHaveLength(1);
+    await stopGateways();
+  },
+);

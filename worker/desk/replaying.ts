@@ -1,0 +1,42 @@
+import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
+import type { Incident } from '../alerts/incident.ts';
+import { replayLetters } from '../operator/letters.ts';
+import { type ReportSource, shardsOf } from '../report/report.ts';
+import type { Effect, Question } from './effect.ts';
+
+/** A message fails before its alert is entered; a gateway that was away enters it late. */
+const BEFORE_MS = 600_000;
+const LETTERS_AT_ONCE = 100;
+
+/** Puts back what has failed since the incident began, each message once. */
+export const replay: Effect = {
+  asks: replayQuestion,
+  fixes: async (ports, incident, nowMs) => ({ of: await countLetters(ports, meantBy(incident, nowMs)) }),
+  async does(ports, { incident, noted, attribution }) {
+    const filter = meantBy(incident, noted.atMs);
+    const run = (from?: Parameters<typeof replayLetters>[3]['from']) =>
+      replayLetters(ports, filter, attribution, { max: LETTERS_AT_ONCE, ...(from && { from }) });
+    for (let batch = await run(); batch.next !== undefined; ) batch = await run(batch.next);
+    const { of = 0 } = noted;
+    const left = await countLetters(ports, filter);
+    return of === 0 ? 'Nothing to replay' : `Replayed ${Math.max(0, of - left)} of ${of}`;
+  },
+};
+
+function replayQuestion({ cause, isOpen }: Incident): Question | undefined {
+  if (cause === 'dead-letters') return { text: 'Replay every dead letter, however old?', yes: 'Yes, replay all' };
+  if (!isOpen || (cause !== 'provider' && cause !== 'fixed-parts')) return undefined;
+  return { text: 'The endpoint still refuses. What fails again is told to its user again.', yes: 'Yes, replay' };
+}
+
+/** The letters of an incident: those of its time, or all where they pile up. */
+function meantBy({ cause, openedMs, isOpen, endedMs }: Incident, atMs: number): LetterFilter {
+  if (cause === 'dead-letters') return { untilMs: atMs };
+  return { sinceMs: openedMs - BEFORE_MS, untilMs: isOpen ? atMs : Math.min(endedMs ?? atMs, atMs) };
+}
+
+async function countLetters(at: ReportSource, filter: LetterFilter): Promise<number> {
+  let count = 0;
+  for await (const _ of lettersMeant(at.redis, shardsOf(at), filter)) count += 1;
+  return count;
+}
