@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_571,
+  productLines: 53_573,
   productFiles: 513,
-  testLines: 83_354,
+  testLines: 83_395,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

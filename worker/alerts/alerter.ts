@@ -84,11 +84,13 @@ async function tellNext(
   const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
   logNew(ports, queued, logged);
   const { nowMs, owed } = taken;
-  const paid = await pay(ports, owed, { nowMs, record: byClock(taken.record, nowMs) }, queued.length === 0);
-  const told = await sendDue(ports, queue, queued, { ...taken, record: paid.record });
+  const told = await sendDue(ports, queue, queued, { ...taken, record: byClock(taken.record, nowMs) });
+  // What was told is written down first: killed before that, it is told again.
+  const due = told.isSent ? undefined : owed;
+  const paid = await pay(ports, due, { nowMs, record: told.record }, queued.length === 0);
   for (const id of told.ids) logged.delete(id);
-  const record = { ...told.record, sentMs: recentOf(told.record.sentMs, nowMs), atMs: nowMs };
-  return { ...told, record, ...(owed && paid.isPaid && { paid: owed, isSent: true }) };
+  const record = { ...paid.record, sentMs: recentOf(paid.record.sentMs, nowMs), atMs: nowMs };
+  return { ...told, record, ...(due && paid.isPaid && { paid: due, isSent: true }) };
 }
 
 const NOTHING_MORE: AfterTelling = { handed: new Map(), owed: [] };

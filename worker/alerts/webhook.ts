@@ -14,8 +14,8 @@ export interface WebhookPlace extends Receiver {
 /**
  * A tool of others that takes alerts.
  *
- * Contract: `tell` never throws, and ends within 20 seconds. What its fate is unknown of counts as not told, so it may be
- * told twice; one that has keys takes that for the same. While it refuses, it is spared, and nothing is tried.
+ * Contract: `tell` never throws, and ends within 20 seconds. What has an unknown fate counts as not told, so it may be
+ * told twice; a tool with keys takes that for the same. While it refuses, it is spared, and nothing is tried.
  */
 export interface Webhook extends SecondChannel {
   readonly installation: string;

@@ -1,5 +1,8 @@
 import { createServer } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
+import { readConfig } from '../../../shared/base/config.ts';
+import { createTelegram } from '../../../shared/telegram/client.ts';
+import { createChannels } from '../../../worker/alerts/delivery.ts';
 import type { Handover } from '../../../worker/alerts/handover.ts';
 import { keyOf } from '../../../worker/alerts/handover.ts';
 import { webhookTo } from '../../fixture/each-alerter.ts';
@@ -33,6 +36,21 @@ async function receiving(format: (typeof FORMATS)[number], part: Parameters<type
   ends.push(receiver.stop);
   return { receiver, webhook: webhookTo(receiver, { format, ...part }) };
 }
+
+test.each([
+  ['slack', {}, 'slack'],
+  ['pagerduty', { ALERT_WEBHOOK_FORMAT: 'pagerduty' }, 'pagerduty'],
+  ['alertmanager', { ALERT_WEBHOOK_FORMAT: 'alertmanager' }, 'alertmanager'],
+] as const)('the settings lead to it: %s', async (_, set, format) => {
+  const { receiver } = await receiving(format);
+  const key = format === 'slack' ? {} : { ALERT_WEBHOOK_KEY: receiver.key };
+  const reading = readConfig({ ALERT_WEBHOOK_URL: receiver.url, INSTALLATION_NAME: 'Home', ...key, ...set }, 'tool');
+  if (!reading.ok) throw new Error(reading.problems.join());
+  const telegram = createTelegram({ token: '1:a', apiRoot: receiver.url });
+  const { webhook } = createChannels({ config: reading.config, telegram });
+  expect(await webhook?.tell(handover())).toEqual({ ok: true });
+  expect(webhook).toMatchObject({ installation: 'Home', hasKeys: format !== 'slack', takesPages: false });
+});
 
 test('pagerduty: a trigger has what a page shows, and the end names its key alone', async () => {
   const { receiver, webhook } = await receiving('pagerduty');
