@@ -4,6 +4,7 @@ import type { GaugeReading } from '../shared/base/meters.ts';
 import { METRIC } from '../shared/base/telemetry.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import { noteBreaker } from '../shared/state/provider/provider.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
 import { modelsInUse } from './model/catalog.ts';
 import { createClaude } from './model/claude/adapter.ts';
@@ -32,7 +33,12 @@ export function openEndpoint(
     ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach,
   });
-  const model = withBreaker(withProviderNotes(withMeasures(claude, telemetry, prices), redis, keysOf(0), log));
+  const noted = withProviderNotes(withMeasures(claude, telemetry, prices), redis, keysOf(0), log);
+  const model = withBreaker(noted, Date.now, Math.random, (name, open) => {
+    noteBreaker(redis, keysOf(0), name, open).catch((error: Error) =>
+      log.debug({ err: error }, 'the state of the breaker could not be noted'),
+    );
+  });
   const hideGauges = telemetry.observe([METRIC.breaker], async () => breakerGauges(model));
   const lives = watchModelLives({
     redis,

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_573,
-  productFiles: 513,
-  testLines: 83_395,
+  productLines: 53_693,
+  productFiles: 514,
+  testLines: 83_485,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 150, messageFunctions: 845 } as const;
+export const WAY_BUDGETS = { messageFiles: 150, messageFunctions: 846 } as const;

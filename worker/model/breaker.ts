@@ -7,6 +7,8 @@ interface Circuit {
   failures: number;
   /** How often in a row it has opened; 0 while it is closed. */
   trips: number;
+  /** When it opened. */
+  openedMs: number;
   /** No calls are made before this time. */
   pausedUntilMs: number;
   /** Whether a probe call is in flight. */
@@ -18,6 +20,15 @@ export interface Breaker {
   /** Each model that was called, and whether calls of it are withheld now. */
   open(): ReadonlyMap<string, boolean>;
 }
+
+/** A circuit that opened, or found its endpoint still down: since when, and when the next call tries it. */
+export interface OpenCircuit {
+  sinceMs: number;
+  untilMs: number;
+}
+
+/** Is told of each change of a model's circuit; `undefined`: it closed. Contract: does not throw. */
+export type OnCircuit = (model: string, open: OpenCircuit | undefined) => void;
 
 /** Failures in a row, across chats, that cannot be chance: each chat alone gives up earlier. */
 const FAILURES_MAX = 8;
@@ -47,10 +58,11 @@ export function withBreaker(
   model: Model,
   now: () => number = Date.now,
   random: () => number = Math.random,
+  onChange: OnCircuit = () => {},
 ): Model & Breaker {
   const circuits = new Map<string, Circuit>();
   const circuitOf = (name: string): Circuit => {
-    const known = circuits.get(name) ?? { failures: 0, trips: 0, pausedUntilMs: 0, probing: false };
+    const known = circuits.get(name) ?? { failures: 0, trips: 0, openedMs: 0, pausedUntilMs: 0, probing: false };
     circuits.set(name, known);
     return known;
   };
@@ -65,13 +77,20 @@ export function withBreaker(
       if (isOpen) circuit.probing = true;
       try {
         const result = await model.send(request, signal, onText);
+        const before = { ...circuit };
         learn(circuit, result, isOpen, now(), random);
+        noteChange(request.model, before, circuit, onChange);
         return result;
       } finally {
         if (isOpen) circuit.probing = false;
       }
     },
   };
+}
+
+function noteChange(model: string, before: Circuit, { trips, openedMs, pausedUntilMs }: Circuit, onChange: OnCircuit) {
+  if (trips === before.trips) return;
+  onChange(model, trips === 0 ? undefined : { sinceMs: openedMs, untilMs: pausedUntilMs });
 }
 
 function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
@@ -83,6 +102,7 @@ function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: 
   circuit.failures += 1;
   if (circuit.failures < FAILURES_MAX && !wasProbe) return;
   const isNew = nowMs >= circuit.pausedUntilMs;
+  if (isNew && circuit.trips === 0) circuit.openedMs = nowMs;
   if (isNew) circuit.trips += 1;
   const pauseMs = Math.min(PAUSE_MS * 2 ** (circuit.trips - 1), PAUSE_MS_MAX);
   if (isNew) circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));

@@ -6,7 +6,7 @@ import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
-import { hostAndPid, isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
+import { isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import {
@@ -17,10 +17,10 @@ import {
   totalsOf,
 } from '../../shared/state/spending/limit.ts';
 import { type ModelSettings, modelsInUse } from '../model/catalog.ts';
-import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
-import { createSnapshotReader, type Snapshot } from '../watch/snapshot.ts';
+import { createSnapshotReader } from '../watch/snapshot.ts';
 import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
+import { type Connections, connectionFacts, partsOf, readOpenBreakers } from './connections.ts';
 import { type InFlight, readInFlight } from './in-flight.ts';
 import { type IncidentReport, incidentItems, readIncidents } from './incidents.ts';
 import {
@@ -37,30 +37,18 @@ import {
   type Text,
   type Verdict,
 } from './report.ts';
-import { inWords, megabytes, percent } from './words.ts';
-
-/** How one thing that the gateway needs fares, in words. */
-export interface PartState {
-  isWell: boolean;
-  detail: string;
-}
+import { inWords } from './words.ts';
 
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
-export interface Status extends InFlight {
+export interface Status extends InFlight, Connections {
   atMs: number;
   isGreen: boolean;
   colour: Colour;
   /** Why it is red or yellow, the worst first. */
   troubles: Trouble[];
   ledger: Balance;
-  /** How receiving goes, and which process does it; `ageMs` is that of the last answer. */
-  receiving: PartState & { ageMs?: number; by?: string };
-  provider: PartState;
-  alerts: PartState;
   incidents: IncidentReport[];
   deadLetters: number;
-  /** `share` is 0 to 1; absent where Redis has no limit. Volatile: it writes nothing to disk. */
-  redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
   workers: number;
   /** Who was let in besides the ids of the settings. */
   allowed: Order[];
@@ -78,17 +66,19 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, takesWrites, by, ledger, inFlight, keeping, allowed] = await Promise.all([
-    isStarting(redis),
-    readIncidents(source),
-    countWorkers(redis, nowMs),
-    writeRefusal(redis).then((refusal) => refusal === undefined),
-    readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
-    readLedger(source),
-    readInFlight(source),
-    readKeeping(redis),
-    readAllowed(redis),
-  ]);
+  const [starting, incidents, workers, takesWrites, by, ledger, inFlight, keeping, allowed, breakers] =
+    await Promise.all([
+      isStarting(redis),
+      readIncidents(source),
+      countWorkers(redis, nowMs),
+      writeRefusal(redis).then((refusal) => refusal === undefined),
+      readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
+      readLedger(source),
+      readInFlight(source),
+      readKeeping(redis),
+      readAllowed(redis),
+      readOpenBreakers(redis, nowMs),
+    ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
   const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
@@ -109,6 +99,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       incidents,
       workers,
       allowed,
+      breakers,
       budgets: now.spent,
     },
     ...inFlight,
@@ -123,23 +114,6 @@ function ruleLimits(limits: StatusLimits) {
   const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = limits;
   const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(limits) };
   return { unansweredMs, deadLettersMax, totals: totalsOf(limits), ...own };
-}
-
-function partsOf(now: Snapshot, by: string | undefined): Pick<Status, 'receiving' | 'provider' | 'alerts'> {
-  const stateOf = ({ ready, isDegraded, detail = '' }: ReturnType<typeof providerCheck>): PartState => ({
-    isWell: ready && isDegraded !== true,
-    detail,
-  });
-  const answeredMs = now.poll?.lastAnswerMs;
-  return {
-    receiving: {
-      ...stateOf(telegramCheck(now)),
-      ...(answeredMs !== undefined && { ageMs: Math.max(0, now.nowMs - answeredMs) }),
-      ...(by !== undefined && { by: `${hostAndPid(by).host}, process ${hostAndPid(by).pid}` }),
-    },
-    provider: stateOf(providerCheck(now)),
-    alerts: stateOf(alertsCheck(now)),
-  };
 }
 
 async function readLedger(source: ReportSource): Promise<Balance> {
@@ -174,7 +148,7 @@ export function statusReport(status: Status): Report {
       lanes(status),
       ...(status.pauses.length === 0 ? [] : [pauses(status)]),
       ...(status.allowed.length === 0 ? [] : [allowedSection(status.allowed)]),
-      { title: 'Connections', facts: connections(status) },
+      { title: 'Connections', facts: connectionFacts(status, status.atMs) },
       ...(status.budgets.length === 0 ? [] : [{ title: 'Spent of each limit', facts: budgetFacts(status.budgets) }]),
     ],
   };
@@ -260,23 +234,4 @@ function ordersSection(title: string, of: string, orders: readonly Order[], noun
     ]);
   const more = { count: orders.length - ORDERS_SHOWN, noun };
   return listSection(title, { table: { columns: [of, 'Since', 'By', 'Reason'], rows }, more });
-}
-
-function connections({ receiving, provider, alerts, redis }: Status): Fact[] {
-  const { usedBytes, maxBytes, share, takesWrites, isVolatile } = redis;
-  const room = share === undefined ? 'without a limit' : `of ${megabytes(maxBytes)}, ${percent(share)}`;
-  const state = takesWrites ? 'takes writes' : 'TAKES NO WRITES';
-  const detail = `${megabytes(usedBytes)} ${room}; ${state}${isVolatile ? '; writes nothing to disk' : ''}`;
-  const by = receiving.by === undefined ? '' : `; by ${receiving.by}`;
-  const fact = (name: string, { isWell, detail: value }: PartState): Fact => ({
-    name,
-    value,
-    tone: isWell ? 'good' : 'bad',
-  });
-  return [
-    fact('Receiving', { ...receiving, detail: `${receiving.detail}${by}` }),
-    fact('Model', provider),
-    fact('Alerts', alerts),
-    fact('Redis', { isWell: takesWrites, detail }),
-  ];
 }

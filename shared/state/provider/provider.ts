@@ -70,6 +70,50 @@ export async function readProvider(redis: RedisClient, { provider }: Keys): Prom
   };
 }
 
+/** The breaker of a model, which keeps calls from it. Times are ms since the epoch, by the clock of the process. */
+export interface ModelBreaker {
+  model: string;
+  sinceMs: number;
+  /** When the next call tries it. */
+  untilMs: number;
+}
+
+const BREAKER = 'breaker:';
+/** A process that looks for the end of an outage says so each minute: an older word is of one that was killed. */
+const BREAKER_STALE_MS = 300_000;
+
+/** Notes that a process keeps calls from a model, or does so no more. Rejects when Redis cannot be reached. */
+export async function noteBreaker(
+  redis: RedisClient,
+  { provider }: Keys,
+  model: string,
+  open: Omit<ModelBreaker, 'model'> | undefined,
+): Promise<void> {
+  const field = `${BREAKER}${model}`;
+  await (open === undefined ? redis.hdel(provider, field) : redis.hset(provider, field, JSON.stringify(open)));
+}
+
+/** The models from which calls are kept, as far as that can be read. Rejects when Redis cannot be reached. */
+export async function readBreakers(redis: RedisClient, { provider }: Keys, nowMs: number): Promise<ModelBreaker[]> {
+  const fields = Object.entries(await redis.hgetall(provider)).filter(([name]) => name.startsWith(BREAKER));
+  return fields.flatMap(([name, json]) => {
+    const open = breakerOf(json);
+    const isFresh = open !== undefined && nowMs - open.untilMs < BREAKER_STALE_MS;
+    return isFresh ? [{ model: name.slice(BREAKER.length), ...open }] : [];
+  });
+}
+
+function breakerOf(json: string): Omit<ModelBreaker, 'model'> | undefined {
+  try {
+    const { sinceMs, untilMs } = JSON.parse(json) as Partial<ModelBreaker>;
+    return Number.isFinite(sinceMs) && Number.isFinite(untilMs)
+      ? { sinceMs: Number(sinceMs), untilMs: Number(untilMs) }
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Where each model is in its life, as the endpoint said last. */
 export type ModelLives = ReadonlyMap<string, Lifecycle>;
 

@@ -82,3 +82,15 @@ export async function readTelegram(redis: RedisClient): Promise<TelegramRecord> 
     ...(backMs !== undefined && { backMs: Number(backMs) }),
   };
 }
+
+/** The breaker of the installation while Telegram is away: since when, and when it is asked next. */
+export interface TelegramPause {
+  sinceMs: number;
+  untilMs: number;
+}
+
+/** Reads it; `undefined` while Telegram answers. Rejects when Redis cannot be reached. */
+export async function readTelegramPause(redis: RedisClient): Promise<TelegramPause | undefined> {
+  const [sinceMs, untilMs] = await redis.hmget(keysOf(0).telegram, 'awaySinceMs', 'untilMs');
+  return sinceMs ? { sinceMs: Number(sinceMs), untilMs: Number(untilMs ?? 0) } : undefined;
+}
