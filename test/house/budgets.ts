@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_693,
-  productFiles: 514,
-  testLines: 83_485,
+  productLines: 53_762,
+  productFiles: 515,
+  testLines: 83_515,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

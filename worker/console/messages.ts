@@ -1,16 +1,17 @@
 import type { Hono } from 'hono';
-import { parseChatKey } from '../../shared/redis/keys.ts';
+import { parseChatKey, type SessionId } from '../../shared/redis/keys.ts';
 import { chatReport, readChat } from '../report/chat.ts';
 import { messageReport, readContent, readMessage } from '../report/message.ts';
 import { ENTRY_NAME, findMessages, type MessageName, TRACE_NAME } from '../report/message-location.ts';
 import { messageName } from '../report/report.ts';
+import { readSessionOf, sessionReport } from '../report/session.ts';
 import { saidOf } from './acts.ts';
 import { traceOf } from './incidents.ts';
 import { HOME } from './pages/layout.ts';
 import { type ReportView, reportView, unknown } from './reports.ts';
 import type { DeskPorts, Visit, VisitEnv } from './visit.ts';
 
-/** Serves the pages of single messages and chats, and the search for one. */
+/** Serves the pages of single messages, chats and sessions, and the search for one. */
 export function serveMessages(app: Hono<VisitEnv>, desk: DeskPorts): void {
   const { source } = desk;
   app.get(`${HOME}/find`, (visit) => {
@@ -31,6 +32,13 @@ export function serveMessages(app: Hono<VisitEnv>, desk: DeskPorts): void {
       ...{ title: `Chat ${chat.chat}`, before: saidOf(visit) },
       report: chatReport(chat, Date.now()),
     });
+  });
+  app.get(`${HOME}/session/:name{.+}`, async (visit) => {
+    const [of = '', id = ''] = visit.req.param('name').split('/', 2);
+    const chat = parseChatKey(of)?.chat;
+    const session = chat && (await readSessionOf(source, chat, id as SessionId));
+    if (!session) return unknown(visit, desk, 'Unknown session', 'Nothing is kept of this session.');
+    return reportView(visit, desk, { title: `Session ${id}`, report: sessionReport(session, Date.now()) });
   });
 }
 

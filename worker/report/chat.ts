@@ -23,8 +23,10 @@ import {
   type Piece,
   type Report,
   type ReportSource,
+  type Section,
   type Verdict,
 } from './report.ts';
+import { sessionName } from './session.ts';
 import { inWords, money, thousands, whereOf } from './words.ts';
 
 /** The state of one chat. Times are ms since the epoch. */
@@ -166,13 +168,13 @@ function laneVerdict({ head, pause }: ChatReport, nowMs: number): Verdict {
   };
 }
 
-function sessionWords({ session }: ChatReport): { empty: string } | { intro: string } {
+function sessionWords({ chat, session }: ChatReport): Pick<Section, 'empty' | 'intro'> {
   if (session === undefined) return { empty: 'None yet.' };
   const { id, messages, bytes, tokens, sinceMs, compactedMs } = session;
   const since = sinceMs === undefined ? '' : `, since ${utcTime(sinceMs)}`;
   const compacted = compactedMs === undefined ? 'never compacted' : `compacted ${utcTime(compactedMs)}`;
   const size = `${counted(messages, 'message')}, ${(bytes / 1e6).toFixed(2)} MB, ${thousands(tokens)} tokens`;
-  return { intro: `${id}: ${size}${since}, ${compacted}` };
+  return { intro: [sessionName(chat, id), `: ${size}${since}, ${compacted}`] };
 }
 
 function actionsOf({ chat, head, pause, deadLetters }: ChatReport): Action[] {

@@ -21,11 +21,11 @@ export type Text = Piece | readonly Piece[];
 export type Piece = string | number | Name | Moment | Letter;
 
 /**
- * A message, a chat, an incident, or a section of the runbook; or `letters`: the dead letters of a chat, or all of them
+ * A message, a chat, a session (`<chat>/<id>`), an incident, or a section of the runbook; or `letters`: the dead letters of a chat, or all of them
  * where `id` is empty.
  */
 export interface Name {
-  of: 'message' | 'chat' | 'letters' | 'incident' | 'runbook';
+  of: 'message' | 'chat' | 'letters' | 'session' | 'incident' | 'runbook';
   id: string;
   /** Shown instead of the id. */
   text?: string | number;

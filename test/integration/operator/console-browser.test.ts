@@ -111,7 +111,15 @@ testInBrowser('no page is wider than the screen of a phone', async () => {
   await givenFailed('hello');
   const tab = await loggedIn({ script: false, width: 360 });
   const entry = (await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1))[0]?.[1][1];
-  const asking = ['/act/pause?target=*', `/act/purge?target=${entry}`, `/act/cancel?target=${entry}`, '/dead/run'];
+  const asking = [
+    '/runbook/failed',
+    '/runbook/blob-store',
+    '/incident/provider',
+    '/act/pause?target=*',
+    `/act/purge?target=${entry}`,
+    `/act/cancel?target=${entry}`,
+    '/dead/run',
+  ];
   const paths = ['', '/incidents', '/dead', '/recoveries', '/cost', `/chat/${CHAT}`, `/message/${entry}`, ...asking];
   for (const path of paths) {
     await tab.open(`${served?.url}/console${path}`);

@@ -197,3 +197,25 @@ test('an incident names the section of the runbook that is about it, and not its
   expect(text).toContain('Runbook: <a class="id" href="/console/runbook/other-version">other-version</a>');
   expect(text).not.toContain('runbook/of-tomorrow');
 });
+
+test('a session that is named leads to its page, which leads to the one before it and back to its chat', async () => {
+  await start();
+  world.telegram.say(CHAT, 'my secret');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, '/new');
+  await nextOutcome(world, CHAT, 2);
+  world.telegram.say(CHAT, 'again');
+  await nextOutcome(world, CHAT, 3);
+  const visitor = await operator();
+  const linkIn = (text: string) => /href="(\/console\/session\/[^"]+)">s-/.exec(text)?.[1] ?? '';
+  const chat = await visitor.get(`/console/chat/${CHAT}`);
+  const newest = await visitor.get(linkIn(chat.text));
+  expect(newest).toMatchObject({
+    status: 200,
+    text: expect.stringContaining(`href="/console/chat/${CHAT}">${CHAT}</a>`),
+  });
+  const first = await visitor.get(linkIn(newest.text));
+  expect([first.status, first.text.includes('secret')]).toEqual([200, false]);
+  for (const name of [`${CHAT}/s-none`, 'bob/s-1', `${CHAT}`, `${CHAT}/"><script>`, '//'])
+    expect((await visitor.get(`/console/session/${encodeURIComponent(name)}`)).status).toBe(404);
+});
