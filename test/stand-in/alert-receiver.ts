@@ -197,7 +197,7 @@ function incidentsIn(bodies: readonly Body[]): ReceivedIncident[] {
     const key = String(body.dedup_key ?? body.groupKey);
     const isOver = body.event_action === 'resolve' || body.status === 'resolved';
     const before = incidents.get(key) ?? { key, isOpen: false, openings: 0, bodies: [] };
-    if (isOver && before.openings === 0) continue;
+    if (!before.isOpen && (isOver || body.event_action === 'acknowledge')) continue;
     const openings = before.openings + (!isOver && !before.isOpen ? 1 : 0);
     incidents.set(key, { key, isOpen: !isOver, openings, bodies: [...before.bodies, body] });
   }

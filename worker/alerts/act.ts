@@ -44,7 +44,7 @@ export function isUnderWay({ atMs, result }: NotedAct, nowMs: number): boolean {
 }
 
 /** Whether somebody works on it, who need not be reminded of it. Pure. */
-function isTaken({ take }: NotedActs = {}, nowMs: number): boolean {
+export function isTaken({ take }: NotedActs = {}, nowMs: number): boolean {
   return take !== undefined && isWithin(nowMs, take.atMs, TAKEN_MS);
 }
 

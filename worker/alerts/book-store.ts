@@ -127,7 +127,14 @@ const NOTICE = z.looseObject({
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
   facts: z
-    .object({ what: z.string(), openedMs: TIME, endedMs: TIME.optional(), messages: COUNT, chats: COUNT })
+    .object({
+      what: z.string(),
+      openedMs: TIME,
+      endedMs: TIME.optional(),
+      messages: COUNT,
+      chats: COUNT,
+      isTaken: z.boolean().default(false),
+    })
     .optional()
     .catch(undefined),
 });

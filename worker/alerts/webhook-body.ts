@@ -12,25 +12,30 @@ export interface Receiver {
   installation: string;
 }
 
-/** What is posted for it. A tool with keys shows nothing that ended before it began: then it is told of both. Pure. */
+/** What is posted for it, in order. A tool with keys shows nothing that ended before it began: it is told of both. Pure. */
 export function bodiesOf(place: Receiver, handover: Handover): object[] {
   const { format } = place;
   // Slack's incoming webhooks refuse unknown fields.
   if (format === 'slack') return [{ text: withLinks(handover.words, { links: handover.isNew ? handover.links : [] }) }];
-  const bodyOf = format === 'pagerduty' ? pagerDutyEvent : alertmanagerMessage;
   const open = { ...handover, isOver: false };
-  return (handover.isNew && handover.isOver ? [open, handover] : [handover]).map((each) => bodyOf(place, each));
+  const all = handover.isNew && handover.isOver ? [open, handover] : [handover];
+  return format === 'pagerduty'
+    ? all.flatMap((each) => pagerDutyEvents(place, each))
+    : all.map((each) => alertmanagerMessage(place, each));
 }
 
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', today: 'warning', note: 'info' };
 const SUMMARY_CHARS_MAX = 1_024;
 
-/** An event of PagerDuty's Events API v2: a further trigger with a known key is added to the incident that it opened. */
-function pagerDutyEvent({ key, installation }: Receiver, handover: Handover): object {
+/**
+ * Events of PagerDuty's Events API v2: a further trigger with a known key is added to the incident that it opened, and
+ * whoever took it keeps others from being called.
+ */
+function pagerDutyEvents({ key, installation }: Receiver, handover: Handover): object[] {
   const { incident, severity, isOver, what, text, links, openedMs, messages, chats } = handover;
   const event = { routing_key: key, dedup_key: handover.key };
-  if (isOver) return { ...event, event_action: 'resolve' };
-  return {
+  if (isOver) return [{ ...event, event_action: 'resolve' }];
+  const trigger = {
     ...{ ...event, event_action: 'trigger', client: 'Spillway' },
     payload: {
       summary: clip(`${installation}: ${what}`, SUMMARY_CHARS_MAX),
@@ -40,6 +45,7 @@ function pagerDutyEvent({ key, installation }: Receiver, handover: Handover): ob
     },
     links: links.map((link) => ({ href: link.url, text: link.text })),
   };
+  return handover.isTaken ? [trigger, { ...event, event_action: 'acknowledge' }] : [trigger];
 }
 
 /** What Go's zero time reads as: an alert that has not ended. */
