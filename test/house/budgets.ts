@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_780,
+  productLines: 53_785,
   productFiles: 515,
-  testLines: 83_541,
+  testLines: 83_549,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

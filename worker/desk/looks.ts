@@ -93,7 +93,7 @@ export const dead: DeskHandler = async (ports, call) => {
 
 /** How what failed is sent again. */
 export const PUT_BACK =
-  'The button under the alert puts back what failed; so does /retry in the chat itself, for its newest message.';
+  '“Replay failed” under the alert puts back what failed; so does /retry in the chat itself, for its newest message.';
 
 /** `/audit [days]`: what became of the messages of some days, and the proof that none was lost. */
 export const audit: DeskHandler = (ports, { words }) => overDays(ports, words, 'audit', 7, auditReport);

@@ -1,11 +1,12 @@
 import type { ChatKey } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, type Pause, pauseOfChat } from '../../shared/state/lane/stops.ts';
+import type { Attribution } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { pause, resume } from '../operator/pause.ts';
 import { readChat } from '../report/chat.ts';
 import { readAllPauses } from '../report/in-flight.ts';
 import { inWords } from '../report/words.ts';
-import type { DeskHandler, DeskPorts } from './desk.ts';
+import type { DeskCall, DeskHandler, DeskPorts } from './desk.ts';
 import { chatIn, chatWanted, unknownChat } from './looks.ts';
 import { rowsFor } from './offers.ts';
 
@@ -14,7 +15,8 @@ export const pauseChat: DeskHandler = async (ports, call) => {
   const chat = pausable(call.words);
   if (chat === undefined) return chatWanted(ports, call, 'pause');
   if (chat !== EVERY_CHAT && (await readChat(ports, chat)) === undefined) return unknownChat(chat);
-  const isNew = await pause(ports, chat, { by: call.by, why: whyIn(call.words) });
+  const isNew = await pause(ports, chat, attributionOf(call));
+  call.chatPorts.ask.observability.reach('act done');
   const buttons = rowsFor([`/resume ${wordFor(chat)}`]);
   if (isNew) return { text: `Paused: ${nameOf(chat)}. What runs ends as usual; new messages wait.`, buttons };
   return { text: `${nameOf(chat)} was paused already${await since(ports, chat)}.`, buttons };
@@ -24,7 +26,8 @@ export const pauseChat: DeskHandler = async (ports, call) => {
 export const resumeChat: DeskHandler = async (ports, call) => {
   const chat = pausable(call.words);
   if (chat === undefined) return chatWanted(ports, call, 'resume', (await readAllPauses(ports)).map(wordOf));
-  const ended = await resume(ports, chat, { by: call.by, why: whyIn(call.words) });
+  const ended = await resume(ports, chat, attributionOf(call));
+  call.chatPorts.ask.observability.reach('act done');
   const left = (await readAllPauses(ports)).filter((each) => chat === EVERY_CHAT || each.chat === EVERY_CHAT);
   const done = ended ? `Resumed: ${nameOf(chat)}.` : `${nameOf(chat)} is not paused.`;
   if (left.length === 0) return { text: done };
@@ -40,8 +43,10 @@ function pausable(words: readonly string[]): ChatKey | typeof EVERY_CHAT | undef
   return word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(words);
 }
 
-function whyIn(words: readonly string[]): string {
-  return words.slice(1).join(' ');
+/** A first name is not enough to know later who it was. */
+function attributionOf({ words, by, context: { attempt } }: DeskCall): Attribution {
+  const id = attempt.message.ok ? ` (${attempt.message.value.from.id})` : '';
+  return { by: `${by}${id}`, why: words.slice(1).join(' ') };
 }
 
 function nameOf(chat: ChatKey | typeof EVERY_CHAT): string {

@@ -54,7 +54,7 @@ test('what an alert is about can be asked: the chat, the message, what happened,
   expect((await ask('status', { replyTo })).text).toMatch(/\nOpen incidents\n/);
   const replay = await ask('retry', { replyTo });
   expect([replay.text, replay.buttons]).toEqual([
-    expect.stringMatching(/^The button under/),
+    expect.stringMatching(/^“Replay failed” under the alert/),
     { 'Dead letters': '/desk dead' },
   ]);
 });

@@ -1,8 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
 import { EVERY_CHAT, readPauses } from '../../../shared/state/lane/stops.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
-import { pause } from '../../../worker/operator/pause.ts';
 import { ask, OPERATOR, pressed, startDesk } from '../../fixture/desk.ts';
 import { CHAT, eachInWorld, spawn, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -22,10 +20,14 @@ test('a chat is paused with a reason, and goes on with the button under the repl
   await givenChat();
   const paused = await ask(`/pause ${CHAT} the <b>database</b>\nmoves`, { firstName: 'Ann‮\n*x*' });
   expect(paused.text).toBe(`Paused: Chat ${CHAT}. What runs ends as usual; new messages wait.`);
-  expect(await pausesNow()).toEqual([[String(CHAT), 'Ann *x*', 'the <b>database</b> moves']]);
-  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'pause', target: String(CHAT), by: 'Ann *x*' });
+  expect(await pausesNow()).toEqual([[String(CHAT), 'Ann *x* (9001)', 'the <b>database</b> moves']]);
+  expect((await readActions(world.peek, 1))[0]).toMatchObject({
+    deed: 'pause',
+    target: String(CHAT),
+    by: 'Ann *x* (9001)',
+  });
   expect((await ask(`/pause ${CHAT}`)).text).toMatch(
-    /^Chat 1001 was paused already, \d+ s ago by Ann \*x\*: the <b>database<\/b> moves\.$/,
+    /^Chat 1001 was paused already, \d+ s ago by Ann \*x\* \(9001\): the <b>database<\/b> moves\.$/,
   );
   world.telegram.say(CHAT, 'are you there?');
   expect((await pressed(paused, `Resume ${CHAT}`)).text).toBe(`Resumed: Chat ${CHAT}.`);
@@ -71,14 +73,20 @@ test.each(['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x',
   },
 );
 
-test('killed after the act and before the reply, it is done once more, without harm, and told once', async () => {
-  await startDesk();
-  await givenChat();
-  // What an attempt leaves that dies there: the pause and its line in the trail.
-  await pause({ redis: world.peek, shards: 1 }, chatKey(CHAT), { by: 'Ann', why: '' });
-  world.telegram.say(ALERT_CHAT, `/pause ${CHAT}`, { firstName: 'Ann' });
-  await world.telegram.waitForText(ALERT_CHAT, /^Chat 1001 was paused already, \d+ s ago by Ann\.$/);
-  expect(await pausesNow()).toEqual([[String(CHAT), 'Ann', '']]);
+test('killed after the act and before the reply, it is done once more, without harm, and the reply says since when', async () => {
+  world.env.TELEGRAM_OPERATOR_IDS = String(OPERATOR);
+  const gateway = await spawn({ SPILLWAY_FAIL_AT: 'act done:1' });
+  world.telegram.say(ALERT_CHAT, '/pause all now', { firstName: 'Ann' });
+  expect(await gateway.ended).toBe('SIGKILL');
+  expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann (9001)', 'now']]);
+  await takeOver();
+  await world.telegram.waitForText(ALERT_CHAT, /^Every chat was paused already, \d+ s ago by Ann \(9001\): now\.$/);
+  expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann (9001)', 'now']]);
+  const { messageId } = world.telegram.shown(ALERT_CHAT)[0] ?? { messageId: 0 };
+  world.telegram.press(ALERT_CHAT, messageId, '/desk resume all', OPERATOR);
+  expect(await nextOutcome(world, ALERT_CHAT, 2)).toMatchObject({ outcome: 'command', reason: 'desk' });
+  expect(await pausesNow()).toEqual([]);
+  expect(await settledOutcomes(world)).toHaveLength(2);
 });
 
 test.each(['attempt begun', 'answer stored', 'part sent'] as const)(
@@ -90,7 +98,7 @@ test.each(['attempt begun', 'answer stored', 'part sent'] as const)(
     expect(await gateway.ended).toBe('SIGKILL');
     await takeOver();
     expect(await nextOutcome(world, ALERT_CHAT)).toMatchObject({ outcome: 'command', reason: 'desk' });
-    expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann', 'now']]);
+    expect(await pausesNow()).toEqual([[EVERY_CHAT, 'Ann (9001)', 'now']]);
     const told = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
     // A part whose result nobody knows is sent once more, and says so.
     const [first, ...others] = told.filter((text) => /Every chat/.test(text));
