@@ -10,6 +10,7 @@ import { openNotebook, use } from '../fixture/notebook.ts';
 import type { ReactionRule } from '../stand-in/claude/reaction.ts';
 import { blocksOf } from '../stand-in/claude/request.ts';
 import type { Rules } from './judge.ts';
+import { killAroundPress, PRESS_ENV } from './press-scenarios.ts';
 import { type Scenario, type Stage, untilIdle } from './scenario.ts';
 import { killAroundSummons, SUMMONS_ENV } from './summons-scenarios.ts';
 import { FIRST_CHAT, numberIn, questionOf } from './traffic.ts';
@@ -22,6 +23,7 @@ type Way =
   | 'questions'
   | 'archive'
   | 'summons'
+  | 'press'
   | 'forget'
   | 'overflow'
   | 'overflow twice'
@@ -35,6 +37,9 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   parked: 'questions',
   'question shown': 'questions',
   'question decided': 'questions',
+  'act claimed': 'press',
+  'act done': 'press',
+  'act noted': 'press',
   'summons answered': 'summons',
   'summons noted': 'summons',
   'file stored': 'long results',
@@ -107,7 +112,11 @@ function scenarioOf(step: Failpoint): Scenario {
     ...(way.startsWith('overflow') && { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }),
     ...(isOfTools(way) && { prepare: () => prepareNotebook(way) }),
     ...(way === 'summons' && { env: SUMMONS_ENV }),
-    play: (stage) => (way === 'summons' ? killAroundSummons(stage, step) : killTwice(stage, step, way)),
+    ...(way === 'press' && { env: PRESS_ENV }),
+    play: (stage) => {
+      if (way === 'press') return killAroundPress(stage, step);
+      return way === 'summons' ? killAroundSummons(stage, step) : killTwice(stage, step, way);
+    },
   };
 }
 
@@ -115,6 +124,7 @@ function rulesOf(way: Way): Partial<Rules> {
   // Each of two rounds of tools has its own four calls; each overflow is a call that is made again.
   // What is written while a question waits is its answer, and has none of its own.
   if (isOfTools(way)) return { callsMax: 4 * 3 + 5, ...(way === 'questions' && { unansweredMax: 3 }) };
+  if (way === 'press') return { alertsMin: 3, alertsMax: 3 };
   return way === 'overflow twice' ? { alertsMin: 1, alertsMax: 1, alertLike: /fresh session/ } : {};
 }
 

@@ -2,6 +2,7 @@
  * Tests the suite itself: each mutant is a copy of the product with one safeguard taken out, and the scenario that should
  * notice must go red. A mutation whose text is not found is an error, so that this list stays true.
  */
+import { DESK_MUTANTS } from './desk-mutants.ts';
 import { MODEL_MUTANTS } from './model-mutants.ts';
 import type { Mutant } from './mutant.ts';
 import { PROCESS_MUTANTS } from './process-mutants.ts';
@@ -287,6 +288,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
 /** All safeguards. */
 export const MUTANTS: readonly Mutant[] = [
   ...FLOW_MUTANTS,
+  ...DESK_MUTANTS,
   ...MODEL_MUTANTS,
   ...PROCESS_MUTANTS,
   ...SUMMONS_MUTANTS,
