@@ -70,7 +70,8 @@ function watchdogPorts(
   { chatId, telegram, webhook }: Channels,
 ): Parameters<typeof startWatchdog>[0] {
   const channels = chatId === undefined ? [] : [telegram(chatId)];
-  const told = { channels, webhook, log, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
+  const around = surroundingsOf(config);
+  const told = { channels, webhook, log, around, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
   const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs };
   return {
     redis: connectRedis(redisAddress, 'impatient'),
@@ -86,7 +87,7 @@ function watchdogPorts(
       deadLettersMax: config.DEAD_LETTERS_MAX,
       models: modelsInUse(config),
     },
-    around: surroundingsOf(config),
+    around,
     trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },
     ...(config.DEADMAN_URL !== undefined && { deadMan }),
   };

@@ -147,8 +147,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/alerts/alerter.ts',
-        from: 'if (delivery.by !== undefined) {',
-        to: 'if (delivery !== undefined) {',
+        from: 'if (by === undefined) {',
+        to: 'if (by === null) {',
       },
     ],
     scenario: 'alerts-refused',

@@ -20,7 +20,7 @@ import type { Sent } from './channel.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './due-notice.ts';
 import { type AfterTelling, afterTelling, type Facts, type Handover, handoverOf, owedHandover } from './handover.ts';
-import { type Page, plainPage } from './notice-text.ts';
+import { endPage, type Page } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
 
 export interface AlerterPorts {
@@ -151,7 +151,7 @@ async function pay(
   }
   if (handover !== undefined) return { isPaid: await isTold(ports, handover), record };
   if (typeof to === 'string' || !isQuiet) return { isPaid: false, record };
-  const telling = { ...plainPage(text), update: '', isSilent: true };
+  const telling = { ...endPage(text), update: '', isSilent: true };
   const { by, record: after } = await deliver(onlyChanging(ports.channels), telling, to, record, nowMs);
   return { isPaid: by !== undefined, record: after };
 }

@@ -61,11 +61,26 @@ export function plainPage(text: string): Page {
   return { text, entities: [], links: [] };
 }
 
+/** The message about the end of an incident, of which only the words are known. Pure. */
+export function endPage(text: string): Page {
+  return { ...plainPage(text), entities: [{ type: 'bold', offset: 0, length: text.split('\n', 1)[0]?.length ?? 0 }] };
+}
+
+/** The message about trouble that is no incident of the book, with the runbook's section about it. Pure. */
+export function troublePage(
+  { title, text, section }: { title: string; text: string; section: string },
+  around: Surroundings,
+): Page {
+  const head: Line = { text: `${SEVERITY_MARK.page}: ${title}`, type: 'bold' };
+  const lines = [head, { text: around.installation ?? '' }, { text }];
+  return { ...laidOut(lines), links: linksTo(section, around) };
+}
+
 /** The buttons that lead to the trace of the incident's message, to the runbook's section about it, and to the console. */
-function linksOf({ cause, traceId }: Incident, { trace, runbook, console: page }: Surroundings): Link[] {
+function linksTo(section: string, { trace, runbook, console: page }: Surroundings, traceId?: string): Link[] {
   return [
     ...(trace !== undefined && traceId !== undefined ? [{ text: 'Trace', url: traceUrl(trace, traceId) }] : []),
-    ...(runbook === undefined ? [] : [{ text: 'Runbook', url: `${runbook}#${cause}` }]),
+    ...(runbook === undefined ? [] : [{ text: 'Runbook', url: `${runbook}#${section}` }]),
     ...(page === undefined ? [] : [{ text: 'Console', url: `${page.replace(/\/$/, '')}/console/incidents` }]),
   ];
 }
@@ -98,7 +113,7 @@ export function pageOf(incident: Incident, around: Surroundings = {}): Page {
     { text: done && `\n${done}` },
     occurrences,
   ];
-  return { ...laidOut(lines), links: linksOf(incident, around), ...buttons };
+  return { ...laidOut(lines), links: linksTo(incident.cause, around, incident.traceId), ...buttons };
 }
 
 interface Line {

@@ -4,6 +4,7 @@ import { inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { AlertChannel, Sent } from './channel.ts';
 import { type Handover, keyOf } from './handover.ts';
+import { endPage, type Page, type Surroundings, troublePage } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
@@ -16,6 +17,8 @@ export interface TroublePorts {
   /** Trouble that lasts this long is notified: a failover is over by then. */
   afterMs: number;
   now?: () => number;
+  /** Where an operator reads on. */
+  around?: Surroundings;
 }
 
 export const REDIS_TROUBLE_MS = 15_000;
@@ -47,12 +50,19 @@ export function isAboutData(error: unknown): boolean {
 
 /** Watches the writes of one process. */
 export function watchRedis(ports: TroublePorts) {
-  return watchFor(ports, { name: 'redis-writes', begun: redisTroubleText, over: 'Resolved: Redis takes writes again' });
+  const over = 'Resolved: Redis takes writes again';
+  return watchFor(ports, { name: 'redis-writes', title: 'Redis takes no writes', begun: redisTroubleText, over });
 }
 
 /** Watches the watchdog of one process, which cannot tell of itself: its own notices need a book that it can write. */
 export function watchWatchdog(ports: TroublePorts) {
-  return watchFor(ports, { name: 'watcher', begun: watchdogTroubleText, over: 'Resolved: the watchdog looks again' });
+  const over = 'Resolved: the watchdog looks again';
+  return watchFor(ports, {
+    name: 'watcher',
+    title: 'The watchdog of a process fails',
+    begun: watchdogTroubleText,
+    over,
+  });
 }
 
 /**
@@ -61,12 +71,9 @@ export function watchWatchdog(ports: TroublePorts) {
  * Contract: `worked` and `failed` return at once and never throw. A notice is sent once, and retried at the next call when
  * no channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
  */
-function watchFor(
-  ports: TroublePorts,
-  words: { name: string; begun(error: unknown, since: string): string; over: string },
-) {
+function watchFor(ports: TroublePorts, words: Words) {
   const { afterMs, now = Date.now } = ports;
-  const teller = createTeller(ports, words.name);
+  const teller = createTeller(ports, words);
   let sinceMs: number | undefined;
   /** The newest error, but none that names a cause gives way to one that does not. */
   let telling: unknown;
@@ -95,6 +102,14 @@ function watchFor(
   };
 }
 
+/** What is said of trouble; its name is that of its section of the runbook, too. */
+interface Words {
+  name: string;
+  title: string;
+  begun(error: unknown, since: string): string;
+  over: string;
+}
+
 /** What is told of trouble: that it has begun, or is over. */
 interface Saying {
   text: string;
@@ -106,8 +121,11 @@ type Way = (saying: Saying) => Promise<Sent>;
 type Waiting = Saying & { ways: readonly Way[] };
 
 /** Tells the first channel that takes it, in order; what the webhook was told begins, ends there as well. */
-function createTeller({ channels, webhook, log }: TroublePorts, name: string) {
-  const chat: Way[] = channels.map((channel) => (saying) => channel.send(saying.text));
+function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { name, title }: Words) {
+  const pageOf = ({ text, isOver }: Saying) =>
+    isOver ? endPage(text) : troublePage({ title, text, section: name }, around);
+  const shownBy = (channel: AlertChannel, page: Page) => channel.send(page.text, { look: page });
+  const chat: Way[] = channels.map((channel) => (saying) => shownBy(channel, pageOf(saying)));
   const second: Way[] = webhook === undefined ? [] : [(saying) => webhook.tell(handoverOf(webhook, name, saying))];
   const routes = webhook?.takesPages ? [chat, second] : [[...chat, ...second]];
   let unsent: Waiting[] = [];
