@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_819,
+  productLines: 53_828,
   productFiles: 515,
-  testLines: 83_887,
+  testLines: 84_230,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -77,11 +77,16 @@ export function troublePage(
 }
 
 /** The buttons that lead to the trace of the incident's message, to the runbook's section about it, and to the console. */
-function linksTo(section: string, { trace, runbook, console: page }: Surroundings, traceId?: string): Link[] {
+function linksTo(
+  section: string,
+  { trace, runbook, console: page }: Surroundings,
+  { name, traceId }: { name?: string; traceId?: string | undefined } = {},
+): Link[] {
+  const at = name === undefined ? 'incidents' : `incident/${encodeURIComponent(name)}`;
   return [
     ...(trace !== undefined && traceId !== undefined ? [{ text: 'Trace', url: traceUrl(trace, traceId) }] : []),
     ...(runbook === undefined ? [] : [{ text: 'Runbook', url: `${runbook}#${section}` }]),
-    ...(page === undefined ? [] : [{ text: 'Console', url: `${page.replace(/\/$/, '')}/console/incidents` }]),
+    ...(page === undefined ? [] : [{ text: 'Console', url: `${page.replace(/\/$/, '')}/console/${at}` }]),
   ];
 }
 
@@ -113,7 +118,11 @@ export function pageOf(incident: Incident, around: Surroundings = {}): Page {
     { text: done && `\n${done}` },
     occurrences,
   ];
-  return { ...laidOut(lines), links: linksTo(incident.cause, around, incident.traceId), ...buttons };
+  return {
+    ...laidOut(lines),
+    links: linksTo(incident.cause, around, { name: incidentOf(incident), traceId: incident.traceId }),
+    ...buttons,
+  };
 }
 
 interface Line {

@@ -11,7 +11,7 @@ import { ATTEND } from './acts.ts';
 const ASK_AND_REPLAY = ['probe', 'replay', ...ATTEND] as const;
 
 /** What to do once the endpoint takes requests again. */
-const REPLAY = 'then replay the messages that failed: "npm run cli -- dead replay --all --since 2h".';
+const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
 
 /** Causes that concern the model endpoint, and the models that it knows. */
 export const ENDPOINT = {
@@ -106,7 +106,7 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
 /** The end of the above. */
 export function fixedPartsTakenAlert(): Alert {
   const text =
-    'Resolved: the endpoint takes requests again. "npm run cli -- dead replay --all --since 2h" sends the messages that failed.';
+    'Resolved: the endpoint takes requests again. “Replay failed” sends the messages that failed, or "npm run cli -- dead replay --all --since 2h".';
   return { cause: 'fixed-parts', isOver: true, text };
 }
 

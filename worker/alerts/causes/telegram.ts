@@ -22,7 +22,7 @@ export const TELEGRAM = {
   undeliverable: {
     severity: 'note',
     title: 'Replies could not be delivered',
-    todo: 'Each names the reason. Answers are kept as dead letters: "npm run cli -- dead replay <id>", or /retry in the chat, delivers one without asking the model again.',
+    todo: 'Each names the reason. “Deliver again” delivers the answers without asking the model again; "npm run cli -- dead replay <id>", or /retry in the chat, one of them.',
     over: 'no more replies are undeliverable.',
     endsBy: 'quiet',
     namesEach: true,

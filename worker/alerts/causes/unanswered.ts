@@ -14,7 +14,7 @@ export const UNANSWERED = {
   unanswered: {
     severity: 'page',
     title: 'Messages are unanswered for too long',
-    todo: '"npm run cli -- status" says what holds them up, "npm run cli -- message <id>" with the entry named here where that one is.',
+    todo: '/status says what holds them up, /message and the entry named here where that one is; in a shell "npm run cli -- status".',
     over: 'messages are answered again.',
     endsBy: 'watch',
     acts: ['retry', 'pause', ...ATTEND, 'cancel'],
@@ -22,7 +22,7 @@ export const UNANSWERED = {
   paused: {
     severity: 'today',
     title: 'Messages wait in chats that an operator has paused',
-    todo: '"npm run cli -- status" says who paused what, and why; "npm run cli -- resume <chat>" goes on, without a chat where all are paused.',
+    todo: '/status says who paused what, and why; “Resume” ends all of it, "npm run cli -- resume <chat>" that of one chat.',
     over: 'no message waits for a pause any more.',
     endsBy: 'watch',
     acts: ['resume', ...ATTEND],
@@ -38,7 +38,7 @@ export const UNANSWERED = {
   'gave-up': {
     severity: 'today',
     title: 'Messages could not be answered',
-    todo: 'The messages are dead letters: "npm run cli -- dead list" names them.',
+    todo: 'They are dead letters: /dead names them, in a shell "npm run cli -- dead list".',
     over: 'no more messages are given up.',
     endsBy: 'quiet',
     acts: ['replay', ...ATTEND],
@@ -46,7 +46,7 @@ export const UNANSWERED = {
   failed: {
     severity: 'today',
     title: 'Messages failed',
-    todo: 'They are dead letters: "npm run cli -- dead list" names them, "npm run cli -- dead replay <id>" sends one again.',
+    todo: 'They are dead letters: /dead names them, “Replay failed” puts them back, "npm run cli -- dead replay <id>" one of them.',
     over: 'no more messages fail.',
     endsBy: 'quiet',
     acts: ['replay', ...ATTEND],
@@ -63,7 +63,7 @@ export const UNANSWERED = {
   'dead-letters': {
     severity: 'today',
     title: 'Dead letters pile up',
-    todo: '"npm run cli -- dead list" names them; replay them ("npm run cli -- dead replay <id>") or purge them ("npm run cli -- dead purge <id>").',
+    todo: '/dead names them; “Replay failed” puts all of them back, "npm run cli -- dead purge <id>" removes one.',
     over: 'the pile of dead letters is small again.',
     endsBy: 'watch',
     acts: ['replay', ...ATTEND],

@@ -19,7 +19,7 @@ test('a thousand failures of one cause are one incident: opened, grown, and reso
     '🟠 Today: Messages failed',
     'Since 2027-01-15 08:00:00 UTC: 1 message of 1 chat.',
     ...['A message failed (0). Chat 1.', ''],
-    expect.stringMatching(/^They are dead letters: "npm run cli -- dead list"/),
+    expect.stringMatching(/^They are dead letters: \/dead names them, “Replay failed” puts them back/),
   ]);
   expect(first?.entities).toEqual([{ type: 'bold', offset: 0, length: '🟠 Today: Messages failed'.length }]);
   expect(first?.update).toBeUndefined();

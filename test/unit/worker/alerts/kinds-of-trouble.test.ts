@@ -11,7 +11,7 @@ test('trouble of another kind is new and names its own cure; of the same kind, i
   const [notice] = incidents.at(40_000, { conditions: [refused] });
   expect(notice?.kind).toBe('opened');
   expect(notice?.text).toMatch(/^🔴 Page: Every message fails: the API key is refused\nSince /);
-  expect(notice?.text).toMatch(/\n\nCorrect ANTHROPIC_API_KEY and restart; then replay/);
+  expect(notice?.text).toMatch(/\n\nCorrect ANTHROPIC_API_KEY and restart; then press “Replay failed”/);
   expect(notice?.text).not.toMatch(/back/);
   incidents.at(60_000, { conditions: [] });
   incidents.at(80_000, { conditions: [refused] });

@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
+import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
+import type { Reaction } from '../stand-in/claude/reaction.ts';
+import { Phone } from './phone.ts';
+
+/** What an incident is played with. */
+interface Night {
+  world: World;
+  phone: Phone;
+  /** What the second channel was told. */
+  handedOver: string[];
+  /** The installation with other settings, as whoever has a shell starts it anew. */
+  restart(env?: Record<string, string>): Promise<void>;
+}
+
+/** An incident that is closed from a phone. */
+export interface PhoneIncident {
+  name: string;
+  /** What somebody else, or a shell, has to do meanwhile. */
+  outside: string;
+  /** The steps of the operator; resolves when the incident is over. */
+  play(night: Night): Promise<void>;
+}
+
+/** What it took. */
+export interface Played {
+  name: string;
+  outside: string;
+  presses: readonly string[];
+  /** See `Phone.seconds`. */
+  seconds: ReturnType<Phone['seconds']>;
+}
+
+const CHATS = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008];
+const KEY_REFUSED: Reaction = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
+const FOR_EVER = 1_000_000;
+/** Shorter than its default, so that nobody waits for two minutes to be alerted. */
+const UNANSWERED_MS = 15_000;
+
+/** The five incidents, each from its alert to its end. */
+export const INCIDENTS: readonly PhoneIncident[] = [
+  {
+    name: 'an overflow storm',
+    outside: 'the proxy in front of the model is put right',
+    async play({ world, phone }) {
+      let isWrong = true;
+      world.claude.react((call) => (isWrong && call.kind === 'main' ? { do: 'overflow' } : undefined));
+      for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
+      await phone.reads(/^🔴 Page: Many chats overflow/);
+      await phone.presses(/^Take$/);
+      await phone.reads(/^🔴 Page: Many chats(?:.|\n)*works on this/);
+      phone.isPutAway();
+      isWrong = false;
+      await phone.reads(/^Resolved: .*overflow(?:.|\n)*works on this/i);
+    },
+  },
+  {
+    name: 'a refused key',
+    outside: 'the key is accepted again',
+    async play({ world, phone }) {
+      let isRefused = true;
+      world.claude.react(() => (isRefused ? KEY_REFUSED : undefined));
+      for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
+      await phone.reads(/^🔴 Page: Every message fails: the API key is refused/);
+      await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /./)));
+      isRefused = false;
+      await phone.presses(/^Try again now$/);
+      await phone.reads(/^It answers/);
+      await phone.reads(/^Resolved: (?:.|\n)*API key is refused/);
+      await phone.presses(/^Replay failed$/);
+      await phone.reads(/^Replayed (\d+) of \1\./);
+      phone.isPutAway();
+      await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /You said/)));
+    },
+  },
+  {
+    name: 'a revoked token',
+    outside: 'a new token is set, and the gateway started anew',
+    async play({ world, handedOver, restart }) {
+      world.telegram.fail('*', { status: 401, description: 'Unauthorized' }, FOR_EVER);
+      await untilSome(() => handedOver.some((text) => /bot token is not accepted/.test(text)));
+      world.telegram.heal();
+      await restart();
+      await untilSome(() => handedOver.some((text) => /Resolved/.test(text)));
+      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+    },
+  },
+  {
+    name: 'a full Redis',
+    outside: 'maxmemory is raised: a full Redis takes no press either',
+    async play({ world, phone }) {
+      await world.peek.config('SET', 'maxmemory', 1_000_000);
+      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
+      await world.peek.config('SET', 'maxmemory', 0);
+      await phone.reads(/^Resolved(?:.|\n)*Redis/);
+      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+    },
+  },
+  {
+    name: 'a stuck chat',
+    outside: 'nothing',
+    async play({ world, phone }) {
+      world.claude.react((call) =>
+        call.pendingText.includes('[stuck]') ? { do: 'silent', text: '', pingEveryMs: 1_000 } : undefined,
+      );
+      world.telegram.say(CHATS[0] ?? 0, '[stuck] Are you there?');
+      await phone.reads(/^🔴 Page: Messages are unanswered/);
+      await phone.presses(/^Cancel message$/);
+      await phone.presses(/^Yes, cancel it$/);
+      await phone.reads(/cancel/);
+      phone.isPutAway();
+      await phone.reads(/^Resolved: .*(?:.|\n)*unanswered/);
+      world.telegram.say(CHATS[0] ?? 0, 'And now?');
+      await world.telegram.waitForText(CHATS[0] ?? 0, /And now/, 60_000);
+    },
+  },
+];
+
+/** Plays an incident with a real gateway and its own clocks. Rejects where a step does not lead on. */
+export async function playIncident({ name, outside, play }: PhoneIncident): Promise<Played> {
+  const handedOver: string[] = [];
+  const channel = await secondChannel(handedOver);
+  const world = await createWorld({
+    env: {
+      TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT),
+      UNANSWERED_ALERT_MS: String(UNANSWERED_MS),
+      ALERT_WEBHOOK_URL: channel.url,
+      LOG_LEVEL: 'info',
+    },
+  });
+  const phone = new Phone(world);
+  let gateway: GatewayProcess = await spawnRunning('spillway.ts', world.env);
+  try {
+    await play({
+      ...{ world, phone, handedOver },
+      async restart(env = {}) {
+        await gateway.stop();
+        gateway = await spawnRunning('spillway.ts', { ...world.env, ...env });
+      },
+    });
+    return { name, outside, presses: phone.pressed, seconds: phone.seconds() };
+  } finally {
+    await gateway.stop();
+    await world.close();
+    channel.close();
+  }
+}
+
+/** What takes alerts while Telegram does not. */
+async function secondChannel(texts: string[]) {
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    texts.push(String((JSON.parse(body) as { text?: string }).text));
+    response.end('ok');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function untilSome(holds: () => boolean): Promise<void> {
+  const deadline = performance.now() + 300_000;
+  while (!holds()) {
+    if (performance.now() > deadline) throw new Error('the second channel was not told');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}

@@ -1,0 +1,27 @@
+import type { Played } from './incidents.ts';
+
+/** What an operator wants to need at most. */
+const PRESSES_MAX = 2;
+const SECONDS_MAX = 30;
+
+/** The result as a page of Markdown. Pure. */
+export function phoneReport(played: readonly Played[], at: Date): string {
+  const rows = played.map(({ name, outside, presses, seconds }) => {
+    const steps = presses.length === 0 ? 'none' : presses.map((label) => `“${label}”`).join(', then ');
+    const isWithin = presses.length <= PRESSES_MAX && seconds.held <= SECONDS_MAX;
+    const [held, toEnd] = [seconds.held, seconds.toEnd].map((each) =>
+      presses.length === 0 ? '' : `${each.toFixed(1)} s`,
+    );
+    return `| ${name} | ${steps} | ${held} | ${toEnd} | ${outside} | ${isWithin ? 'yes' : 'no'} |`;
+  });
+  return `# Five incidents from the phone
+
+Written by \`npm run verify:phone\` on ${at.toISOString().slice(0, 10)}: a real gateway with its own clocks, Redis, and the strict stand-ins. A
+script reads the chat of alerts and presses what stands there; nothing else is used. Times run from the first press: until
+what was pressed is seen to have worked, and until the incident is over. What somebody has to do elsewhere is done at once.
+
+| incident | pressed | it works | it is over | outside of the chat | at most ${PRESSES_MAX} presses, ${SECONDS_MAX} s until it works |
+|---|---|---|---|---|---|
+${rows.join('\n')}
+`;
+}
