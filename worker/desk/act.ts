@@ -51,6 +51,7 @@ function pressOf({ words, by, context: { attempt } }: DeskCall): Press | undefin
     ...answer,
     atMs: sentAtMs,
     entry,
+    isRepeated: attempt.attempts > 1,
     by: clip(by, BY_CHARS_MAX),
     id: from.id,
   };

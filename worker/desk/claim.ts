@@ -25,6 +25,8 @@ export interface Press {
   /** When it was pressed. */
   atMs: number;
   entry: EntryId;
+  /** An earlier attempt at this press may have done some of it. */
+  isRepeated: boolean;
   by: string;
   id: number;
 }
@@ -35,6 +37,9 @@ const ASKED_MS = 600_000;
 const TRIES_MAX = 50;
 
 const OVER = 'That alert is over, so nothing was done. /incidents lists what is open.';
+const OVER_SINCE =
+  'That alert is over. What you pressed may have been done before that: /incidents and /status show how it is now.';
+const CHANGED = 'That alert has changed since, so nothing was done. Press under the alert as it is now.';
 const OTHER = 'Another message has waited longest since, so nothing was done. Press under the alert as it is now.';
 const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
 
@@ -48,8 +53,9 @@ export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
     const stored = await store.read();
     const nowMs = await serverTimeMs(ports.redis);
     const incident = openedAs(stored.book, press);
-    const refused = incident === undefined ? { text: OVER } : refusal(incident, press, nowMs);
-    if (incident === undefined || refused) return refused ?? { text: OVER };
+    if (incident === undefined) return { text: press.isRepeated ? OVER_SINCE : OVER };
+    const refused = refusal(incident, press, nowMs);
+    if (refused) return refused;
     const before = incident.acts?.[press.name];
     if (before?.entry === press.entry) return { incident, noted: before };
     const noted = await noteOf(ports, press, incident, nowMs);
@@ -65,8 +71,10 @@ function refusal(incident: Incident, press: Press, nowMs: number): DeskReply | u
   const { name, n, tag, entry } = press;
   const before = incident.acts?.[name];
   if (before?.entry === entry) return undefined;
-  if (before !== undefined && (before.n > n || isUnderWay(before, nowMs))) return { text: toldBy(before, press) };
-  if (!actsOf(incident).includes(name)) return { text: OVER };
+  // The message has not changed where somebody began it and never came to its end.
+  const isLater = before !== undefined && before.n > n && before.result !== undefined;
+  if (isLater || (before && isUnderWay(before, nowMs))) return { text: toldBy(before, press) };
+  if (!actsOf(incident).includes(name)) return { text: incident.isOpen ? CHANGED : OVER };
   const about = incident.notified?.waiting;
   if (tag !== '' && (about === undefined || tagOf(about) !== tag)) return { text: OTHER };
   return questionFor(incident, press, nowMs);
@@ -80,11 +88,13 @@ function toldBy({ id, by, atMs, result }: NotedAct, press: Press): string {
 }
 
 function questionFor(incident: Incident, press: Press, nowMs: number): DeskReply | undefined {
-  const question = ACTS[press.name].asks?.(incident);
+  const { notified, ...rest } = incident;
+  const about = notified?.waiting;
+  const question = ACTS[press.name].asks?.({ ...rest, ...(about && { waiting: about }) });
   if (question === undefined) return undefined;
   const { answer, atMs } = press;
   if (answer !== undefined) return atMs - answer.askedMs > ASKED_MS ? { text: TOO_LATE } : undefined;
-  const command = commandOf(incident, press.name, incident.notified?.waiting);
+  const command = commandOf(incident, press.name, about);
   const asked = Math.floor(nowMs / 1_000).toString(36);
   const button = (text: string, word: string) => ({ text, command: `${command} ${word}-${asked}` });
   return {

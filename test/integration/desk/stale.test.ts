@@ -1,0 +1,88 @@
+import { expect, test } from '@jest/globals';
+import { type ChatKey, deskLaneOf } from '../../../shared/redis/keys.ts';
+import { queueAlert } from '../../../shared/state/incident/book.ts';
+import { forgetUnlessUnderWay } from '../../../shared/state/message/inbound.ts';
+import { eachInWorld, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld({ env: { TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT) } });
+
+const shown = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 30_000);
+
+/** A message that matches, with what its button sends now. */
+async function button(message: RegExp, label: string): Promise<{ messageId: number; data: string }> {
+  const { messageId, replyMarkup } = await shown(message);
+  const rows = (replyMarkup as { inline_keyboard?: { text: string; callback_data?: string }[][] }).inline_keyboard;
+  const data = rows?.flat().find(({ text }) => text === label)?.callback_data ?? `no ${label}`;
+  return { messageId, data };
+}
+
+const press = ({ messageId, data }: { messageId: number; data: string }) =>
+  world.telegram.press(ALERT_CHAT, messageId, data, ALERT_CHAT);
+
+type Stored = { openedMs: number; chats?: number; level?: string; waiting?: { chat: string }; acts?: object };
+const stored = async (name: string): Promise<Stored> =>
+  JSON.parse((await world.peek.hget(world.keys.incidents, `incident:${name}`)) ?? '{}');
+const rewrite = (name: string, incident: Stored) =>
+  world.peek.hset(world.keys.incidents, `incident:${name}`, JSON.stringify(incident));
+
+test('what somebody began and never finished can be done with the button that is still shown', async () => {
+  await start();
+  await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
+  const replay = await button(/Messages failed/, 'Replay failed');
+  const begun = { n: 1, by: 'Ben', id: 1002, atMs: Date.now() - 700_000, entry: '1-1' };
+  await rewrite('failed', { ...(await stored('failed')), acts: { replay: begun } });
+  press(replay);
+  await shown(/^(?:Nothing to replay|Ben began that)/);
+  expect(await stored('failed')).toMatchObject({ acts: { replay: { n: 2, result: 'Nothing to replay' } } });
+});
+
+test('a question names the chat of the message that is cancelled, not of one that waits longest since', async () => {
+  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
+  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, retryMs: 60_000 });
+  world.telegram.say(1007, 'hello');
+  const cancel = await button(/unanswered for/, 'Cancel message');
+  world.telegram.say(1008, 'hello');
+  await until('both', async () => (await stored('unanswered')).chats === 2 || undefined);
+  world.telegram.say(1007, '/stop');
+  await until('another one', async () => (await stored('unanswered')).waiting?.chat === '1008' || undefined);
+  press(cancel);
+  const { text } = await shown(/^Cancel the message/);
+  expect(text).toMatch(/ chat 1007 /);
+});
+
+test('a button that its alert no longer has does not say that the alert is over', async () => {
+  let status = 401;
+  world.claude.react(() => ({ do: 'error', status, type: 'any_error', message: 'no' }));
+  await start({}, { watchEveryMs: 100, providerDownMs: 500, retryMs: 300, probeEveryMs: 300 });
+  world.telegram.say(1001, 'hello');
+  const replay = await button(/API key is refused/, 'Replay failed');
+  status = 529;
+  world.telegram.say(1002, 'hello');
+  await until('another level', async () => (await stored('provider')).level === 'overloaded' || undefined);
+  press(replay);
+  const { text } = await shown(/nothing was done/);
+  expect(text).not.toMatch(/is over/);
+});
+
+test('an act that was cut when its incident came back is not said to be undone', async () => {
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'act done:1' });
+  await queueAlert(world.peek, world.keys, { cause: 'overflow-storm', text: 'Many chats overflow.' });
+  press(await button(/overflow at the same time/, 'Pause every chat'));
+  press(await button(/^Pause every chat\?/, 'Yes, pause all'));
+  expect(await victim.ended).toBe('SIGKILL');
+  const { acts: _, openedMs, ...rest } = await stored('overflow-storm');
+  await rewrite('overflow-storm', { ...rest, openedMs: openedMs + 1 });
+  await takeOver();
+  const { text } = await shown(/^That alert is over/);
+  expect(await world.peek.hexists(world.keys.paused, '*')).toBe(1);
+  expect(text).not.toMatch(/nothing was done/);
+  await stopGateways();
+});
+
+test('a chat is not forgotten while what operators do there waits', async () => {
+  const chat = String(ALERT_CHAT) as ChatKey;
+  await world.peek.rpush(world.keys.lane(deskLaneOf(chat)), '1-1');
+  expect(await forgetUnlessUnderWay(world.peek, world.keys, chat, [])).toBe(1);
+});
