@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_828,
+  productLines: 53_843,
   productFiles: 515,
-  testLines: 84_230,
+  testLines: 84_328,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

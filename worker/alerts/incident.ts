@@ -178,9 +178,13 @@ export function seen(before: Incident | undefined, condition: Placed<Condition>,
   };
 }
 
-/** A fact stays true, however many starts find it: once an operator has closed it, only another one opens it again. */
-function staysClosed({ cause, isOpen, level, acts }: Incident, alert: Alert): boolean {
+/**
+ * A fact stays true, however many starts find it: once an operator has closed it, only another one opens it again. What
+ * another version tells in words of its own is another one each time.
+ */
+function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
+  if (cause === 'other-version' && latest !== alert.text) return false;
   return !isOpen && acts?.close !== undefined && endsBy === 'fact' && !namesEach && (alert.level ?? '') === level;
 }
 

@@ -119,3 +119,13 @@ test.each([
 ])('the morning after %s in %s is %s', (now, zone, morning) => {
   expect(new Date(morningAfter(Date.parse(now), zone)).toISOString()).toBe(new Date(morning).toISOString());
 });
+
+test('each alert that only another version understands is told of, also after one of them was closed', () => {
+  const unreadable = (n: number): Alert => ({ cause: 'other-version', key: 'alert', text: `Not readable (${n}-0).` });
+  const book = kept({ alerts: [unreadable(1)] });
+  book.acted('close');
+  // As it is written when somebody closes it.
+  book.change({ isOpen: false, endedMs: START, notified: undefined } as never);
+  expect(book.at(1_000, { alerts: [unreadable(1)] })).toEqual([]);
+  expect(book.at(2_000, { alerts: [unreadable(2)] })).toEqual(['reopened rings']);
+});
