@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { isAlertText } from '../../../shared/flow/alert.ts';
+import { type Alert, type Cause, isAlertText } from '../../../shared/flow/alert.ts';
+import type { ChatKey } from '../../../shared/redis/keys.ts';
+import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { until } from '../../fixture/root.ts';
 import { ANN, OPERATOR, type Scene } from '../scene.ts';
 
@@ -42,4 +44,33 @@ export const ON_CALL: readonly Scene[] = [
       assert.equal(world.telegram.shown(ANN.id).length, 2);
     },
   },
+  {
+    name: 'many-chats',
+    title: 'Of one chat, of twelve, and of three hundred',
+    about: 'The message of an incident names each chat where that matters, folded; of very many it counts the rest.',
+    world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), INSTALLATION_NAME: 'Spillway Berlin' } },
+    chats: [{ id: OPERATOR, title: 'The operator’s chat' }],
+    async play({ world, expectShown }) {
+      const queue = (alert: Alert) => queueAlert(world.peek, world.keys, alert);
+      await queue(movedChat('torn-session', 1001));
+      for (let n = 0; n < 12; n++) await queue(movedChat('fresh-session', 1001 + n));
+      for (let n = 0; n < 300; n++) await queue(movedChat('history-refused', 1001 + n));
+      await expectShown(OPERATOR, /1 message of 1 chat(?:.|\n)*unreadable/);
+      await expectShown(OPERATOR, /12 messages of 12 chats/);
+      await expectShown(OPERATOR, /300 messages of 300 chats(?:.|\n)*and \d+ more, each in the log/);
+    },
+  },
 ];
+
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+
+/** What is told of a chat whose conversation was left or was harmed. */
+function movedChat(cause: Cause, chat: number): Alert {
+  const words: Partial<Record<Cause, string>> = {
+    'torn-session': `A session log holds 2 unreadable records; the message goes on without. Chat ${chat}, session s-${chat}.`,
+    'fresh-session': `Context overflow: chat ${chat} was moved to a fresh session and the message is replayed. The old session s-${chat} had 15276 entries and stays readable; the new one is n-${chat}.`,
+    'history-refused': `The model refused the conversation of chat ${chat} (content_filter), and takes the message without it: the chat goes on in a fresh session. The old session s-${chat} had 312 entries and stays readable; the new one is n-${chat}.`,
+  };
+  const line = `Chat ${chat}: a fresh session; 312 entries stay in s-${chat}. Trace ${TRACE}`;
+  return { cause, chat: `${chat}` as ChatKey, traceId: TRACE, text: `${words[cause]} Trace ${TRACE}`, line };
+}

@@ -11,7 +11,7 @@ export const SESSION = {
   'fresh-session': {
     severity: 'note',
     title: 'Context overflow: chats were moved to fresh sessions',
-    todo: 'The old sessions stay readable. If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
+    todo: 'If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
     over: 'no more chats are moved to fresh sessions.',
     endsBy: 'quiet',
     namesEach: true,
