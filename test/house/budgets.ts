@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_843,
+  productLines: 53_850,
   productFiles: 515,
-  testLines: 84_359,
+  testLines: 84_438,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

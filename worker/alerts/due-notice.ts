@@ -18,8 +18,8 @@ export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undef
   const { notified, isOpen, reopenings } = incident;
   if (!isOpen) return notified === undefined ? undefined : 'resolved';
   if (notified === undefined) {
-    if (reopenings === 0) return 'opened';
-    return isFlapping(incident, nowMs) ? undefined : 'reopened';
+    if (isFlapping(incident, nowMs)) return undefined;
+    return reopenings === 0 ? 'opened' : 'reopened';
   }
   const sinceMs = nowMs - notified.atMs;
   if (sinceMs < (CAUSES[incident.cause].gapMs ?? 0)) return undefined;
@@ -50,10 +50,13 @@ export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number):
   };
 }
 
-/** What a check sees may flap, and so may a server; an occurrence that affected a message is always notified. */
-function isFlapping({ cause, openedMs, chatNames }: Incident, nowMs: number): boolean {
+/**
+ * Whether it is back, and not for long enough that the operator is told again. What a check sees may flap, and so may a
+ * server; an occurrence that affected a message is always notified.
+ */
+export function isFlapping({ cause, openedMs, chatNames, reopenings }: Incident, nowMs: number): boolean {
   const mayFlap = CAUSES[cause].endsBy === 'watch' || cause === 'tool-server';
-  return mayFlap && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
+  return mayFlap && reopenings > 0 && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
 }
 
 /** One chat became many, or either number has one digit more than when it was last notified. */

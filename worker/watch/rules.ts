@@ -104,8 +104,10 @@ export function checkRules(watch: Watch): Checked {
   const follows = (each: Condition): boolean =>
     !watch.now.open.has(incidentOf(each)) && roots.some((root) => FOLLOWS[root]?.includes(each.cause));
   const late = all.find((each) => each.cause === 'unanswered' && follows(each));
-  const root = roots.find((cause) => FOLLOWS[cause]?.includes('unanswered'));
   const told = all.filter((each) => !follows(each));
+  const root = roots.find(
+    (cause) => FOLLOWS[cause]?.includes('unanswered') && told.some((each) => each.cause === cause),
+  );
   const conditions = told.map((each) => (late && each.cause === root ? withBacklog(each, late) : each));
   return { conditions, failures };
 }
@@ -116,11 +118,13 @@ export function conditionsOf(watch: Watch): Condition[] {
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
 }
 
-/** Whether a cause lasts, or has ended so lately that the backlog drains. What no rule sees lasts as long as its incident. */
+/**
+ * Whether a cause that the operator is told of lasts, also in the look that ends its incident, or has ended so lately that
+ * the backlog drains.
+ */
 function isOn(cause: Cause, now: Snapshot, all: readonly Condition[]): boolean {
-  const isBack = cause === 'telegram' && now.nowMs - (now.telegram.backMs ?? Number.NEGATIVE_INFINITY) < DRAIN_MS;
-  const isSeen = all.some((each) => each.cause === cause);
-  return isSeen || isBack || now.lately?.has(cause) === true || (!Object.hasOwn(RULES, cause) && now.open.has(cause));
+  const lasts = now.open.has(cause) || all.some((each) => each.cause === cause);
+  return now.lately?.has(cause) === true || (lasts && now.untold?.has(cause) !== true);
 }
 
 /** A cause with what waits for its end, where its own words do not count that. */

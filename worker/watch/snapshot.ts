@@ -21,13 +21,22 @@ import {
 } from '../../shared/state/provider/provider.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
 import type { Limit, Spent } from '../../shared/state/spending/limit.ts';
-import { readTelegram, type TelegramRecord } from '../../shared/state/telegram/telegram.ts';
+import { readTelegram } from '../../shared/state/telegram/telegram.ts';
 import { standingAlone } from '../alerts/watch-failure.ts';
 import { viewJobs } from '../lane/job-view.ts';
 import type { Ended } from './verdict.ts';
 
+/** What the book holds at one moment, by names of incidents. */
+export interface KnownIncidents {
+  open: ReadonlySet<string>;
+  /** Those that ended within `DRAIN_MS`, and that the operator was told of; absent where none is known. */
+  lately?: ReadonlySet<string>;
+  /** Those that the operator is not told of while they flap: open ones, and others if they came back now. */
+  untold?: ReadonlySet<string>;
+}
+
 /** The state of the flow at one moment, by Redis' clock. */
-export interface Snapshot {
+export interface Snapshot extends KnownIncidents {
   nowMs: number;
   shards: ShardSnapshot[];
   /** `undefined` when nothing was ever received. */
@@ -41,14 +50,10 @@ export interface Snapshot {
   spent: readonly Spent[];
   /** How the newest messages of all chats ended, the newest first. */
   newest: readonly Ended[];
-  /** The names of the open incidents. */
-  open: ReadonlySet<string>;
-  /** The names of those that ended within `DRAIN_MS`; absent where none is known. */
-  lately?: ReadonlySet<string>;
 }
 
 /** Whether Telegram answers, and while it does not, what waits for it. */
-export interface TelegramSnapshot extends Pick<TelegramRecord, 'backMs'> {
+export interface TelegramSnapshot {
   away?: { sinceMs: number; why: string } & WaitingAnswers;
 }
 
@@ -86,14 +91,12 @@ export function createSnapshotReader(
   const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   const lookAt = createSightings();
-  return async ({ nowMs, open, lately }: Pick<Snapshot, 'nowMs' | 'open' | 'lately'>): Promise<Snapshot> => {
+  return async ({ nowMs, ...incidents }: { nowMs: number } & KnownIncidents): Promise<Snapshot> => {
     const look = lookAt(nowMs);
     const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
       timesSeen(name, await reading, look);
-    const snapshot = await standingAlone<Snapshot>({
+    const snapshot = await standingAlone<Omit<Snapshot, keyof KnownIncidents>>({
       nowMs: Promise.resolve(nowMs),
-      open: Promise.resolve(open),
-      ...(lately && { lately: Promise.resolve(lately) }),
       telegram: timed('telegram', readTelegramNow()),
       poll: timed('poll', readHeartbeat(redis, keys)),
       provider: timed('provider', readProvider(redis, keys)),
@@ -107,7 +110,7 @@ export function createSnapshotReader(
       ),
     });
     look.end();
-    return snapshot;
+    return Object.assign(snapshot, incidents);
   };
 }
 
@@ -115,8 +118,8 @@ export function createSnapshotReader(
 function createTelegramReader(redis: RedisClient, shards: number): () => Promise<TelegramSnapshot> {
   const countAnswers = createAnswerCounter(redis, shards);
   return async () => {
-    const { away, ...rest } = await readTelegram(redis);
-    return away === undefined ? rest : { ...rest, away: { ...away, ...(await countAnswers()) } };
+    const { away } = await readTelegram(redis);
+    return away === undefined ? {} : { away: { ...away, ...(await countAnswers()) } };
   };
 }
 

@@ -7,6 +7,8 @@ import { openWorkerList, type RunningMessages } from '../../shared/state/process
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
 import { uncleanEndAlert } from '../alerts/causes/watch.ts';
+import { isFlapping } from '../alerts/due-notice.ts';
+import { type Incident, REOPEN_MS } from '../alerts/incident.ts';
 import type { Surroundings } from '../alerts/notice-text.ts';
 import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
 import { createBookKeeper } from './book-keeper.ts';
@@ -14,7 +16,7 @@ import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
 import { checkRules, DRAIN_MS, isPolled, isWell, type RuleLimits } from './rules.ts';
-import { createSnapshotReader, type Snapshot } from './snapshot.ts';
+import { createSnapshotReader, type KnownIncidents, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -133,9 +135,7 @@ function createLook(
     if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
-    const now = isLook
-      ? await readSnapshot({ nowMs, open: openIn(stored), lately: endedLately(stored, nowMs) })
-      : undefined;
+    const now = isLook ? await readSnapshot({ nowMs, ...incidentsIn(stored, nowMs) }) : undefined;
     if (now) nextLookMs = Math.max(nextLookMs, begunMs + LOOK_SHARE * (performance.now() - begunMs));
     const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
     const checked = watch && checkRules(watch);
@@ -153,11 +153,15 @@ function createLook(
   };
 }
 
-function endedLately({ book }: StoredBook, nowMs: number): ReadonlySet<string> {
-  const ended = [...book].filter(([, { isOpen, endedMs = 0 }]) => !isOpen && nowMs - endedMs < DRAIN_MS);
-  return new Set(ended.map(([id]) => id));
-}
-
-function openIn({ book }: StoredBook): ReadonlySet<string> {
-  return new Set([...book].filter(([, { isOpen }]) => isOpen).map(([id]) => id));
+/** The incidents of the book by name, as the rules look at them. */
+function incidentsIn({ book }: StoredBook, nowMs: number): KnownIncidents {
+  const named = (isMeant: (incident: Incident, endedAgoMs: number) => boolean): ReadonlySet<string> =>
+    new Set([...book].filter(([, each]) => isMeant(each, nowMs - (each.endedMs ?? 0))).map(([name]) => name));
+  return {
+    open: named(({ isOpen }) => isOpen),
+    lately: named((each, agoMs) => !each.isOpen && agoMs < DRAIN_MS && !isFlapping(each, nowMs - agoMs)),
+    untold: named((each, agoMs) =>
+      each.isOpen ? each.notified === undefined && isFlapping(each, nowMs) : agoMs <= REOPEN_MS,
+    ),
+  };
 }

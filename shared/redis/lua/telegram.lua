@@ -26,10 +26,8 @@ local function telegram_away(key, now, why, pause, pause_max)
 end
 
 -- Telegram is there.
-local function telegram_back(key, now)
-  if redis.call('HDEL', key, 'awaySinceMs', 'untilMs', 'why') > 0 then
-    redis.call('HSET', key, 'backMs', now)
-  end
+local function telegram_back(key)
+  redis.call('HDEL', key, 'awaySinceMs', 'untilMs', 'why')
 end
 
 -- Whether it is too early for a probe: another process has just made one.

@@ -12,7 +12,7 @@ if isOurs then
 end
 if ARGV[2] == '' then
   redis.call('HSET', KEYS[1], 'answeredMs', now)
-  telegram_back(KEYS[1], now)
+  telegram_back(KEYS[1])
   if tonumber(redis.call('HGET', KEYS[1], 'doubts') or 0) < tonumber(ARGV[3]) then
     redis.call('HDEL', KEYS[1], 'found')
   end

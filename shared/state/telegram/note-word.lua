@@ -8,7 +8,7 @@ local now = now_ms()
 if ARGV[1] == 'confirmed' then
   redis.call('HSET', KEYS[1], 'confirmedMs', now, 'answeredMs', now)
   redis.call('HDEL', KEYS[1], 'doubts', 'found')
-  telegram_back(KEYS[1], now)
+  telegram_back(KEYS[1])
 elseif ARGV[1] == 'doubt' then
   local doubts = redis.call('HINCRBY', KEYS[1], 'doubts', 1)
   if doubts >= tonumber(ARGV[3]) and redis.call('HEXISTS', KEYS[1], 'awaySinceMs') == 0 then

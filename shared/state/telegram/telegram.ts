@@ -70,17 +70,12 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
 export interface TelegramRecord {
   /** Set while it does not answer. */
   away?: { sinceMs: number; why: string };
-  /** When it last came back. */
-  backMs?: number;
 }
 
 /** Reads what is known of Telegram. Rejects when Redis cannot be reached. */
 export async function readTelegram(redis: RedisClient): Promise<TelegramRecord> {
-  const { awaySinceMs, why = '', backMs } = await redis.hgetall(keysOf(0).telegram);
-  return {
-    ...(awaySinceMs !== undefined && { away: { sinceMs: Number(awaySinceMs), why } }),
-    ...(backMs !== undefined && { backMs: Number(backMs) }),
-  };
+  const { awaySinceMs, why = '' } = await redis.hgetall(keysOf(0).telegram);
+  return awaySinceMs === undefined ? {} : { away: { sinceMs: Number(awaySinceMs), why } };
 }
 
 /** The breaker of the installation while Telegram is away: since when, and when it is asked next. */

@@ -216,8 +216,9 @@ test('a Telegram that is away is one incident: what follows from it opens none, 
   expect(telegram?.text).toMatch(
     /31 seconds \(unknown: Bad Gateway\)\. Waiting: 3 finished answers of 2 chats, and 2 /,
   );
-  expect(causesOf(snapshot({ ...follows, telegram: { backMs: NOW - 59_000 } }))).toEqual([]);
-  expect(causesOf(snapshot({ ...follows, telegram: { backMs: NOW - 61_000 } })).length).toBe(3);
+  // The look that ends its incident, and those within a minute.
+  expect(causesOf(snapshot({ ...follows, open: new Set(['telegram']) }))).toEqual([]);
+  expect(causesOf(snapshot({ ...follows, lately: new Set(['telegram']) }))).toEqual([]);
   // What was open before is not over because of it.
   const open = new Set(['unanswered']);
   expect(causesOf(snapshot({ ...follows, open, telegram: { away } })).sort()).toEqual(['telegram', 'unanswered']);
@@ -235,6 +236,11 @@ test('what waits because of an outage is told with the outage, and opens no inci
   expect(causesOf(snapshot({ shards }))).toEqual(['unanswered']);
   expect(causesOf(snapshot({ shards, open: new Set(['overflow-storm']) }))).toEqual([]);
   expect(causesOf(snapshot({ shards, provider: { failing: { ...failing, failures: 1 } } }))).toEqual(['unanswered']);
+  const untold = new Set(['provider']);
+  expect(causesOf(snapshot({ shards, provider: { failing }, untold })).sort()).toEqual(['provider', 'unanswered']);
+  // The backlog is told with the outage that lasts, and not with one that nothing is told of any more.
+  const after = { open: new Set(['overflow-storm']), lately: new Set(['telegram']) };
+  expect(found(snapshot({ shards, provider: { failing }, ...after }))).toMatchObject([{ cause: 'provider', chats: 4 }]);
 });
 
 /** A snapshot of which one part cannot be read. */
@@ -271,9 +277,9 @@ test('all is well only where everything was checked, nothing holds but a pause, 
   expect(well(ofShard({ resting }))).toBe(true);
   expect(well(ofShard({ resting, overdue: overdue(70_000, 1, 1) }))).toBe(false);
   // While the backlog of an outage drains, one incident stands for all that follows from it.
-  const drains = { backMs: NOW - 1_000 };
-  expect(well(snapshot({ telegram: drains }))).toBe(true);
-  expect(well({ ...ofShard({ overdue: overdue(70_000, 1, 1) }), telegram: drains })).toBe(false);
+  const drains = { lately: new Set(['telegram']) };
+  expect(well(snapshot(drains))).toBe(true);
+  expect(well({ ...ofShard({ overdue: overdue(70_000, 1, 1) }), ...drains })).toBe(false);
   expect(well(without('provider'))).toBe(false);
   expect(well(snapshot({ poll: undefined }))).toBe(false);
 });

@@ -1,0 +1,73 @@
+import { expect, test } from '@jest/globals';
+import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
+import { telegramState } from '../../../shared/state/telegram/telegram.ts';
+import { keptLog } from '../../fixture/log.ts';
+import { until } from '../../fixture/root.ts';
+import {
+  bookField,
+  eachWithWatchdog,
+  given,
+  givenRead,
+  keys,
+  noticed,
+  notices,
+  redis,
+  watch,
+} from '../../fixture/watchdog.ts';
+
+eachWithWatchdog();
+
+/** The endpoint refuses the key, which is an outage at the second call. */
+async function refused(): Promise<void> {
+  const note = bindProviderNote(redis, keys);
+  await note('auth', '401');
+  await note('auth', '401');
+}
+
+const answered = () => bindProviderNote(redis, keys)('', '200');
+
+/** The incident as it is kept, once it is as wanted. */
+const kept = (name: string, isWanted: (incident: { isOpen: boolean; reopenings: number; lastMs: number }) => boolean) =>
+  until(name, async () => {
+    const incident = JSON.parse((await bookField(`incident:${name}`)) ?? 'null');
+    return incident !== null && isWanted(incident) ? incident : undefined;
+  });
+
+test('an outage that flaps is told no more, and so hides no message that waits', async () => {
+  watch();
+  await refused();
+  await noticed(/Every message fails/);
+  await answered();
+  await noticed(/^Resolved: the model endpoint/);
+  await refused();
+  await kept('provider', ({ isOpen, reopenings }) => isOpen && reopenings === 1);
+  await given('8', 3);
+  await givenRead();
+  expect(await noticed(/unanswered/)).toContain('3 messages of 1 chat');
+});
+
+test('what waits opens no incident of its own in the look that sees the end of its outage', async () => {
+  await given('8', 3);
+  await givenRead();
+  await refused();
+  watch();
+  await noticed(/Every message fails/);
+  await answered();
+  await noticed(/^Resolved: the model endpoint/);
+  // Another incident shows that looks were made since.
+  await redis.hset(keys.paused, '9', '{}');
+  await given('9', 1);
+  await givenRead();
+  await noticed(/paused/);
+  expect((await notices()).filter((text) => /unanswered/.test(text))).toEqual([]);
+});
+
+test('a Telegram that was away too briefly to be told of hides no message that waits', async () => {
+  const telegram = telegramState(redis, keptLog().log, { telegramPauseMs: 1_000, telegramPauseMsMax: 1_000 });
+  for (let doubt = 1; doubt <= 3; doubt++) await telegram.doubted('no answer');
+  expect((await telegram.confirmed()).awayMs).toBe(0);
+  await given('8', 3);
+  await givenRead();
+  watch();
+  expect(await noticed(/unanswered/)).toContain('3 messages of 1 chat');
+});
