@@ -14,7 +14,7 @@ export const UNANSWERED = {
   unanswered: {
     severity: 'page',
     title: 'Messages are unanswered for too long',
-    todo: '/status says what holds them up, /message and the entry named here where that one is; in a shell "npm run cli -- status".',
+    todo: '/status says what holds them up, /message and the entry named here where that one is.',
     over: 'messages are answered again.',
     endsBy: 'watch',
     acts: ['retry', 'pause', ...ATTEND, 'cancel'],
@@ -38,7 +38,7 @@ export const UNANSWERED = {
   'gave-up': {
     severity: 'today',
     title: 'Messages could not be answered',
-    todo: 'They are dead letters: /dead names them, in a shell "npm run cli -- dead list".',
+    todo: 'They are dead letters: /dead names them, “Replay failed” puts them back.',
     over: 'no more messages are given up.',
     endsBy: 'quiet',
     acts: ['replay', ...ATTEND],
