@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_850,
+  productLines: 53_855,
   productFiles: 515,
-  testLines: 84_438,
+  testLines: 84_450,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

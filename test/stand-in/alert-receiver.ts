@@ -107,7 +107,9 @@ const ALERTMANAGER = z.strictObject({
     )
     .min(1),
 });
-const SCHEMAS = { slack: z.strictObject({ text: words }), pagerduty: PAGERDUTY, alertmanager: ALERTMANAGER } as const;
+/** In Slack, what stands between < and > is a link, or calls people. */
+const SLACK = z.strictObject({ text: words.regex(/^(?:[^<>&]|&(?:lt|gt|amp);)*$/) });
+const SCHEMAS = { slack: SLACK, pagerduty: PAGERDUTY, alertmanager: ALERTMANAGER } as const;
 
 class Refusal extends Error {
   readonly status: number;

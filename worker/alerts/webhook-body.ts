@@ -16,7 +16,10 @@ export interface Receiver {
 export function bodiesOf(place: Receiver, handover: Handover): object[] {
   const { format } = place;
   // Slack's incoming webhooks refuse unknown fields.
-  if (format === 'slack') return [{ text: withLinks(handover.words, { links: handover.isNew ? handover.links : [] }) }];
+  if (format === 'slack') {
+    const text = withLinks(handover.words, { links: handover.isNew ? handover.links : [] });
+    return [{ text: text.replaceAll(/[&<>]/g, (mark) => SLACK_WORDS[mark] ?? mark) }];
+  }
   const open = { ...handover, isOver: false };
   const all = handover.isNew && handover.isOver ? [open, handover] : [handover];
   return format === 'pagerduty'
@@ -24,6 +27,8 @@ export function bodiesOf(place: Receiver, handover: Handover): object[] {
     : all.map((each) => alertmanagerMessage(place, each));
 }
 
+/** Between < and > Slack reads a link, or whom to call. */
+const SLACK_WORDS: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', today: 'warning', note: 'info' };
 const SUMMARY_CHARS_MAX = 1_024;
 

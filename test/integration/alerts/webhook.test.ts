@@ -119,6 +119,16 @@ test('slack: the words, with the links where they open; its plain ok counts, tho
   ]);
 });
 
+test('slack: no words of an alert are marks there, neither a command of ours nor a name that calls everybody', async () => {
+  const { receiver, webhook } = await receiving('slack');
+  const words = 'Taken by <!channel> & Co. "cli message <id>" says more. <https://evil.example|Log in>';
+  expect(await webhook.tell(handover({ isNew: false, words }))).toEqual({ ok: true });
+  const [{ text = '' } = {}] = receiver.taken as { text?: string }[];
+  expect(text).toBe(
+    'Taken by &lt;!channel&gt; &amp; Co. "cli message &lt;id&gt;" says more. &lt;https://evil.example|Log in&gt;',
+  );
+});
+
 test.each(FORMATS)('%s: texts of any length and kind are taken', async (format) => {
   const { webhook } = await receiving(format);
   const long = '漢字🙂\u0000\ud800'.repeat(2_000);
