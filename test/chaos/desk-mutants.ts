@@ -7,8 +7,8 @@ export const DESK_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/desk/claim.ts',
-        from: 'if (before !== undefined && (before.n > n || isUnderWay(before, nowMs)))',
-        to: 'if (before !== undefined && (n < 0 || isUnderWay(before, nowMs)))',
+        from: 'if (isLater || (before && isUnderWay(before, nowMs)))',
+        to: 'if ((n < 0 && isLater) || (before && isUnderWay(before, nowMs)))',
       },
     ],
     scenario: 'killed-act-done',

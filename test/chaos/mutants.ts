@@ -135,8 +135,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/alerts/due-notice.ts',
-        from: "if (reopenings === 0) return 'opened';",
-        to: 'if (reopenings === 0) return undefined;',
+        from: "return reopenings === 0 ? 'opened' : 'reopened';",
+        to: "return reopenings === 0 ? undefined : 'reopened';",
       },
     ],
     scenario: 'claude-refuses-key',
