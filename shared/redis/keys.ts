@@ -169,6 +169,11 @@ export function deskLaneOf(chat: ChatKey): LaneKey {
   return `${chat}!!` as LaneKey;
 }
 
+/** Whether a lane is one of operators: see `deskLaneOf`. */
+export function isDeskLane(lane: LaneKey): boolean {
+  return lane.endsWith('!!');
+}
+
 /** The chat of a lane. */
 export function chatOf(lane: LaneKey): ChatKey {
   return lane.replace(/!{1,2}$/, '') as ChatKey;

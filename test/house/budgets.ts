@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_855,
+  productLines: 53_865,
   productFiles: 515,
-  testLines: 84_450,
+  testLines: 84_487,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -1,7 +1,7 @@
 import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { decodeMessage } from '../../shared/flow/message.ts';
-import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
+import { type ChatKey, chatOf, type EntryId, isDeskLane, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';
 import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
@@ -67,7 +67,8 @@ export async function readMessage(
   const untilMs = turn?.firstBegunMs ?? outcome?.settledAtMs ?? Number.POSITIVE_INFINITY;
   const before = ledger.others.filter((each) => each.chat === chat && each.settledAtMs <= untilMs);
   const acceptedMs = msOf(entry);
-  const pause = inbound && pauseOfChat(await readPauses(redis, keys), chat);
+  const mayRest = inbound !== undefined && !isDeskLane(inbound.lane);
+  const pause = mayRest ? pauseOfChat(await readPauses(redis, keys), chat) : undefined;
   const place = inbound && (await locateMessage(redis, keys, { entry, lane: inbound.lane }, turn));
   return {
     ...{ entry, chat, traceId: inbound?.traceId ?? outcome?.traceId ?? '', acceptedMs, ...aboutOf(inbound, outcome) },

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, chatOf, type EntryId, type Keys, keysOf, type LaneKey } from '../../redis/keys.ts';
+import { type ChatKey, chatOf, type EntryId, isDeskLane, type Keys, keysOf, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldIn, inSlices, msOf, type StreamEntry } from '../../redis/stream.ts';
 
@@ -213,11 +213,11 @@ export type DeadLetters = ReturnType<typeof createDeadLetters>;
 export function createDeadLetters(redis: RedisClient, keys: Keys) {
   const replay = bindReplay(redis);
   return {
-    /** The id of the newest failed message of a chat, or of the one with that entry. */
+    /** The id of the newest failed message of a chat, or of the one with that entry; none of what only operators may do. */
     async newest(chat: ChatKey, entry?: string): Promise<string | undefined> {
       let looked = 0;
       for await (const [id, fields] of entriesFrom(redis, keys.dead, '+', { page: PAGE, isBackwards: true })) {
-        if (isOf(fields, chat, entry)) return id;
+        if (isOf(fields, chat, entry) && !isDeskLane(laneIn(fields))) return id;
         looked += 1;
         if (looked >= LOOKED_AT_MAX) break;
       }
@@ -239,5 +239,9 @@ export function createDeadLetters(redis: RedisClient, keys: Keys) {
 
 function isOf(fields: readonly string[], chat: ChatKey, entry: string | undefined): boolean {
   if (entry !== undefined && fieldIn(fields, 'entry') !== entry) return false;
-  return chatOf((fieldIn(fields, 'chat') ?? '') as LaneKey) === chat;
+  return chatOf(laneIn(fields)) === chat;
+}
+
+function laneIn(fields: readonly string[]): LaneKey {
+  return (fieldIn(fields, 'chat') ?? '') as LaneKey;
 }

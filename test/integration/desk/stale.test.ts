@@ -1,9 +1,13 @@
 import { expect, test } from '@jest/globals';
-import { type ChatKey, deskLaneOf } from '../../../shared/redis/keys.ts';
+import { encodeMessage } from '../../../shared/flow/message.ts';
+import { type ChatKey, deskLaneOf, type EntryId } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { forgetUnlessUnderWay } from '../../../shared/state/message/inbound.ts';
+import { pause } from '../../../worker/operator/pause.ts';
+import { readMessage } from '../../../worker/report/message.ts';
 import { eachInWorld, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
 eachInWorld({ env: { TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT) } });
@@ -85,4 +89,37 @@ test('a chat is not forgotten while what operators do there waits', async () => 
   const chat = String(ALERT_CHAT) as ChatKey;
   await world.peek.rpush(world.keys.lane(deskLaneOf(chat)), '1-1');
   expect(await forgetUnlessUnderWay(world.peek, world.keys, chat, [])).toBe(1);
+});
+
+/** What an operator wrote in a chat, as it is stored. */
+function written(chatId: number, text: string): string {
+  const from = { id: ALERT_CHAT, isOperator: true as const };
+  const content = { kind: 'text' as const, text };
+  const place = { chatId, chatType: chatId < 0 ? ('group' as const) : ('private' as const), messageId: 5 };
+  return encodeMessage({ v: 1, updateId: 77, ...place, from, sentAtMs: Date.now(), content });
+}
+
+const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+
+test('what an operator did and failed is not done again by the /retry of somebody else in that chat', async () => {
+  const group = -500;
+  world.telegram.openChat(group, 'group');
+  const [alertChat, allowed] = [String(group), `1003,${group}`];
+  await start({ TELEGRAM_ALERT_CHAT_ID: alertChat, TELEGRAM_ALLOWED_IDS: allowed });
+  const fields = { entry: '1-1', record: '{}', chat: `${group}!!`, message: written(group, '/desk pause all') };
+  await world.peek.xadd(world.keys.dead, '*', ...Object.entries(fields).flat(), 'traceparent', TRACEPARENT);
+  world.telegram.say(group, '/retry', { fromId: 1003 });
+  expect(await nextOutcome(world, group)).toMatchObject({ outcome: 'command', reason: 'retry' });
+  expect(await world.peek.xlen(world.keys.dead)).toBe(1);
+});
+
+test('what operators do is not said to wait in a paused chat', async () => {
+  const [chat, at] = [String(ALERT_CHAT) as ChatKey, { redis: world.peek, shards: 1 }];
+  await pause(at, '*', { by: 'Ann', why: '' });
+  const message = written(ALERT_CHAT, '/desk status');
+  const fields = ['chat', deskLaneOf(chat), 'message', message, 'traceparent', TRACEPARENT];
+  const entry = (await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
+  const report = await readMessage(at, { shard: 0, keys: world.keys, entry });
+  expect(report).toMatchObject({ chat });
+  expect(report).not.toHaveProperty('pause');
 });
