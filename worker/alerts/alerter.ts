@@ -39,6 +39,8 @@ export const ALERT_TAKE_OVER_MS = 45_000;
 const NOTICES_MAX = 500;
 /** How long a notice is kept that no channel takes. */
 const KEPT_MS = 7 * 24 * 3600_000;
+/** How long an opening is kept whose end the second channel is owed: some are told of no more until then. */
+const HANDED_KEPT_MS = 90 * 24 * 3600_000;
 /**
  * Tells of the waiting notices at least once each: one process at a time for the whole installation. An incident is one
  * message, which changes with it; a reply to it rings when that matters. Each notice is logged before it is told. What no
@@ -122,8 +124,8 @@ async function sendDue(
   const unshown = kind === 'resolved' && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
   return {
     ...{ ids: outgoing.ids, record: after, isSent: true },
-    messages: new Map([...forgotten(messages, nowMs), [incident, isOver ? undefined : message] as const]),
-    handed: new Map([...forgotten(handed, nowMs), ...second.handed]),
+    messages: new Map([...forgotten(messages, nowMs - KEPT_MS), [incident, isOver ? undefined : message] as const]),
+    handed: new Map([...forgotten(handed, nowMs - HANDED_KEPT_MS), ...second.handed]),
     owed: [...unshown, ...second.owed],
   };
 }
@@ -162,9 +164,9 @@ async function isTold({ channels, log }: AlerterPorts, handover: Handover): Prom
   return sent?.ok === true;
 }
 
-/** What nothing has been told of for so long that a new message is better seen; facts never end. */
-function forgotten(told: ReadonlyMap<string, { atMs: number }>, nowMs: number): [name: string, undefined][] {
-  const old = [...told].filter(([, { atMs }]) => nowMs - atMs > KEPT_MS);
+/** What nothing has been told of since: a new message is better seen, and facts never end. */
+function forgotten(told: ReadonlyMap<string, { atMs: number }>, sinceMs: number): [name: string, undefined][] {
+  const old = [...told].filter(([, { atMs }]) => atMs < sinceMs);
   return old.map(([name]) => [name, undefined]);
 }
 

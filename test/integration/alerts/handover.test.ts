@@ -46,6 +46,20 @@ test.each(KEYED)('%s: opened there while Telegram is away, it ends there after T
   expect(await handed()).toEqual([]);
 });
 
+test.each(KEYED)('%s: it ends there also when nothing was told of it for longer than a week', async (format) => {
+  const { receiver, channels, back } = await awayGround(format);
+  alerter(channels);
+  await told(alertOf(1));
+  await back();
+  const [field = ''] = await handed();
+  await redis.hset(keys.alerting, field, `${Date.now() - 8 * 24 * 3600_000} tool-server:1`);
+  await told(alertOf(2));
+  await told(over(1));
+  await allPaid();
+  expect(receiver.incidents()).toEqual([expect.objectContaining({ isOpen: false, openings: 1 })]);
+  expect(await handed()).toEqual([]);
+});
+
 test('slack: what was told there ends there, in plain words and once; changes that Telegram takes are not repeated', async () => {
   const { receiver, channels, back } = await awayGround('slack');
   alerter(channels);
