@@ -4,11 +4,14 @@ FROM node:26.10.0-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
-COPY spillway.ts ./
+COPY spillway.ts .env.example LICENSE README.md ./
 COPY shared ./shared
 COPY producer ./producer
 COPY worker ./worker
-COPY scripts/build.mjs ./scripts/
+COPY setup ./setup
+COPY scripts/build.mjs scripts/command.mjs ./scripts/
+# The console shows its sections.
+COPY docs/runbook.md ./docs/
 # What `npm run build` does. The decoder of pictures is an optional package for each platform. The private Node of a clone is
 # one too, and not needed.
 RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
@@ -34,12 +37,7 @@ WORKDIR /app
 # Everything is owned by root and only read: the gateway keeps its state in Redis, and files only under /data.
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
-COPY package.json spillway.ts ./
-COPY shared ./shared
-COPY producer ./producer
-COPY worker ./worker
-# The console shows its sections.
-COPY docs/runbook.md ./docs/
+RUN ln -s /app/dist/command.mjs /usr/local/bin/spillway
 
 # A new volume that is mounted here gets this owner.
 RUN mkdir -p /data/blobs && chown node:node /data/blobs && chmod 700 /data/blobs
@@ -51,6 +49,6 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.HTTP_PORT}/healthz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 
 # Node itself is process 1, or the only child of an init that hands signals on (`--init`): SIGTERM starts its drain. Roles:
-# dist/producer/main.js and dist/worker/main.js. The command line is worker/cli/main.ts.
+# dist/producer.js and dist/worker.js. The command line is `spillway`.
 ENTRYPOINT ["node"]
 CMD ["dist/spillway.js"]

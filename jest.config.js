@@ -6,6 +6,8 @@ export default {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   // What explores is `npm run test:deep`.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/deep/'],
+  // What is built there is a package with the project's name.
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
   testTimeout: 180_000,
   // The tests wait more than they compute.
   maxWorkers: 5,

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { PROJECT_ROOT } from '../shared/base/project.ts';
+import { HOME, IS_BUILT, PROJECT_ROOT } from '../shared/base/project.ts';
 import type { RunStep } from './progress.ts';
 
 const FILE = 'spillway.service';
@@ -13,9 +13,11 @@ const COMPILED = '.cache/compiled';
 /** The parts of a service. */
 export interface Service {
   user: string;
-  /** The folder of the project. */
+  /** Where it works, with its data. */
   folder: string;
   node: string;
+  /** What Node runs, a whole path or one from the folder. */
+  program: string;
   /** The settings file. */
   envFile: string;
 }
@@ -31,9 +33,14 @@ export const offerUnit: RunStep = async ({ terminal, file }) => {
   ]);
   if (choice === 'no') return {};
   // A unit does not start without a folder that it may write to, and one that is missing is not protected.
-  for (const name of [...OWN, COMPILED]) await mkdir(join(PROJECT_ROOT, name), { recursive: true, mode: 0o700 });
-  const service = { user: userInfo().username, folder: PROJECT_ROOT, node: process.execPath, envFile: file };
-  const text = unitOf({ ...service, folder: PROJECT_ROOT.replace(/\/$/, '') });
+  for (const name of [...OWN, COMPILED]) await mkdir(join(HOME, name), { recursive: true, mode: 0o700 });
+  const text = unitOf({
+    user: userInfo().username,
+    folder: HOME.replace(/\/$/, ''),
+    node: process.execPath,
+    program: IS_BUILT ? join(PROJECT_ROOT, 'spillway.js') : 'spillway.ts',
+    envFile: file,
+  });
   if (choice === 'print') {
     terminal.say(text);
     return {};
@@ -47,7 +54,7 @@ export const offerUnit: RunStep = async ({ terminal, file }) => {
 };
 
 /** A unit that runs the gateway from its folder. Pure. */
-export function unitOf({ user, folder, node, envFile }: Service): string {
+export function unitOf({ user, folder, node, program, envFile }: Service): string {
   return `[Unit]
 Description=Spillway, a Telegram gateway to Claude
 Wants=network-online.target
@@ -57,7 +64,7 @@ After=network-online.target redis-server.service
 User=${plain(user)}
 WorkingDirectory=${plain(folder)}
 Environment=${quoted(`SPILLWAY_ENV_FILE=${envFile}`)}
-ExecStart=${quoted(node).replaceAll('$', '$$$$')} spillway.ts
+ExecStart=${[node, program].map((word) => quoted(word).replaceAll('$', '$$$$')).join(' ')}
 Restart=always
 RestartSec=2
 # 2 means that the configuration is wrong: another start would not help.

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, programPath } from '../base/config.ts';
-import { PROJECT_ROOT } from '../base/project.ts';
+import { HOME } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
 import { findRunning } from '../private-redis/running-server.ts';
@@ -60,7 +60,7 @@ export async function provideRedis<Given extends RedisAddress = string>(
 }
 
 /** The private server of this installation, under `./data`. */
-const OWN = { root: PROJECT_ROOT, dir: join(PROJECT_ROOT, 'data', 'redis'), fsync: 'always', keep: true } as const;
+const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always', keep: true } as const;
 
 /** The Redis of this installation: the one that the settings name, or else the private one. As `provideRedis`. */
 export function provideOwnRedis(

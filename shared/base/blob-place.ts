@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { PROJECT_ROOT } from './project.ts';
+import { HOME } from './project.ts';
 
 /** Where the bytes of files and archives are: in a folder, in a bucket of an S3-compatible store, or in Redis itself. */
 export type BlobPlace = { readonly kind: 'files'; readonly folder: string } | BucketPlace | { readonly kind: 'redis' };
@@ -28,7 +28,7 @@ const PREFIX = /^(?:[\w.-]+\/)*$/;
 const ANY_REGION = 'us-east-1';
 
 /**
- * The setting that says where blobs are. A relative folder is one of the project, whatever the working directory is.
+ * The setting that says where blobs are. A relative folder is one of our own (`HOME`).
  */
 export const blobPlace = z.string().transform((text, context): BlobPlace => {
   const place = placeOf(text.trim());
@@ -44,7 +44,7 @@ function placeOf(text: string): BlobPlace | string {
   if (/^file:\/\//.test(text)) return /^file:\/\/\/[^/]/.test(text) ? absolute(text) : EXPECTED;
   const folder = text.replace(/^file:/, '');
   if (folder === '' || folder.includes('\0') || /^[a-z][a-z\d+.-]*:/i.test(folder)) return EXPECTED;
-  return { kind: 'files', folder: resolve(PROJECT_ROOT, folder) };
+  return { kind: 'files', folder: resolve(HOME, folder) };
 }
 
 function absolute(url: string): BlobPlace | string {

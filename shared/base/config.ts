@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
-import { PROJECT_ROOT } from './project.ts';
+import { HOME } from './project.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
 import { missingSettings, nearName } from './required-settings.ts';
 import {
@@ -242,10 +242,10 @@ export function processEnvironment(): Readonly<Record<string, string | undefined
   return process.env;
 }
 
-/** Where the settings file is: `.env` of the project, or what `SPILLWAY_ENV_FILE` names; undefined for `none`. */
+/** Where the settings file is: `.env` of our folder, or what `SPILLWAY_ENV_FILE` names; undefined for `none`. */
 export function settingsFile(): string | undefined {
   const named = process.env.SPILLWAY_ENV_FILE?.trim();
-  return named === 'none' ? undefined : resolve(PROJECT_ROOT, named || '.env');
+  return named === 'none' ? undefined : resolve(HOME, named || '.env');
 }
 
 /** Only a file that somebody named must be there. */

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_867,
-  productFiles: 515,
-  testLines: 84_501,
+  productLines: 53_991,
+  productFiles: 516,
+  testLines: 84_705,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -14,7 +14,7 @@ import { until } from '../../fixture/root.ts';
 
 /** Inside of the project: what is built finds its packages there. */
 const BUILT = join('.cache', 'built-by-tests');
-const PROGRAMS = ['spillway.js', 'producer/main.js', 'worker/main.js', 'worker/cli/main.js'];
+const PROGRAMS = ['spillway', 'producer', 'worker', 'cli', 'setup', 'decoder'].map((name) => `${name}.js`);
 
 const node = (args: readonly string[]) => promisify(execFile)(process.execPath, args, { env: BARE_ENV });
 const files = async (): Promise<string[]> =>

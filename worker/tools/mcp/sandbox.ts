@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { type Config, settingsFile } from '../../../shared/base/config.ts';
-import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { HOME, PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { socketFile } from '../../../shared/base/redis-address.ts';
 import type { McpServer, StdioServer } from './config.ts';
 
@@ -171,7 +171,7 @@ export async function findSandbox(
 export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Config): readonly string[] {
   const settings = settingsFile();
   return [
-    join(PROJECT_ROOT, 'data'),
+    join(HOME, 'data'),
     ...(settings === undefined ? [] : [settings]),
     ...(MCP_CONFIG === undefined ? [] : [resolve(MCP_CONFIG)]),
     ...(REDIS_URL?.startsWith('unix:') ? [placeOf(socketFile(REDIS_URL))] : []),

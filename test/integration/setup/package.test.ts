@@ -1,0 +1,189 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
+import { findRunning } from '../../../shared/private-redis/running-server.ts';
+import { BARE_ENV, environmentWith } from '../../fixture/environment.ts';
+import { createWorld } from '../../fixture/gateway.ts';
+import { spawnRunning } from '../../fixture/process.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { until } from '../../fixture/root.ts';
+
+const BUILT = join(PROJECT_ROOT, '.cache', 'packed-by-tests');
+const CHAT = 1001;
+
+const run = promisify(execFile);
+/** The folder into which the package is installed, and the package there. */
+let around: string;
+let installed: string;
+/** Where somebody works with it: an empty folder. */
+let folder: string;
+
+beforeAll(async () => {
+  around = await temporaryFolder();
+  installed = join(around, 'node_modules', 'spillway');
+  await run(process.execPath, [join(PROJECT_ROOT, 'scripts', 'build.mjs'), BUILT], { env: BARE_ENV });
+  await run('npm', ['pack', BUILT, '--pack-destination', around], { env: environmentWith({ NODE_OPTIONS: '' }) });
+  const [packed = ''] = (await readdir(around)).filter((name) => name.endsWith('.tgz'));
+  await mkdir(installed, { recursive: true });
+  await run('tar', ['-xzf', join(around, packed), '-C', installed, '--strip-components=1']);
+  await installNeeded();
+});
+
+/** What npm would install: the packages that it says it needs, and no other one is found from it. */
+async function installNeeded(): Promise<void> {
+  for (const name of Object.keys((await manifest()).dependencies)) {
+    await mkdir(dirname(join(around, 'node_modules', name)), { recursive: true });
+    await symlink(join(PROJECT_ROOT, 'node_modules', name), join(around, 'node_modules', name));
+  }
+}
+
+interface Manifest {
+  version: string;
+  engines: { node: string };
+  dependencies: Record<string, string>;
+}
+
+async function manifest(): Promise<Manifest> {
+  return JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
+}
+
+afterAll(() => rm(BUILT, { recursive: true, force: true }));
+
+beforeEach(async () => {
+  folder = await temporaryFolder();
+});
+
+interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Types `spillway` in the folder; only a settings file that lies there is read. */
+async function spillway(...args: readonly string[]): Promise<Ended> {
+  const options = { cwd: folder, env: { ...BARE_ENV, SPILLWAY_ENV_FILE: '' } };
+  return run(process.execPath, [join(installed, 'command.mjs'), ...args], options).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: Ended) => ({ code, stdout, stderr }),
+  );
+}
+
+const files = async (): Promise<string[]> =>
+  (await readdir(installed, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(installed.length + 1));
+
+test('without settings "check" and "start" name all that is required, with exit 2, and leave the folder empty', async () => {
+  for (const args of [['check'], ['start'], []]) {
+    const { code, stderr } = await spillway(...args);
+    expect({ args, code }).toEqual({ args, code: 2 });
+    for (const name of ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_ALLOWED_IDS', 'ANTHROPIC_API_KEY'])
+      expect(stderr).toContain(`${name} is required: `);
+  }
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('the command says its version and its help, and refuses what it does not know', async () => {
+  expect(await spillway('--version')).toEqual({ code: 0, stdout: `${(await manifest()).version}\n`, stderr: '' });
+  for (const args of [['--help'], ['start', '--help']]) {
+    const { code, stdout } = await spillway(...args);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}spillway start .*\n {2}spillway setup /);
+    expect(stdout).toMatch(/^Usage: spillway <verb> \[options\]$/m);
+  }
+  expect((await spillway('dead', 'list', '--help')).stdout).toMatch(/^Usage: spillway dead list /);
+  const refused = [
+    [['bogus'], /^There is no verb "bogus"/],
+    [['start', 'now'], /^"spillway start" takes nothing/],
+    [['setup'], /^spillway setup asks questions, so it needs a terminal/],
+  ] as const;
+  for (const [args, words] of refused)
+    expect(await spillway(...args)).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+});
+
+test('a Node that is too old is told so in one line, before anything else is loaded', async () => {
+  const file = join(installed, 'package.json');
+  const text = await readFile(file, 'utf8');
+  try {
+    await writeFile(file, text.replace('">=24"', '">=99"'));
+    const stderr = `Spillway needs Node 99 or later, and this one is ${process.versions.node}.\n`;
+    for (const args of [[], ['--help'], ['status']])
+      expect(await spillway(...args)).toEqual({ code: 2, stdout: '', stderr });
+  } finally {
+    await writeFile(file, text);
+  }
+});
+
+test('it has what the programs read, and neither a source nor a test', async () => {
+  const names = await files();
+  const others = names.filter((name) => !/^[\w-]+\.js(?:\.map)?$|^shared\/.*\.lua$/.test(name));
+  expect(others.toSorted()).toEqual([
+    '.env.example',
+    'LICENSE',
+    'README.md',
+    'command.mjs',
+    'docs/runbook.md',
+    'package.json',
+    'worker/console/style.css',
+    'worker/model/price-list.json',
+  ]);
+  expect(names.filter((name) => name.endsWith('.lua')).length).toBeGreaterThan(10);
+  const texts = await Promise.all(
+    names.filter((name) => name.endsWith('.js')).map((name) => readFile(join(installed, name), 'utf8')),
+  );
+  const programs = texts.flatMap((text) =>
+    [...text.matchAll(/import\.meta\.dirname, "([\w.]+)"/g)].map(([, name]) => name),
+  );
+  expect(programs.toSorted()).toEqual(['decoder.js', 'frozen.js']);
+  for (const text of texts) expect(text.includes(PROJECT_ROOT)).toBe(false);
+  const said = [
+    ...texts,
+    ...(await Promise.all(['.env.example', 'docs/runbook.md'].map((name) => readFile(join(installed, name), 'utf8')))),
+  ];
+  expect(said.flatMap((text) => text.match(/npm (?:start|run (?:cli|setup|worker|producer))\b.*/g) ?? [])).toEqual([]);
+});
+
+/** A private Redis that a killed gateway left. */
+async function endRedis(): Promise<void> {
+  const running = await findRunning(join(folder, 'data', 'redis'));
+  running?.probe.close();
+  if (running) process.kill(running.pid);
+}
+
+test('from an empty folder it checks and answers, with the settings and the data of that folder', async () => {
+  const world = await createWorld();
+  const { REDIS_URL: _, BLOB_URL: __, ...settings } = world.env;
+  await writeFile(
+    join(folder, '.env'),
+    Object.entries({ ...settings, LOG_LEVEL: 'info' })
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join(''),
+    { mode: 0o600 },
+  );
+  // The copy that the tests have, where the machine has none.
+  await mkdir(join(folder, '.cache'));
+  await symlink(join(PROJECT_ROOT, '.cache', 'redis'), join(folder, '.cache', 'redis'));
+  try {
+    expect(await spillway('check')).toMatchObject({ code: 0, stderr: '' });
+    const start = () => spawnRunning('command.mjs', { SPILLWAY_ENV_FILE: '' }, { root: installed, cwd: folder });
+    const answers = () => world.telegram.shown(CHAT).filter(({ text }) => text !== '').length;
+    const killed = await start();
+    world.telegram.say(CHAT, 'hello');
+    await until('answer', () => answers() > 0 || undefined);
+    killed.kill('SIGKILL');
+    await killed.ended;
+    const gateway = await start();
+    await gateway.stop();
+    expect(await gateway.ended).toBe('0');
+    expect(existsSync(join(folder, 'data', 'redis'))).toBe(true);
+    const { stdout } = await spillway('audit', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ proof: { accepted: 1, unaccounted: 0, failedShards: [] } });
+  } finally {
+    await endRedis();
+    await world.close();
+  }
+});
