@@ -31,8 +31,8 @@ function replayQuestion({ cause, isOpen }: Incident): Question | undefined {
 
 /** The letters of an incident: those of its time, or all where they pile up. */
 function meantBy({ cause, openedMs, isOpen, endedMs }: Incident, atMs: number): LetterFilter {
-  if (cause === 'dead-letters') return { untilMs: atMs };
-  return { sinceMs: openedMs - BEFORE_MS, untilMs: isOpen ? atMs : Math.min(endedMs ?? atMs, atMs) };
+  if (cause === 'dead-letters') return { untilMs: atMs, withoutDesk: true };
+  return { withoutDesk: true, sinceMs: openedMs - BEFORE_MS, untilMs: isOpen ? atMs : Math.min(endedMs ?? atMs, atMs) };
 }
 
 async function countLetters(at: ReportSource, filter: LetterFilter): Promise<number> {

@@ -78,7 +78,7 @@ export async function replayLetter(at: ReportSource, letter: DeadLetter, attribu
 
 /**
  * Puts the dead letters that are meant back, oldest first, at most `max` messages at once; the same filter with `next` as
- * `from` goes on. One batch is one line of the trail.
+ * `from` goes on. What operators did is not among them. One batch is one line of the trail.
  *
  * Contract: rejects when Redis cannot be reached. Each message is put back in one atomic step, so whoever is killed in
  * between, or repeats a batch, has put each back once; a repeated batch finds what is left of it. The run ends: a letter
@@ -90,7 +90,7 @@ export async function replayLetters(
   attribution: Attribution,
   size: BatchSize,
 ): Promise<ReplayedBatch> {
-  const { letters, next } = await readBatch(at, filter, size);
+  const { letters, next } = await readBatch(at, { ...filter, withoutDesk: true }, size);
   await record(at, 'replay', letters, attribution);
   const run = bindReplay(at.redis);
   const messages: ReplayedMessage[] = [];

@@ -14,6 +14,8 @@ export interface DeadLetter {
   /** The entry of the message that failed, as alerts have it. */
   entry: string;
   keys: Keys;
+  /** Whether it is what an operator did: put back among others, it would be done at a time when nobody means it. */
+  isOfDesk: boolean;
   /** How it ended; empty when that cannot be read. */
   record: Partial<OutcomeRecord>;
 }
@@ -126,7 +128,8 @@ function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGen
 export function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
   const name = shards.length === 1 ? id : `${shard}/${id}`;
   const message = fieldIn(fields, 'entry') ?? '';
-  return { name, id, entry: message, keys: keysOf(shard), record: objectOf(fieldIn(fields, 'record')) ?? {} };
+  const record = objectOf(fieldIn(fields, 'record')) ?? {};
+  return { name, id, entry: message, keys: keysOf(shard), isOfDesk: isDeskLane(laneIn(fields)), record };
 }
 
 /** The object in a text; a damaged letter must not hide the others. */

@@ -11,6 +11,8 @@ export interface LetterFilter {
   sinceMs?: number;
   /** Failed before, in ms since the epoch. */
   untilMs?: number;
+  /** Not what operators did. */
+  withoutDesk?: true;
 }
 
 /** The side of a letter, named as operators have it, on which to look on; that letter itself is not meant. */
@@ -53,9 +55,10 @@ export async function* lettersMeant(
 }
 
 /** A test for letters that are read oldest first: a piece fails after the message that it was merged into. */
-function meaningOf({ chat, reason }: LetterFilter): (letter: DeadLetter) => boolean {
+function meaningOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLetter) => boolean {
   const meant = new Set<string>();
-  return ({ entry, record }) => {
+  return ({ entry, record, isOfDesk }) => {
+    if (withoutDesk && isOfDesk) return false;
     const isOfChat = chat === undefined || record.chat === chat;
     const isOfReason = reason === undefined || record.reason === reason;
     if (isOfChat && isOfReason && reason !== undefined) meant.add(entry);

@@ -165,3 +165,10 @@ test('a page of many letters takes as much from Redis as it shows, and not what 
 async function repliedBytes(): Promise<number> {
   return Number(/total_net_output_bytes:(\d+)/.exec(await world.peek.info('stats'))?.[1]);
 }
+
+test('what an operator did and failed is not done again among others', async () => {
+  await givenLetters({ '1-0': {}, '2-0': { chat: '9001!!' }, '3-0': {} });
+  const { replayed } = await replayLetters(source(), {}, ANN, { max: 9 });
+  expect(replayed).toBe(2);
+  expect(await kept()).toEqual(['2-0']);
+});
