@@ -50,6 +50,7 @@ const ROOMS = [
   'worker/blob',
   'worker/media',
   'worker/budget',
+  'worker/alerts/words',
   'worker/alerts/causes',
   'worker/alerts',
   'worker/lane',

@@ -68,21 +68,19 @@ export interface Alert {
 /** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
 export type Severity = 'page' | 'today' | 'note';
 
-/** How a message about an incident says on a locked screen whom it concerns. */
-export const SEVERITY_MARK: Readonly<Record<Severity, string>> = {
-  page: '🔴 Page',
-  today: '🟠 Today',
-  note: '⚪️ Note',
-};
-
-const ALERT_BEGINS = /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u;
-/** Of a later word about one: see `updateText` of `worker/alerts/notice-text.ts`. */
-const UPDATE =
-  /^(?:Changed|Still open|More): .* Since \d{4}-\d\d-\d\d \d\d:\d\d|^.* It lasted \d+ seconds?[^\n]* \([^\n)]+\)\.$/mu;
+/** How an alert, and each later word about one (`updateText`), is known in any `ALERT_LANGUAGE`; see `worker/alerts/words/`. */
+const ALERTS = [
+  /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u,
+  /^(?:Changed|Still open|More): .* Since \d{4}-\d\d-\d\d \d\d:\d\d/mu,
+  /^.* It lasted \d+ seconds?[^\n]* \([^\n)]+\)\.$/mu,
+  /^(?:已解決：.*\n)?(?:🔴 緊急|🟠 今日處理|⚪️ 知會)：/u,
+  /^(?:狀況改變|仍未解決|持續增加)：.*自 \d{4}-\d\d-\d\d \d\d:\d\d/mu,
+  /^已解決：.*持續 \d+ 秒[^\n]*（[^\n）]+）。$/mu,
+];
 
 /** Whether a message of ours is about an incident, open or over, or a later word about one. Pure. */
 export function isAlertText(text: string): boolean {
-  return ALERT_BEGINS.test(text) || UPDATE.test(text);
+  return ALERTS.some((pattern) => pattern.test(text));
 }
 
 type Place = Required<Pick<Alert, 'chat' | 'entry'>>;

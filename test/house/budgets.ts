@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 53_997,
-  productFiles: 516,
-  testLines: 84_712,
+  productLines: 54_407,
+  productFiles: 520,
+  testLines: 85_085,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

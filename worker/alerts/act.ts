@@ -1,6 +1,7 @@
 import { utcClock } from '../../shared/base/utc-time.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
-import { type ActName, isAct, labelOf } from './causes/acts.ts';
+import { isAct, labelOf } from './causes/acts.ts';
+import { ALERTS_EN, type AlertWords } from './words/en.ts';
 
 /** A message that waits, and its chat. */
 export interface WaitingMessage {
@@ -81,25 +82,17 @@ function isWithin(nowMs: number, fromMs: number, lengthMs: number): boolean {
 }
 
 /** What was done, as it stands in the message about the incident, oldest first. Pure. */
-export function actLines(acts: NotedActs = {}): string[] {
+export function actLines(acts: NotedActs = {}, words: AlertWords = ALERTS_EN): string[] {
   const snooze = snoozeIn(acts);
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
     .flatMap(([name, act]) => {
       const [by, at] = [act.by, utcClock(act.atMs)];
-      if (name === 'take') return [`${by} works on this · since ${at}`];
+      if (name === 'take') return [words.taken(by, at)];
       if (name === 'snooze' || name === 'morning')
-        return act.untilMs !== undefined && act.atMs === snooze?.atMs ? [snoozedText(act.untilMs, by)] : [];
+        return act.untilMs !== undefined && act.atMs === snooze?.atMs ? [words.snoozed(utcClock(act.untilMs), by)] : [];
       if (name === 'close') return [];
-      return [`${act.result ?? `Under way: ${isAct(name) ? wordsFor(name, act) : name}`} · by ${by}, ${at}`];
+      const what = isAct(name) ? labelOf(name, words, act.about?.chat) : name;
+      return [words.done(act.result ?? words.underWay(what), by, at)];
     });
-}
-
-function wordsFor(name: ActName, { about }: NotedAct): string {
-  return labelOf(name, about?.chat);
-}
-
-/** Says until when nothing rings. Pure. */
-export function snoozedText(untilMs: number, by: string): string {
-  return `Snoozed until ${utcClock(untilMs)} by ${by}`;
 }

@@ -22,6 +22,7 @@ import type { NoticeKind } from './due-notice.ts';
 import { type AfterTelling, afterTelling, type Facts, type Handover, handoverOf, owedHandover } from './handover.ts';
 import { endPage, type Page } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
+import { ALERTS_EN, type AlertWords } from './words/en.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -31,6 +32,8 @@ export interface AlerterPorts {
   everyMs: number;
   /** A send that its process has not finished after this long is taken over: longer than any send. */
   takeOverMs: number;
+  /** What is added to an alert; English where absent. */
+  words?: AlertWords;
 }
 
 export const ALERT_EVERY_MS = 1_000;
@@ -98,12 +101,12 @@ async function tellNext(
 const NOTHING_MORE: AfterTelling = { handed: new Map(), owed: [] };
 
 async function sendDue(
-  { channels, log }: AlerterPorts,
+  { channels, log, words }: AlerterPorts,
   queue: NoticeQueue,
   queued: readonly QueuedNotice[],
   { nowMs, record, messages, handed }: Taken,
 ): Promise<Told> {
-  const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
+  const outgoing = nextOutgoing(queued, record.sentMs, nowMs, words);
   if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
   const { incident, kind } = outgoing;
   const { webhook } = channels;
@@ -172,10 +175,10 @@ function forgotten(told: ReadonlyMap<string, { atMs: number }>, sinceMs: number)
 
 /** Before the send, and once in each process that takes the notice. */
 function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: Set<string>): void {
-  for (const { id, incident, kind, text, update } of queued) {
+  for (const { id, incident, kind, text, update, logged: english } of queued) {
     if (logged.has(id)) continue;
     logged.add(id);
-    log[LEVELS[kind] ?? 'error']({ alert: update ?? text, incident, kind }, 'alert');
+    log[LEVELS[kind] ?? 'error']({ alert: english ?? update ?? text, incident, kind }, 'alert');
   }
 }
 
@@ -214,6 +217,7 @@ export function nextOutgoing(
   queued: readonly QueuedNotice[],
   sentMs: readonly number[],
   nowMs: number,
+  words: AlertWords = ALERTS_EN,
 ): Outgoing | undefined {
   const [first] = queued;
   const sentWithin = (ms: number) => sentMs.filter((atMs) => nowMs - atMs < ms).length;
@@ -225,7 +229,7 @@ export function nextOutgoing(
   const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
   const rings = done.findLast(({ manner }) => manner !== 'silent');
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
-  const late = lateLine(first, nowMs);
+  const late = lateLine(first, nowMs, words);
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
     ...clipped(newest, isOpening ? late : ''),
@@ -236,9 +240,9 @@ export function nextOutgoing(
 }
 
 /** What is added to a notice that could not be sent when it was due: it reads as if it were of now. */
-function lateLine({ id }: QueuedNotice, nowMs: number): string {
+function lateLine({ id }: QueuedNotice, nowMs: number, words: AlertWords): string {
   const dueMs = msOf(id);
-  return nowMs - dueMs < LATE_MS ? '' : `\nSent late: this is of ${utcTime(dueMs)}.`;
+  return nowMs - dueMs < LATE_MS ? '' : `\n${words.late(utcTime(dueMs))}`;
 }
 
 /** As much of a page as a message takes, with what is added. */

@@ -19,6 +19,7 @@ import {
 } from './incident.ts';
 import { isWhole, type Page, pageOf, type Surroundings, updateText } from './notice-text.ts';
 import { eachAlone, type WatchFailure } from './watch-failure.ts';
+import { ALERTS_EN } from './words/en.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
@@ -31,6 +32,8 @@ export interface Notice extends Page {
   update?: string;
   /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
   manner?: 'silent' | 'naming';
+  /** What the log has of it, where its words are not English. */
+  logged?: string;
   facts: Facts;
 }
 
@@ -99,9 +102,11 @@ export function enter(
 
 /** A notice; `undefined` where it would have to ring, and an operator has put that off. */
 function noticeOf(incident: Incident, kind: NoticeKind, nowMs: number, around: Surroundings): Notice | undefined {
-  const notice = about(incident, kind, around);
-  if (kind === 'opened' || kind === 'reopened') return notice;
-  const update = updateText(incident, kind);
+  const isNew = kind === 'opened' || kind === 'reopened';
+  const logged = isNew ? pageOf(incident).text : updateText(incident, kind);
+  const notice = { ...about(incident, kind, around), ...((around.words ?? ALERTS_EN) !== ALERTS_EN && { logged }) };
+  if (isNew) return notice;
+  const update = updateText(incident, kind, around.words);
   const isQuiet = isHushed(incident.acts, kind, nowMs);
   if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update, ...(isQuiet && SILENT) };
   if (!isWhole(incident)) return isQuiet ? undefined : { ...notice, update, manner: 'naming' };
@@ -113,10 +118,10 @@ function noticeOf(incident: Incident, kind: NoticeKind, nowMs: number, around: S
 export function actedNotice(
   incident: Incident,
   kind: 'acted' | 'resolved',
-  update: string,
+  { update, logged }: Required<Pick<Notice, 'update' | 'logged'>>,
   around: Surroundings,
 ): Notice {
-  return { ...about(incident, kind, around), update, ...SILENT };
+  return { ...about(incident, kind, around), update, logged, ...SILENT };
 }
 
 function about(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {

@@ -9,11 +9,10 @@ import { TELEGRAM } from './causes/telegram.ts';
 import { TOOLS } from './causes/tools.ts';
 import { UNANSWERED } from './causes/unanswered.ts';
 import { WATCH } from './causes/watch.ts';
+import { ALERTS_EN, type AlertWords } from './words/en.ts';
 
-/** What is said of an incident at one level. */
+/** How an incident behaves at one level. */
 export interface LevelRule {
-  title: string;
-  todo: string;
   /** Trouble of its own: after that of another level it is new, and nothing that is back. */
   isOwn?: true;
   acts?: readonly ActName[];
@@ -22,17 +21,11 @@ export interface LevelRule {
 /** How incidents of a cause behave. */
 export interface CauseRule {
   severity: Severity;
-  /** The incident in a few words, for lists and for later notices. */
-  title: string;
-  /** What the operator does about it. */
-  todo: string;
-  /** What is said and can be done at those levels of the trouble at which that is something else. */
+  /** What can be done at those levels of the trouble at which that is something else. */
   levels?: Readonly<Record<string, LevelRule>>;
-  /** The end: what is said once things are well again. A `fact` stays true, so it is forgotten silently. */
-  over: string;
   /**
    * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
-   * while (`quiet`); nothing can (`fact`).
+   * while (`quiet`); nothing can (`fact`): it stays true, so it is forgotten silently.
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
   /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
@@ -67,9 +60,12 @@ export function ruleOf(cause: string): CauseRule | undefined {
 }
 
 /** What an incident is in a few words, and what to do about it, at the level of its trouble. */
-export function wordsOf({ cause, level }: { cause: Cause; level: string }): Pick<CauseRule, 'title' | 'todo'> {
-  const rule = CAUSES[cause];
-  return (Object.hasOwn(rule.levels ?? {}, level) && rule.levels?.[level]) || rule;
+export function wordsOf(
+  { cause, level }: { cause: Cause; level: string },
+  { title, todo, levels }: AlertWords = ALERTS_EN,
+): Record<'title' | 'todo', string> {
+  const ofLevels = Object.entries(cause === 'provider' ? levels.provider : {});
+  return ofLevels.find(([name]) => name === level)?.[1] ?? { title: title[cause], todo: todo[cause] };
 }
 
 /** Whether trouble at one level is none that returns after trouble at the other. */

@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
-import { inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { AlertChannel, Sent } from './channel.ts';
 import { type Handover, keyOf } from './handover.ts';
 import { endPage, type Page, type Surroundings, troublePage } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
+import { ALERTS_EN } from './words/en.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 
@@ -50,19 +50,12 @@ export function isAboutData(error: unknown): boolean {
 
 /** Watches the writes of one process. */
 export function watchRedis(ports: TroublePorts) {
-  const over = 'Resolved: Redis takes writes again';
-  return watchFor(ports, { name: 'redis-writes', title: 'Redis takes no writes', begun: redisTroubleText, over });
+  return watchFor(ports, { name: 'redis-writes', begun: redisTroubleText, said: 'redisWrites' });
 }
 
 /** Watches the watchdog of one process, which cannot tell of itself: its own notices need a book that it can write. */
 export function watchWatchdog(ports: TroublePorts) {
-  const over = 'Resolved: the watchdog looks again';
-  return watchFor(ports, {
-    name: 'watcher',
-    title: 'The watchdog of a process fails',
-    begun: watchdogTroubleText,
-    over,
-  });
+  return watchFor(ports, { name: 'watcher', begun: watchdogTroubleText, said: 'watchdog' });
 }
 
 /**
@@ -83,8 +76,9 @@ function watchFor(ports: TroublePorts, words: Words) {
     sinceMs: () => sinceMs,
     worked(): void {
       if (isNotified && sinceMs !== undefined) {
-        const text = `${words.over}, ${asSeenHere()}. It lasted ${inSeconds(now() - sinceMs)}.`;
-        teller.say({ text, isOver: true, sinceMs });
+        const lastedMs = now() - sinceMs;
+        const text = overText(words, lastedMs, ports.around?.words);
+        teller.say({ text, logged: overText(words, lastedMs), isOver: true, sinceMs });
       }
       sinceMs = telling = undefined;
       isNotified = false;
@@ -105,14 +99,16 @@ function watchFor(ports: TroublePorts, words: Words) {
 /** What is said of trouble; its name is that of its section of the runbook, too. */
 interface Words {
   name: string;
-  title: string;
   begun(error: unknown, since: string): string;
-  over: string;
+  /** Its title and its end, in the words of the language. */
+  said: 'redisWrites' | 'watchdog';
 }
 
 /** What is told of trouble: that it has begun, or is over. */
 interface Saying {
   text: string;
+  /** What the log has of it, where that is not the text. */
+  logged?: string;
   isOver: boolean;
   sinceMs: number;
 }
@@ -121,7 +117,8 @@ type Way = (saying: Saying) => Promise<Sent>;
 type Waiting = Saying & { ways: readonly Way[] };
 
 /** Tells the first channel that takes it, in order; what the webhook was told begins, ends there as well. */
-function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { name, title }: Words) {
+function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { name, said }: Words) {
+  const { title } = (around.words ?? ALERTS_EN)[said];
   const pageOf = ({ text, isOver }: Saying) =>
     isOver ? endPage(text) : troublePage({ title, text, section: name }, around);
   const shownBy = (channel: AlertChannel, page: Page) => channel.send(page.text, { look: page });
@@ -133,7 +130,7 @@ function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { n
   let isSending = false;
   return {
     say(saying: Saying): void {
-      log.error({ alert: saying.text }, 'alert');
+      log.error({ alert: saying.logged ?? saying.text }, 'alert');
       // An end that the webhook has not taken yet would end this.
       if (!saying.isOver) unsent = unsent.filter(({ isOver, ways }) => !isOver || ways !== second);
       unsent.push(...routes.filter((ways) => ways.length > 0).map((ways) => ({ ...saying, ways })));
@@ -174,6 +171,11 @@ function nextOf(unsent: readonly Waiting[], stuck: ReadonlySet<Way>): Waiting | 
 async function firstTaking(saying: Waiting): Promise<Way | undefined> {
   for (const way of saying.ways) if ((await way(saying)).ok) return way;
   return undefined;
+}
+
+function overText({ said }: Words, lastedMs: number, words = ALERTS_EN): string {
+  const { resolved, colon, [said]: end } = words;
+  return resolved + colon + words.seenBy(end.over, process.pid, hostname(), Math.round(lastedMs / 1_000));
 }
 
 function redisTroubleText(error: unknown, since: string): string {

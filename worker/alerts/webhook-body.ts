@@ -3,6 +3,8 @@ import { clip } from '../../shared/base/text.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
 import { withLinks } from './channel.ts';
 import { causeOf, digest, type Handover } from './handover.ts';
+import type { AlertWords } from './words/en.ts';
+import { ALERT_WORDS } from './words/words.ts';
 
 /** What takes alerts, and as whose. */
 export interface Receiver {
@@ -59,16 +61,17 @@ const NO_END = '0001-01-01T00:00:00Z';
 /** What Alertmanager posts to a webhook receiver, version 4: here a group is one alert. */
 function alertmanagerMessage({ installation }: Receiver, handover: Handover): object {
   const { incident, key, severity, isOver, what, text, openedMs, endedMs } = handover;
-  const link = (name: string): string => handover.links.find((each) => each.text === name)?.url ?? '';
+  const link = (of: keyof AlertWords['links']): string =>
+    handover.links.find(({ text }) => Object.values(ALERT_WORDS).some(({ links }) => links[of] === text))?.url ?? '';
   const status = isOver ? 'resolved' : 'firing';
   const groupLabels = { alertname: causeOf(incident), incident, installation };
   const labels = { ...groupLabels, severity: GRAVITY[severity] };
-  const runbook = link('Runbook');
+  const runbook = link('runbook');
   const annotations = { summary: what, description: text, ...(runbook !== '' && { runbook_url: runbook }) };
   const alert = {
     ...{ status, labels, annotations, startsAt: isoTime(openedMs) },
     endsAt: isOver ? isoTime(endedMs ?? openedMs) : NO_END,
-    ...{ generatorURL: link('Trace'), fingerprint: digest(key).slice(0, 16) },
+    ...{ generatorURL: link('trace'), fingerprint: digest(key).slice(0, 16) },
   };
   return {
     ...{ version: '4', groupKey: key, truncatedAlerts: 0, status, receiver: 'spillway' },

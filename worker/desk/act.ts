@@ -1,16 +1,15 @@
-import { clip, inSeconds } from '../../shared/base/text.ts';
+import { clip } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { isAct } from '../alerts/causes/acts.ts';
 import { ACTS } from './acts.ts';
 import { attributionOf, claim, noteResult, type Press } from './claim.ts';
 import type { DeskCall, DeskHandler } from './desk.ts';
+import { type DeskWords, deskWords } from './words.ts';
 
 const PRESSED = /^([\w-]{10}) ([a-z-]{2,12}) (\d{1,5})(?: ([0-9a-f]{6}))?(?: (yes|back)-([0-9a-z]{1,9}))?$/;
 const BY_CHARS_MAX = 40;
 /** Whoever presses and is answered later is told when that was. */
 const LATE_MS = 120_000;
-
-const UNKNOWN = 'This version does not know that button. Nothing was done.';
 
 /**
  * `/desk do <opening> <act> <n> …`: what a button under an alert sends. It is noted in the book of incidents before it is
@@ -19,9 +18,10 @@ const UNKNOWN = 'This version does not know that button. Nothing was done.';
  */
 export const act: DeskHandler = async (ports, call) => {
   const { ask } = call.chatPorts;
+  const words = deskWords(ports.config);
   const press = pressOf(call);
-  if (press === undefined) return { text: UNKNOWN };
-  if (press.answer?.word === 'back') return { text: 'Nothing was done.', isAnswered: true };
+  if (press === undefined) return { text: words.unknown };
+  if (press.answer?.word === 'back') return { text: words.nothingDone, isAnswered: true };
   const claimed = await claim(ports, press);
   if (!('noted' in claimed)) return { ...claimed, ...(press.answer && { isAnswered: true }) };
   const { reach } = ask.observability;
@@ -29,12 +29,12 @@ export const act: DeskHandler = async (ports, call) => {
   const { incident, noted } = claimed;
   const effect = ACTS[press.name];
   const attribution = attributionOf(press, incident);
-  const errand = { incident, noted, attribution, model: ask.endpoint.model, signal: call.context.time.signal };
+  const errand = { incident, noted, attribution, model: ask.endpoint.model, signal: call.context.time.signal, words };
   const result = noted.result ?? ('does' in effect ? await effect.does(ports, errand) : '');
   reach('act done');
   if (noted.result === undefined) await noteResult(ports, press, result);
   reach('act noted');
-  return { text: `${result}.${lateness(press, noted.atMs)}`, ...(press.answer && { isAnswered: true }) };
+  return { text: result + words.stop + lateness(press, noted.atMs, words), ...(press.answer && { isAnswered: true }) };
 };
 
 function pressOf({ words, by, context: { attempt } }: DeskCall): Press | undefined {
@@ -58,7 +58,7 @@ function pressOf({ words, by, context: { attempt } }: DeskCall): Press | undefin
 }
 
 /** Who pressed while no worker ran is told how long ago that was. */
-function lateness({ atMs }: Press, doneMs: number): string {
+function lateness({ atMs }: Press, doneMs: number, words: DeskWords): string {
   if (doneMs - atMs < LATE_MS) return '';
-  return ` You pressed at ${utcTime(atMs)}; it was done ${inSeconds(doneMs - atMs)} later.`;
+  return words.late(utcTime(atMs), Math.round((doneMs - atMs) / 1_000));
 }

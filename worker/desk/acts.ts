@@ -1,23 +1,25 @@
-import { counted } from '../../shared/base/text.ts';
+import type { Config } from '../../shared/base/config.ts';
+import { utcClock } from '../../shared/base/utc-time.ts';
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
-import { snoozedText, type WaitingMessage } from '../alerts/act.ts';
+import type { WaitingMessage } from '../alerts/act.ts';
 import type { ActName } from '../alerts/causes/acts.ts';
 import { incidentOf } from '../alerts/incident.ts';
+import { ALERT_WORDS } from '../alerts/words/words.ts';
 import { openQueue } from '../lane/queue.ts';
-import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
+import { providerTroubleOf } from '../model/errors/failure.ts';
 import { wordRequest } from '../model/port.ts';
 import { cancelMessage } from '../operator/cancel.ts';
 import { pause, resume } from '../operator/pause.ts';
 import { retryMessage } from '../operator/retry.ts';
-import { CANCELLED, PAUSED, RETRIED } from '../operator/words.ts';
 import { instantOf, wallOf } from '../reminders/wall-time.ts';
 import type { MessageName } from '../report/message-location.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { DeskPorts } from './desk.ts';
 import type { Effect, Errand } from './effect.ts';
 import { replay } from './replaying.ts';
+import { deskWords } from './words.ts';
 
 const HOUR_MS = 3600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -28,60 +30,60 @@ export const ACTS: Readonly<Record<ActName, Effect>> = {
   replay,
   deliver: replay,
   retry: {
-    async does(ports, { noted: { about }, attribution }) {
-      if (about === undefined) return 'Nothing waits';
+    async does(ports, { noted: { about }, attribution, words }) {
+      if (about === undefined) return words.nothingWaits;
       const retried = await retryMessage(ports, nameOf(ports, about), attribution);
       const isResting = retried.kind === 'under way' && retried.isPaused;
-      return `The message of chat ${about.chat} ${RETRIED[isResting ? 'resting' : retried.kind]}`;
+      return words.retried(about.chat, isResting ? 'resting' : retried.kind);
     },
   },
   probe: { does: probe },
   promote: {
-    async does(ports, { attribution }) {
+    async does(ports, { attribution, words }) {
       await recordAction(ports.redis, 'retry', EVERY_CHAT, attribution);
-      return `${counted(await tryAllNow(ports), 'message')} tried now`;
+      return words.triedNow(await tryAllNow(ports));
     },
   },
   pause: {
-    async does(ports, { noted: { about }, attribution }) {
-      if (about === undefined) return 'Nothing waits';
+    async does(ports, { noted: { about }, attribution, words }) {
+      if (about === undefined) return words.nothingWaits;
       await pause(ports, about.chat, attribution);
-      return `Chat ${about.chat} ${PAUSED.paused}`;
+      return words.paused(about.chat);
     },
   },
   'pause-all': {
-    asks: () => ({ text: 'Pause every chat? What runs ends as it would; all else waits.', yes: 'Yes, pause all' }),
-    async does(ports, { attribution }) {
+    asks: (_, words) => words.asksPauseAll,
+    async does(ports, { attribution, words }) {
       await pause(ports, EVERY_CHAT, attribution);
-      return `Every chat ${PAUSED.paused}`;
+      return words.allPaused;
     },
   },
   resume: {
     fixes: async (ports, _, nowMs) => ({ of: namesOf(await pausesBefore(ports, nowMs)).length }),
-    async does(ports, { noted: { atMs, of = 0 }, attribution }) {
+    async does(ports, { noted: { atMs, of = 0 }, attribution, words }) {
       for (const chat of namesOf(await pausesBefore(ports, atMs))) await resume(ports, chat, attribution);
-      return of === 0 ? 'Nothing was paused' : `Ended ${counted(of, 'pause')}`;
+      return words.resumed(of);
     },
   },
   cancel: {
-    asks: ({ waiting }) => ({
-      text: `Cancel the message that chat ${waiting?.chat} waits for? Its user is told.`,
-      yes: 'Yes, cancel it',
-    }),
-    async does(ports, { noted: { about }, attribution }) {
-      if (about === undefined) return 'Nothing waits';
+    asks: ({ waiting }, words) => words.asksCancel(waiting?.chat ?? ''),
+    async does(ports, { noted: { about }, attribution, words }) {
+      if (about === undefined) return words.nothingWaits;
       const result = await cancelMessage(ports, nameOf(ports, about), attribution);
-      return `The message of chat ${about.chat} ${CANCELLED[result === 'repeated' ? 'cancelled' : result]}`;
+      return words.cancelled(about.chat, result === 'repeated' ? 'cancelled' : result);
     },
   },
-  take: { trail: 'take', notes: (_, by) => ({ result: `${by} works on this` }) },
-  snooze: { trail: 'snooze', notes: (_, by, nowMs) => snoozed(nowMs + HOUR_MS, by) },
-  morning: { trail: 'snooze', notes: (_, by, nowMs, timeZone) => snoozed(morningAfter(nowMs, timeZone), by) },
-  close: { trail: 'close', notes: () => ({ result: 'Closed' }) },
+  take: { trail: 'take', notes: (by, _, config) => ({ result: ALERT_WORDS[config.ALERT_LANGUAGE].takenBy(by) }) },
+  snooze: { trail: 'snooze', notes: (by, nowMs, config) => snoozed(nowMs + HOUR_MS, by, config) },
+  morning: {
+    trail: 'snooze',
+    notes: (by, nowMs, config) => snoozed(morningAfter(nowMs, config.TZ), by, config),
+  },
+  close: { trail: 'close', notes: (_by, _nowMs, config) => ({ result: deskWords(config).closed }) },
 };
 
-function snoozed(untilMs: number, by: string) {
-  return { untilMs, result: snoozedText(untilMs, by) };
+function snoozed(untilMs: number, by: string, { ALERT_LANGUAGE: language }: Config) {
+  return { untilMs, result: ALERT_WORDS[language].snoozed(utcClock(untilMs), by) };
 }
 
 /** The next eight o'clock in the morning of a time zone. Pure. */
@@ -107,13 +109,12 @@ function namesOf(pauses: readonly Pause[]): Pause['chat'][] {
 }
 
 /** Asks the endpoint for a word; where it answers, what waits is tried. Whatever it brings is recorded by the model itself. */
-async function probe(ports: DeskPorts, { incident, attribution, model, signal }: Errand): Promise<string> {
+async function probe(ports: DeskPorts, { incident, attribution, model, signal, words }: Errand): Promise<string> {
   await recordAction(ports.redis, 'retry', incidentOf(incident), attribution);
   const asked = await model.send(wordRequest(ports.config.MODEL), signal);
-  if (asked.ok) return `It answers; ${counted(await tryAllNow(ports), 'message')} tried now`;
+  if (asked.ok) return words.answers(await tryAllNow(ports));
   const trouble = providerTroubleOf(asked.failure.reason);
-  if (trouble !== undefined) return `The endpoint still ${PROVIDER_SAID[trouble]}`;
-  return 'Not asked now: the endpoint is spared for a moment';
+  return trouble === undefined ? words.spared : words.stillFails(trouble);
 }
 
 /** Ends the delays of all that waits. Returns how many there were. */

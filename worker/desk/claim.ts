@@ -6,12 +6,14 @@ import { isUnderWay, type NotedAct } from '../alerts/act.ts';
 import { actedNotice, type Book, type Notice } from '../alerts/book.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { actsOf, commandOf, tagOf } from '../alerts/buttons.ts';
-import type { ActName } from '../alerts/causes/acts.ts';
+import { type ActName, labelOf } from '../alerts/causes/acts.ts';
 import { notifiedOf } from '../alerts/due-notice.ts';
 import { ended, type Incident, incidentOf, openingOf } from '../alerts/incident.ts';
 import { surroundingsOf } from '../alerts/notice-text.ts';
+import { ALERTS_EN } from '../alerts/words/en.ts';
 import { ACTS } from './acts.ts';
 import type { DeskPorts, DeskReply } from './desk.ts';
+import { type DeskWords, deskWords } from './words.ts';
 
 /** The press of a button under an alert. */
 export interface Press {
@@ -36,25 +38,19 @@ const ASKED_MS = 600_000;
 /** The book is written every second or two. */
 const TRIES_MAX = 50;
 
-const OVER = 'That alert is over, so nothing was done. /incidents lists what is open.';
-const OVER_SINCE =
-  'That alert is over. What you pressed may have been done before that: /incidents and /status show how it is now.';
-const CHANGED = 'That alert has changed since, so nothing was done. Press under the alert as it is now.';
-const OTHER = 'Another message has waited longest since, so nothing was done. Press under the alert as it is now.';
-const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
-
 /** The incident with the note of this press, which was written now or by an earlier attempt; or what its sender is told. */
 export type Claimed = { incident: Incident; noted: NotedAct } | DeskReply;
 
 /** Notes a press before it is acted on. Contract: rejects when Redis cannot be reached; idempotent. */
 export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
+  const words = deskWords(ports.config);
   const store = createBookStore(ports.redis);
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const stored = await store.read();
     const nowMs = await serverTimeMs(ports.redis);
     const incident = openedAs(stored.book, press);
-    if (incident === undefined) return { text: press.isRepeated ? OVER_SINCE : OVER };
-    const refused = refusal(incident, press, nowMs);
+    if (incident === undefined) return { text: press.isRepeated ? words.overSince : words.over };
+    const refused = refusal(incident, press, nowMs, words);
     if (refused) return refused;
     const before = incident.acts?.[press.name];
     if (before?.entry === press.entry) return { incident, noted: before };
@@ -67,39 +63,38 @@ export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
 }
 
 /** Why a press is not to be acted on; what is asked first is one more reason. Undefined where it is, or was by itself. */
-function refusal(incident: Incident, press: Press, nowMs: number): DeskReply | undefined {
+function refusal(incident: Incident, press: Press, nowMs: number, words: DeskWords): DeskReply | undefined {
   const { name, n, tag, entry } = press;
   const before = incident.acts?.[name];
   if (before?.entry === entry) return undefined;
   // The message has not changed where somebody began it and never came to its end.
   const isLater = before !== undefined && before.n > n && before.result !== undefined;
-  if (isLater || (before && isUnderWay(before, nowMs))) return { text: toldBy(before, press) };
-  if (!actsOf(incident).includes(name)) return { text: incident.isOpen ? CHANGED : OVER };
+  if (isLater || (before && isUnderWay(before, nowMs))) return { text: toldBy(before, press, words) };
+  if (!actsOf(incident).includes(name)) return { text: incident.isOpen ? words.changed : words.over };
   const about = incident.notified?.waiting;
-  if (tag !== '' && (about === undefined || tagOf(about) !== tag)) return { text: OTHER };
-  return questionFor(incident, press, nowMs);
+  if (tag !== '' && (about === undefined || tagOf(about) !== tag)) return { text: words.other };
+  return questionFor(incident, press, nowMs, words);
 }
 
 /** Who did it, and when: the person, an other operator, or the same in another press. */
-function toldBy({ id, by, atMs, result }: NotedAct, press: Press): string {
-  const who = id === press.id ? 'You' : by;
-  if (result === undefined) return `${who} began that at ${utcTime(atMs)}; it is under way.`;
-  return `${who} did that at ${utcTime(atMs)}: ${result}.`;
+function toldBy({ id, by, atMs, result }: NotedAct, press: Press, words: DeskWords): string {
+  const who = id === press.id ? words.you : by;
+  return result === undefined ? words.began(who, utcTime(atMs)) : words.did(who, utcTime(atMs), result);
 }
 
-function questionFor(incident: Incident, press: Press, nowMs: number): DeskReply | undefined {
+function questionFor(incident: Incident, press: Press, nowMs: number, words: DeskWords): DeskReply | undefined {
   const { notified, ...rest } = incident;
   const about = notified?.waiting;
-  const question = ACTS[press.name].asks?.({ ...rest, ...(about && { waiting: about }) });
+  const question = ACTS[press.name].asks?.({ ...rest, ...(about && { waiting: about }) }, words);
   if (question === undefined) return undefined;
   const { answer, atMs } = press;
-  if (answer !== undefined) return atMs - answer.askedMs > ASKED_MS ? { text: TOO_LATE } : undefined;
+  if (answer !== undefined) return atMs - answer.askedMs > ASKED_MS ? { text: words.tooLate } : undefined;
   const command = commandOf(incident, press.name, about);
   const asked = Math.floor(nowMs / 1_000).toString(36);
   const button = (text: string, word: string) => ({ text, command: `${command} ${word}-${asked}` });
   return {
     text: question.text,
-    buttons: [[{ ...button(question.yes, 'yes'), destroys: true }, button('Back', 'back')]],
+    buttons: [[{ ...button(question.yes, 'yes'), destroys: true }, button(words.back, 'back')]],
   };
 }
 
@@ -111,7 +106,7 @@ async function noteOf(ports: DeskPorts, press: Press, incident: Incident, nowMs:
   const noted = { n, by: press.by, id: press.id, atMs: nowMs, entry: press.entry, ...(about && { about }) };
   if ('does' in effect) return { ...noted, ...(await effect.fixes?.(ports, incident, nowMs)) };
   await recordAction(ports.redis, effect.trail, incidentOf(incident), attributionOf(press, incident));
-  return { ...noted, ...effect.notes(incident, press.by, nowMs, ports.config.TZ) };
+  return { ...noted, ...effect.notes(press.by, nowMs, ports.config) };
 }
 
 /** Notes how it went. Where the incident is forgotten, or somebody has begun anew, only the reply says it. */
@@ -146,8 +141,14 @@ function put(book: Book, incident: Incident): Book {
 
 function noticeOf({ config }: DeskPorts, incident: Incident, name: ActName, noted: NotedAct): Notice {
   const { by, result = '', atMs } = noted;
-  const update = `${result} · by ${by}, ${utcClock(atMs)}`;
-  return actedNotice(incident, name === 'close' ? 'resolved' : 'acted', update, surroundingsOf(config));
+  const around = surroundingsOf(config);
+  const { words = ALERTS_EN } = around;
+  const done = words === ALERTS_EN ? result : labelOf(name, ALERTS_EN, noted.about?.chat);
+  const said = {
+    update: words.done(result, by, utcClock(atMs)),
+    logged: ALERTS_EN.done(done, by, utcClock(atMs)),
+  };
+  return actedNotice(incident, name === 'close' ? 'resolved' : 'acted', said, around);
 }
 
 /** Whom the trail names. */

@@ -1,8 +1,10 @@
+import type { Config } from '../../shared/base/config.ts';
 import type { Attribution, OperatorAction } from '../../shared/state/process/actions.ts';
 import type { NotedAct } from '../alerts/act.ts';
 import type { Incident } from '../alerts/incident.ts';
 import type { Model } from '../model/port.ts';
 import type { DeskPorts } from './desk.ts';
+import type { DeskWords } from './words.ts';
 
 /** An act that was noted, with what it is about. */
 export interface Errand {
@@ -12,6 +14,7 @@ export interface Errand {
   /** Within the limits of what all chats may spend. */
   model: Pick<Model, 'send'>;
   signal: AbortSignal;
+  words: DeskWords;
 }
 
 /** What is asked before something is done that cannot be taken back, and what then stands on the button. */
@@ -23,11 +26,11 @@ export interface Question {
 /** How an act is done. */
 export type Effect = {
   /** Absent, or without a question: it is done at once. */
-  asks?: (incident: Incident) => Question | undefined;
+  asks?: (incident: Incident, words: DeskWords) => Question | undefined;
 } & (
   | {
       /** Noted is done: what is noted, with the result. */
-      notes: (incident: Incident, by: string, nowMs: number, timeZone: string) => Pick<NotedAct, 'result' | 'untilMs'>;
+      notes: (by: string, nowMs: number, config: Config) => Pick<NotedAct, 'result' | 'untilMs'>;
       /** How the trail calls it. */
       trail: OperatorAction;
     }

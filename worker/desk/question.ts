@@ -8,7 +8,7 @@ const CHATS_OFFERED = 8;
 /** How alerts name chats, a trace, and at their end the incident. */
 const CHAT = /\bchats? (-?\d{1,16}(?:[.@]-?\d{1,16})?)\b/gi;
 const TRACE = /\btrace ([\da-f]{32})\b/i;
-const ENDED = /\(([^()\n]+)\)\.$/m;
+const ENDED = /(?:\(([^()\n]+)\)\.|（([^（）\n]+)）。)$/m;
 
 /** An alert as it can still be asked about, although its incident may be over and forgotten. */
 export interface AskedAlert {
@@ -25,7 +25,8 @@ export interface AskedAlert {
 export async function alertAnswered(ports: DeskPorts, call: DeskCall, messageId: number): Promise<AskedAlert> {
   const { chatId = 0 } = parseChatKey(call.context.attempt.chat) ?? {};
   const words = answered(call);
-  const name = (await incidentShownAs(ports.redis, { chatId, messageId })) ?? ENDED.exec(words)?.[1];
+  const [, ...ended] = ENDED.exec(words) ?? [];
+  const name = (await incidentShownAs(ports.redis, { chatId, messageId })) ?? ended.find(Boolean);
   const incident = name === undefined ? undefined : (await readIncidents(ports)).find((each) => each.name === name);
   const known = incident?.chatNames ?? [];
   const trace = incident?.traceId ?? TRACE.exec(words)?.[1];

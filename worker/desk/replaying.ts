@@ -3,6 +3,7 @@ import type { Incident } from '../alerts/incident.ts';
 import { replayLetters } from '../operator/letters.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { Effect, Question } from './effect.ts';
+import type { DeskWords } from './words.ts';
 
 /** A message fails before its alert is entered; a gateway that was away enters it late. */
 const BEFORE_MS = 600_000;
@@ -12,21 +13,21 @@ const LETTERS_AT_ONCE = 100;
 export const replay: Effect = {
   asks: replayQuestion,
   fixes: async (ports, incident, nowMs) => ({ of: await countLetters(ports, meantBy(incident, nowMs)) }),
-  async does(ports, { incident, noted, attribution }) {
+  async does(ports, { incident, noted, attribution, words }) {
     const filter = meantBy(incident, noted.atMs);
     const run = (from?: Parameters<typeof replayLetters>[3]['from']) =>
       replayLetters(ports, filter, attribution, { max: LETTERS_AT_ONCE, ...(from && { from }) });
     for (let batch = await run(); batch.next !== undefined; ) batch = await run(batch.next);
     const { of = 0 } = noted;
     const left = await countLetters(ports, filter);
-    return of === 0 ? 'Nothing to replay' : `Replayed ${Math.max(0, of - left)} of ${of}`;
+    return of === 0 ? words.nothingToReplay : words.replayed(Math.max(0, of - left), of);
   },
 };
 
-function replayQuestion({ cause, isOpen }: Incident): Question | undefined {
-  if (cause === 'dead-letters') return { text: 'Replay every dead letter, however old?', yes: 'Yes, replay all' };
+function replayQuestion({ cause, isOpen }: Incident, words: DeskWords): Question | undefined {
+  if (cause === 'dead-letters') return words.asksReplayAll;
   if (!isOpen || (cause !== 'provider' && cause !== 'fixed-parts')) return undefined;
-  return { text: 'The endpoint still refuses. What fails again is told to its user again.', yes: 'Yes, replay' };
+  return words.asksReplay;
 }
 
 /** The letters of an incident: those of its time, or all where they pile up. */

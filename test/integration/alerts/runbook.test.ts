@@ -31,8 +31,9 @@ function filledIn(command: string): string[] | undefined {
 /** What tries every connection, or goes on for ever, has tests of its own. */
 const ELSEWHERE = /^(?:check|status --watch|session import)/;
 
-const CAUSES_FOLDER = 'worker/alerts/causes';
-const alerts = readdirSync(join(ROOT, CAUSES_FOLDER)).map((name) => textOf(`${CAUSES_FOLDER}/${name}`));
+const alerts = ['worker/alerts/causes', 'worker/alerts/words'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder)).map((name) => textOf(`${folder}/${name}`)),
+);
 
 test.each([
   ['docs/runbook.md', textOf('docs/runbook.md')],

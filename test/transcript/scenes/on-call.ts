@@ -3,7 +3,7 @@ import { type Alert, type Cause, isAlertText } from '../../../shared/flow/alert.
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { until } from '../../fixture/root.ts';
-import { ANN, OPERATOR, type Scene } from '../scene.ts';
+import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
 
 const OLGA = { fromId: OPERATOR, firstName: 'Olga' };
 
@@ -51,16 +51,37 @@ export const ON_CALL: readonly Scene[] = [
     world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), INSTALLATION_NAME: 'Spillway Berlin' } },
     chats: [{ id: OPERATOR, title: 'The operator’s chat' }],
     async play({ world, expectShown }) {
-      const queue = (alert: Alert) => queueAlert(world.peek, world.keys, alert);
-      await queue(movedChat('torn-session', 1001));
-      for (let n = 0; n < 12; n++) await queue(movedChat('fresh-session', 1001 + n));
-      for (let n = 0; n < 300; n++) await queue(movedChat('history-refused', 1001 + n));
+      await queueMany(world);
       await expectShown(OPERATOR, /1 message of 1 chat(?:.|\n)*unreadable/);
       await expectShown(OPERATOR, /12 messages of 12 chats/);
       await expectShown(OPERATOR, /300 messages of 300 chats(?:.|\n)*and \d+ more, each in the log/);
     },
   },
+  {
+    name: 'many-chats-zh-hant',
+    title: 'The same for a team that reads Traditional Chinese',
+    about: 'ALERT_LANGUAGE=zh-Hant frames each message in Chinese; what happened stays in the words of the log.',
+    world: {
+      env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), INSTALLATION_NAME: '台北機房', ALERT_LANGUAGE: 'zh-Hant' },
+    },
+    chats: [{ id: OPERATOR, title: 'The operator’s chat' }],
+    async play({ world, press, expectShown }) {
+      await queueMany(world);
+      await expectShown(OPERATOR, /1 個聊天室的 1 則訊息(?:.|\n)*unreadable/);
+      await expectShown(OPERATOR, /12 個聊天室的 12 則訊息/);
+      await expectShown(OPERATOR, /300 個聊天室的 300 則訊息(?:.|\n)*還有 \d+ 筆，都在記錄檔裡/);
+      await press(OPERATOR, '我來處理');
+      await expectShown(OPERATOR, /處理中。$/);
+    },
+  },
 ];
+
+/** Alerts of one chat, of twelve and of three hundred. */
+async function queueMany({ peek, keys }: Stage['world']): Promise<void> {
+  await queueAlert(peek, keys, movedChat('torn-session', 1001));
+  for (let n = 0; n < 12; n++) await queueAlert(peek, keys, movedChat('fresh-session', 1001 + n));
+  for (let n = 0; n < 300; n++) await queueAlert(peek, keys, movedChat('history-refused', 1001 + n));
+}
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 

@@ -7,18 +7,12 @@ import { ATTEND } from './acts.ts';
 export const BUDGET = {
   budget: {
     severity: 'note',
-    title: 'The budget of all chats is half or nearly used up',
-    todo: 'Raise it, or messages are refused once it is used up.',
-    over: 'a new day or month of the budget began, or it was raised.',
     endsBy: 'watch',
     isAhead: true,
     acts: ['take'],
   },
   'over-budget': {
     severity: 'today',
-    title: 'Messages are refused, since the budget of all chats is used up',
-    todo: 'Raise it and restart, or wait for the next day or month, UTC.',
-    over: 'a new day or month of the budget began, or it was raised.',
     endsBy: 'watch',
     acts: ATTEND,
   },

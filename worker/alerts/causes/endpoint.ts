@@ -8,71 +8,31 @@ import type { LevelRule, Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 import { ATTEND } from './acts.ts';
 
-const ASK_AND_REPLAY = ['probe', 'replay', ...ATTEND] as const;
-
-/** What to do once the endpoint takes requests again. */
-const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
+const EVERY_MESSAGE = { isOwn: true, acts: ['probe', 'replay', ...ATTEND] } as const satisfies LevelRule;
 
 /** Causes that concern the model endpoint, and the models that it knows. */
 export const ENDPOINT = {
   provider: {
     severity: 'page',
-    title: 'The model endpoint does not answer',
-    todo: '',
-    levels: {
-      overloaded: {
-        title: 'The model endpoint is overloaded',
-        todo: 'Nothing: messages wait, and are answered when it is back.',
-      },
-      network: {
-        title: 'The model endpoint cannot be reached',
-        todo: 'Check ANTHROPIC_BASE_URL, the network and the proxy. Messages wait meanwhile.',
-      },
-      auth: {
-        title: 'Every message fails: the API key is refused',
-        todo: `Correct ANTHROPIC_API_KEY and restart; ${REPLAY}`,
-        isOwn: true,
-        acts: ASK_AND_REPLAY,
-      },
-      billing: {
-        title: 'Every message fails: the credit is used up',
-        todo: `Add credit; ${REPLAY}`,
-        isOwn: true,
-        acts: ASK_AND_REPLAY,
-      },
-      model: {
-        title: 'Every message fails: the model is not known',
-        todo: `Correct MODEL, FALLBACK_MODEL and COMPACTION_MODEL, and restart; ${REPLAY}`,
-        isOwn: true,
-        acts: ASK_AND_REPLAY,
-      },
-    } satisfies Record<ProviderTrouble, LevelRule>,
-    over: 'the model endpoint answers again, or nobody has asked it for a while.',
+    levels: { auth: EVERY_MESSAGE, billing: EVERY_MESSAGE, model: EVERY_MESSAGE } satisfies Partial<
+      Record<ProviderTrouble, LevelRule>
+    >,
     endsBy: 'watch',
     acts: ['probe', ...ATTEND],
   },
   'fixed-parts': {
     severity: 'page',
-    title: 'Every message fails: the endpoint refuses every request',
-    todo: `Check the system prompt, the tools and the proxy; ${REPLAY}`,
-    over: 'the endpoint takes requests again.',
     endsBy: 'alert',
     acts: ['replay', ...ATTEND],
   },
   'model-retires': {
     severity: 'note',
-    title: 'A model is to be retired',
-    todo: 'Name another model in the setting.',
-    over: 'no setting names the model any more, or its date has moved.',
     endsBy: 'watch',
     isAhead: true,
     acts: ['take'],
   },
   'model-gone': {
     severity: 'today',
-    title: 'A model that chats chose is gone',
-    todo: 'Take it out of MODELS, so that nobody chooses it again.',
-    over: 'no more chats find their model gone.',
     endsBy: 'quiet',
     acts: ['take', 'close'],
   },

@@ -12,27 +12,18 @@ import { ATTEND } from './acts.ts';
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
-    title: 'Telegram does not answer',
-    todo: 'Check the network and TELEGRAM_API_ROOT. Nothing is sent until it answers; finished answers wait for TELEGRAM_PATIENCE_MS, in order.',
-    over: 'Telegram answers again; what waited is sent in order.',
     endsBy: 'watch',
     namesEach: true,
     acts: ['promote', 'deliver', ...ATTEND],
   },
   undeliverable: {
     severity: 'note',
-    title: 'Replies could not be delivered',
-    todo: 'Each names the reason. “Deliver again” delivers the answers without asking the model again; "npm run cli -- dead replay <id>", or /retry in the chat, one of them.',
-    over: 'no more replies are undeliverable.',
     endsBy: 'quiet',
     namesEach: true,
     acts: ['deliver', 'close'],
   },
   unsure: {
     severity: 'note',
-    title: 'Parts of replies may be missing',
-    todo: 'Telegram confirmed other messages meanwhile, and did not say whether it took these.',
-    over: 'sends are confirmed again.',
     endsBy: 'quiet',
     namesEach: true,
     acts: ['close'],

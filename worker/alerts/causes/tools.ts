@@ -10,26 +10,17 @@ import { ATTEND } from './acts.ts';
 export const TOOLS = {
   'tool-refused': {
     severity: 'today',
-    title: "The model's API refuses a tool",
-    todo: '',
-    over: '',
     endsBy: 'fact',
     acts: ['close', 'take'],
   },
   'tools-omitted': {
     severity: 'today',
-    title: 'Tools of an MCP server are left out',
-    todo: '"npm run cli -- check" says why.',
-    over: '',
     endsBy: 'fact',
     gapMs: 3_600_000,
     acts: ['close', 'take'],
   },
   'tool-server': {
     severity: 'today',
-    title: 'A tool server is down',
-    todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',
-    over: 'the tool server is up again.',
     endsBy: 'alert',
     acts: [...ATTEND, 'close'],
   },

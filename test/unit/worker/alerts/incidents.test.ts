@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { enter } from '../../../../worker/alerts/book.ts';
-import { CAUSES } from '../../../../worker/alerts/causes.ts';
 import { FLAPPING_MS } from '../../../../worker/alerts/due-notice.ts';
 import { QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
@@ -274,13 +273,6 @@ test('of 200 servers that go down five are incidents of their own, and the other
   for (let at = 9_000; at < 20_000; at += 1_000) incidents.at(at, { conditions: lasting });
   expect(incidents.told.at(-1)).toMatchObject({ update: '6\n7\n8', manner: 'silent' });
   expect(incidents.at(20_000, { conditions: [] })).toHaveLength(6);
-});
-
-test('every cause has a title, and every cause except a fact has a text for its end', () => {
-  for (const { title, over, endsBy } of Object.values(CAUSES)) {
-    expect(title).not.toBe('');
-    expect(over !== '').toBe(endsBy !== 'fact');
-  }
 });
 
 test('a notice names the installation, and links to the trace and to the section of the runbook; its end links to neither', () => {
