@@ -85,7 +85,10 @@ const { metafile } = await build({
   plugins: [inPlace],
 });
 copyWhatIsRead();
-writeFileSync(join(outdir, 'package.json'), `${JSON.stringify(manifest(), undefined, 2)}\n`);
+const about = manifest();
+writeJson('npm-shrinkwrap.json', lockOf(about));
+// The last: what was built in part is not packed.
+writeJson('package.json', about);
 
 function copyWhatIsRead() {
   const read = ['producer', 'shared', 'worker'].flatMap((room) =>
@@ -112,13 +115,49 @@ function manifest() {
     type,
     engines,
     dependencies,
-  } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  } = readJson('package.json');
   const left = Object.values(metafile.outputs)
     .flatMap(({ imports }) => imports)
     .filter(({ path, external }) => external && !path.startsWith('node:'))
     .map(({ path }) => /^(?:@[^/]+\/)?[^/]+/.exec(path)[0]);
   const needed = Object.entries(dependencies).filter(([dependency]) => left.includes(dependency));
   const bin = { [name]: 'command.mjs' };
-  const about = { name, version, description, license, private: isPrivate, type, engines, bin };
-  return { ...about, dependencies: Object.fromEntries(needed) };
+  const own = { name, version, description, license, private: isPrivate, type, engines, bin };
+  return { ...own, dependencies: Object.fromEntries(needed) };
+}
+
+/** The part of the project's lock that the package needs: an installation has the versions that the tests had. */
+function lockOf({ name, version, dependencies }) {
+  const { lockfileVersion, packages } = readJson('package-lock.json');
+  const kept = { '': { name, version, dependencies } };
+  const keep = (place) => {
+    for (const needed of neededBy(kept[place])) {
+      const found = placeOf(needed, place, packages);
+      if (found === undefined || found in kept) continue;
+      kept[found] = packages[found];
+      keep(found);
+    }
+  };
+  keep('');
+  return { name, version, lockfileVersion, requires: true, packages: kept };
+}
+
+function neededBy({ dependencies, optionalDependencies, peerDependencies = {}, peerDependenciesMeta = {} }) {
+  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+  return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers];
+}
+
+/** Where Node finds a package from the place of another one. */
+function placeOf(name, from, packages) {
+  const place = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
+  if (place in packages || from === '') return packages[place] && place;
+  return placeOf(name, from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), packages);
+}
+
+function readJson(name) {
+  return JSON.parse(readFileSync(join(root, name), 'utf8'));
+}
+
+function writeJson(name, value) {
+  writeFileSync(join(outdir, name), `${JSON.stringify(value, undefined, 2)}\n`);
 }

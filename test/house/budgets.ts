@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_407,
+  productLines: 54_446,
   productFiles: 520,
-  testLines: 85_085,
+  testLines: 85_116,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { findRunning } from '../../../shared/private-redis/running-server.ts';
@@ -127,6 +127,7 @@ test('it has what the programs read, and neither a source nor a test', async () 
     'README.md',
     'command.mjs',
     'docs/runbook.md',
+    'npm-shrinkwrap.json',
     'package.json',
     'worker/console/style.css',
     'worker/model/price-list.json',
@@ -152,6 +153,36 @@ async function endRedis(): Promise<void> {
   const running = await findRunning(join(folder, 'data', 'redis'));
   running?.probe.close();
   if (running) process.kill(running.pid);
+}
+
+test('its lock has all that it needs and nothing else, in the versions of the project', async () => {
+  const own = await readLock(join(installed, 'npm-shrinkwrap.json'));
+  const whole = await readLock(join(PROJECT_ROOT, 'package-lock.json'));
+  const { dependencies } = await manifest();
+  expect(own['']?.dependencies).toEqual(dependencies);
+  const places = Object.keys(own).filter((place) => place !== '');
+  expect(places.filter((place) => !isDeepStrictEqual(own[place], whole[place]))).toEqual([]);
+  expect(places.filter((place) => own[place]?.dev === true || own[place]?.devOptional === true)).toEqual([]);
+  const names = new Set(
+    places.map((place) => place.slice(place.lastIndexOf('node_modules/') + 'node_modules/'.length)),
+  );
+  const needed = Object.values(own).flatMap((entry) =>
+    Object.keys({ ...entry.dependencies, ...entry.optionalDependencies }),
+  );
+  expect(needed.filter((name) => !names.has(name))).toEqual([]);
+  expect([...names].filter((name) => name.startsWith('node-linux') || name === 'bullmq')).toEqual([]);
+  expect(needed).toContain('@img/sharp-linux-arm64');
+});
+
+interface Locked {
+  dev?: boolean;
+  devOptional?: boolean;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+async function readLock(file: string): Promise<Record<string, Locked>> {
+  return (JSON.parse(await readFile(file, 'utf8')) as { packages: Record<string, Locked> }).packages;
 }
 
 test('from an empty folder it checks and answers, with the settings and the data of that folder', async () => {
