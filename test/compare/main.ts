@@ -1,6 +1,6 @@
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { provideRedis } from '../../shared/app/find-redis.ts';
 import { programPath } from '../../shared/base/config.ts';
@@ -8,10 +8,10 @@ import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { emptied } from '../bench/wire.ts';
 import setUpRedis from '../environment/redis-setup.ts';
-import { CONTENDERS, type Contender } from './contender.ts';
+import { CONTENDERS } from './contender.ts';
 import { FAULTS, playFault } from './faults.ts';
 import type { Verdict } from './judge.ts';
-import { type Speed, speedOf } from './speed.ts';
+import { flameOf, type Speed, speedOf } from './speed.ts';
 import { type Compared, faultTable, speedTable } from './table.ts';
 
 const ROUNDS = 3;
@@ -27,7 +27,8 @@ an hour.
   --rounds N        rounds of speed, default ${ROUNDS}; 0 for none
   --only a,b        only these bots: ${CONTENDERS.map(({ name }) => name).join(', ')}
   --faults a,b      only faults whose names contain one of these words; none for none
-  --outage SECONDS  how long Telegram and the model are away, default ${OUTAGE_SECONDS}`;
+  --outage SECONDS  how long Telegram and the model are away, default ${OUTAGE_SECONDS}
+  --flame DIR       only draws where each bot's processor time goes under load, as DIR/flame-<bot>.svg`;
 
 const { values } = parseArgs({
   options: {
@@ -37,6 +38,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     faults: { type: 'string' },
     outage: { type: 'string', default: String(OUTAGE_SECONDS) },
+    flame: { type: 'string' },
   },
 });
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -54,6 +56,7 @@ async function compare(): Promise<void> {
   const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
   if (!server.ok) return refuse([server.problem]);
   await setUpRedis();
+  if (values.flame !== undefined) return drawFlames(resolve(values.flame));
   const speeds = rounds > 0 ? await compareSpeed() : {};
   if (rounds > 0 && !values.json) say(`${speedTable({ speeds })}\n`);
   const played: { fault: string; verdicts: Record<string, Verdict> }[] = [];
@@ -70,6 +73,30 @@ async function compare(): Promise<void> {
 
 /** The bots one after another in each round, so that what the machine does meanwhile meets all of them. */
 async function compareSpeed(): Promise<Record<string, Speed[]>> {
+  const speeds: Record<string, Speed[]> = Object.fromEntries(contenders.map(({ name }) => [name, []]));
+  await onRedis(async (url) => {
+    for (let round = 0; round < rounds; round++)
+      for (const contender of contenders) {
+        await emptied(url);
+        speeds[contender.name]?.push(await speedOf(contender, url));
+      }
+  });
+  return speeds;
+}
+
+async function drawFlames(folder: string): Promise<void> {
+  await onRedis(async (url) => {
+    for (const contender of contenders) {
+      await emptied(url);
+      const file = join(folder, `flame-${contender.name.toLowerCase().replaceAll(' ', '-')}.svg`);
+      await writeFile(file, await flameOf(contender, url));
+      say(file);
+    }
+  });
+}
+
+/** Does something on a private Redis. */
+async function onRedis(work: (url: string) => Promise<void>): Promise<void> {
   const redis = await provideRedis({
     root: PROJECT_ROOT,
     path: programPath(),
@@ -78,15 +105,5 @@ async function compareSpeed(): Promise<Record<string, Speed[]>> {
     keep: false,
   });
   if (!redis.ok) throw new Error(redis.problem);
-  const speeds: Record<string, Speed[]> = Object.fromEntries(contenders.map(({ name }) => [name, []]));
-  const measure = async (contender: Contender): Promise<void> => {
-    await emptied(redis.url);
-    speeds[contender.name]?.push(await speedOf(contender, redis.url));
-  };
-  try {
-    for (let round = 0; round < rounds; round++) for (const contender of contenders) await measure(contender);
-  } finally {
-    await redis.stop();
-  }
-  return speeds;
+  await work(redis.url).finally(() => redis.stop());
 }

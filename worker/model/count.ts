@@ -113,8 +113,18 @@ export function countContent(content: unknown, calibration: number): number {
 
 /** Estimates the fixed parts. Pure. */
 export function estimateFixed({ system, tools, serverTools }: FixedParts): number {
-  const all = [...tools, ...serverTools];
-  return estimateText(system) + (all.length === 0 ? 0 : estimateText(JSON.stringify(all)));
+  return [...tools, ...serverTools].reduce((sum, tool) => sum + estimateTool(tool), estimateText(system));
+}
+
+/** A tool is the same value in each request. */
+const toolTokens = new WeakMap<object, number>();
+
+function estimateTool(tool: object): number {
+  const known = toolTokens.get(tool);
+  if (known !== undefined) return known;
+  const tokens = estimateText(`${JSON.stringify(tool)},`);
+  toolTokens.set(tool, tokens);
+  return tokens;
 }
 
 /** The most input tokens of a whole request, without knowing its chat. Pure. */
