@@ -37,7 +37,13 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
-  const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
+  const memory = createChatMemory({
+    redis: shard.redis,
+    keys: shard.keys,
+    blobs: shard.blobs,
+    log,
+    space: shared.space,
+  });
   const budget = openBudget(ports, shard);
   const ask = askPorts(ports, shared, shard, { memory, budget });
   const commands = commandPorts(ports, shard, memory, ask.store.media);

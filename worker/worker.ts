@@ -1,6 +1,8 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
+import { cacheSpaceOf } from '../shared/base/cache-space.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Logger } from '../shared/base/log.ts';
+import { METRIC } from '../shared/base/telemetry.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, keysOf } from '../shared/redis/keys.ts';
@@ -46,6 +48,7 @@ export async function startWorker(
       const stop = (shard: number, own: readonly Service[]) => stopUnlessAway(redis, shard, own, log);
       // All at once: in each shard turns may take their time to end.
       const ends = await Promise.all([...shards.map((shard, at) => stop(at, shard.services)), stop(0, [oversight])]);
+      shared.hideSpace();
       // Turns that are left still use the rest.
       if (ends.includes('left')) log.warn(LEFT);
       else await stopAll(services, log);
@@ -72,7 +75,9 @@ async function stopUnlessAway(
 }
 
 /** The parts that all shards of a process share: a chat's finding about the endpoint holds for the others. */
-function createProcessPorts({ config, limits }: WorkerPorts, redis: RedisClient, breaker: BreakerView) {
+function createProcessPorts({ config, limits, observability }: WorkerPorts, redis: RedisClient, breaker: BreakerView) {
+  const space = cacheSpaceOf(config.PROCESS_CACHE_MB);
+  const readSpace = async () => [{ metric: METRIC.cacheUsed, value: space.usedBytes }];
   return {
     slots: createSlots(config.WORKER_CONCURRENCY),
     fixedParts: createFixedPartsCheck(),
@@ -82,8 +87,10 @@ function createProcessPorts({ config, limits }: WorkerPorts, redis: RedisClient,
     storm: createStormGuard(redis, { ...STORM_LIMITS, ...limits }),
     /** Whether Telegram answers. */
     breaker,
-    /** The decoded windows of the sessions of all shards. */
-    windows: new WindowCache(),
+    /** What is kept in memory of the chats of all shards: windows, and indexes of what was said. */
+    space,
+    hideSpace: observability.telemetry.observe([METRIC.cacheUsed], readSpace),
+    windows: new WindowCache({ space }),
   };
 }
 

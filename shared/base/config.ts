@@ -34,14 +34,16 @@ export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 /** Names that the interface reserves for features that this version does not have yet. */
 const NOT_YET = ['PINNED_MAX_CHARS'];
-/** Further names in a settings file: for the telemetry, the bucket, Node itself, a proxy and the compose file. */
+/** Further names in a settings file: for the telemetry, the bucket, Node, SQLite, a proxy and the compose file. */
 const READ_BY_OTHERS =
-  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
+  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|SQLITE_TMPDIR$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
 const SHARDS_MAX = 256;
 const CONCURRENCY_MAX = 1_000;
+/** Room for a long chat's window, and for the index of its past. */
+const CACHE_MB_MIN = 8;
 const DAY_MINUTES = 1_440;
 const ONE_SHARD =
   'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
@@ -118,6 +120,7 @@ const environment = z.object({
   WORKER_CONCURRENCY: positive
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
     .default(16),
+  PROCESS_CACHE_MB: positive.refine((value) => value >= CACHE_MB_MIN, `expected at least ${CACHE_MB_MIN}`).default(64),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   TURN_MAX_MS: milliseconds.default(1_800_000),
   RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),

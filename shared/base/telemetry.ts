@@ -131,6 +131,8 @@ export const METRIC = {
   turnAge: 'spillway.turns.running.age',
   /** Gauge: 1 while this process makes no calls of a model because its endpoint fails, else 0. `model`. */
   breaker: 'spillway.breaker.open',
+  /** Gauge, By: what this process keeps of chats in memory, as it estimates it; at most PROCESS_CACHE_MB. */
+  cacheUsed: 'spillway.cache.used',
   /** Gauge, s: 99th percentile of the delay of the event loop since the last reading. */
   loopDelay: 'nodejs.eventloop.delay.p99',
   /** Gauge: share of time that the event loop was busy since the last reading, from 0 to 1. */
@@ -167,6 +169,7 @@ export const SHAPES: MetricShapes = {
     [METRIC.telegramAway]: 's',
     [METRIC.redisMemory]: 'By',
     [METRIC.turnAge]: 's',
+    [METRIC.cacheUsed]: 'By',
     [METRIC.loopDelay]: 's',
     [METRIC.heapUsed]: 'By',
     [METRIC.heapLimit]: 'By',

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_456,
-  productFiles: 520,
-  testLines: 85_157,
+  productLines: 54_756,
+  productFiles: 522,
+  testLines: 85_325,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 150, messageFunctions: 847 } as const;
+export const WAY_BUDGETS = { messageFiles: 151, messageFunctions: 848 } as const;

@@ -10,7 +10,7 @@ export const recall: CommandHandler = async (
 ) => {
   if (words === '') return replied('recall', texts.recallUsage);
   try {
-    const quotes = quotesIn(await memory.of(session), words.slice(0, QUERY_CHARS_MAX));
+    const quotes = await memory.within(session, (past) => quotesIn(past, words.slice(0, QUERY_CHARS_MAX)));
     if (quotes.length === 0) return replied('recall', texts.nothingRecalled);
     const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
     return replied('recall', [texts.recalled(quotes.length), ...lines].join('\n\n'));

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { CacheSpace } from '../../shared/base/cache-space.ts';
 import type { SessionId } from '../../shared/redis/keys.ts';
 import type { HeldPlace, OpenReply } from '../../shared/state/session/log.ts';
 import { decodeRecord, type LogRecord } from './record.ts';
@@ -116,70 +117,40 @@ function sum(sizes: readonly number[]): number {
   return bytes;
 }
 
-/** Room for the windows of a process, in bytes as they are in memory. */
-const ROOM_BYTES = 32 * 1024 * 1024;
-/** A conversation that rests for this long leaves the memory, and with it what was erased meanwhile. */
-const IDLE_MS = 15 * 60_000;
 /** A shorter window is decoded faster than many of them are worth keeping. */
 const RECORDS_MIN = 16;
 /** The memory that objects take beside their text, with what a view makes of them. */
 const RECORD_BYTES = 700;
 const WINDOW_BYTES = 1_000;
 
-interface CachedWindow {
-  readonly window: HeldWindow;
-  readonly bytes: number;
-  readonly usedAtMs: number;
-}
-
 /**
  * The windows that a process has decoded, by session. Nothing here is believed: a load says whether what is held still
  * stands in the log. So an entry may be missing, old, or of a log that Redis has lost.
  *
- * Contract: never larger than its room; what was used longest ago goes first, and all that was not used for a while.
+ * Contract: holds no more than its space has room for, which others may share.
  */
 export class WindowCache {
-  readonly #roomBytes: number;
+  readonly #space: CacheSpace;
   readonly #recordsMin: number;
-  readonly #entries = new Map<SessionId, CachedWindow>();
-  #bytes = 0;
-  #sweep: NodeJS.Timeout | undefined;
+  readonly #windows = new Map<SessionId, HeldWindow>();
 
-  constructor({ roomBytes = ROOM_BYTES, recordsMin = RECORDS_MIN } = {}) {
-    this.#roomBytes = roomBytes;
+  constructor({ space = new CacheSpace(), recordsMin = RECORDS_MIN } = {}) {
+    this.#space = space;
     this.#recordsMin = recordsMin;
   }
 
   /** The held window of a session. */
   of(session: SessionId): HeldWindow | undefined {
-    return this.#entries.get(session)?.window;
+    return this.#windows.get(session);
   }
 
   /** Holds what a load has read, in place of what was held before. */
   hold(session: SessionId, window: HeldWindow): void {
-    this.#drop(session);
+    const drop = () => this.#windows.delete(session);
+    drop();
+    this.#space.release(session);
     if (window.records.length < this.#recordsMin || window.records.length === 0) return;
     const bytes = WINDOW_BYTES + (window.head?.bytes ?? 0) + sum(window.sizes) + window.sizes.length * RECORD_BYTES;
-    if (bytes > this.#roomBytes) return;
-    this.#entries.set(session, { window, bytes, usedAtMs: performance.now() });
-    this.#bytes += bytes;
-    for (const [oldest] of this.#entries) {
-      if (this.#bytes <= this.#roomBytes) break;
-      this.#drop(oldest);
-    }
-    this.#sweep ??= setTimeout(() => this.#dropIdle(), IDLE_MS).unref();
-  }
-
-  #drop(session: SessionId): void {
-    const entry = this.#entries.get(session);
-    if (entry === undefined) return;
-    this.#entries.delete(session);
-    this.#bytes -= entry.bytes;
-  }
-
-  #dropIdle(): void {
-    const nowMs = performance.now();
-    for (const [session, { usedAtMs }] of this.#entries) if (nowMs - usedAtMs >= IDLE_MS) this.#drop(session);
-    this.#sweep = this.#entries.size === 0 ? undefined : setTimeout(() => this.#dropIdle(), IDLE_MS).unref();
+    if (this.#space.hold(session, bytes, drop)) this.#windows.set(session, window);
   }
 }

@@ -120,6 +120,7 @@ test('the gauges of the installation survive a kill -9, and are 0 when all is an
     spillway_lane_depth: 0,
     'spillway_jobs{state="active"}': 0,
     spillway_turns_running_age_seconds: 0,
+    spillway_cache_used_bytes: 0,
   });
 });
 

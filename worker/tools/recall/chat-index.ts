@@ -1,3 +1,4 @@
+import type { CacheSpace } from '../../../shared/base/cache-space.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { SessionId } from '../../../shared/redis/keys.ts';
 import { sessionArchives } from '../../../shared/state/session/archive.ts';
@@ -6,12 +7,20 @@ import { sessionLogs } from '../../../shared/state/session/log.ts';
 import { readSegment, type SessionSource } from '../../session/archive.ts';
 import { decodeRecord } from '../../session/record.ts';
 import { PARENTS_MAX } from '../../session/store.ts';
-import { createMemoryIndex, type MemoryIndex } from './search-index.ts';
+import { createMemoryIndex, IN_MEMORY, isIndexFailure, type MemoryIndex, UNNAMED_FILE } from './search-index.ts';
+import { createShelf, type Shelved } from './shelf.ts';
 
 export interface ChatMemoryPorts extends SessionSource {
   log?: Logger | undefined;
-  /** Upper bound of what is read of a chat, newest first, and of what all indexes together hold; 64 MiB if absent. */
+  /** Shared with what else the process keeps of chats; one of its own if absent. */
+  space?: CacheSpace;
+  /** Upper bound of what is read of a chat, newest first, and of the files of all indexes together; 64 MiB if absent. */
   bytesMax?: number;
+  /** The file of an index: none that has a name if absent. */
+  indexFile?: string;
+  openIndex?: (place: string) => MemoryIndex;
+  /** How often chats that were erased are looked for. */
+  erasedEveryMs?: number;
 }
 
 /** Everything of a chat that is older than the window of one of its sessions, ready to be searched. */
@@ -29,14 +38,17 @@ export interface Remembered {
  * Indexes of the few most recently used chats, each brought up to date on request.
  *
  * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis cannot be
- * reached. A caller that stops waiting stops nothing: the next one finds more of the work done.
+ * reached. A caller that stops waiting stops nothing: the next one finds more of the work done. Where the disk takes no
+ * index, a small one of the newest records is kept in memory. A chat that is erased is gone from here within a minute.
  */
 export interface ChatMemory {
-  of(session: SessionId): Promise<Remembered>;
+  /** What `use` makes of a chat's past. The index is only good until `use` returns. */
+  within<Result>(session: SessionId, use: (remembered: Remembered) => Result): Promise<Result>;
 }
 
-const CHATS_MAX = 4;
 const BYTES_MAX = 64 * 1024 * 1024;
+/** How much is read for an index in memory. */
+const IN_MEMORY_BYTES_MAX = 4 * 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 /** An index that exceeds its bound by this factor is rebuilt from the newest records. */
 const GROWTH_MAX = 1.25;
@@ -53,84 +65,71 @@ interface Covered {
   segments: number;
 }
 
-interface Chat extends Omit<Remembered, 'shown'> {
+interface Chat extends Shelved, Omit<Remembered, 'shown' | 'index'> {
   covered: Map<SessionId, Covered>;
   /** Bytes of the records that were read. */
   read: number;
-  /** These, or the weight of the index if that is more; and the limit at which it is rebuilt. */
-  bytes: number;
+  /** The limit of `bytes` at which it is rebuilt. */
   bytesMax: number;
   /** Serialises updates: the index takes one at a time. */
   updated: Promise<void>;
 }
 
 /** Binds the memory of a shard's chats to a connection. */
-export function createChatMemory({ redis, keys, blobs, log, bytesMax = BYTES_MAX }: ChatMemoryPorts): ChatMemory {
-  const chats = new Map<SessionId, Chat>();
-
-  /** The index of a session, or of the nearest parent: the parent's content is a part of this one's. */
-  const take = (lineage: readonly AncestorSession[]): Chat => {
-    const known = lineage.find(({ session }) => chats.has(session))?.session;
-    const chat = (known && chats.get(known)) ?? emptyChat();
-    if (known) chats.delete(known);
-    const current = lineage[0]?.session;
-    if (current) chats.set(current, chat);
-    forgetOthers(chats, chat, bytesMax);
-    return chat;
+export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
+  const { redis, keys, log, bytesMax = BYTES_MAX, indexFile = UNNAMED_FILE, openIndex = createMemoryIndex } = ports;
+  const shelf = createShelf<Chat>({ ...ports, bytesMax });
+  const search = async <Result>(
+    session: SessionId,
+    use: (remembered: Remembered) => Result,
+    place: string,
+  ): Promise<Result> => {
+    const window = await windowStartOf(redis, keys, session);
+    const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
+    // All of a parent is older than the window.
+    const lineage = chain.map((each) => ({
+      session: each,
+      end: each === session ? window.start : Number.POSITIVE_INFINITY,
+    }));
+    const bound = place === IN_MEMORY ? Math.min(bytesMax, IN_MEMORY_BYTES_MAX) : bytesMax;
+    const chat = shelf.take(lineage, () => emptyChat(openIndex(place)));
+    const reading = { ...ports, bytesMax: bound };
+    chat.updated = chat.updated.then(() => update(reading, chat, lineage));
+    try {
+      await chat.updated;
+      if (chat.bytes <= chat.bytesMax) {
+        // A fresh session begins with a copy of the message that its parent could not answer.
+        const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
+        return use({ ...chat, shown });
+      }
+      shelf.drop(chat);
+    } catch (error) {
+      // Its content is no longer certain.
+      shelf.drop(chat);
+      throw error;
+    } finally {
+      shelf.putBack(chat);
+    }
+    return search(session, use, place);
   };
   return {
-    async of(session) {
-      const window = await windowStartOf(redis, keys, session);
-      const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
-      // All of a parent is older than the window.
-      const lineage = chain.map((each) => ({
-        session: each,
-        end: each === session ? window.start : Number.POSITIVE_INFINITY,
-      }));
-      const chat = take(lineage);
-      const reading = { redis, keys, blobs, log, bytesMax };
-      const forget = () => chats.get(session) === chat && chats.delete(session);
-      chat.updated = chat.updated.then(() => update(reading, chat, lineage));
+    async within(session, use) {
       try {
-        await chat.updated;
+        return await search(session, use, indexFile);
       } catch (error) {
-        // Its content is no longer certain.
-        forget();
-        throw error;
+        if (!isIndexFailure(error)) throw error;
+        log?.warn({ err: error, session }, 'the disk takes no search index: a small one is kept in memory');
+        return search(session, use, IN_MEMORY);
       }
-      if (chat.bytes > chat.bytesMax) {
-        forget();
-        return this.of(session);
-      }
-      forgetOthers(chats, chat, bytesMax);
-      const { index, isCut, unreadable } = chat;
-      // A fresh session begins with a copy of the message that its parent could not answer.
-      const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
-      return { index, isCut, unreadable, shown };
     },
   };
 }
 
-function emptyChat(): Chat {
+function emptyChat(index: MemoryIndex): Chat {
   return {
-    index: createMemoryIndex(),
-    covered: new Map(),
-    read: 0,
-    bytes: 0,
-    bytesMax: 0,
-    isCut: false,
-    unreadable: 0,
-    updated: Promise.resolve(),
+    ...{ index, covered: new Map(), read: 0, bytes: 0, bytesMax: 0, isCut: false, unreadable: 0 },
+    ...{ users: 0, isDropped: false, updated: Promise.resolve() },
   };
-}
-
-/** Removes the least recently used chats first. */
-function forgetOthers(chats: Map<SessionId, Chat>, used: Chat, bytesMax: number): void {
-  for (const [session, chat] of chats) {
-    const bytes = [...chats.values()].reduce((sum, each) => sum + each.bytes, 0);
-    if (chats.size <= CHATS_MAX && bytes <= bytesMax) return;
-    if (chat !== used) chats.delete(session);
-  }
 }
 
 type Reading = ChatMemoryPorts & { bytesMax: number };
@@ -193,5 +192,5 @@ async function readBack(
 async function add(chat: Chat, lines: readonly string[]): Promise<void> {
   await chat.index.add(lines.map(decodeRecord));
   chat.read += lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
-  chat.bytes = Math.max(chat.read, chat.index.weight);
+  chat.bytes = Math.max(chat.read, chat.index.fileBytes);
 }

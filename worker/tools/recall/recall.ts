@@ -112,8 +112,11 @@ async function readOn(
   return read === undefined ? toolError(`The text ends before character ${from}.`) : toolText(read);
 }
 
-async function searchIn(memory: ChatMemory, session: SessionId, query: string): Promise<ToolOutput> {
-  const remembered = await memory.of(session);
+function searchIn(memory: ChatMemory, session: SessionId, query: string): Promise<ToolOutput> {
+  return memory.within(session, (remembered) => foundIn(remembered, query));
+}
+
+function foundIn(remembered: Remembered, query: string): ToolOutput {
   const quotes = quotesIn(remembered, query);
   const searched = searchedIn(remembered);
   if (remembered.index.size === 0) return toolText('Nothing in this chat is older than what you can see.');

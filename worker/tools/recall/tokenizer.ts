@@ -109,3 +109,23 @@ export function soughtIn(question: string): ReadonlyMap<string, Sought> {
   for (const stem of stems) seek(stem, { prefix: true, fuzzy: false, boost: STEM_BOOST });
   return sought;
 }
+
+/**
+ * How many signs must be added, removed or replaced to make one word of another (UTF-16 units); undefined when that is
+ * more than `editsMax`. Pure.
+ */
+export function near(word: string, other: string, editsMax: number): number | undefined {
+  if (Math.abs(word.length - other.length) > editsMax) return undefined;
+  let row = Array.from({ length: other.length + 1 }, (_, n) => n);
+  for (let i = 1; i <= word.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (word[i - 1] === other[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    if (Math.min(...next) > editsMax) return undefined;
+    row = next;
+  }
+  const edits = row[other.length] ?? 0;
+  return edits <= editsMax ? edits : undefined;
+}

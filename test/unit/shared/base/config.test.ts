@@ -261,6 +261,14 @@ test.each(['0', '1', '70', 'half', '-0.5', '0.05', '1e-1'])('refuses COMPACT_AT=
   });
 });
 
+test('PROCESS_CACHE_MB is at least 8, and 64 unless set', () => {
+  expect(configOf(GATEWAY).PROCESS_CACHE_MB).toBe(64);
+  expect(configOf({ ...GATEWAY, PROCESS_CACHE_MB: '8' }).PROCESS_CACHE_MB).toBe(8);
+  expect(problemsOf({ ...GATEWAY, PROCESS_CACHE_MB: '7' })).toEqual([
+    'PROCESS_CACHE_MB is malformed: expected at least 8',
+  ]);
+});
+
 test('reads COMPACT_AT=.85 as 0.85', () => {
   expect(readConfig({ ...GATEWAY, COMPACT_AT: '.85' }, 'gateway')).toMatchObject({
     ok: true,

@@ -1,4 +1,5 @@
 import { expect, jest, test } from '@jest/globals';
+import { CacheSpace } from '../../../../shared/base/cache-space.ts';
 import type { SessionId } from '../../../../shared/redis/keys.ts';
 import type { HeldWindow } from '../../../../worker/session/held-window.ts';
 import { WindowCache } from '../../../../worker/session/held-window.ts';
@@ -18,7 +19,7 @@ function heldIn(cache: WindowCache, count: number): number[] {
 }
 
 test('what was used longest ago makes room for what is new', () => {
-  const cache = new WindowCache({ roomBytes: 5 * MB, recordsMin: 0 });
+  const cache = new WindowCache({ space: new CacheSpace(5 * MB), recordsMin: 0 });
   for (const n of [0, 1, 2, 3]) cache.hold(idOf(n), windowOf(MB));
   cache.hold(idOf(0), windowOf(MB));
   cache.hold(idOf(4), windowOf(MB));
@@ -26,7 +27,7 @@ test('what was used longest ago makes room for what is new', () => {
 });
 
 test('a window is held once, and one that is larger than the room is not held', () => {
-  const cache = new WindowCache({ roomBytes: 5 * MB, recordsMin: 0 });
+  const cache = new WindowCache({ space: new CacheSpace(5 * MB), recordsMin: 0 });
   for (let turn = 0; turn < 100; turn++) cache.hold(idOf(0), windowOf(MB));
   for (const n of [1, 2, 3]) cache.hold(idOf(n), windowOf(MB));
   expect(heldIn(cache, 4)).toEqual([0, 1, 2, 3]);

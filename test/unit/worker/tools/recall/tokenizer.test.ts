@@ -5,7 +5,7 @@ import { memoryOf, QUOTE_OPENING } from '../../../../../worker/tools/recall/docu
 import { passage } from '../../../../../worker/tools/recall/recall.ts';
 import { createMemoryIndex } from '../../../../../worker/tools/recall/search-index.ts';
 import { snippet } from '../../../../../worker/tools/recall/snippet.ts';
-import { eachWord, soughtIn } from '../../../../../worker/tools/recall/tokenizer.ts';
+import { eachWord, near, soughtIn } from '../../../../../worker/tools/recall/tokenizer.ts';
 import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
 import { cpuMs, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 import { call, result, text, thinking } from '../../../../stand-in/claude/specimens.ts';
@@ -73,6 +73,22 @@ test('a question searches for at most 32 words, and for a number without fuzzy m
   expect(soughtIn(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).size).toBe(32);
   expect(soughtIn('20240917').get('20240917')).toMatchObject({ fuzzy: false });
 });
+
+test('near counts the edits between two words, up to a bound', () => {
+  expect(near('deploiment', 'deployment', 2)).toBe(1);
+  expect(near('boat', 'boats', 1)).toBe(1);
+  expect(near('boat', 'oats', 1)).toBeUndefined();
+  expect(near('boat', 'oats', 2)).toBe(2);
+  expect(near('boat', 'boat', 0)).toBe(0);
+  expect(near('boat', 'boathouse', 2)).toBeUndefined();
+});
+
+test.each(['⑴⑵', 'ͺx', 'ﷺ', '½'])(
+  'a sign that is spelt out with brackets, spaces or fractions is found: %s',
+  async (sign) => {
+    expect(await found(['nothing', `here is ${sign}`], sign)).toEqual(['1']);
+  },
+);
 
 test.each([
   [
@@ -162,13 +178,14 @@ test.each([
   },
 );
 
-test('a text without spaces weighs over 10 times its bytes in the index, since nearly every pair is new', async () => {
-  const [words, signs] = [createMemoryIndex(), createMemoryIndex()];
-  const han = String.fromCodePoint(...Array.from({ length: 1_000 }, (_, n) => 0x4e00 + ((n * 7_919) % 20_000)));
-  await words.add([userSays('some words of a text '.repeat(50))]);
-  await signs.add([userSays(han)]);
-  expect(words.weight).toBeLessThan(1_000);
-  expect(signs.weight).toBeGreaterThan(10 * Buffer.byteLength(han));
+test('a large index keeps a few MB in memory, whatever the script, and most of it is in its file', async () => {
+  const index = createMemoryIndex();
+  const han = (n: number) =>
+    String.fromCodePoint(...Array.from({ length: 2_000 }, (_, i) => 0x4e00 + ((i * n) % 20_000)));
+  await index.add(Array.from({ length: 300 }, (_, n) => userSays(han(7_919 + n), { id: `${n}` })));
+  expect(index.fileBytes).toBeGreaterThan(4_000_000);
+  expect(index.heldBytes).toBeLessThan(4_000_000);
+  index.close();
 });
 
 test('a record that is added twice, together or later, is one memory', async () => {
