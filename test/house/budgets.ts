@@ -5,7 +5,7 @@
 export const BUDGETS = {
   productLines: 54_756,
   productFiles: 522,
-  testLines: 85_332,
+  testLines: 85_338,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 151, messageFunctions: 849 } as const;
+export const WAY_BUDGETS = { messageFiles: 151, messageFunctions: 852 } as const;
