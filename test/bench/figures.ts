@@ -10,6 +10,7 @@ import { stageTwo } from './stage-two.ts';
 import { starting, takeover } from './start.ts';
 import { throughput } from './throughput.ts';
 import { cluster, sideBySide, telemetry, wire } from './wire.ts';
+import { year } from './year.ts';
 
 /** Everything that the bench measures, in the order of its table. */
 export const MEASURES: readonly Measure[] = [
@@ -19,6 +20,7 @@ export const MEASURES: readonly Measure[] = [
   roundTrips,
   stageTwo,
   flat,
+  year,
   wire,
   sideBySide,
   telemetry,
