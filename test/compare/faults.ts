@@ -25,6 +25,8 @@ const WINDOW_TOKENS = 200_000;
 const SMALL_WINDOW_TOKENS = 5_000;
 /** What a long message has, so that a conversation outgrows the small window. */
 const LONG = 'a detail that matters later; '.repeat(60);
+/** A model that answers at once is rarely cut off. */
+const THINK_MS = 700;
 const QUIET_MS = 40_000;
 const SETTLE_MS = 240_000;
 
@@ -110,7 +112,7 @@ export async function playFault(
   const [outside, redis] = await Promise.all([startOutside(), startChaosRedis(server)]);
   const bot = await startContender(contender, { ...outside.env, REDIS_URL: redis.url });
   try {
-    await outside.ask({ do: 'begin', slow: false, windowTokens: WINDOW_TOKENS });
+    await outside.ask({ do: 'begin', slow: false, windowTokens: WINDOW_TOKENS, thinkMs: THINK_MS });
     await fault.play({ outside, bot, redis, outageMs });
     const { asked = [], shown = [] } = await outside.ask({ do: 'settle', quietMs: QUIET_MS, atMostMs: SETTLE_MS });
     return judge(asked, shown);

@@ -13,6 +13,7 @@ const SLOW_ANSWER = { filler: ' and so it goes on'.repeat(8), everyMs: 20 };
 const [telegram, claude] = await Promise.all([startTelegram(), startClaude()]);
 let asked: Asked[] = [];
 let isSlow = false;
+let thinkMs = 0;
 let isOverloaded = false;
 
 claude.react((call) => {
@@ -21,7 +22,7 @@ claude.react((call) => {
   const [mark = ''] = /\[\d+\/\d+\]/.exec(call.pendingText) ?? [];
   return isSlow
     ? { do: 'answer', text: `${mark}${SLOW_ANSWER.filler}`, everyMs: SLOW_ANSWER.everyMs }
-    : { do: 'answer', text: `${mark} is what you asked.` };
+    : { do: 'answer', text: `${mark} is what you asked.`, afterMs: thinkMs };
 });
 
 const shownIn = (chats: readonly number[]) =>
@@ -58,8 +59,9 @@ async function sample(one: Asked): Promise<Sample> {
 
 /** What each order does, and what is said when it is done. */
 const DO: { [Kind in Order['do']]: (order: Extract<Order, { do: Kind }>) => Promise<Reply> } = {
-  async begin({ slow, windowTokens }) {
+  async begin({ slow, windowTokens, thinkMs: ms = 0 }) {
     asked = [];
+    thinkMs = ms;
     isSlow = slow;
     isOverloaded = false;
     claude.windowTokens = windowTokens;

@@ -12,7 +12,8 @@ export interface Sample {
 
 /** What the process of the stand-ins is asked. */
 export type Order =
-  | { do: 'begin'; slow: boolean; windowTokens: number }
+  /** `thinkMs`: how long the model takes before its first word. */
+  | { do: 'begin'; slow: boolean; windowTokens: number; thinkMs?: number }
   | ({ do: 'sample' } & Asked)
   | { do: 'burst'; messages: number; chats: number; firstChat: number }
   | ({ do: 'say'; words: string } & Asked)
@@ -46,6 +47,7 @@ export async function startOutside(): Promise<Outside> {
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
+  let before: Promise<unknown> = Promise.resolve();
   const { telegramUrl, token, claudeUrl } = (await hear(child)) as Record<string, string>;
   if (telegramUrl === undefined || token === undefined || claudeUrl === undefined)
     throw new Error('the stand-ins did not tell where they listen');
@@ -63,9 +65,14 @@ export async function startOutside(): Promise<Outside> {
       ANTHROPIC_BASE_URL: claudeUrl,
       HTTP_PORT: '0',
     },
-    async ask(order) {
-      child.send(order);
-      return (await hear(child)) as Reply;
+    ask(order) {
+      // One after another: a reply does not say what it replies to.
+      const reply = before.then(() => {
+        child.send(order);
+        return hear(child) as Promise<Reply>;
+      });
+      before = reply.catch(() => undefined);
+      return reply;
     },
     async stop() {
       child.disconnect();
