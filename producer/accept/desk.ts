@@ -2,7 +2,7 @@ import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import { isAlertText } from '../../shared/flow/alert.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import { DESK_WORDS } from '../../shared/telegram/commands.ts';
+import { DESK_WORDS, slashed } from '../../shared/telegram/commands.ts';
 import { type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { contextOf } from './read-content.ts';
@@ -10,7 +10,6 @@ import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-up
 
 /** What button data of ours begins with; the rest is opaque to everybody but the worker that made it. */
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
-const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
 const WORDS_CHARS_MAX = 300;
 
 /**
@@ -31,8 +30,10 @@ export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateRead
   }
   if (!isFields(message) || message.chat?.id !== desk.chatId) return undefined;
   const { from } = message as RawMessage;
+  // First: what others write there is not read at all.
+  if (!isInteger(from?.id) || !desk.operators.has(from.id)) return undefined;
   const text = wordsOf(message, gate.bot);
-  if (text === undefined || !isInteger(from?.id) || !desk.operators.has(from.id)) return undefined;
+  if (text === undefined) return undefined;
   const { answers } = contextOf(message, gate.bot.id);
   const sentAtMs = isInteger(message.date) ? message.date * 1000 : nowMs;
   return written(updateId, message, from, { text, sentAtMs, ...(answers && { answers }) });
@@ -43,10 +44,9 @@ function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
   const { text, forward_origin: origin } = message;
   if (typeof text !== 'string' || origin !== undefined || isForAnother(message, bot)) return undefined;
   const words = wellFormed(text).trim();
-  const [named = '', name = ''] = COMMAND.exec(words) ?? [];
-  if (named !== '') {
-    const isOurs = DESK_WORDS.includes(name.toLowerCase());
-    return isOurs ? clipped(`/desk ${name.toLowerCase()}${words.slice(named.length)}`) : undefined;
+  const asked = slashed(words);
+  if (asked !== undefined) {
+    return DESK_WORDS.includes(asked.name) ? clipped(`/desk ${asked.name} ${asked.words}`.trim()) : undefined;
   }
   const replied = message.reply_to_message as RawMessage | undefined;
   const isAboutAlert = replied?.from?.id === bot.id && typeof replied.text === 'string' && isAlertText(replied.text);

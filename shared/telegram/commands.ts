@@ -80,12 +80,18 @@ export const CONFIRMED = 'yes';
 /** As people write it: in any case, and with the slash of a Chinese keyboard. */
 const COMMAND = /^[/／]([a-z]{1,32})(?:@\w{1,64})?(?=\s|$)/i;
 
+/** The name behind the slash with which a text begins, in small letters, and the words behind that, trimmed. Pure. */
+export function slashed(text: string): { name: string; words: string } | undefined {
+  const match = COMMAND.exec(text);
+  return match === null
+    ? undefined
+    : { name: String(match[1]).toLowerCase(), words: text.slice(match[0].length).trim() };
+}
+
 /** Reads a bot command; any other text, unknown commands included, is a message for the model. Pure. */
 export function commandOf(text: string): BotCommand | undefined {
-  const match = COMMAND.exec(text);
-  const name = (match?.[1] ?? '').toLowerCase();
-  if (match === null || !Object.hasOwn(COMMANDS, name)) return undefined;
-  return { name: name as CommandName, words: text.slice(match[0].length).trim() };
+  const { name = '', words = '' } = slashed(text) ?? {};
+  return Object.hasOwn(COMMANDS, name) ? { name: name as CommandName, words } : undefined;
 }
 
 /** The command that somebody who wrote one word behind a slash has probably meant, one slip of a finger away. Pure. */
