@@ -1,15 +1,7 @@
 import { msOf } from '../../shared/redis/stream.ts';
 import { type DeadLetter, fieldOfLetter, findLetter, objectOf } from '../../shared/state/lane/dead-letters.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
-import {
-  type BatchSize,
-  type LettersLeft,
-  purgeLetter,
-  purgeLetters,
-  readFilter,
-  replayLetter,
-  replayLetters,
-} from '../operator/letters.ts';
+import { everyBatch, purgeLetter, purgeLetters, readFilter, replayLetter, replayLetters } from '../operator/letters.ts';
 import { REPLAYED } from '../operator/words.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
@@ -59,7 +51,7 @@ export async function replay(call: Call): Promise<number> {
     let chatless = 0;
     const batches =
       id === undefined
-        ? everyBatch((size) => replayLetters(source, filter, attribution, size))
+        ? everyBatch(BATCH, (size) => replayLetters(source, filter, attribution, size))
         : [await replayedAlone(source, id, call)];
     for await (const { messages } of batches)
       for (const { letters, result, entry } of messages) {
@@ -79,16 +71,6 @@ async function replayedAlone(source: ReportSource, id: string, call: Call) {
   return { messages: [{ letters: [letter.name], result, entry }] };
 }
 
-/** The batches of a run, one after the other. */
-async function* everyBatch<Batch extends { next?: LettersLeft }>(run: (size: BatchSize) => Promise<Batch>) {
-  for (let from: LettersLeft | undefined; ; ) {
-    const batch = await run({ max: BATCH, ...(from && { from }) });
-    yield batch;
-    if (batch.next === undefined) return;
-    from = batch.next;
-  }
-}
-
 /** Removes letters for good. */
 export async function purge(call: Call): Promise<number> {
   const { attribution, options, isJson, terminal, words } = call;
@@ -103,7 +85,7 @@ export async function purge(call: Call): Promise<number> {
     const ids: string[] = [];
     const batches =
       id === undefined
-        ? everyBatch((size) => purgeLetters(source, filter, attribution, size))
+        ? everyBatch(BATCH, (size) => purgeLetters(source, filter, attribution, size))
         : [await purgedAlone(source, id, call)];
     for await (const { letters } of batches)
       for (const { name, entry, record } of letters) {

@@ -1,12 +1,12 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { lettersMeant } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { traceUrl } from '../alerts/notice-text.ts';
+import { countReplayable } from '../operator/letters.ts';
 import { type IncidentReport, incidentReport, incidentsReport, readIncidents } from '../report/incidents.ts';
 import { resumeOf } from '../report/message.ts';
-import { type Act, shardsOf } from '../report/report.ts';
+import type { Act } from '../report/report.ts';
 import { actsOnAll } from './acts.ts';
 import type { Way } from './pages/acts.ts';
 import { HOME } from './pages/layout.ts';
@@ -66,8 +66,7 @@ async function actsOnChats({ source }: DeskPorts, { chats, chatNames }: Incident
 async function failedIn({ source }: DeskPorts, { sinceMs, endedMs }: IncidentReport): Promise<Way[]> {
   const fromMs = Math.max(0, sinceMs - BEFORE_MS);
   const filter = { sinceMs: fromMs, ...(endedMs !== undefined && { untilMs: endedMs }) };
-  let count = 0;
-  for await (const _ of lettersMeant(source.redis, shardsOf(source), filter)) count += 1;
+  const count = await countReplayable(source, filter);
   if (count === 0) return [];
   const before = endedMs === undefined ? {} : { before: new Date(endedMs).toISOString() };
   const query = new URLSearchParams({ since: new Date(fromMs).toISOString(), ...before });

@@ -2,7 +2,7 @@ import type { Hono } from 'hono';
 import { html } from 'hono/html';
 import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
 import { type Beside, type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
-import { type LettersLeft, readFilter, replayLetters } from '../operator/letters.ts';
+import { type LettersLeft, readFilter, replayable, replayLetters } from '../operator/letters.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { shardsOf } from '../report/report.ts';
 import { attributionOf, saidOf } from './acts.ts';
@@ -96,10 +96,10 @@ function placeIn(read: (name: string) => string | undefined) {
 
 /** How many letters are left, and which one is the next. */
 async function measure({ source }: DeskPorts, filter: LetterFilter, from: LettersLeft | undefined) {
-  const until = from && { untilMs: from.untilMs };
+  const meant = replayable({ ...filter, ...(from && { untilMs: from.untilMs }) });
   let left = 0;
   let first = '';
-  for await (const { name } of lettersMeant(source.redis, shardsOf(source), { ...filter, ...until }, from?.after)) {
+  for await (const { name } of lettersMeant(source.redis, shardsOf(source), meant, from?.after)) {
     if (left === 0) first = name;
     left += 1;
   }

@@ -1,7 +1,6 @@
-import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
+import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import type { Incident } from '../alerts/incident.ts';
-import { replayLetters } from '../operator/letters.ts';
-import { type ReportSource, shardsOf } from '../report/report.ts';
+import { countReplayable, everyBatch, replayLetters } from '../operator/letters.ts';
 import type { Effect, Question } from './effect.ts';
 import type { DeskWords } from './words.ts';
 
@@ -12,14 +11,12 @@ const LETTERS_AT_ONCE = 100;
 /** Puts back what has failed since the incident began, each message once. */
 export const replay: Effect = {
   asks: replayQuestion,
-  fixes: async (ports, incident, nowMs) => ({ of: await countLetters(ports, meantBy(incident, nowMs)) }),
+  fixes: async (ports, incident, nowMs) => ({ of: await countReplayable(ports, meantBy(incident, nowMs)) }),
   async does(ports, { incident, noted, attribution, words }) {
     const filter = meantBy(incident, noted.atMs);
-    const run = (from?: Parameters<typeof replayLetters>[3]['from']) =>
-      replayLetters(ports, filter, attribution, { max: LETTERS_AT_ONCE, ...(from && { from }) });
-    for (let batch = await run(); batch.next !== undefined; ) batch = await run(batch.next);
+    for await (const _ of everyBatch(LETTERS_AT_ONCE, (size) => replayLetters(ports, filter, attribution, size)));
     const { of = 0 } = noted;
-    const left = await countLetters(ports, filter);
+    const left = await countReplayable(ports, filter);
     return of === 0 ? words.nothingToReplay : words.replayed(Math.max(0, of - left), of);
   },
 };
@@ -32,12 +29,6 @@ function replayQuestion({ cause, isOpen }: Incident, words: DeskWords): Question
 
 /** The letters of an incident: those of its time, or all where they pile up. */
 function meantBy({ cause, openedMs, isOpen, endedMs }: Incident, atMs: number): LetterFilter {
-  if (cause === 'dead-letters') return { untilMs: atMs, withoutDesk: true };
-  return { withoutDesk: true, sinceMs: openedMs - BEFORE_MS, untilMs: isOpen ? atMs : Math.min(endedMs ?? atMs, atMs) };
-}
-
-async function countLetters(at: ReportSource, filter: LetterFilter): Promise<number> {
-  let count = 0;
-  for await (const _ of lettersMeant(at.redis, shardsOf(at), filter)) count += 1;
-  return count;
+  if (cause === 'dead-letters') return { untilMs: atMs };
+  return { sinceMs: openedMs - BEFORE_MS, untilMs: isOpen ? atMs : Math.min(endedMs ?? atMs, atMs) };
 }

@@ -90,7 +90,7 @@ export async function replayLetters(
   attribution: Attribution,
   size: BatchSize,
 ): Promise<ReplayedBatch> {
-  const { letters, next } = await readBatch(at, { ...filter, withoutDesk: true }, size);
+  const { letters, next } = await readBatch(at, replayable(filter), size);
   await record(at, 'replay', letters, attribution);
   const run = bindReplay(at.redis);
   const messages: ReplayedMessage[] = [];
@@ -106,6 +106,31 @@ export async function replayLetters(
   const count = (result: Replayed[0]) =>
     messages.reduce((sum, each) => sum + (each.result === result ? each.letters.length : 0), 0);
   return { messages, replayed: count('replayed'), chatless: count('chatless'), ...(next && { next }) };
+}
+
+/** The letters that `replayLetters` puts back: what an operator did is not done again among others. Pure. */
+export function replayable(filter: LetterFilter): LetterFilter {
+  return { ...filter, withoutDesk: true };
+}
+
+/** How many letters `replayLetters` would put back. Rejects when Redis cannot be reached. */
+export async function countReplayable(at: ReportSource, filter: LetterFilter): Promise<number> {
+  let count = 0;
+  for await (const _ of lettersMeant(at.redis, shardsOf(at), replayable(filter))) count += 1;
+  return count;
+}
+
+/** The batches of a run of so many messages at once, one after the other, until no letter is left. */
+export async function* everyBatch<Batch extends { next?: LettersLeft }>(
+  max: number,
+  run: (size: BatchSize) => Promise<Batch>,
+): AsyncGenerator<Batch> {
+  for (let from: LettersLeft | undefined; ; ) {
+    const batch = await run({ max, ...(from && { from }) });
+    yield batch;
+    if (batch.next === undefined) return;
+    from = batch.next;
+  }
 }
 
 /** Some letters that were removed for good. */

@@ -39,6 +39,18 @@ test('a letter that two shards have is not touched until it is named with its sh
   expect([await keptLetters(0), await keptLetters(1)]).toEqual([['5-0'], []]);
 });
 
+test('what an operator did and failed is not counted among those that a run puts back', async () => {
+  await givenLetters(['5-0']);
+  await givenLetters(['6-0'], { chat: '9001!!' });
+  const run = walkerOf(await operator(), '/console/dead/run?');
+  expect((await run.page()).text).toMatch(/<h1>Put back 1 dead letter\?<\/h1>/);
+  await run.press();
+  const over = (await run.page()).text;
+  expect(over).toContain('<h1>Done: went through 1 dead letter</h1>');
+  expect(over).not.toMatch(/stay|left/);
+  expect(await keptLetters()).toEqual(['6-0']);
+});
+
 test('many letters are put back by batches with a filter, with the progress, by whoever goes on', async () => {
   await givenLetters(Array.from({ length: 120 }, (_, at) => `${at + 1}-0`));
   await givenLetters(['500-0'], { chat: '1002' });
