@@ -20,7 +20,7 @@ async function told(runbook: string) {
   if (notice === undefined) throw new Error('no notice');
   const sent = await channel.send(notice.text, { look: notice });
   const [opened] = structuredClone(standIn.shown(CHAT));
-  const edited = sent.ok && (await channel.edit?.(sent.messageId ?? 0, `${notice.text} Still.`, notice));
+  const edited = sent.ok && (await channel.edit(sent.messageId ?? 0, `${notice.text} Still.`, notice));
   expect([sent, edited]).toMatchObject([{ ok: true }, { ok: true }]);
   return { opened, changed: standIn.shown(CHAT)[0] };
 }

@@ -26,16 +26,15 @@ export type Sent =
     };
 
 /**
- * A way to an operator.
+ * The way to an operator's chat.
  *
  * Contract: never throws; a message whose fate is unknown counts as not sent, so it may come twice. Ends within 30
  * seconds.
  */
 export interface AlertChannel {
-  readonly name: string;
   send(text: string, options?: { replyTo?: number; look?: Look; isSilent?: boolean }): Promise<Sent>;
-  /** Replaces the text of a message. A repeat changes nothing. Absent where that is not possible. */
-  edit?(messageId: number, text: string, look: Look): Promise<Sent>;
+  /** Replaces the text of a message. A repeat changes nothing. */
+  edit(messageId: number, text: string, look: Look): Promise<Sent>;
 }
 
 /** How a message looks, and where its buttons lead. */
@@ -44,7 +43,6 @@ export type Look = Omit<Page, 'text'>;
 /** The operator's chat on Telegram. */
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
   return {
-    name: 'telegram',
     async send(text, { replyTo, look, isSilent = false } = {}) {
       const sent = await plainIfRefused(text, look, (words, options) =>
         telegram.sendMessage({ chatId }, words, { ...options, replyTo, isSilent }),

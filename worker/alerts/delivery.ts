@@ -133,7 +133,6 @@ export function onlyChanging(channels: Channels): Channels {
 
 /** Killed between the change and the reply: the change is repeated, and the reply comes. */
 async function show(channel: AlertChannel, telling: Telling, messageId: number | undefined): Promise<Sent> {
-  if (channel.edit === undefined) return sendWhole(channel, telling);
   const { text, update, isSilent } = telling;
   const whole = { look: telling, isSilent };
   if (update === undefined || messageId === undefined) return channel.send(text, whole);
@@ -142,12 +141,6 @@ async function show(channel: AlertChannel, telling: Telling, messageId: number |
   if (!edited.ok || isSilent) return edited;
   const replied = await channel.send(update, { replyTo: messageId });
   return replied.ok ? { ok: true, messageId } : replied;
-}
-
-/** Tells a channel in which nothing can be changed: the message, or what has changed of it. */
-function sendWhole(channel: AlertChannel, telling: Telling): Promise<Sent> {
-  const { text, update } = telling;
-  return update === undefined ? channel.send(text, { look: telling }) : channel.send(update);
 }
 
 function sentAt({ failing: _, ...record }: AlertingRecord, nowMs: number, isSilent = false): AlertingRecord {

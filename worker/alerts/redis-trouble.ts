@@ -10,7 +10,7 @@ import { ALERTS_EN } from './words/en.ts';
 export type Trouble = ReturnType<typeof watchFor>;
 
 export interface TroublePorts {
-  channels: readonly AlertChannel[];
+  channels: readonly Pick<AlertChannel, 'send'>[];
   /** Takes what they do not. */
   webhook?: Webhook | undefined;
   log: Logger;
@@ -121,7 +121,7 @@ function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { n
   const { title } = (around.words ?? ALERTS_EN)[said];
   const pageOf = ({ text, isOver }: Saying) =>
     isOver ? endPage(text) : troublePage({ title, text, section: name }, around);
-  const shownBy = (channel: AlertChannel, page: Page) => channel.send(page.text, { look: page });
+  const shownBy = (channel: TroublePorts['channels'][number], page: Page) => channel.send(page.text, { look: page });
   const chat: Way[] = channels.map((channel) => (saying) => shownBy(channel, pageOf(saying)));
   const second: Way[] = webhook === undefined ? [] : [(saying) => webhook.tell(handoverOf(webhook, name, saying))];
   const routes = webhook?.takesPages ? [chat, second] : [[...chat, ...second]];

@@ -37,11 +37,11 @@ export const act: DeskHandler = async (ports, call) => {
   return { text: result + words.stop + lateness(press, noted.atMs, words), ...(press.answer && { isAnswered: true }) };
 };
 
-function pressOf({ words, by, context: { attempt } }: DeskCall): Press | undefined {
+function pressOf({ words, by, id, context: { attempt } }: DeskCall): Press | undefined {
   const { message, entry } = attempt;
   const [, opening = '', name = '', n, tag = '', word, asked = ''] = PRESSED.exec(words.join(' ')) ?? [];
   if (!isAct(name) || !message.ok) return undefined;
-  const { from, sentAtMs } = message.value;
+  const { sentAtMs } = message.value;
   const answer = word === undefined ? {} : { answer: { word, askedMs: Number.parseInt(asked, 36) * 1_000 } };
   return {
     opening,
@@ -53,7 +53,7 @@ function pressOf({ words, by, context: { attempt } }: DeskCall): Press | undefin
     entry,
     isRepeated: attempt.attempts > 1,
     by: clip(by, BY_CHARS_MAX),
-    id: from.id,
+    id,
   };
 }
 

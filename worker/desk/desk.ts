@@ -23,6 +23,8 @@ export interface DeskCall {
   words: readonly string[];
   /** Who asked, for the trail and for the others: a first name, or the person's id. */
   by: string;
+  /** The id of that person: a first name is not enough to know later who it was. */
+  id: number;
   context: CommandContext;
   /** What commands of the chat itself work with: it may be somebody's conversation, too. */
   chatPorts: CommandPorts;
@@ -54,7 +56,7 @@ export function createDesk(ports: DeskPorts): CommandHandler {
     const { id = 0, name = '' } = asked.ok ? asked.value.from : {};
     // A button of another version.
     const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
-    const reply = await handle(ports, { words, by: plainLine(name) || `${id}`, context, chatPorts });
+    const reply = await handle(ports, { words, by: plainLine(name) || `${id}`, id, context, chatPorts });
     const { buttons, isAnswered } = reply;
     const extras = { ...(buttons && { buttons }), ...(!isAnswered && { keepsButtons: true as const }) };
     return 'blocks' in reply ? laidOut('desk', reply.blocks, extras) : replied('desk', reply.text, extras);

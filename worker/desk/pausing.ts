@@ -43,10 +43,8 @@ function pausable(words: readonly string[]): ChatKey | typeof EVERY_CHAT | undef
   return word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(words);
 }
 
-/** A first name is not enough to know later who it was. */
-function attributionOf({ words, by, context: { attempt } }: DeskCall): Attribution {
-  const id = attempt.message.ok ? ` (${attempt.message.value.from.id})` : '';
-  return { by: `${by}${id}`, why: words.slice(1).join(' ') };
+function attributionOf({ words, by, id }: DeskCall): Attribution {
+  return { by: `${by} (${id})`, why: words.slice(1).join(' ') };
 }
 
 function nameOf(chat: ChatKey | typeof EVERY_CHAT): string {

@@ -39,7 +39,7 @@ test('logs a queued alert before it is sent, and sends it to the operator once',
   const { log, lines } = keptLog();
   const seenBefore: boolean[] = [];
   const telegram = (to: number): AlertChannel => ({
-    name: 'telegram',
+    ...operator.telegram(to),
     async send(text) {
       seenBefore.push(JSON.stringify(lines).includes(JSON.stringify(text).slice(1, -1)));
       return operator.telegram(to).send(text);

@@ -13,8 +13,7 @@ const READONLY = new Error("READONLY You can't write against a read only replica
 function watching(webhook?: Webhook, around: Surroundings = {}) {
   const world = { nowMs: Date.parse('2026-11-22T12:00:00Z'), takes: true, tries: 0 };
   const taken: string[] = [];
-  const channel: AlertChannel = {
-    name: 'telegram',
+  const channel: Pick<AlertChannel, 'send'> = {
     async send(text) {
       world.tries += 1;
       if (!world.takes) return { ok: false, isGone: false, why: 'unreached' };
