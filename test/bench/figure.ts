@@ -84,6 +84,7 @@ export function lineOf({ name, unit, aim, median, least, most, isMet }: Result):
   return `${verdict} ${name.padEnd(62)} ${value.padEnd(30)} ${wanted}`.trimEnd();
 }
 
-function shown(value: number): string {
+/** A number with as many digits as say something. Pure. */
+export function shown(value: number): string {
   return Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
 }

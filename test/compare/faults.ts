@@ -3,7 +3,7 @@ import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { type ChaosRedis, startChaosRedis } from '../chaos/redis.ts';
 import { type Contender, type Running, startContender } from './contender.ts';
 import { judge, type Verdict } from './judge.ts';
-import { type Outside, startOutside } from './outside.ts';
+import { type Order, type Outside, startOutside } from './outside.ts';
 
 /** What a fault is done to. */
 interface Ground {
@@ -49,6 +49,17 @@ async function writing(
   await happens;
 }
 
+/** Something outside is away for a while. */
+function outage(begin: Order, end: Order): Fault['play'] {
+  return (ground) =>
+    writing(ground, 60, 15_000, async () => {
+      await pause(5_000);
+      await ground.outside.ask(begin);
+      await pause(ground.outageMs);
+      await ground.outside.ask(end);
+    });
+}
+
 /** Everything that is done to a bot, in the order of the table. */
 export const FAULTS: readonly Fault[] = [
   {
@@ -73,23 +84,11 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'Telegram away',
-    play: (ground) =>
-      writing(ground, 60, 15_000, async () => {
-        await pause(5_000);
-        await ground.outside.ask({ do: 'telegram', isAway: true });
-        await pause(ground.outageMs);
-        await ground.outside.ask({ do: 'telegram', isAway: false });
-      }),
+    play: outage({ do: 'telegram', isAway: true }, { do: 'telegram', isAway: false }),
   },
   {
     name: 'the model overloaded (529)',
-    play: (ground) =>
-      writing(ground, 60, 15_000, async () => {
-        await pause(5_000);
-        await ground.outside.ask({ do: 'model', overloaded: true });
-        await pause(ground.outageMs);
-        await ground.outside.ask({ do: 'model', overloaded: false });
-      }),
+    play: outage({ do: 'model', overloaded: true }, { do: 'model', overloaded: false }),
   },
   {
     name: 'a conversation too long',

@@ -1,4 +1,5 @@
 import { percentile } from '../bench/bench.ts';
+import { shown } from '../bench/figure.ts';
 import type { Verdict } from './judge.ts';
 import type { Speed } from './speed.ts';
 
@@ -90,7 +91,3 @@ function inWords(verdict: Verdict | undefined): string {
 }
 
 const cells = (all: readonly string[]): string => `| ${all.join(' | ')} |`;
-
-function shown(value: number): string {
-  return Math.abs(value) >= 100 ? value.toFixed(0) : Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2);
-}

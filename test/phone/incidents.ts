@@ -1,8 +1,6 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
 import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
+import { type AlertReceiver, startAlertReceiver } from '../stand-in/alert-receiver.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { Phone } from './phone.ts';
 
@@ -10,8 +8,8 @@ import { Phone } from './phone.ts';
 interface Night {
   world: World;
   phone: Phone;
-  /** What the second channel was told. */
-  handedOver: string[];
+  /** The second channel. */
+  channel: AlertReceiver;
   /** The installation with other settings, as whoever has a shell starts it anew. */
   restart(env?: Record<string, string>): Promise<void>;
 }
@@ -37,6 +35,8 @@ export interface Played {
 const CHATS = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008];
 const KEY_REFUSED: Reaction = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
 const FOR_EVER = 1_000_000;
+/** Telegram has to fail for a minute before the second channel is told. */
+const CHANNEL_WAIT_MS = 300_000;
 /** Shorter than its default, so that nobody waits for two minutes to be alerted. */
 const UNANSWERED_MS = 15_000;
 
@@ -52,7 +52,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       await phone.reads(/^🔴 Page: Many chats overflow/);
       await phone.presses(/^Take$/);
       await phone.reads(/^🔴 Page: Many chats(?:.|\n)*works on this/);
-      phone.isPutAway();
+      phone.putAway();
       isWrong = false;
       await phone.reads(/^Resolved: .*overflow(?:.|\n)*works on this/i);
     },
@@ -72,19 +72,20 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       await phone.reads(/^Resolved: (?:.|\n)*API key is refused/);
       await phone.presses(/^Replay failed$/);
       await phone.reads(/^Replayed (\d+) of \1\./);
-      phone.isPutAway();
+      phone.putAway();
       await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /You said/)));
     },
   },
   {
     name: 'a revoked token',
     outside: 'a new token is set, and the gateway started anew',
-    async play({ world, handedOver, restart }) {
+    async play({ world, channel, restart }) {
+      const told = (match: RegExp) => () => channel.taken.find(({ text }) => match.test(String(text)));
       world.telegram.fail('*', { status: 401, description: 'Unauthorized' }, FOR_EVER);
-      await untilSome(() => handedOver.some((text) => /bot token is not accepted/.test(text)));
+      await channel.until('the alert', told(/bot token is not accepted/));
       world.telegram.heal();
       await restart();
-      await untilSome(() => handedOver.some((text) => /Resolved/.test(text)));
+      await channel.until('its end', told(/Resolved/));
       world.telegram.say(CHATS[0] ?? 0, 'Hello?');
       await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
     },
@@ -113,7 +114,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
       await phone.presses(/^Cancel message$/);
       await phone.presses(/^Yes, cancel it$/);
       await phone.reads(/cancel/);
-      phone.isPutAway();
+      phone.putAway();
       await phone.reads(/^Resolved: .*(?:.|\n)*unanswered/);
       world.telegram.say(CHATS[0] ?? 0, 'And now?');
       await world.telegram.waitForText(CHATS[0] ?? 0, /And now/, 60_000);
@@ -123,8 +124,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
 
 /** Plays an incident with a real gateway and its own clocks. Rejects where a step does not lead on. */
 export async function playIncident({ name, outside, play }: PhoneIncident): Promise<Played> {
-  const handedOver: string[] = [];
-  const channel = await secondChannel(handedOver);
+  const channel = await startAlertReceiver('slack', CHANNEL_WAIT_MS);
   const world = await createWorld({
     env: {
       TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT),
@@ -137,7 +137,7 @@ export async function playIncident({ name, outside, play }: PhoneIncident): Prom
   let gateway: GatewayProcess = await spawnRunning('spillway.ts', world.env);
   try {
     await play({
-      ...{ world, phone, handedOver },
+      ...{ world, phone, channel },
       async restart(env = {}) {
         await gateway.stop();
         gateway = await spawnRunning('spillway.ts', { ...world.env, ...env });
@@ -147,33 +147,6 @@ export async function playIncident({ name, outside, play }: PhoneIncident): Prom
   } finally {
     await gateway.stop();
     await world.close();
-    channel.close();
-  }
-}
-
-/** What takes alerts while Telegram does not. */
-async function secondChannel(texts: string[]) {
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    texts.push(String((JSON.parse(body) as { text?: string }).text));
-    response.end('ok');
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
-
-async function untilSome(holds: () => boolean): Promise<void> {
-  const deadline = performance.now() + 300_000;
-  while (!holds()) {
-    if (performance.now() > deadline) throw new Error('the second channel was not told');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await channel.stop();
   }
 }

@@ -1,8 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { ALERT_CHAT, type World } from '../fixture/gateway.ts';
+import { until } from '../fixture/root.ts';
 
 const PATIENCE_MS = 120_000;
-const LOOK_MS = 50;
 
 interface Keyboard {
   inline_keyboard?: { text: string; callback_data?: string }[][];
@@ -29,26 +28,20 @@ export class Phone {
 
   /** Presses the button of the newest message that has it, once it is there. */
   async presses(label: RegExp): Promise<void> {
-    const deadline = performance.now() + PATIENCE_MS;
-    for (;;) {
-      const found = this.#world.telegram
+    const find = () =>
+      this.#world.telegram
         .shown(ALERT_CHAT)
         .toReversed()
         .flatMap(buttonsOf)
         .find(({ text }) => label.test(text));
-      if (found !== undefined) {
-        this.#firstPressMs ??= performance.now();
-        this.pressed.push(found.text);
-        this.#world.telegram.press(ALERT_CHAT, found.messageId, found.data);
-        return;
-      }
-      if (performance.now() > deadline) throw new Error(`no button ${label}: ${this.#labels().join(', ')}`);
-      await pause(LOOK_MS);
-    }
+    const found = await until(`button ${label}`, find, PATIENCE_MS);
+    this.#firstPressMs ??= performance.now();
+    this.pressed.push(found.text);
+    this.#world.telegram.press(ALERT_CHAT, found.messageId, found.data);
   }
 
   /** The operator has seen that the last press worked, and puts the phone away. */
-  isPutAway(): void {
+  putAway(): void {
     this.#heldMs = performance.now();
   }
 
@@ -57,13 +50,6 @@ export class Phone {
     const fromMs = this.#firstPressMs;
     if (fromMs === undefined) return { held: 0, toEnd: 0 };
     return { held: (this.#heldMs - fromMs) / 1_000, toEnd: (this.#lastSeenMs - fromMs) / 1_000 };
-  }
-
-  #labels(): string[] {
-    return this.#world.telegram
-      .shown(ALERT_CHAT)
-      .flatMap(buttonsOf)
-      .map(({ text }) => text);
   }
 }
 

@@ -120,7 +120,7 @@ class Refusal extends Error {
 }
 
 /** Starts a stand-in on loopback. */
-export async function startAlertReceiver(format: AlertFormat): Promise<AlertReceiver> {
+export async function startAlertReceiver(format: AlertFormat, waitMs = WAIT_MS): Promise<AlertReceiver> {
   const taken: Body[] = [];
   const requests: { status: number; atMs: number; authorization: string | undefined }[] = [];
   const planned: Mischief[] = [];
@@ -150,7 +150,7 @@ export async function startAlertReceiver(format: AlertFormat): Promise<AlertRece
     incidents: () => incidentsIn(taken),
     fail: (mischief, times = 1) => void planned.push(...Array.from({ length: times }, () => mischief)),
     heal: () => void planned.splice(0),
-    until: (wanted, look) => news.until(look, WAIT_MS, wanted, seen),
+    until: (wanted, look) => news.until(look, waitMs, wanted, seen),
     stop: () => closeServer(server),
   };
 }
