@@ -12,7 +12,7 @@ const outdir = resolve(root, process.argv[2] ?? 'dist');
 
 /**
  * What many installations never use is loaded from node_modules when it is first needed: buckets, the console, MCP,
- * exporters. So is what reads files of people, with code of the machine. And Telegraf, which uses what Node deprecates: Node
+ * exporters, the limiter of several processes. So is what reads files of people, with code of the machine. And Telegraf, which uses what Node deprecates: Node
  * says so of every file that is not in node_modules.
  */
 const external = [
@@ -23,6 +23,7 @@ const external = [
   '@modelcontextprotocol/*',
   '@opentelemetry/sdk-*',
   '@opentelemetry/exporter-*',
+  'rate-limiter-flexible',
   'sharp',
   'unpdf',
   'telegraf',

@@ -88,6 +88,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/blob/bucket-store.ts': ['./bucket.ts'],
   'shared/app/loop-watch.ts': ['program'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
+  'shared/state/telegram/group-places.ts': ['rate-limiter-flexible'],
   'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
   'worker/media/decoder.ts': ['unpdf', './picture.ts'],

@@ -3,6 +3,7 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import type { Observability } from '../shared/base/observability.ts';
 import type { StormLimits } from '../shared/state/provider/provider.ts';
 import type { BreakerLimits } from '../shared/telegram/breaker.ts';
+import type { Pace } from '../shared/telegram/pacing.ts';
 import type { BlobLimits } from './blob/keeper.ts';
 import type { QueueLimits } from './lane/queue.ts';
 import type { Model } from './model/port.ts';
@@ -30,6 +31,7 @@ export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'tel
       summaryIdleMs: number;
       toolServerDownMs: number;
       modelLivesEveryMs: number;
+      pace: Pace;
     } & WaitLimits &
       BlobLimits &
       BreakerLimits &

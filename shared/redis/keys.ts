@@ -32,6 +32,8 @@ function flowKeys(tag: string) {
     lanes: `${tag}:lanes`,
     /** Hash: the chats that the operator has paused, and `*` for all of them. */
     paused: `${tag}:paused`,
+    /** What all processes have sent into a group in the present window; expires with it. */
+    paced: (chatId: number) => `${tag}:paced:${chatId}`,
     /** Hash: the chats in which the bot cannot write, by their ids; see `state/chat/presence.ts`. */
     gone: `${tag}:gone`,
     /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */

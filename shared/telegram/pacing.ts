@@ -1,8 +1,9 @@
 import pThrottle from 'p-throttle';
+import { pause } from '../base/lifecycle.ts';
 import type { Telegram } from './client.ts';
 
 /** So many calls within so long, at any time; a burst of that many goes through at once. */
-interface Allowance {
+export interface Allowance {
   limit: number;
   /** In ms. */
   interval: number;
@@ -12,13 +13,33 @@ interface Allowance {
 type Gate = () => Promise<void>;
 
 /**
+ * Asks for one call's place in a group among all processes. Resolves with 0 when it has it, or with the ms until there are
+ * new ones.
+ *
+ * Contract: never rejects, and takes some seconds at most. Where nobody can tell, it is 0: the process keeps its own limits.
+ */
+export type AskPlace = (chatId: number) => Promise<number>;
+
+/** What may be sent: by a process to all chats, to a chat, to a group; and to a group by all processes together. */
+export type Pace = Readonly<Record<'all' | 'chat' | 'group' | 'groupOfAll', Allowance>>;
+
+/**
  * Telegram's own figures are 30 messages a second in all, one a second in a chat, where bursts go through, and 20 a
  * minute in a group. A call that waits for all others, or is held up on the way, comes closer to the next one of its
  * chat: so each is less by what that may be.
+ *
+ * All processes together count a group's calls in windows that begin with their first one. In any 63 seconds no more than
+ * nine windows of seven seconds begin, and the one before them has at most one call left: 9 * 2 + 1 = 19. No other whole
+ * numbers let as many through in the long run, and three at once are few enough for a chat.
  */
-const ALL: Allowance = { limit: 25, interval: 1_000 };
-const CHAT: Allowance = { limit: 5, interval: 7_000 };
-const GROUP: Allowance = { limit: 19, interval: 61_000 };
+export const PACE: Pace = {
+  all: { limit: 25, interval: 1_000 },
+  chat: { limit: 5, interval: 7_000 },
+  group: { limit: 19, interval: 61_000 },
+  groupOfAll: { limit: 2, interval: 7_000 },
+};
+/** How long after the end of a window a call asks again that was refused once; one that was refused n times, an nth. */
+const AGAIN_MS = 500;
 /** The chats whose recent calls are remembered; one that was idle for longest is forgotten first. */
 const CHATS_MAX = 10_000;
 
@@ -27,19 +48,24 @@ const CHATS_MAX = 10_000;
  * sent. Waiting calls go out in the order in which they came, and a chat makes one at a time, so none is held up by
  * another's many. Drafts, "typing…" and polls do not count.
  *
- * `processes` is how many processes send for this bot: each keeps its share of what all may do.
+ * `processes` is how many processes send for this bot: each keeps its share of what all may do. Where there are several, a
+ * call into a group also has a place among all of theirs.
  */
-export function paceTelegram(telegram: Telegram, processes: () => number): Telegram {
-  const mayAnybody = shared(processes);
+export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
+  const mayAnybody = shared(processes, pace.all);
   const chats = new Map<number, Gate>();
   const gateOf = (chatId: number): Gate => {
     // A chat's own wait comes first: meanwhile others use what all may do.
-    const gate = chats.get(chatId) ?? oneByOne(...(chatId < 0 ? [gateFor(GROUP)] : []), gateFor(CHAT), mayAnybody);
+    const gate = chats.get(chatId) ?? oneByOne(...ownGates(chatId), mayAnybody);
     chats.delete(chatId);
     chats.set(chatId, gate);
     const [oldest] = chats.keys();
     if (chats.size > CHATS_MAX && oldest !== undefined) chats.delete(oldest);
     return gate;
+  };
+  const ownGates = (chatId: number): Gate[] => {
+    if (chatId > 0) return [gateFor(pace.chat)];
+    return [gateFor(pace.group), gateFor(pace.chat), amongAll(() => askPlace(chatId), processes)];
   };
   const paced = async <T>(chatId: number, call: () => Promise<T>, messages = 1): Promise<T> => {
     // Asked for at once, so that no other call gets in between.
@@ -76,17 +102,31 @@ function oneByOne(...gates: readonly Gate[]): Gate {
 }
 
 /**
+ * A place in a group among all processes. Of the calls that wait in several of them, the one that was refused most often is
+ * the first to ask in the next window: none starves.
+ */
+function amongAll(ask: () => Promise<number>, processes: () => number): Gate {
+  return async () => {
+    for (let refusals = 1; processes() > 1; refusals++) {
+      const waitMs = await ask();
+      if (waitMs === 0) return;
+      await pause(waitMs + AGAIN_MS / refusals);
+    }
+  };
+}
+
+/**
  * The gate of all chats, for this process's share. When the share changes, the new gate knows nothing of the last
  * second.
  */
-function shared(processes: () => number): Gate {
+function shared(processes: () => number, all: Allowance): Gate {
   let known = 1;
-  let gate = gateFor(ALL);
+  let gate = gateFor(all);
   return () => {
     const now = Math.max(1, processes());
     if (now !== known) {
       known = now;
-      gate = gateFor({ ...ALL, limit: Math.max(1, Math.floor(ALL.limit / now)) });
+      gate = gateFor({ ...all, limit: Math.max(1, Math.floor(all.limit / now)) });
     }
     return gate();
   };

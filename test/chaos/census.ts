@@ -107,6 +107,7 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
 function keptOfChat(keys: Keys): Rule[] {
   return [
     ['reminders to come', 'kept', true, keys.reminders],
+    ['calls into groups', 'single', false, keys.paced(0).slice(0, -1)],
     ['allowed ids', 'single', false, keys.allowed],
     ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
     ['memory of a chat', 'kept', true, keys.memory('' as ChatKey)],

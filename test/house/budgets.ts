@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_756,
-  productFiles: 522,
-  testLines: 86_276,
+  productLines: 54_835,
+  productFiles: 523,
+  testLines: 86_560,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

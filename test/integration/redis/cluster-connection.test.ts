@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createLogger } from '../../../shared/base/log.ts';
 import { connectRedis, isReadyFor, type RedisClient, untilReady } from '../../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { createBudget } from '../../../shared/state/spending/budget.ts';
 import type { Limit } from '../../../shared/state/spending/limit.ts';
+import { groupPlaces } from '../../../shared/state/telegram/group-places.ts';
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../../worker/lane/lane.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
@@ -96,6 +98,18 @@ test('the password is used for every node, including those that only the cluster
   await untilReady(redis, READY_MS);
   for (let shard = 0; shard < 6; shard++) await redis.set(keysOf(shard).incidents, shard);
   expect(await redis.get(keysOf(5).incidents)).toBe('5');
+});
+
+test('places in groups are counted on every master, and the loss of one stops no group', async () => {
+  const redis = connect('impatient');
+  await untilReady(redis, READY_MS);
+  const ask = groupPlaces(redis, 6, { limit: 1, interval: 60_000 }, createLogger('silent'));
+  const groups = Array.from({ length: 12 }, (_, at) => -1001 - at);
+  expect(await Promise.all(groups.map(ask))).toEqual(groups.map(() => 0));
+  expect(Math.min(...(await Promise.all(groups.map(ask))))).toBeGreaterThan(0);
+  holder.kill9();
+  await until('a loss that is known', async () => (await Promise.all(groups.map(ask))).includes(0) || undefined);
+  expect(Math.max(...(await Promise.all(groups.map(ask))))).toBeGreaterThan(0);
 });
 
 test('the snapshot reports the memory of the fullest master', async () => {

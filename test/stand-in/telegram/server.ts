@@ -63,7 +63,7 @@ class TelegramServer implements TelegramStandIn {
       files: new Files(),
       updates,
       webhook: new Webhook(updates, () => this.#news.tell()),
-      floods: options.floods ? new Floods() : undefined,
+      floods: options.floods ? new Floods(options.floods === true ? undefined : options.floods) : undefined,
     };
     this.deliveries = this.#desk.webhook.deliveries;
     this.answers = this.#desk.queries.answers;

@@ -21,8 +21,8 @@ export interface TelegramOptions {
   guests?: 'on' | 'off';
   /** How old the server is: methods and parameters that came later are unknown to it. Default: the newest. */
   apiVersion?: string;
-  /** Whether a bot that is too fast gets 429. Default: no. */
-  floods?: boolean;
+  /** Whether a bot that is too fast gets 429, or the clock by which it does. Default: no. */
+  floods?: boolean | (() => number);
   /** The id of the first update. Default: the same each time. */
   firstUpdateId?: number;
   /** How long a draft is shown after its last change. Default: 30 seconds, as in the apps. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
-import { paceTelegram } from '../../../../shared/telegram/pacing.ts';
+import { type AskPlace, paceTelegram } from '../../../../shared/telegram/pacing.ts';
 import { seededRandom } from '../../../fixture/random.ts';
 
 const SENT = { ok: true, value: { messageId: 1 } } as const;
@@ -8,8 +8,11 @@ const SENT = { ok: true, value: { messageId: 1 } } as const;
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
+/** One process asks nobody. */
+const nobody: AskPlace = () => Promise.reject(new Error('asked'));
+
 /** A Telegram that notes when each chat got something. */
-function noted(processes = () => 1) {
+function noted(processes = () => 1, askPlace = nobody) {
   const sent: { chatId: number; at: number }[] = [];
   const send = async ({ chatId }: { chatId: number }) => {
     sent.push({ chatId, at: Date.now() });
@@ -20,7 +23,7 @@ function noted(processes = () => 1) {
     return SENT;
   };
   const port = { botId: 1, sendMessage: send, sendAlbum, sendTyping: send, editMessage: send } as unknown as Telegram;
-  return { sent, telegram: paceTelegram(port, processes) };
+  return { sent, telegram: paceTelegram(port, processes, askPlace) };
 }
 
 /** The most calls that fell into any time of that length. */
