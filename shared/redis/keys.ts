@@ -1,8 +1,18 @@
 /** The Redis keys of one shard. All of them carry the shard's hash tag, so that every script is atomic on a cluster. */
 export type Keys = Readonly<ReturnType<typeof keysOf>>;
 
-/** Builds the keys of one shard. The only place that spells our keys. */
+/** The keys of one shard. */
 export function keysOf(shard: number) {
+  const keys = built[shard] ?? buildKeys(shard);
+  built[shard] = keys;
+  return keys;
+}
+
+/** By shard. */
+const built: ReturnType<typeof buildKeys>[] = [];
+
+/** Builds the keys of one shard. The only place that spells our keys. */
+function buildKeys(shard: number) {
   const tag = `{sw:${shard}}`;
   return {
     ...flowKeys(tag),

@@ -12,7 +12,7 @@ import { isWordless, type TelegramFailure, type TelegramResult } from './failure
  * Contract: never rejects. While Redis cannot be reached, what this process saw last holds.
  */
 export interface BreakerView {
-  /** How long nothing may be sent, in ms; 0 while Telegram answers. */
+  /** How long nothing may be sent, in ms; 0 while Telegram answers. As it was a tenth of a second ago at most. */
   awayMs(): Promise<number>;
   /** The same as this process saw it last, a second ago at most. */
   seenAwayMs(): number;
@@ -34,6 +34,8 @@ export interface TelegramBreaker extends BreakerView, Service {
 }
 
 const FRESH_MS = 1_000;
+/** What is sent at the same time looks once. */
+const LOOK_FRESH_MS = 100;
 /** As in `telegram.lua`: what is left of a pause whose probe is due. */
 const PROBE_DUE_MS = 250;
 const OTHER_PROBE_MS = 100;
@@ -84,7 +86,7 @@ export function startTelegramBreaker({ telegram, state, log, limits }: BreakerPo
   });
   return {
     name: loop.name,
-    awayMs: async () => (await state.look()).awayMs,
+    awayMs: async () => (await state.look(LOOK_FRESH_MS)).awayMs,
     seenAwayMs: () => state.seen().awayMs,
     confirmedMs: async () => (await state.look()).confirmedMs,
     answersNow: () => answersNow(state, probe, limits.telegramProbeMs),

@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_835,
+  productLines: 54_877,
   productFiles: 523,
   testLines: 86_560,
   rawCommands: 0,

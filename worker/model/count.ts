@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import type { AssistantRecord, LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
@@ -113,8 +114,12 @@ export function countContent(content: unknown, calibration: number): number {
 
 /** Estimates the fixed parts. Pure. */
 export function estimateFixed({ system, tools, serverTools }: FixedParts): number {
-  return [...tools, ...serverTools].reduce((sum, tool) => sum + estimateTool(tool), estimateText(system));
+  const systemTokens = promptTokens.getOrInsertComputed(system, () => estimateText(system));
+  return [...tools, ...serverTools].reduce((sum, tool) => sum + estimateTool(tool), systemTokens);
 }
+
+/** Many chats share a system prompt, and each request of a chat has the same. */
+const promptTokens = new BoundedMap<string, number>(100);
 
 /** A tool is the same value in each request. */
 const toolTokens = new WeakMap<object, number>();

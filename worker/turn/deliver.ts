@@ -120,7 +120,8 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   }
   const quietMs = attempt.quietUntilMs - attempt.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
-  const retryAfterMs = await ports.breaker.awayMs();
+  // What this process has not seen yet, the send sees.
+  const retryAfterMs = ports.breaker.seenAwayMs();
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
   return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);

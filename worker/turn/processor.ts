@@ -117,7 +117,7 @@ async function carryOutAttempt(
   lockLost: AbortSignal | undefined,
 ): Promise<JobEnd> {
   const { telemetry, log } = ports.turn.ask.observability;
-  log.info({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
+  log.debug({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, attempt);
   showBefore(telemetry, attempt, job);
   const verdict = await telemetry.span(

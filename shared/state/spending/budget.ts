@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Payer } from '../../../worker/model/port.ts';
+import { BoundedMap } from '../../base/bounded-map.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, keysOf } from '../../redis/keys.ts';
 import { bindScript, type RunScript } from '../../redis/script.ts';
@@ -24,14 +25,19 @@ const LEASE_MS = 20_000;
 const RENEW_MS = 5_000;
 /** From here on a person, or a chat, is notified once. */
 const NEARLY_PERCENT = 80;
+/** The fields of books of which a process knows that no notice is due; of others it reads what is spent. */
+const CALM_MAX = 10_000;
 
 /** A hold in the book of a limit, as the scripts read it. */
 type Hold = readonly [book: string, field: string, most: number, certain: number];
 
 interface Scripts {
   reserve: RunScript<number>;
-  settle: RunScript<number>;
+  settle: RunScript<number[]>;
 }
+
+/** Whether little enough is spent in a book's field, as far as this process knows. */
+type Calm = BoundedMap<string, boolean>;
 
 const KEYS = keysOf(0);
 
@@ -50,8 +56,9 @@ export function createBudget(
   /** By Redis' clock: one whose clock is wrong must not spend of another day. */
   nowMs: () => number = Date.now,
 ) {
-  const script = (name: string) => bindScript<number>(redis, join(import.meta.dirname, `${name}.lua`));
-  const scripts = { reserve: script('hold-money'), settle: script('settle-money') };
+  const script = <R>(name: string) => bindScript<R>(redis, join(import.meta.dirname, `${name}.lua`));
+  const scripts = { reserve: script<number>('hold-money'), settle: script<number[]>('settle-money') };
+  const calm: Calm = new BoundedMap(CALM_MAX);
   const readOwn = (payer: Payer) => {
     const own = limitsFor(payer).filter(({ whose }) => whose !== 'total');
     return readSpent(redis, own, nowMs(), payer);
@@ -59,19 +66,20 @@ export function createBudget(
   return {
     /** Holds what something may come to. Without a payer only the limits of all apply. A limit is returned that is used up. */
     reserve: (payer: Payer | undefined, bounds: Bounds) =>
-      reserve(scripts, limitsFor(payer), { payer, bounds, atMs: nowMs() }),
+      reserve(scripts, calm, limitsFor(payer), { payer, bounds, atMs: nowMs() }),
     /** What is spent of each limit of a payer; the limits of all are not among them. */
     spentBy: readOwn,
     /**
      * A limit that is nearly spent, for the first message that asks in its period; of all chats together, for the first of
-     * each chat. Idempotent for a message.
+     * each chat. Idempotent for a message. What the last call of this process left far from its limit is not read again.
      */
     async nearlySpent(payer: Payer, message: EntryId): Promise<Spent | undefined> {
-      for (const each of await readSpent(redis, limitsFor(payer), nowMs(), payer)) {
-        const field = fieldOf(each.limit, payer);
-        if (percentOf(each) < NEARLY_PERCENT || field === undefined) continue;
-        const whose = each.limit.whose === 'total' ? `:${payer.chat}` : '';
-        const told = [KEYS.spent(periodAt(each.limit.period, nowMs())), `${field}:told${whose}`] as const;
+      const atMs = nowMs();
+      const near = limitsFor(payer).filter((limit) => calm.get(placeOf(limit, payer, atMs).join(' ')) !== true);
+      for (const each of await readSpent(redis, near, atMs, payer)) {
+        if (percentOf(each) < NEARLY_PERCENT) continue;
+        const [book, field] = placeOf(each.limit, payer, atMs);
+        const told = [book, each.limit.whose === 'total' ? `${field}:told:${payer.chat}` : `${field}:told`] as const;
         if ((await redis.hsetnx(...told, message)) === 1 || (await redis.hget(...told)) === message) return each;
       }
       return undefined;
@@ -81,14 +89,14 @@ export function createBudget(
 
 async function reserve(
   scripts: Scripts,
+  calm: Calm,
   limits: readonly Limit[],
   { payer, bounds, atMs }: { payer: Payer | undefined; bounds: Bounds; atMs: number },
 ): Promise<Reservation | Spent | 'held by others'> {
   const applied = limits.filter((limit) => fieldOf(limit, payer) !== undefined);
   const holds = applied.map((limit): Hold => {
-    const book = KEYS.spent(periodAt(limit.period, atMs));
     const [most, certain] = [whole(bounds.most[limit.unit]), whole(bounds.certain[limit.unit])];
-    return [book, fieldOf(limit, payer) ?? '', most, certain];
+    return [...placeOf(limit, payer, atMs), most, certain];
   });
   const reservation = { id: randomUUID(), limits: applied, holds };
   const asked = applied.flatMap(({ unit, max, period }) => [
@@ -100,13 +108,14 @@ async function reserve(
   const reply = await scripts.reserve([KEYS.reservations, KEYS.absent], [LEASE_MS, textOf(reservation), ...asked]);
   if (reply < 0) return 'held by others';
   const limit = applied[reply - 1];
-  if (limit === undefined) return held(scripts, reservation);
+  if (limit === undefined) return held(scripts, calm, reservation);
   return { limit, spent: limit.max, isUsedUp: true, againMs: nextPeriodMs(limit.period, atMs) };
 }
 
 /** Renews what is held for as long as this process lives. */
 function held(
   { reserve, settle }: Scripts,
+  calm: Calm,
   reservation: { id: string; limits: readonly Limit[]; holds: readonly Hold[] },
 ): Reservation {
   const text = textOf(reservation);
@@ -118,9 +127,18 @@ function held(
       const spent = reservation.limits.map(({ unit }) => whole(bill[unit]));
       const keys = [KEYS.reservations, KEYS.settled(reservation.id), KEYS.absent];
       // What was bought is there and paid for: it must not be lost, and bought again, for the sake of the books.
-      await settle(keys, [text, REPEAT_SECONDS, ...spent]).catch(() => {});
+      const now = await settle(keys, [text, REPEAT_SECONDS, ...spent]).catch((): number[] => []);
+      for (const [at, { max }] of reservation.limits.entries()) {
+        const [book, field] = reservation.holds[at] ?? [];
+        calm.set(`${book} ${field}`, (100 * (now[at] ?? max)) / max < NEARLY_PERCENT);
+      }
     },
   };
+}
+
+/** Where what is spent of a limit is written: in the book of its period, under whoever pays. */
+function placeOf(limit: Limit, payer: Payer | undefined, atMs: number): [book: string, field: string] {
+  return [KEYS.spent(periodAt(limit.period, atMs)), fieldOf(limit, payer) ?? ''];
 }
 
 function textOf({ id, holds }: { id: string; holds: readonly Hold[] }): string {

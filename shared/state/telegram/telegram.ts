@@ -39,6 +39,7 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
   const begin = script<0 | 1>('begin-telegram-probe');
   const end = script<Reply>('end-telegram-probe');
   const limits = [DOUBTS_MAX, pauses.telegramPauseMs, pauses.telegramPauseMsMax];
+  let seenAtMs = Number.NEGATIVE_INFINITY;
   let seen: KnownState = { nowMs: 0, awayMs: 0, sinceMs: 0, confirmedMs: 0, answeredMs: 0 };
   const known = async (asked: Promise<Reply>): Promise<KnownState> => {
     try {
@@ -46,6 +47,7 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
       if (seen.awayMs === 0 && awayMs > 0) log.warn({ sinceMs }, 'Telegram does not answer: nothing is sent');
       if (seen.awayMs > 0 && awayMs === 0) log.warn('Telegram answers again');
       seen = { nowMs, awayMs, sinceMs, confirmedMs, answeredMs };
+      seenAtMs = performance.now();
     } catch (error) {
       log.debug({ err: error }, 'what is known of Telegram could not be read');
     }
@@ -53,7 +55,9 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
   };
   return {
     seen: () => seen,
-    look: () => known(note(at, ['', '', ...limits])),
+    /** What was seen within so long, in ms, is not read again. */
+    look: async (freshMs = 0) =>
+      performance.now() - seenAtMs < freshMs ? seen : await known(note(at, ['', '', ...limits])),
     /** Telegram confirmed a message. */
     confirmed: () => known(note(at, ['confirmed', '', ...limits])),
     /** A send ended without Telegram's word. */

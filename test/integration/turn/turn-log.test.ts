@@ -5,7 +5,7 @@ import { spawnGateway } from '../../fixture/process.ts';
 
 eachInWorld();
 
-test('the log of a turn tells its begin, why it was postponed and its end, each line with trace, chat and entry', async () => {
+test('the log of a turn tells why it was postponed, and its end, each line with trace, chat and entry', async () => {
   const down = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
   world.claude.react(({ index }) => (index === 0 ? down : undefined));
   const gateway = await spawnGateway(world);
@@ -16,9 +16,7 @@ test('the log of a turn tells its begin, why it was postponed and its end, each 
     const lines = gateway.log.map((line) => JSON.parse(line) as Record<string, unknown>);
     const own = lines.filter((line) => line.entry === entry);
     expect(own.map(({ msg, reason }) => [msg, reason])).toEqual([
-      ['attempt began', undefined],
       ['tried again later', 'overloaded'],
-      ['attempt began', undefined],
       ['settled', undefined],
     ]);
     for (const line of own) expect(line).toMatchObject({ traceId, chat: String(CHAT) });
