@@ -12,7 +12,7 @@ import type { Endpoint } from './recovery/effects.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
 import type { ShardPorts } from './shard.ts';
-import type { ChatMemory } from './tools/recall/chat-index.ts';
+import type { ChatMemory } from './tools/recall/chat-memory.ts';
 import type { ProcessPorts } from './worker.ts';
 
 const TRANSCRIPTION_MS_MAX = 120_000;

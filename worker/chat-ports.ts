@@ -12,7 +12,7 @@ import { createDrafts, DRAFTS_EVERY_MS, DRAFTS_FIRST_MS, DRAFTS_REFRESH_MS } fro
 import { createProgressViews, type ProgressViews } from './reply/progress.ts';
 import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS } from './reply/status-line.ts';
 import type { ShardPorts } from './shard.ts';
-import type { ChatMemory } from './tools/recall/chat-index.ts';
+import type { ChatMemory } from './tools/recall/chat-memory.ts';
 import type { TurnPorts } from './turn/ports.ts';
 
 /** The views by which chats see that a turn runs. */

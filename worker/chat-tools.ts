@@ -9,7 +9,7 @@ import type { WorkerPorts } from './ports.ts';
 import { createReminders } from './reminders/tool.ts';
 import type { ShardPorts } from './shard.ts';
 import { createAskUser } from './tools/asking.ts';
-import type { ChatMemory } from './tools/recall/chat-index.ts';
+import type { ChatMemory } from './tools/recall/chat-memory.ts';
 import { createRecall } from './tools/recall/recall.ts';
 import { createSendFile } from './tools/send-file.ts';
 import { joinToolboxes } from './tools/toolboxes.ts';

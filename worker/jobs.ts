@@ -10,7 +10,7 @@ import { chatRoom } from './model/count.ts';
 import type { WorkerPorts } from './ports.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import type { ShardPorts } from './shard.ts';
-import { createChatMemory } from './tools/recall/chat-index.ts';
+import { createChatMemory } from './tools/recall/chat-memory.ts';
 import { forChat } from './tools/toolboxes.ts';
 import { resumeParked } from './turn/park.ts';
 import { createProcessor } from './turn/processor.ts';
@@ -37,13 +37,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
-  const memory = createChatMemory({
-    redis: shard.redis,
-    keys: shard.keys,
-    blobs: shard.blobs,
-    log,
-    space: shared.space,
-  });
+  const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
   const budget = openBudget(ports, shard);
   const ask = askPorts(ports, shared, shard, { memory, budget });
   const commands = commandPorts(ports, shard, memory, ask.store.media);

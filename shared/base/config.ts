@@ -34,9 +34,9 @@ export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
 /** Names that the interface reserves for features that this version does not have yet. */
 const NOT_YET = ['PINNED_MAX_CHARS'];
-/** Further names in a settings file: for the telemetry, the bucket, Node, SQLite, a proxy and the compose file. */
+/** Further names in a settings file: for the telemetry, the bucket, Node, a proxy and the compose file. */
 const READ_BY_OTHERS =
-  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|SQLITE_TMPDIR$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
+  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */

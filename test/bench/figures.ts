@@ -5,6 +5,7 @@ import { flat } from './flat.ts';
 import { latency } from './latency.ts';
 import { memory } from './memory.ts';
 import { processes } from './processes.ts';
+import { recall } from './recall.ts';
 import { roundTrips } from './round-trips.ts';
 import { stageTwo } from './stage-two.ts';
 import { starting, takeover } from './start.ts';
@@ -19,6 +20,7 @@ export const MEASURES: readonly Measure[] = [
   felt,
   roundTrips,
   stageTwo,
+  recall,
   flat,
   year,
   wire,

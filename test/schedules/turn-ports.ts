@@ -23,7 +23,7 @@ import { createProgressViews } from '../../worker/reply/progress.ts';
 import { createStatusLines } from '../../worker/reply/status-line.ts';
 import { createSessions } from '../../worker/session/store.ts';
 import { settingsOf } from '../../worker/settings.ts';
-import { createChatMemory } from '../../worker/tools/recall/chat-index.ts';
+import { createChatMemory } from '../../worker/tools/recall/chat-memory.ts';
 import type { Toolbox } from '../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../worker/tools/toolboxes.ts';
 import type { ProcessorPorts } from '../../worker/turn/processor.ts';

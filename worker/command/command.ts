@@ -13,7 +13,7 @@ import { entityParts, textOf } from '../reply/format/layout.ts';
 import { type Block, type Inline, paragraph } from '../reply/format/tree.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 import type { ConversationStore } from '../session/store.ts';
-import type { ChatMemory } from '../tools/recall/chat-index.ts';
+import type { ChatMemory } from '../tools/recall/chat-memory.ts';
 import type { ChatArchive } from './chat-archive.ts';
 import type { ChatState } from './chat-state.ts';
 

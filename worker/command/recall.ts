@@ -1,4 +1,4 @@
-import { minute, quotesIn } from '../tools/recall/document.ts';
+import { minute } from '../tools/recall/document.ts';
 import { type CommandHandler, replied } from './command.ts';
 
 const QUERY_CHARS_MAX = 1_000;
@@ -10,7 +10,7 @@ export const recall: CommandHandler = async (
 ) => {
   if (words === '') return replied('recall', texts.recallUsage);
   try {
-    const quotes = await memory.within(session, (past) => quotesIn(past, words.slice(0, QUERY_CHARS_MAX)));
+    const { quotes } = await memory.search(session, words.slice(0, QUERY_CHARS_MAX));
     if (quotes.length === 0) return replied('recall', texts.nothingRecalled);
     const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
     return replied('recall', [texts.recalled(quotes.length), ...lines].join('\n\n'));

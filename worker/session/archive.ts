@@ -14,7 +14,7 @@ import {
   type MovedSegment,
   sessionArchives,
 } from '../../shared/state/session/archive.ts';
-import { sessionLogs } from '../../shared/state/session/log.ts';
+import { RANGE_BYTES_MAX, sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
@@ -188,6 +188,8 @@ const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 /** The checksum detects a flipped bit when the segment is read, instead of returning wrong data. */
 const CHECKED = { params: { [constants.ZSTD_c_checksumFlag]: 1 } };
+/** Most segments come out as one piece: pieces cost more than the bytes in them. */
+const UNPACKED = { chunkSize: RANGE_BYTES_MAX };
 const LINE_BREAK = 0x0a;
 const SPACE = 0x20;
 const BREAK = Buffer.of(LINE_BREAK);
@@ -200,7 +202,7 @@ export async function packSegment(lines: readonly Buffer[]): Promise<Buffer> {
 
 /** The lines of a segment, as they were packed. Rejects when its checksum does not match. */
 export async function unpackSegment(packed: Buffer): Promise<Buffer[]> {
-  const jsonl = await decompress(packed);
+  const jsonl = await decompress(packed, UNPACKED);
   const lines: Buffer[] = [];
   for (let start = 0; start <= jsonl.length; ) {
     const found = jsonl.indexOf(LINE_BREAK, start);

@@ -39,11 +39,6 @@ export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId):
   };
 }
 
-/** Whether there is such a session: nobody has erased it. */
-export async function isSession(redis: RedisClient, keys: Keys, id: SessionId): Promise<boolean> {
-  return (await redis.exists(keys.session(id))) === 1;
-}
-
 /** The oldest line of a log, where there is one, and so many of its newest ones, oldest first. */
 export async function endsOfLog(redis: RedisClient, keys: Keys, id: SessionId, count: number) {
   const log = keys.log(id);

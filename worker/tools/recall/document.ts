@@ -2,8 +2,8 @@ import { graphemePrefix, redact } from '../../../shared/base/text.ts';
 import { labelWithRef } from '../../media/label.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
 import { withId, withoutCode } from '../../session/header-code.ts';
-import { type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
-import type { Remembered } from './chat-index.ts';
+import { type AssistantRecord, type LogRecord, resultText, type UserRecord } from '../../session/record.ts';
+import type { Search } from './search.ts';
 import { snippet } from './snippet.ts';
 
 /** The text of a record, as a search sees it. */
@@ -19,26 +19,30 @@ export interface Memory {
 /** Opens every search result: a quote of history must not be found as history again. */
 export const QUOTE_OPENING = '[Quoted from earlier in this chat';
 
-const TEXT_CHARS = 8_000;
-/** How much of a text is searched for credentials: enough that none is cut in half within the kept part. */
+const TEXT_CHARS = 56_000;
+/** How much of a text is searched for credentials: enough that none is cut in half within the part that is searched. */
 const READ_CHARS = 64_000;
 const NAME_CHARS = 60;
 
+/** What is said in a message, tool calls and results included, at most 56,000 characters, as it was written. Pure. */
+export function saidIn(record: UserRecord | AssistantRecord): string {
+  return allSaidIn(record).slice(0, TEXT_CHARS);
+}
+
 /**
- * The text of a message, tool calls and results included, without credentials and at most 8,000 characters; nothing for
- * our own records, for thinking, and where there is no text. Pure.
+ * The text of a message as it may be quoted: as `saidIn` has it, without credentials; nothing for our own records, for
+ * thinking, and where there is no text. Pure.
  */
 export function memoryOf(record: LogRecord): Memory | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
-  const { id, at, content } = withoutCode(record);
-  const said = typeof content === 'string' ? content : content.flatMap((block) => wordsOf(block) ?? []).join('\n');
-  const text = kept(redact(said.slice(0, READ_CHARS).toWellFormed()));
+  const { id, at } = record;
+  const text = graphemePrefix(redact(allSaidIn(record).slice(0, READ_CHARS).toWellFormed()), TEXT_CHARS);
   return text.trim() === '' ? undefined : { id, at, who: record.t === 'user' ? whoWrote(record) : 'assistant', text };
 }
 
-/** A copy: a slice would keep the whole text in memory. */
-function kept(text: string): string {
-  return text.length <= TEXT_CHARS ? text : Buffer.from(graphemePrefix(text, TEXT_CHARS)).toString();
+function allSaidIn(record: UserRecord | AssistantRecord): string {
+  const { content } = withoutCode(record);
+  return typeof content === 'string' ? content : content.flatMap((block) => wordsOf(block) ?? []).join('\n');
 }
 
 function whoWrote(record: UserRecord): string {
@@ -70,14 +74,15 @@ export interface Quote {
 const HITS_MAX = 8;
 const SNIPPET_CHARS = 400;
 
-/** The places that match a search best, best first, at most 8. Pure. */
-export function quotesIn({ index, shown }: Remembered, query: string): Quote[] {
-  const hits = index.search(query, HITS_MAX, (id) => id === shown);
-  return hits.map(({ memory: { at, who, text }, terms }) => ({
-    atMs: Date.parse(at),
-    who,
-    text: snippet(text, terms, SNIPPET_CHARS),
-  }));
+/** The places that match a search best, best first, at most 8, without the message of an id. Pure. */
+export function quotesIn(search: Search, shown: string | undefined): Quote[] {
+  return search
+    .best(HITS_MAX, (id) => id === shown)
+    .map(({ memory: { at, who, text }, terms }) => ({
+      atMs: Date.parse(at),
+      who,
+      text: snippet(text, terms, SNIPPET_CHARS),
+    }));
 }
 
 /** A time to the minute, in UTC. Pure. */

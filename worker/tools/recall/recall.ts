@@ -1,14 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from '../../../shared/base/log.ts';
 import { graphemePrefix } from '../../../shared/base/text.ts';
-import type { ChatKey, SessionId } from '../../../shared/redis/keys.ts';
+import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { readAttachment } from '../../media/attachment.ts';
 import { kindOf, PICTURE_BYTES_MAX } from '../../media/kind.ts';
 import type { Block } from '../../model/block.ts';
 import { readImageHeader } from '../../model/media-header.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../toolbox.ts';
-import type { ChatMemory, Remembered } from './chat-index.ts';
-import { minute, QUOTE_OPENING, type Quote, quotesIn } from './document.ts';
+import type { ChatMemory, Remembered } from './chat-memory.ts';
+import { minute, QUOTE_OPENING, type Quote } from './document.ts';
 import { boundaryAt } from './snippet.ts';
 
 export interface RecallPorts {
@@ -56,7 +56,8 @@ export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts):
     async call({ name, input, attempt: { session, home } }, signal) {
       const request = name === SPEC.name ? requestOf(input) : undefined;
       if (!request) return toolError(name === SPEC.name ? EXPECTED : `There is no tool ${name} here.`);
-      const work = 'ref' in request ? readOn(loadKept, home, request) : searchIn(memory, session, request.query);
+      const work =
+        'ref' in request ? readOn(loadKept, home, request) : memory.search(session, request.query).then(foundIn);
       try {
         return await endedBy(work, signal, limits.timeLimitMs ?? TIME_LIMIT_MS);
       } catch (error) {
@@ -112,14 +113,10 @@ async function readOn(
   return read === undefined ? toolError(`The text ends before character ${from}.`) : toolText(read);
 }
 
-function searchIn(memory: ChatMemory, session: SessionId, query: string): Promise<ToolOutput> {
-  return memory.within(session, (remembered) => foundIn(remembered, query));
-}
-
-function foundIn(remembered: Remembered, query: string): ToolOutput {
-  const quotes = quotesIn(remembered, query);
+function foundIn(remembered: Remembered): ToolOutput {
+  const { quotes } = remembered;
   const searched = searchedIn(remembered);
-  if (remembered.index.size === 0) return toolText('Nothing in this chat is older than what you can see.');
+  if (remembered.size === 0) return toolText('Nothing in this chat is older than what you can see.');
   if (quotes.length === 0) return toolText(`Nothing was found. ${searched} Other words may find it.`);
   return toolText(
     [
@@ -130,11 +127,11 @@ function foundIn(remembered: Remembered, query: string): ToolOutput {
   );
 }
 
-function searchedIn({ index, isCut, unreadable }: Remembered): string {
-  const { oldestMs, newestMs } = index.span ?? {};
+function searchedIn({ size, span, isCut, unreadable }: Remembered): string {
+  const { oldestMs, newestMs } = span ?? {};
   const from = oldestMs === undefined || newestMs === undefined ? '' : `, ${minute(oldestMs)} to ${minute(newestMs)}`;
   return [
-    `Searched: ${index.size} messages${from}.`,
+    `Searched: ${size} messages${from}.`,
     isCut ? 'Older ones were left out: a search goes back so far and no further.' : '',
     unreadable > 0 ? 'A damaged part of the history could not be searched.' : '',
   ]

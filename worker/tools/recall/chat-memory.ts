@@ -1,0 +1,121 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Logger } from '../../../shared/base/log.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
+import { sessionArchives } from '../../../shared/state/session/archive.ts';
+import { chainOf, windowStartOf } from '../../../shared/state/session/header.ts';
+import { sessionLogs } from '../../../shared/state/session/log.ts';
+import { readSegment, type SessionSource } from '../../session/archive.ts';
+import { decodeRecord } from '../../session/record.ts';
+import { PARENTS_MAX } from '../../session/store.ts';
+import { type Quote, quotesIn } from './document.ts';
+import { createSearch, type Search } from './search.ts';
+
+export interface ChatMemoryPorts extends SessionSource {
+  log?: Logger | undefined;
+  /** Upper bound of what is read of a chat, newest first; 64 MiB if absent. */
+  bytesMax?: number;
+}
+
+/** What a search found in everything of a chat that is older than the window of one of its sessions. */
+export interface Remembered extends Pick<Search, 'size' | 'span'> {
+  /** Best first. */
+  quotes: readonly Quote[];
+  /** Whether older records were omitted to keep to the bound. */
+  isCut: boolean;
+  /** Damaged archive segments. */
+  unreadable: number;
+}
+
+/**
+ * What a shard's chats said before their windows. Each search reads it anew: nothing of it is kept.
+ *
+ * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis or the blob
+ * store cannot be reached. It yields to other work every few milliseconds.
+ */
+export interface ChatMemory {
+  search(session: SessionId, question: string): Promise<Remembered>;
+}
+
+const BYTES_MAX = 64 * 1024 * 1024;
+const READ_BYTES = 256 * 1024;
+/** Segments that are fetched and unpacked at once. */
+const SEGMENTS_AT_ONCE = 4;
+/** How long other work waits. */
+const SLICE_MS = 10;
+
+/** Binds the past of a shard's chats to a connection. */
+export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
+  const { redis, keys, bytesMax = BYTES_MAX } = ports;
+  return {
+    async search(session, question) {
+      const window = await windowStartOf(redis, keys, session);
+      // A fresh session begins with a copy of the message that its parent could not answer.
+      const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
+      const past = { unreadable: 0, isCut: false };
+      const search = createSearch(question);
+      let bytes = 0;
+      for await (const lines of linesOf(
+        ports,
+        await chainOf(redis, keys, session, PARENTS_MAX + 1),
+        window.start,
+        past,
+      )) {
+        past.isCut = bytes >= bytesMax;
+        if (past.isCut) break;
+        bytes += await look(search, lines);
+      }
+      const { size, span } = search;
+      return { ...past, size, span, quotes: quotesIn(search, shown) };
+    },
+  };
+}
+
+/** Looks through lines, and returns how many bytes they have. */
+async function look(search: Search, newestFirst: readonly (Buffer | string)[]): Promise<number> {
+  let bytes = 0;
+  let untilMs = performance.now() + SLICE_MS;
+  for (const line of newestFirst) {
+    search.take(decodeRecord(line.toString()));
+    bytes += Buffer.byteLength(line);
+    if (performance.now() < untilMs) continue;
+    await setImmediate();
+    untilMs = performance.now() + SLICE_MS;
+  }
+  return bytes;
+}
+
+/** The lines of a chat before a window, newest first, some at a time. All of a parent is older than the window. */
+async function* linesOf(
+  ports: ChatMemoryPorts,
+  chain: readonly SessionId[],
+  windowStart: number,
+  past: { unreadable: number },
+): AsyncGenerator<readonly (Buffer | string)[]> {
+  for (const [at, session] of chain.entries()) {
+    yield* logOf(ports, session, at === 0 ? windowStart : Number.POSITIVE_INFINITY);
+    yield* archiveOf(ports, session, (segment, error) => {
+      past.unreadable += 1;
+      ports.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
+    });
+  }
+}
+
+async function* logOf({ redis, keys }: ChatMemoryPorts, session: SessionId, end: number) {
+  const logs = sessionLogs(redis, keys);
+  for (let before = end; ; ) {
+    const { first, newestFirst } = await logs.tail(session, READ_BYTES, before);
+    if (newestFirst.length === 0) return;
+    yield newestFirst;
+    before = first;
+  }
+}
+
+/** What was archived while its log was read is read twice, which a search does not mind. */
+async function* archiveOf(ports: ChatMemoryPorts, session: SessionId, onUnreadable: Parameters<typeof readSegment>[3]) {
+  const segments = await sessionArchives(ports.redis, ports.keys).segments(session);
+  for (let end = segments; end > 0; end -= SEGMENTS_AT_ONCE) {
+    const places = Array.from({ length: Math.min(SEGMENTS_AT_ONCE, end) }, (_, n) => end - 1 - n);
+    const read = await Promise.all(places.map((place) => readSegment(ports, session, place, onUnreadable)));
+    for (const lines of read) yield (lines ?? []).toReversed();
+  }
+}

@@ -1,0 +1,103 @@
+import { FOLDED_LETTER, folded, JOINED, near, type Sought, UNSPACED_SIGN } from './tokenizer.ts';
+
+/** The sought words that a text has, by their places in the question: 1 as it is, less by its beginning or nearly so spelt. */
+export type Shares = ReadonlyMap<number, number>;
+
+/** Finds the sought words of a question in texts. */
+export interface Matcher {
+  sharesIn(text: string): Shares;
+  /** Whether a word, as `eachWord` names it, is one that is sought. */
+  isSought(term: string): boolean;
+}
+
+/** A sought word, and its place in the question. */
+interface Word extends Sought {
+  term: string;
+  at: number;
+}
+
+/** Notes the best share of each of its words that a folded text has. */
+type Finder = (text: string, best: Map<number, number>) => void;
+
+const PREFIX_SHARE = 0.375;
+const SIMILAR_SHARE = 0.45;
+const ENDING_SHARE = 0.15;
+
+/** A matcher of the words of a question. Pure, linear. */
+export function createMatcher(sought: ReadonlyMap<string, Sought>): Matcher {
+  const words = [...sought].map(([term, how], at) => ({ ...how, term, at }));
+  // What has many forms is looked for in one go.
+  const flexible = words.filter(({ edits }) => edits > 0);
+  const finders = words
+    .filter(({ edits }) => edits === 0)
+    .map((word) => (isUnspaced(word) ? signsOf(word) : wordOf(word)));
+  if (flexible.length > 0) finders.push(formsOf(flexible));
+  return {
+    sharesIn(text) {
+      const best = new Map<number, number>();
+      const spelt = folded(text);
+      for (const find of finders) find(spelt, best);
+      return best;
+    },
+    isSought: remembered((term) => words.some((word) => shareOf(term, word) > 0)),
+  };
+}
+
+const UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
+
+function isUnspaced({ term }: Word): boolean {
+  return UNSPACED.test(term);
+}
+
+function signsOf({ term, at }: Word): Finder {
+  return (text, best) => void (text.includes(term) && best.set(at, 1));
+}
+
+/** A word or an id, as it is or as the beginning of a longer one. */
+function wordOf({ term, at, prefix }: Word): Finder {
+  const literal = term.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+  const beginning = new RegExp(`(?<!${FOLDED_LETTER})${literal}`, 'v');
+  const whole = new RegExp(
+    `(?<!${FOLDED_LETTER})${literal}(?!${JOINED.test(term) ? '[\\-_.:\\/@#+]?' : ''}${FOLDED_LETTER})`,
+    'v',
+  );
+  return (text, best) => {
+    if (!beginning.test(text)) return;
+    if (whole.test(text)) best.set(at, 1);
+    else if (prefix) best.set(at, PREFIX_SHARE);
+  };
+}
+
+/** Words that may be spelt otherwise: each different word that begins like one of them is judged once. */
+function formsOf(words: readonly Word[]): Finder {
+  const forms = words.map(({ term, edits, ending }) => {
+    const first = String.fromCodePoint(term.codePointAt(0) ?? 0);
+    return `${first}${FOLDED_LETTER}{${term.length - Math.max(edits, ending) - first.length},}`;
+  });
+  const pattern = new RegExp(`(?<!${FOLDED_LETTER})(?:${forms.join('|')})`, 'gv');
+  const sharesOf = remembered((found: string) =>
+    words.map((word) => [word.at, shareOf(found, word)] as const).filter(([, share]) => share > 0),
+  );
+  return (text, best) => {
+    for (const found of text.match(pattern) ?? [])
+      for (const [at, share] of sharesOf(found)) if (share > (best.get(at) ?? 0)) best.set(at, share);
+  };
+}
+
+/** A pure function of a word that is computed once for each. */
+function remembered<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
+  const known = new Map<string, Result>();
+  return (word) => {
+    const result = known.get(word) ?? compute(word);
+    known.set(word, result);
+    return result;
+  };
+}
+
+function shareOf(found: string, { term, prefix, edits, ending }: Word): number {
+  if (found === term) return 1;
+  if (prefix && found.startsWith(term)) return PREFIX_SHARE;
+  const made = edits > 0 && found.codePointAt(0) === term.codePointAt(0) ? near(term, found, edits) : undefined;
+  if (made !== undefined) return (SIMILAR_SHARE * term.length) / (term.length + made);
+  return ending > 0 && found.startsWith(term.slice(0, -ending)) ? ENDING_SHARE : 0;
+}
