@@ -71,7 +71,17 @@ function asciiTokens(unit: number): number {
   return unit === 0x0a ? LETTER : MARK;
 }
 
+/** A block never changes, and is in each request of its chat. */
+const known = new WeakMap<object, number>();
+
 function estimateBlock(block: unknown): number {
+  if (typeof block !== 'object' || block === null) return tokensOf(block);
+  const tokens = known.get(block) ?? tokensOf(block);
+  known.set(block, tokens);
+  return tokens;
+}
+
+function tokensOf(block: unknown): number {
   const { type, text, content, source } = (block ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'text' && typeof text === 'string') return estimateText(text);
   if (type === 'thinking') return estimateThought(block as ThinkingBlock);

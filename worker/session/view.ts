@@ -113,13 +113,24 @@ function framedSummary({ summary, boundary, unseen = 0, files = [] }: Compaction
 }
 
 /** The message of a record, as it was written, if it is one; where each block of it stands is added to `written`. */
-function messageOf(record: LogRecord, written?: Map<Block, Origin>): LogMessage[] {
+function messageOf(record: LogRecord, written?: Map<Block, Origin>): readonly LogMessage[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
+  const said = known.get(record) ?? readMessage(record);
+  known.set(record, said);
+  if (written === undefined || said.length === 0) return said;
+  const { content } = record;
+  if (typeof content === 'string') for (const block of said[0]?.content.slice(-1) ?? []) written.set(block, { record });
+  else for (const [at, block] of content.entries()) written.set(block, { record, block: at });
+  return said;
+}
+
+/** A record never changes, and is in each request of its chat: so do its blocks, of which more is known by themselves. */
+const known = new WeakMap<LogRecord, readonly LogMessage[]>();
+
+function readMessage(record: UserRecord | AssistantRecord): readonly LogMessage[] {
   const { content } = record;
   const blocks = typeof content === 'string' ? [textBlock(content)] : content;
   if (blocks.every(({ text }) => isBlank(String(text)))) return [];
-  for (const [at, block] of blocks.entries())
-    written?.set(block, blocks === content ? { record, block: at } : { record });
   const header = record.t === 'user' ? headerLine(record) : undefined;
   return [{ role: record.t, content: header === undefined ? blocks : [textBlock(header), ...blocks] }];
 }

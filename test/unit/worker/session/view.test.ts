@@ -54,6 +54,14 @@ test('the pending text is the last block of the last message, byte for byte, and
   );
 });
 
+test('each request of a chat has the same block of a record, so that what is known of it is not found again', () => {
+  const window = of(userSays('One', { id: 'u1', entry: '1-0' }), assistantSays('Two'));
+  const later = of(...window.records, PENDING);
+  const blocks = (each: Window) => view(each).flatMap(({ content }) => content as object[]);
+  expect(blocks(window)).toHaveLength(2);
+  for (const [at, block] of blocks(window).entries()) expect(blocks(later)[at]).toBe(block);
+});
+
 test('the same window gives the same bytes and is not changed', () => {
   fc.assert(
     fc.property(windows(records), (window) => {
