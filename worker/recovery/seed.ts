@@ -33,6 +33,11 @@ interface Section {
 
 const USER_MESSAGES = 5;
 const USER_CHARS = 300;
+/** What people told of themselves stands in their own words, and mostly in few of them. */
+const EARLIER_MESSAGES = 100;
+const EARLIER_CHARS = 160;
+/** What is dropped of a part at a time, so that a long part is short in a few steps. */
+const DROPPED_SHARE = 1 / 8;
 const SPEAKER_CHARS = 120;
 const ASSISTANT_REPLIES = 3;
 const ASSISTANT_CHARS = 500;
@@ -46,6 +51,7 @@ const NAMED_MAX = 20;
 const REFERENCE_CHARS = 210;
 const NAMED_SCAN_CHARS = 20_000;
 const QUESTIONS_MAX = 5;
+const DAY = /\d{4}-\d\d-\d\d/;
 const REFERENCE =
   /https?:\/\/[^\s<>"')\]]{3,200}|(?:\.{0,2}\/)?(?:[\w.-]{1,60}\/){1,12}[\w.-]{1,80}|\b[\w-]{1,60}\.(?:ts|js|py|go|rs|java|md|json|ya?ml|csv|pdf|txt|sql|sh|log)\b|#\d{1,7}\b/g;
 const CHANNEL_CHARS = 300;
@@ -69,14 +75,16 @@ const FINISHED_TOKENS_MIN = 400;
  * first, and the oldest lines of each part; what was done for the pending message is never dropped.
  */
 export function buildSeed(source: SeedSource): string {
-  const { boundary, pending, tokensMax, isBare } = source;
+  const { boundary, pending, tokensMax, isBare, because } = source;
   const shown = withScrubs(source.records);
   const records = withoutRepeats(shown).filter((record) => record.t !== 'user' || record.entry !== pending);
   const header = headerOf(source, records);
   const channel = `Last active channel: ${quote(source.channel, CHANNEL_CHARS)}`;
   const finished = finishedSection({ ...source, records: shown });
   const fixed = [...(isBare ? [] : [channel]), ...finished];
-  let sections = isBare ? [] : sectionsOf(records).filter(({ items }) => items.length > 0);
+  // What may have been refused is quoted no further back than it must be.
+  const all = [...sectionsOf(records), ...(because === 'outgrown' ? [earlierUser(records)] : [])];
+  let sections = isBare ? [] : all.filter(({ items }) => items.length > 0);
   for (;;) {
     const seed = framed(header, [...fixed, ...sections.flatMap(listed)], boundary);
     if (estimateText(seed) <= tokensMax) return seed;
@@ -110,7 +118,7 @@ function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
 
 function shortened(sections: readonly Section[]): Section[] {
   const last = sections.at(-1);
-  const items = last?.items.slice(1) ?? [];
+  const items = last?.items.slice(Math.ceil(last.items.length * DROPPED_SHARE)) ?? [];
   return [...sections.slice(0, -1), ...(last && items.length > 0 ? [{ ...last, items }] : [])];
 }
 
@@ -161,6 +169,15 @@ function lastUser(records: readonly LogRecord[]): string[] {
   return asks(records)
     .slice(-USER_MESSAGES)
     .map((record) => said(record, USER_CHARS));
+}
+
+function earlierUser(records: readonly LogRecord[]): Section {
+  const before = asks(records).slice(-USER_MESSAGES - EARLIER_MESSAGES, -USER_MESSAGES);
+  const items = before.map((record) => {
+    const [day] = DAY.exec(record.header ?? '') ?? [];
+    return [...(day ? [day] : []), said(record, EARLIER_CHARS)].join(': ');
+  });
+  return { title: 'Earlier messages of the user, newest last', items };
 }
 
 /** The words of somebody, with their name where several people share the chat. */

@@ -50,6 +50,33 @@ test('a seed holds the last 5 messages of the user and the last 3 replies, oldes
   expect(replies(seed)).toEqual([6, 7, 8].map((n) => `Reply ${n}.`));
 });
 
+test('what the user said before that is quoted as far as the budget has room, in short, oldest first', () => {
+  const many = Array.from({ length: 300 }, (_, n) => [
+    userSays(`Fact ${n}. ${'so '.repeat(80)}`),
+    assistantSays('Noted.'),
+  ]).flat();
+  const earlier = itemsUnder(seedOf(many), 'Earlier messages of the user');
+  expect(earlier).toHaveLength(100);
+  expect([earlier[0], earlier.at(-1)].map((item) => item?.split('.')[0])).toEqual(['Fact 195', 'Fact 294']);
+  expect(Math.max(...earlier.map((item) => item.length))).toBe(160);
+  const narrow = itemsUnder(seedOf(many, { tokensMax: 2_000 }), 'Earlier messages of the user');
+  expect(narrow.length).toBeGreaterThan(10);
+  expect(narrow).toEqual(earlier.slice(-narrow.length));
+});
+
+test('an earlier message has the day on which its writer sent it, where the gateway wrote one', () => {
+  const header = '[#abcdef Sunday 2026-11-22 14:20 UTC+8, "2020-01-01" (id 5) writes]';
+  const told = userSays('I signed the lease', { header, at: '2026-11-21T23:20:00.000Z', entry: '0-1' });
+  expect(itemsUnder(seedOf([told, ...EIGHT]), 'Earlier messages of the user')[0]).toBe(
+    '2026-11-22: I signed the lease',
+  );
+});
+
+test('what may have been refused is quoted no further back than it must be', () => {
+  expect(itemsUnder(seedOf(EIGHT), 'Earlier messages of the user')).toHaveLength(3);
+  expect(itemsUnder(seedOf(EIGHT, { because: 'refused' }), 'Earlier messages of the user')).toEqual([]);
+});
+
 test('in a group each message is quoted with its writer, and no text passes for another one', () => {
   const header = (id: number) => `[#abcdef Sunday 2026-11-22 14:20 UTC, "Ann" (id ${id}) writes]`;
   const seed = seedOf([
