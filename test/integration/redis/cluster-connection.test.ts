@@ -105,11 +105,12 @@ test('places in groups are counted on every master, and the loss of one stops no
   await untilReady(redis, READY_MS);
   const ask = groupPlaces(redis, 6, { limit: 1, interval: 60_000 }, createLogger('silent'));
   const groups = Array.from({ length: 12 }, (_, at) => -1001 - at);
-  expect(await Promise.all(groups.map(ask))).toEqual(groups.map(() => 0));
-  expect(Math.min(...(await Promise.all(groups.map(ask))))).toBeGreaterThan(0);
+  const letThrough = async () => (await Promise.all(groups.map(ask))).filter((waitMs) => waitMs === 0).length;
+  // Until it is connected to each of them.
+  await until('count on every master', async () => (await letThrough()) === 0 || undefined);
   holder.kill9();
-  await until('a loss that is known', async () => (await Promise.all(groups.map(ask))).includes(0) || undefined);
-  expect(Math.max(...(await Promise.all(groups.map(ask))))).toBeGreaterThan(0);
+  await until('group that is let through', async () => (await letThrough()) > 0 || undefined);
+  expect(await letThrough()).toBeLessThan(groups.length);
 });
 
 test('the snapshot reports the memory of the fullest master', async () => {
