@@ -6,13 +6,15 @@ export interface Contender {
   readonly name: string;
   readonly file: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Options of Node itself, as its own start gives them. */
+  readonly execArgv?: readonly string[];
 }
 
 /** The bots, in the order of the table. */
 export const CONTENDERS: readonly Contender[] = [
   { name: 'plain handler', file: 'test/compare/plain-handler.ts', env: {} },
   { name: 'plain BullMQ', file: 'test/compare/plain-bullmq.ts', env: {} },
-  { name: 'Spillway', file: 'spillway.ts', env: {} },
+  { name: 'Spillway', file: 'spillway.ts', env: {}, execArgv: ['--max-semi-space-size=8'] },
 ];
 
 /** A contender whose process can be killed and started anew. */
@@ -23,12 +25,13 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Starts a contender. `execArgv` are options of Node itself. */
+/** Starts a contender. `profiling` are further options of Node itself. */
 export async function startContender(
-  { file, env }: Contender,
+  { file, env, execArgv: own = [] }: Contender,
   outside: Readonly<Record<string, string>>,
-  execArgv: readonly string[] = [],
+  profiling: readonly string[] = [],
 ): Promise<Running> {
+  const execArgv = [...own, ...profiling];
   const blobs = await temporaryBlobs();
   const spawn = (): Promise<GatewayProcess> => spawnRunning(file, { ...outside, ...blobs.env, ...env }, { execArgv });
   let bot = await spawn();

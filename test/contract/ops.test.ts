@@ -242,3 +242,13 @@ function services(): Map<string, string> {
   expect(parts.length).toBeGreaterThan(1);
   return new Map(parts.slice(1).map((part) => [part.slice(0, part.indexOf(':')), part]));
 }
+
+test('Node is started with the same flag by npm, in the image, under systemd and where its memory is compared', () => {
+  const [start, ...others] = Object.values(JSON.parse(read('package.json')).scripts as Record<string, string>)
+    .filter((script) => script.includes('--as-shell'))
+    .map((script) => /--max-\S+=\d+/.exec(script)?.[0]);
+  expect(start).toBeDefined();
+  expect(others).toEqual([start, start]);
+  const elsewhere = ['Dockerfile', 'docs/operations.md', 'test/compare/contender.ts'].map((name) => read(name));
+  expect(elsewhere.filter((text) => !text.includes(`${start}`))).toEqual([]);
+});
