@@ -69,7 +69,7 @@ const clean = (text: string): string => text.replaceAll(/\s+/g, ' ').slice(0, SE
  * it may be. `usd` is undefined for a model without a known price.
  */
 export function boundOf(
-  expectations: readonly Expectation[],
+  expectations: readonly Pick<Expectation, 'atMost' | 'skip'>[],
   model: string,
   limits: ModelLimits,
 ): { calls: number; usd: number | undefined } {

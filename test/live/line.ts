@@ -35,8 +35,8 @@ export interface Line {
   refusal(call: Call): Promise<Failure>;
   /** What the official client throws for a call past the adapter, which would mend it or try again in another way. */
   thrown(params: Omit<Anthropic.MessageStreamParams, 'model'>): Promise<unknown>;
-  /** The calls that were answered, and what they cost in dollars: undefined for a model without a known price. */
-  spent(): { calls: number; usd: number | undefined };
+  /** The calls that were answered, their tokens, and what they cost in dollars: undefined for a model without a known price. */
+  spent(): { calls: number; inputTokens: number; outputTokens: number; usd: number | undefined };
   close(): Promise<void>;
 }
 
@@ -80,7 +80,12 @@ export async function openLine({ apiKey, baseURL, model }: Endpoint): Promise<Li
           ({ stop_reason: reason }) => Promise.reject(new Error(`it was answered, with ${reason}`)),
           (error: unknown) => error,
         ),
-    spent: () => ({ calls: usages.length, usd: sumOf(usages.map((usage) => costOf(model, usage))) }),
+    spent: () => ({
+      calls: usages.length,
+      inputTokens: usages.reduce((sum, usage) => sum + usage.inputTokens, 0),
+      outputTokens: usages.reduce((sum, usage) => sum + usage.outputTokens, 0),
+      usd: sumOf(usages.map((usage) => costOf(model, usage))),
+    }),
     close: () => tap.close(),
   };
 }

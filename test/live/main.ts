@@ -1,21 +1,27 @@
 import { parseArgs } from 'node:util';
-import { readConfig } from '../../shared/base/config.ts';
-import { refuse } from '../../shared/base/project.ts';
-import { boundOf, type Expectation, type Judged, judgeAll } from './expectation.ts';
+import { programPath, readConfig } from '../../shared/base/config.ts';
+import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { findRedisServer } from '../../shared/private-redis/install.ts';
+import { createChatHistory } from '../fixture/chat-history.ts';
+import { offerRedisServer } from '../fixture/redis.ts';
+import { boundOf, type Expectation, InTrouble, type Judged, judgeAll } from './expectation.ts';
 import { EXPECTATIONS } from './expectations.ts';
 import { type Endpoint, type Line, openLine } from './line.ts';
+import { askQuestions, countsOf, QUESTIONS_AT_MOST } from './questions.ts';
 
 const HELP = `Usage: npm run live [-- --overflow]
 
 Asks a real endpoint of the Messages API, through the gateway's own adapter, whether it is as we believe. Takes
 ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL and MODEL from the environment. Says first how many calls it makes and what they can
-cost at most; then makes them. npm test asks the stand-in the same.
+cost at most; then makes them. npm test asks the stand-in the same. At the end it asks 20 questions of npm run score about
+two long chats, with the tool recall, and says how many were answered rightly; that changes no exit code.
 
   --overflow   also sends a prompt that is longer than the window; a refusal is free, but the upload takes its time, and
                the bound is what it would cost if it were answered
 
 Exit codes: 0 all as believed, 1 something differs or could not be asked, 2 no key, or a mistake in the environment.`;
 
+const SAID_CHARS = 80;
 const { values } = parseArgs({ options: { help: { type: 'boolean' }, overflow: { type: 'boolean' } } });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -36,6 +42,7 @@ async function look(endpoint: Endpoint): Promise<void> {
     const chosen = EXPECTATIONS.filter(({ option }) => option === undefined || values[option] === true);
     await announce(line, chosen);
     const judged = await judgeAll(chosen, line, (each) => say(lineOf(each)));
+    await question(line);
     conclude(line, judged);
   } finally {
     await line.close();
@@ -43,15 +50,36 @@ async function look(endpoint: Endpoint): Promise<void> {
 }
 
 async function announce(line: Line, chosen: readonly Expectation[]): Promise<void> {
-  const { calls, usd } = boundOf(chosen, line.model, await line.limits());
+  const questions = { atMost: () => QUESTIONS_AT_MOST };
+  const { calls, usd } = boundOf([...chosen, questions], line.model, await line.limits());
   say(`${calls} calls of ${line.model}. They cost at most ${dollars(usd)}.\n`);
 }
 
+/** What a long chat told, asked of the model. A private Redis holds the chats. */
+async function question(line: Line): Promise<void> {
+  const { calls, inputTokens } = QUESTIONS_AT_MOST;
+  say(`\nQuestions about two long chats, in at most ${calls} calls of ${inputTokens} tokens in all:`);
+  const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath() });
+  if (!server.ok) return say(`not asked: ${server.problem}`);
+  offerRedisServer(server);
+  const history = await createChatHistory();
+  try {
+    const answered = await askQuestions(line, history);
+    for (const { kind, asks, says, isRight } of answered)
+      say(`${isRight ? 'right' : 'wrong'}    ${kind}: ${asks} ${says.replaceAll(/\s+/g, ' ').slice(0, SAID_CHARS)}`);
+    for (const count of countsOf(answered)) say(count);
+  } catch (error) {
+    say(error instanceof InTrouble ? error.message : `not answered: ${error instanceof Error ? error.message : error}`);
+  } finally {
+    await history.close();
+  }
+}
+
 function conclude(line: Line, judged: readonly Judged[]): void {
-  const { calls, usd } = line.spent();
+  const { calls, inputTokens, outputTokens, usd } = line.spent();
   const count = (verdict: Judged['verdict']): number => judged.filter((each) => each.verdict === verdict).length;
   say(`\n${count('ok')} as believed, ${count('differs')} differ, ${count('not run')} not run.`);
-  say(`${calls} answered calls cost ${dollars(usd)}.`);
+  say(`${calls} answered calls took ${inputTokens} tokens and gave ${outputTokens}. They cost ${dollars(usd)}.`);
   process.exitCode = judged.every(({ isProven }) => isProven) ? 0 : 1;
 }
 

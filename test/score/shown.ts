@@ -2,6 +2,7 @@ import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import type { MemoryLine } from '../../shared/state/memory/book.ts';
 import { snapshotOf, systemWith } from '../../worker/memory/memory.ts';
 import { planOf } from '../../worker/memory/tool.ts';
+import type { MessageParam } from '../../worker/model/port.ts';
 import { compact } from '../../worker/recovery/compact.ts';
 import { buildSeed } from '../../worker/recovery/seed.ts';
 import { encodeRecord, type LogRecord, textOf } from '../../worker/session/record.ts';
@@ -38,10 +39,7 @@ export async function treated(
 ): Promise<(question: Question) => Promise<Record<Way, string>>> {
   const compacted = await compactedWindow(chat.records);
   const { window: fresh, session } = await freshWindow(history, chat.records, name);
-  const memory = systemWith('', {
-    memory: snapshotOf({ lines: linesOf(chat.notes) }, WINDOW_TOKENS),
-    message: { ok: true, value: inboundText(1) },
-  });
+  const memory = withNotes('', chat);
   return async (question) => {
     const seed = shownIn(fresh, question);
     const recalled = [seed, (await ask(recall, { query: question.asks }, session)).text].join('\n');
@@ -54,10 +52,22 @@ export async function treated(
   };
 }
 
-/** The text of the request in which a question is asked. */
+/** A system prompt with what the model of a chat has noted. */
+export function withNotes(system: string, { notes }: Chat): string {
+  const memory = snapshotOf({ lines: linesOf(notes) }, WINDOW_TOKENS);
+  return systemWith(system, { memory, message: { ok: true, value: inboundText(1) } });
+}
+
+/** The messages of the request in which a question is asked. */
+export function messagesOf(window: Window, question: Question): MessageParam[] {
+  return view({ ...window, records: [...window.records, askedIn(question)] });
+}
+
+/** The text of that request. */
 export function shownIn(window: Window, question: Question): string {
-  const messages = view({ ...window, records: [...window.records, askedIn(question)] });
-  return messages.map(({ content }) => textOf(content as Parameters<typeof textOf>[0])).join('\n');
+  return messagesOf(window, question)
+    .map(({ content }) => textOf(content as Parameters<typeof textOf>[0]))
+    .join('\n');
 }
 
 /** Stage 1, by a summariser that says nothing. */
@@ -72,7 +82,12 @@ async function compactedWindow(records: readonly LogRecord[]): Promise<Window> {
 }
 
 /** Stage 2: the chat is the parent of a session that a seed opens. */
-async function freshWindow({ redis, keys }: ChatHistory, records: readonly LogRecord[], name: string) {
+export async function freshWindow(
+  { redis, keys }: ChatHistory,
+  records: readonly LogRecord[],
+  name: string,
+  tokensMax = SEED_TOKENS,
+) {
   const [parent, session] = [`s-${name}-old` as SessionId, `s-${name}` as SessionId];
   await givenLog(redis, keys, parent, { lines: records.map(encodeRecord), about: { closedBy: session } });
   const tail = await createSessions(redis, keys).tail(parent, SEED_READ_BYTES_MAX);
@@ -82,7 +97,7 @@ async function freshWindow({ redis, keys }: ChatHistory, records: readonly LogRe
     pending: '',
     channel: 'private chat',
     boundary: BOUNDARY,
-    tokensMax: SEED_TOKENS,
+    tokensMax,
     because: 'outgrown',
     isBare: false,
   });

@@ -1,10 +1,13 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { createChatHistory } from '../../fixture/chat-history.ts';
 import { runFile } from '../../fixture/command.ts';
 import { boundOf, type Judged, judgeAll } from '../../live/expectation.ts';
 import { EXPECTATIONS } from '../../live/expectations.ts';
 import { openLine } from '../../live/line.ts';
 import { obeys } from '../../live/obedient.ts';
+import { askQuestions, isRight, QUESTIONS_AT_MOST } from '../../live/questions.ts';
 import { REFUSAL_STRING } from '../../live/talk-expectations.ts';
+import type { Question } from '../../score/chat.ts';
 import { type ClaudeOptions, type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
 
 const MODEL = 'claude-opus-5-5';
@@ -80,6 +83,30 @@ test('all calls stay within the number and the cost that boundOf states', async 
   expect(claude.usd()).toBeLessThan(bound.usd ?? 0);
 });
 
+test('the questions about long chats stay within the calls and tokens that are stated for them', async () => {
+  const line = await openLine({ apiKey: 'fake', baseURL: (await given()).url, model: MODEL });
+  const history = await createChatHistory();
+  cleanUps.push(() => line.close(), history.close);
+  expect(await askQuestions(line, history)).toHaveLength(20);
+  const { calls, inputTokens, outputTokens } = line.spent();
+  expect(calls).toBeGreaterThanOrEqual(20);
+  expect(calls).toBeLessThanOrEqual(QUESTIONS_AT_MOST.calls);
+  expect(inputTokens).toBeLessThan(QUESTIONS_AT_MOST.inputTokens);
+  expect(outputTokens).toBeLessThan(QUESTIONS_AT_MOST.outputTokens);
+});
+
+test.each<[string, Partial<Question>, string, boolean]>([
+  ['the newest value', { right: 'Ada Merrow' }, 'Ada Merrow', true],
+  ['the old value', { right: 'Ada Merrow' }, 'Bruno Falk', false],
+  ['a day', { kind: 'time', right: '2026-02-03' }, 'That was\non 2026-02-03.', true],
+  ['that nothing is known', { kind: 'never said', wrong: ['Bruno Falk'] }, 'UNKNOWN', true],
+  ["somebody else's value", { kind: 'never said', wrong: ['Bruno Falk'] }, 'UNKNOWN, but Bruno Falk', false],
+  ['a value that nobody named', { kind: 'never said', wrong: ['Bruno Falk'] }, 'Carla Whitby', false],
+])('of an answer to a question it is judged whether it is right: %s', (_what, over, says, expected) => {
+  const question: Question = { kind: 'changed fact', asks: 'Who?', about: 'dentist', wrong: [], ...over };
+  expect(isRight(question, says)).toBe(expected);
+});
+
 test('without a key prints one sentence and exits 2', async () => {
   const { code, stdout, stderr } = await runFile('test/live/main.ts', [], {});
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -93,7 +120,11 @@ test('with a key prints the number of calls and their maximum cost first, and ne
   const lines = stdout.split('\n');
   expect(lines[0]).toMatch(/^\d+ calls of claude-opus-5-5\. They cost at most \d\.\d{4} US dollars\.$/);
   expect(stdout).toMatch(/14 as believed, 0 differ, 0 not run/);
-  expect(stdout).toMatch(/\d+ answered calls cost \d\.\d{4} US dollars\.\n$/);
+  // It answers with all that it finds, so it is right where that holds the answer, and never says that it knows nothing.
+  expect(stdout).toMatch(
+    /^single fact +5 of 5 right\nchanged fact +3 of 5 right\ntime +5 of 5 right\nnever said +0 of 5 right$/m,
+  );
+  expect(stdout).toMatch(/\d+ answered calls took \d+ tokens and gave \d+\. They cost \d\.\d{4} US dollars\.\n$/);
   expect(stdout).not.toMatch(/sk-secret/);
   expect(code).toBe(0);
 });
