@@ -8,7 +8,7 @@ import { type AnsweringServer, serverAt, urlOf } from './process.ts';
 /** The state file of a folder about its server; `pid` is unknown while it is being spawned. */
 type State = { pid: number | null };
 
-const holderTimeoutMs = 30_000;
+const HOLDER_WAIT_MS = 30_000;
 const holderPollMs = 100;
 const lockWaitMs = 360_000;
 // How long a server may take until it listens, when the process that spawned it died.
@@ -20,8 +20,8 @@ export function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<
 }
 
 /** The server that runs for `dir`, with an open connection to it. Throws when one holds `dir` but does not answer. */
-export async function findRunning(dir: string): Promise<AnsweringServer | undefined> {
-  const giveUpAt = Date.now() + holderTimeoutMs;
+export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<AnsweringServer | undefined> {
+  const giveUpAt = Date.now() + waitMs;
   for (;;) {
     const found = await serverAt(urlOf(dir));
     if (found !== undefined) return found;

@@ -24,6 +24,8 @@ export type PrivateRedisOptions = {
   readonly keep: boolean;
   /** More server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** How long a server that holds the folder may take to answer. Default: half a minute. */
+  readonly holderWaitMs?: number;
   /** Called once when the server, owned or attached, is lost although this process did not ask it to end. */
   readonly onLost?: (detail: string) => void;
 };
@@ -59,7 +61,7 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
   // Throws where its path is too long.
   socketPath(urlOf(dir));
   return withServerLock(dir, async () => {
-    const lease = await findRunning(dir);
+    const lease = await findRunning(dir, options.holderWaitMs);
     if (lease !== undefined) return attachedRedis(lease, urlOf(dir), options.onLost);
     const owned = new OwnedServer(options, dir);
     await owned.launch();

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
+import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -64,6 +65,8 @@ test('a message is cancelled once somebody has said yes, and its user is told', 
 
 test('the endpoint is asked at once, and what waits is tried when it answers', async () => {
   const mend = outage();
+  // Another process has had a call that failed, too.
+  await bindProviderNote(world.peek, world.keys)('overloaded', '529');
   await start({}, { watchEveryMs: 100, providerDownMs: 500, retryMs: 60_000, probeEveryMs: 60_000 });
   world.telegram.say(CHAT, 'hello');
   world.telegram.say(CHAT + 1, 'hello');

@@ -96,8 +96,9 @@ test('status and audit state the numbers of the stand-ins in a run with faults',
   expect(mainCalls().length).toBeGreaterThan(billed.length);
 });
 
-test('status without Redis says so, and exits 1', async () => {
-  const ended = await runCli(['status'], { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' });
-  expect(ended).toMatchObject({ code: 1, stdout: '' });
-  expect(ended.stderr).toMatch(/Redis/i);
+test('status and retry without Redis say so, and exit 1', async () => {
+  const away = { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' };
+  const said = { code: 1, stdout: '', stderr: expect.stringMatching(/Redis/i) };
+  const all = await Promise.all([runCli(['status'], away), runCli(['retry', '1-0'], away)]);
+  expect(all).toEqual([said, said]);
 });

@@ -212,7 +212,9 @@ test('no second server starts in a folder where one of an earlier version still 
   cleanUps.push(() => older.kill('SIGKILL'));
   await once(older, 'spawn');
   await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: older.pid, port }));
-  await expect(start(dir)).rejects.toThrow(`process ${older.pid}) holds ${dir} but does not answer: end it`);
+  await expect(start(dir, { holderWaitMs: 500 })).rejects.toThrow(
+    `process ${older.pid}) holds ${dir} but does not answer: end it`,
+  );
 });
 
 test('a socket whose path is longer than the system takes is reached from the folder that one works in', async () => {

@@ -4,6 +4,7 @@ import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import type { Conclusion } from '../../../worker/lane/attempt.ts';
 import { until } from '../../chaos/scenario.ts';
+import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
@@ -127,20 +128,19 @@ test('a repeated text that is lost while other messages are confirmed: unsure, a
 });
 
 test('where every send is lost in silence, lines come ever more rarely, and sooner once another message is confirmed', async () => {
-  const left = (agoMs: number) => ({
+  const left = {
     'part:0': 'sending',
     'part:placeholder': 'sending',
-    'tried:placeholder': Date.now() - agoMs,
+    'tried:placeholder': Date.now(),
     'lost:placeholder': 5,
-  });
-  const entry = (await leftOver({ outcome: 'answered', parts: ['Hello'] }, left(100_000))) as EntryId;
+  };
+  const entry = (await leftOver({ outcome: 'answered', parts: ['Hello'] }, left)) as EntryId;
   await until('the attempt is over', async () => (await world.peek.hget(world.keys.turn(entry), 'ended')) !== null);
   await pause(1_000);
   expect([await settledOutcomes(world), shown()]).toEqual([[], []]);
   world.telegram.say(1, 'Somebody else');
   await nextOutcome(world, 1);
-  await stopGateways();
-  await start();
+  expect(await runCli(['retry', entry], world.env)).toMatchObject({ code: 0 });
   expect(await nextOutcome(world, CHAT)).toMatchObject({
     outcome: 'answered',
     delivery: { confirmed: 1 },
