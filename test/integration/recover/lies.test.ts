@@ -1,10 +1,11 @@
-import { expect, test } from '@jest/globals';
+import { expect } from '@jest/globals';
 import fc from 'fast-check';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
 import { LIES, type Lie } from '../../stand-in/claude/lies.ts';
 
 const EXCHANGES = 40;
@@ -20,7 +21,8 @@ interface Told {
   isAfterTool: boolean;
 }
 
-const told = fc.record({ lie: fc.constantFrom(...(Object.keys(LIES) as Lie[])), isAfterTool: fc.boolean() });
+const NAMES = Object.keys(LIES) as Lie[];
+const told = fc.record({ lie: fc.constantFrom(...NAMES), isAfterTool: fc.boolean() });
 
 async function givenConversation(chat: number): Promise<SessionId> {
   const lines = Array.from({ length: EXCHANGES }, (_, at) => [
@@ -62,29 +64,39 @@ async function expectUnharmed(chat: number, session: SessionId, nth: number): Pr
   expect(await world.peek.hget(world.keys.session(session), 'limitTokens')).toBeNull();
 }
 
-test('after any sequence of single lies of the endpoint a chat has all of its conversation, and has learnt nothing', async () => {
-  const lies = fc.array(told, { minLength: 1, maxLength: LIES_MAX });
-  const sequences = fc.sample(lies, { numRuns: SEQUENCES, seed: SEED });
-  const sessions = new Map<number, SessionId>();
-  for (const at of sequences.keys()) sessions.set(CHAT + at, await givenConversation(CHAT + at));
-  const lied = lieAsTold(sequences);
-  await start();
-  const says = [...sessions].map(async ([chat, own]) => {
-    for (const nth of (sequences[chat - CHAT] ?? []).keys()) {
-      world.telegram.say(chat, `Message of ${chat}, number ${nth}`);
-      const { outcome, session } = await nextOutcome(world, chat, nth + 1);
-      expect({ chat, nth, outcome, session }).toEqual({ chat, nth, outcome: 'answered', session: own });
-    }
-  });
-  await Promise.all(says);
-  expect(lied.size).toBe(sequences.flat().length);
-  for (const [chat, session] of sessions)
-    await expectUnharmed(chat, session, (sequences[chat - CHAT]?.length ?? 0) + 1);
-  // Lies to several chats within a moment may look like trouble of the endpoint.
-  const alerts = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
-  expect(alerts.filter((text) => !/^The model endpoint|^Resolved: the model endpoint/m.test(text))).toEqual([]);
-  expect(world.claude.violations()).toEqual([]);
-});
+/** Each lie in a chat of its own; and what comes of several in one. */
+const PLAYED: [string, Told[][]][] = [
+  ['each lie', NAMES.map((lie, at) => [{ lie, isAfterTool: at % 2 === 1 }])],
+  [
+    'any sequence of lies',
+    fc.sample(fc.array(told, { minLength: 1, maxLength: LIES_MAX }), { numRuns: SEQUENCES, seed: SEED }),
+  ],
+];
+
+variants(PLAYED)(
+  'after %s of the endpoint a chat has all of its conversation, and has learnt nothing',
+  async (_, sequences) => {
+    const sessions = new Map<number, SessionId>();
+    for (const at of sequences.keys()) sessions.set(CHAT + at, await givenConversation(CHAT + at));
+    const lied = lieAsTold(sequences);
+    await start();
+    const says = [...sessions].map(async ([chat, own]) => {
+      for (const nth of (sequences[chat - CHAT] ?? []).keys()) {
+        world.telegram.say(chat, `Message of ${chat}, number ${nth}`);
+        const { outcome, session } = await nextOutcome(world, chat, nth + 1);
+        expect({ chat, nth, outcome, session }).toEqual({ chat, nth, outcome: 'answered', session: own });
+      }
+    });
+    await Promise.all(says);
+    expect(lied.size).toBe(sequences.flat().length);
+    for (const [chat, session] of sessions)
+      await expectUnharmed(chat, session, (sequences[chat - CHAT]?.length ?? 0) + 1);
+    // Lies to several chats within a moment may look like trouble of the endpoint.
+    const alerts = world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
+    expect(alerts.filter((text) => !/^The model endpoint|^Resolved: the model endpoint/m.test(text))).toEqual([]);
+    expect(world.claude.violations()).toEqual([]);
+  },
+);
 
 function firstAsk(text: string): { chat: number; nth: number } | undefined {
   const [, chat, nth] = /^Message of (\d+), number (\d+)$/.exec(text) ?? [];

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { runFile } from '../../fixture/command.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
+import { variants } from '../../fixture/variants.ts';
 import { SCENES } from '../../transcript/catalogue.ts';
 import { ANN, type Scene } from '../../transcript/scene.ts';
 import { transcribe } from '../../transcript/transcribe.ts';
@@ -10,21 +11,24 @@ import { transcribe } from '../../transcript/transcribe.ts';
 const TRANSCRIPT = 'test/transcript/main.ts';
 const ALL_MS = 120_000;
 
-test(
-  'every scene plays as expected, and the page has each of them with what its chats show',
-  async () => {
+const LOOKS = [/<table>/, /class="quote|<blockquote>/, /⏹ Stop/, /↻/, /in topic 40/, /🔕/, /🔔/, /☑/];
+
+variants<[string, RegExp[]]>([
+  ['group', [/🔔/]],
+  ['', LOOKS],
+])(
+  'every scene with "%s" in its name plays as expected, and the page has each of them with what its chats show',
+  async (only, looks) => {
     const out = join(await temporaryFolder(), 'pages', 'transcript.html');
-    const ended = await runFile(TRANSCRIPT, ['--out', out], {}, { timeoutMs: ALL_MS });
+    const ended = await runFile(TRANSCRIPT, ['--out', out, '--only', only], {}, { timeoutMs: ALL_MS });
     expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Written: ') });
     const page = await readFile(out, 'utf8');
-    for (const { name, title } of SCENES) {
+    for (const { name, title } of SCENES.filter((scene) => scene.name.includes(only))) {
       expect(page).toContain(`<section id="${name}"><h2>${title}</h2>`);
       expect(ended.stdout).toMatch(new RegExp(`^ok {4} ${name}$`, 'm'));
     }
     expect(page).not.toContain('This scene did not play');
-    for (const look of [/<table>/, /class="quote|<blockquote>/, /⏹ Stop/, /↻/, /in topic 40/, /🔕/, /🔔/, /☑/]) {
-      expect(page).toMatch(look);
-    }
+    for (const look of looks) expect(page).toMatch(look);
   },
   ALL_MS,
 );
