@@ -31,9 +31,10 @@ export async function answer(
   // Each of several forwards says by itself where it is from.
   const { forwardedFrom: _, ...together } = messages[0];
   const message = isBurst(messages) ? together : messages[0];
-  // What comes behind a text from now on is found while the model is asked.
-  const isAlone = attempt.isAloneAtBegin && messages.every(({ content: { kind } }) => kind === 'text');
-  const into = isAlone ? undefined : await supersededBy(ports, attempt);
+  // A file, of this message or of the one that it answers, takes time to read; what comes behind words alone from now on
+  // is found while the model is asked.
+  const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
+  const into = attempt.isAloneAtBegin && !tookTime ? undefined : await supersededBy(ports, attempt);
   if (into === undefined) return ask(ports, attempt, { message, content: read.content }, to, time);
   // The later one's turn finds it in the conversation.
   await store.sessions.open(attempt, pendingRecord(settings, attempt, message, read.content), 0);

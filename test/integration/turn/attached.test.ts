@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
+import { until } from '../../chaos/scenario.ts';
 import { saidIn } from '../../fixture/asked.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { jpegPhoto, pdfOf } from '../../fixture/files.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
-import { document, photo, video, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
+import { document, forwarded, photo, video, videoNote, voice } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const MB = 1024 * 1024;
 /** The first message of the chat, which the second one answers. */
@@ -130,6 +131,20 @@ test('a reply to a voice message says what it answers', async () => {
   expect(shown()).toHaveLength(1);
   await ask('What did they say?');
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('> (a voice message of 7 s)');
+});
+
+test('what is forwarded with a text while the photo that it answers is read, is answered with it, and the model is asked once', async () => {
+  await start();
+  await given(photo(await send()));
+  const asked = mainCalls().length;
+  world.telegram.fail('getFile', { do: 'slow', ms: 100 }, 1);
+  world.telegram.say(CHAT, 'What is this?', { replyTo: FIRST });
+  const reading = downloads();
+  await until('the photo is read', () => downloads() > reading);
+  world.telegram.say(CHAT, 'It is a boat', { extra: forwarded({ type: 'hidden_user', name: 'Ann' }) });
+  await untilSettled(world, 3);
+  expect(mainCalls().length - asked).toBe(1);
+  expect(seen()).toEqual(expect.arrayContaining(['image', 'What is this?', 'It is a boat']));
 });
 
 function downloads(): number {
