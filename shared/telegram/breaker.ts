@@ -12,8 +12,11 @@ import { isWordless, type TelegramFailure, type TelegramResult } from './failure
  * Contract: never rejects. While Redis cannot be reached, what this process saw last holds.
  */
 export interface BreakerView {
-  /** How long nothing may be sent, in ms; 0 while Telegram answers. As it was a tenth of a second ago at most. */
-  awayMs(): Promise<number>;
+  /**
+   * How long nothing may be sent, in ms; 0 while Telegram answers. That it answers is as it was `freshMs` ago at most,
+   * default a tenth of a second; that it is away is so now.
+   */
+  awayMs(freshMs?: number): Promise<number>;
   /** The same as this process saw it last, a second ago at most. */
   seenAwayMs(): number;
   /** Whether Telegram has answered within the last second; asks it something harmless where that is not known. */
@@ -86,7 +89,7 @@ export function startTelegramBreaker({ telegram, state, log, limits }: BreakerPo
   });
   return {
     name: loop.name,
-    awayMs: async () => (await state.look(LOOK_FRESH_MS)).awayMs,
+    awayMs: async (freshMs = LOOK_FRESH_MS) => (await state.look(freshMs)).awayMs,
     seenAwayMs: () => state.seen().awayMs,
     confirmedMs: async () => (await state.look()).confirmedMs,
     answersNow: () => answersNow(state, probe, limits.telegramProbeMs),

@@ -99,6 +99,8 @@ async function deliverConclusion(
 /** Those that wait for the same probe do not all return in the same moment. */
 const SPREAD_MS = 500;
 const THROTTLED_MS_MIN = 1_000;
+/** A process looks once a second; one that just began, or whose Redis was away, has not looked. */
+const LOOKED_MS = 2_000;
 /** A shorter wait is over before another message of the chat comes to be sent. */
 const NOTED_MS_MIN = 2_000;
 
@@ -120,8 +122,8 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   }
   const quietMs = attempt.quietUntilMs - attempt.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
-  // What this process has not seen yet, the send sees.
-  const retryAfterMs = ports.breaker.seenAwayMs();
+  // What was not to be seen then, the send sees.
+  const retryAfterMs = await ports.breaker.awayMs(LOOKED_MS);
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
   return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);

@@ -55,9 +55,9 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
   };
   return {
     seen: () => seen,
-    /** What was seen within so long, in ms, is not read again. */
+    /** That Telegram answers is not read again where it was seen within so long, in ms. */
     look: async (freshMs = 0) =>
-      performance.now() - seenAtMs < freshMs ? seen : await known(note(at, ['', '', ...limits])),
+      seen.awayMs === 0 && performance.now() - seenAtMs < freshMs ? seen : await known(note(at, ['', '', ...limits])),
     /** Telegram confirmed a message. */
     confirmed: () => known(note(at, ['confirmed', '', ...limits])),
     /** A send ended without Telegram's word. */
