@@ -47,7 +47,7 @@ behindBwrap('a server sees no process but its own, and none of what its configur
     `/proc/${process.ppid}/environ`,
     settings,
     data,
-    join(PROJECT_ROOT, 'package.json'),
+    join(PROJECT_ROOT, 'spillway.ts'),
     join(PROJECT_ROOT, '.env'),
     join(PROJECT_ROOT, 'data', 'redis', 'appendonlydir'),
     '/run/docker.sock',

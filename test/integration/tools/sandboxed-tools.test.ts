@@ -31,7 +31,7 @@ const secrets = () => [
   `/proc/${process.pid}/environ`,
   `/proc/${process.pid}/cwd/package.json`,
   notebook.env.MCP_CONFIG ?? '',
-  join(PROJECT_ROOT, 'package.json'),
+  join(PROJECT_ROOT, 'spillway.ts'),
 ];
 
 behindBwrap('a tool server of a gateway reads neither its process, nor the settings, nor the project', async () => {
