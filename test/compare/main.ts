@@ -11,6 +11,7 @@ import setUpRedis from '../environment/redis-setup.ts';
 import { CONTENDERS } from './contender.ts';
 import { FAULTS, playFault } from './faults.ts';
 import type { Verdict } from './judge.ts';
+import { memoryOver } from './soak.ts';
 import { flameOf, type Speed, speedOf } from './speed.ts';
 import { type Compared, faultTable, speedTable } from './table.ts';
 
@@ -28,6 +29,7 @@ an hour.
   --only a,b        only these bots: ${CONTENDERS.map(({ name }) => name).join(', ')}
   --faults a,b      only faults whose names contain one of these words; none for none
   --outage SECONDS  how long Telegram and the model are away, default ${OUTAGE_SECONDS}
+  --soak MINUTES    only says how much memory each bot has, minute by minute, with five messages a second
   --flame DIR       only draws where each bot's processor time goes under load, as DIR/flame-<bot>.svg`;
 
 const { values } = parseArgs({
@@ -39,14 +41,24 @@ const { values } = parseArgs({
     faults: { type: 'string' },
     outage: { type: 'string', default: String(OUTAGE_SECONDS) },
     flame: { type: 'string' },
+    soak: { type: 'string', default: '0' },
   },
 });
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-const [rounds, outageSeconds] = [Number(values.rounds), Number(values.outage)];
+const [rounds, outageSeconds, soakMinutes] = [values.rounds, values.outage, values.soak].map(Number) as [
+  number,
+  number,
+  number,
+];
 const named = values.only?.split(',') ?? CONTENDERS.map(({ name }) => name);
 const contenders = CONTENDERS.filter(({ name }) => named.includes(name));
 const faults = FAULTS.filter(({ name }) => values.faults?.split(',').some((word) => name.includes(word)) ?? true);
-const isRight = Number.isInteger(rounds) && rounds >= 0 && outageSeconds > 0 && contenders.length === named.length;
+const isRight =
+  Number.isInteger(rounds) &&
+  rounds >= 0 &&
+  outageSeconds > 0 &&
+  soakMinutes >= 0 &&
+  contenders.length === named.length;
 
 if (values.help) say(HELP);
 else if (!isRight) refuse(['An option is malformed.', HELP]);
@@ -57,6 +69,7 @@ async function compare(): Promise<void> {
   if (!server.ok) return refuse([server.problem]);
   await setUpRedis();
   if (values.flame !== undefined) return drawFlames(resolve(values.flame));
+  if (soakMinutes > 0) return soak();
   const speeds = rounds > 0 ? await compareSpeed() : {};
   if (rounds > 0 && !values.json) say(`${speedTable({ speeds })}\n`);
   const played: { fault: string; verdicts: Record<string, Verdict> }[] = [];
@@ -82,6 +95,16 @@ async function compareSpeed(): Promise<Record<string, Speed[]>> {
       }
   });
   return speeds;
+}
+
+async function soak(): Promise<void> {
+  await onRedis(async (url) => {
+    for (const contender of contenders) {
+      await emptied(url);
+      for await (const { minute, megabytes } of memoryOver(contender, url, soakMinutes))
+        say(`${contender.name}  minute ${minute}  ${megabytes.toFixed(0)} MB`);
+    }
+  });
 }
 
 async function drawFlames(folder: string): Promise<void> {

@@ -70,11 +70,11 @@ const DO: { [Kind in Order['do']]: (order: Extract<Order, { do: Kind }>) => Prom
   async sample({ chat, n }) {
     return { sample: await sample({ chat, n }) };
   },
-  async burst({ messages, chats, firstChat }) {
+  async burst({ messages, chats, firstChat, firstN = 0 }) {
     const saidMs = performance.now();
     const all = Array.from({ length: messages }, (_, at) => ({
       chat: firstChat + (at % chats),
-      n: Math.floor(at / chats),
+      n: firstN + Math.floor(at / chats),
     }));
     for (const one of all) say(one, 'hello');
     let last = 0;

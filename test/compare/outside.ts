@@ -15,7 +15,8 @@ export type Order =
   /** `thinkMs`: how long the model takes before its first word. */
   | { do: 'begin'; slow: boolean; windowTokens: number; thinkMs?: number }
   | ({ do: 'sample' } & Asked)
-  | { do: 'burst'; messages: number; chats: number; firstChat: number }
+  /** `firstN`: the number of each chat's first message; default 0. */
+  | { do: 'burst'; messages: number; chats: number; firstChat: number; firstN?: number }
   | ({ do: 'say'; words: string } & Asked)
   | { do: 'telegram'; isAway: boolean }
   | { do: 'model'; overloaded: boolean; windowTokens?: number }
