@@ -3,6 +3,7 @@ import { stopAll } from '../shared/base/lifecycle.ts';
 import type { Observability } from '../shared/base/observability.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
+import type { Self } from '../shared/state/process/workers.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
 import { type Channels, createChannels } from './alerts/delivery.ts';
@@ -14,7 +15,7 @@ import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoin
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
-import { NEWS_EVERY_MS, type Self, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
+import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
 /** The ports of the watch. */
 export interface OversightPorts extends Probed, Pick<Root, 'config' | 'redisAddress' | 'telegram'> {

@@ -122,6 +122,8 @@ function installationKeys(tag: string) {
     workers: `${tag}:workers`,
     /** Hash: what runs in each worker process, and where one stood still. */
     running: `${tag}:running`,
+    /** Hash: how many bytes of chats each worker process keeps in memory, and of how many at most. */
+    cached: `${tag}:cached`,
     /** Since a start, until a worker has seen that all began; see `process.ts`. */
     starting: `${tag}:starting`,
     /** The number of shards. */

@@ -96,11 +96,18 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how the model fares', 'single', true, keys.provider],
     ['how long the models live', 'single', true, keys.models],
     ['how Telegram fares', 'single', true, keys.telegram],
-    ['workers', 'single', true, keys.workers],
-    ['what runs in the workers', 'single', true, keys.running],
+    ...ofWorkers(keys),
     ['trial of a write', 'single', false, keys.checked],
     ['chats that overflowed', 'kept', false, keys.overflows],
     ['storm of overflows', 'single', false, keys.storm],
+  ];
+}
+
+function ofWorkers(keys: Keys): Rule[] {
+  return [
+    ['workers', 'single', true, keys.workers],
+    ['what runs in the workers', 'single', true, keys.running],
+    ['what the workers keep in memory', 'single', true, keys.cached],
   ];
 }
 

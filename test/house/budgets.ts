@@ -5,7 +5,7 @@
 export const BUDGETS = {
   productLines: 54_877,
   productFiles: 523,
-  testLines: 86_853,
+  testLines: 86_864,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -8,7 +8,7 @@ import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
 import { isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
-import { countWorkers } from '../../shared/state/process/workers.ts';
+import { type Cached, countWorkers, readCached } from '../../shared/state/process/workers.ts';
 import {
   type BudgetSettings,
   percentOf,
@@ -37,7 +37,7 @@ import {
   type Text,
   type Verdict,
 } from './report.ts';
-import { inWords } from './words.ts';
+import { inWords, megabytes } from './words.ts';
 
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
 export interface Status extends InFlight, Connections {
@@ -50,6 +50,8 @@ export interface Status extends InFlight, Connections {
   incidents: IncidentReport[];
   deadLetters: number;
   workers: number;
+  /** What each of them keeps of chats in memory, in bytes. */
+  cached: Cached[];
   /** Who was let in besides the ids of the settings. */
   allowed: Order[];
   /** The part of each limit of all chats that is spent, in billionths of a dollar or in tokens; none where there is none. */
@@ -66,11 +68,12 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, takesWrites, by, ledger, inFlight, keeping, allowed, breakers] =
+  const [starting, incidents, workers, cached, takesWrites, by, ledger, inFlight, keeping, allowed, breakers] =
     await Promise.all([
       isStarting(redis),
       readIncidents(source),
       countWorkers(redis, nowMs),
+      readCached(redis, nowMs),
       writeRefusal(redis).then((refusal) => refusal === undefined),
       readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),
@@ -98,6 +101,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       ledger,
       incidents,
       workers,
+      cached,
       allowed,
       breakers,
       budgets: now.spent,
@@ -174,7 +178,7 @@ function verdictOf({ colour, troubles, atMs }: Status): Verdict {
   return { tone: colour === 'red' ? 'bad' : 'fair', word, reason: worst.text, more };
 }
 
-function numbers({ ledger, jobs, oldest, deadLetters, workers }: Status): Fact[] {
+function numbers({ ledger, jobs, oldest, deadLetters, workers, cached }: Status): Fact[] {
   const waits: Text =
     oldest === undefined
       ? 'none waits for an answer'
@@ -190,8 +194,15 @@ function numbers({ ledger, jobs, oldest, deadLetters, workers }: Status): Fact[]
     { name: 'Pending', value: ledger.pending, note: joined(`of ${ledger.accepted} accepted; `, waits) },
     { name: 'Running', value: jobs.active, note: `${jobs.waiting} waiting, ${jobs.delayed} put off` },
     { name: 'Dead letters', value: { of: 'letters', id: '', text: deadLetters }, note: 'messages that failed' },
-    { name: 'Workers', value: workers, note: 'alive' },
+    { name: 'Workers', value: workers, note: `alive${cachedWords(cached)}` },
   ];
+}
+
+/** How much the processes keep of chats in memory; nothing where none has shown it. */
+function cachedWords(cached: readonly Cached[]): string {
+  if (cached.length === 0) return '';
+  const each = cached.map(({ usedBytes, maxBytes }) => `${megabytes(usedBytes)} of ${megabytes(maxBytes)}`);
+  return `; chats in memory: ${each.join(', ')}`;
 }
 
 function turnsInFlight({ running, jobs, atMs }: Status): Section {

@@ -3,7 +3,7 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { endStart } from '../../shared/state/process/process.ts';
-import { openWorkerList, type RunningMessages } from '../../shared/state/process/workers.ts';
+import { openWorkerList, type Self } from '../../shared/state/process/workers.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
 import { uncleanEndAlert } from '../alerts/causes/watch.ts';
@@ -40,12 +40,6 @@ export const WATCH_EVERY_MS = 5_000;
 const LOOK_SHARE = 10;
 const LEAVE_MS = 1_000;
 
-/** The name of this process in the list of all, and what runs in it. */
-export interface Self {
-  name: string;
-  running: RunningMessages;
-}
-
 /** What the last check saw. */
 interface Seen {
   last?: Snapshot | undefined;
@@ -67,7 +61,7 @@ interface Seen {
 export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watching {
   const seen: Seen = { book: new Map() };
   const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
-  const list = openWorkerList(ports.redis, self.name, self.running, uncleanEndAlert);
+  const list = openWorkerList(ports.redis, self, uncleanEndAlert);
   const look = createLook(ports, deadMan, seen, list);
   const loop = runLoop({
     name: 'watchdog',

@@ -1,9 +1,10 @@
 -- Records that a worker process is alive and what runs in it, which proves that this server takes writes.
--- KEYS  1 workers   2 running
--- ARGV  1 process   2 what runs in it (JSON)
+-- KEYS  1 workers   2 running   3 cached
+-- ARGV  1 process   2 what runs in it (JSON)   3 bytes that it keeps of chats, of how many (JSON)
 -- Reply the time, ms since the epoch
 -- include: time
 local nowMs = now_ms()
 redis.call('ZADD', KEYS[1], nowMs, ARGV[1])
 redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[3], ARGV[1], ARGV[3])
 return nowMs

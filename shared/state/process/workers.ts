@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import type { CacheSpace } from '../../base/cache-space.ts';
 import { isRunning } from '../../base/machine.ts';
 import type { Alert } from '../../flow/alert.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -16,6 +17,16 @@ const TURNS_NAMED_MAX = 10;
 
 /** The messages that a process is answering, and their chats. */
 export type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
+
+/** What a process keeps of chats in memory, and how much that may be, in bytes. */
+export type Cached = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
+
+/** What a process shows of itself: its name, what runs in it, and what it keeps. */
+export interface Self {
+  name: string;
+  running: RunningMessages;
+  cached: Cached;
+}
 
 /** A process that ended uncleanly: what it had last shown to run (JSON), and where it stood still, if it did. */
 export interface UncleanEnd {
@@ -34,8 +45,7 @@ export interface UncleanEnd {
  */
 export function openWorkerList(
   redis: RedisClient,
-  name: string,
-  running: RunningMessages,
+  { name, running, cached }: Self,
   alertOf: (end: UncleanEnd) => Alert,
 ) {
   const keys = keysOf(0);
@@ -47,11 +57,19 @@ export function openWorkerList(
     const end = { name: gone, seenMs: Number(seenMs), where: where ?? undefined };
     // Who noted nothing is of a version that left no list either.
     const alert = turns ? JSON.stringify(alertOf({ ...end, turns })) : '';
-    await strike([keys.workers, keys.running, keys.alerts], [gone, seenMs, frozenField(gone), alert]);
+    await strike([keys.workers, keys.running, keys.cached, keys.alerts], [gone, seenMs, frozenField(gone), alert]);
   };
   return {
     /** Shows that this process lives, and what runs in it. Returns Redis' time. */
-    show: () => show([keys.workers, keys.running], [name, JSON.stringify([...running].slice(0, TURNS_NAMED_MAX))]),
+    show: () =>
+      show(
+        [keys.workers, keys.running, keys.cached],
+        [
+          name,
+          JSON.stringify([...running].slice(0, TURNS_NAMED_MAX)),
+          JSON.stringify([cached.usedBytes, cached.maxBytes]),
+        ],
+      ),
     /** Alerts the operator of each process that ended without leaving the list, once for all who see it. */
     async strikeEnded(nowMs: number): Promise<void> {
       const before = silent;
@@ -69,7 +87,7 @@ export function openWorkerList(
     },
     /** Leaves the list: a clean end. */
     async leave(): Promise<void> {
-      await redis.multi().zrem(keys.workers, name).hdel(keys.running, name).exec();
+      await redis.multi().zrem(keys.workers, name).hdel(keys.running, name).hdel(keys.cached, name).exec();
     },
   };
 }
@@ -83,6 +101,19 @@ function isGoneHere(name: string): boolean {
 /** How many worker processes have shown themselves lately. Rejects when Redis cannot be reached. */
 export async function countWorkers(redis: RedisClient, nowMs: number): Promise<number> {
   return redis.zcount(keysOf(0).workers, nowMs - WORKER_GONE_MS, '+inf');
+}
+
+/** What each worker process that lives keeps, as it last showed. Rejects when Redis cannot be reached. */
+export async function readCached(redis: RedisClient, nowMs: number): Promise<Cached[]> {
+  const { workers, cached } = keysOf(0);
+  const [alive, shown] = await Promise.all([
+    redis.zrangebyscore(workers, nowMs - WORKER_GONE_MS, '+inf'),
+    redis.hgetall(cached),
+  ]);
+  return alive.flatMap((name) => {
+    const [usedBytes, maxBytes] = JSON.parse(shown[name] ?? '[]');
+    return maxBytes === undefined ? [] : [{ usedBytes, maxBytes }];
+  });
 }
 
 /** Whether a worker process of a host is on record. Rejects when Redis cannot be reached. */

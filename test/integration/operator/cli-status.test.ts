@@ -30,7 +30,7 @@ test('status is green with an idle gateway and exits 0; without one it is red, s
   const green = await status();
   expect(green).toMatchObject({ code: 0, stdout: expect.stringMatching(/^GREEN {2}All is well/) });
   expect(green.stdout).toMatch(/Pending +0; of 1 accepted; none waits for an answer/);
-  expect(green.stdout).toMatch(/Workers +1; alive/);
+  expect(green.stdout).toMatch(/Workers +1; alive; chats in memory: 0 MB of 64 MB\n/);
   expect(green.stdout).toMatch(/Receiving .*; by .*, process \d+\n/);
   await stopGateways();
   await world.peek.zremrangebyrank(world.keys.workers, 0, -1);

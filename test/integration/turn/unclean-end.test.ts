@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { nameProcess } from '../../../shared/state/process/process.ts';
-import { openWorkerList } from '../../../shared/state/process/workers.ts';
+import { openWorkerList, type Self } from '../../../shared/state/process/workers.ts';
 import { uncleanEndAlert } from '../../../worker/alerts/causes/watch.ts';
 import { CHAT, eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -77,23 +77,27 @@ test('a process that is killed is told with what it was answering, and one that 
   expect(told()[0]).toContain(`Being answered: chat ${CHAT}, entry `);
 });
 
+const selfNamed = (name: string): Self => ({ name, running: new Map(), cached: { usedBytes: 0, maxBytes: 1 } });
+
 test('of other hosts, who was silent once after a suspended machine woke up is not struck off; who stays silent is, once', async () => {
-  const own = openWorkerList(world.peek, nameProcess(), new Map(), uncleanEndAlert);
-  const second = openWorkerList(world.peek, nameProcess(), new Map(), uncleanEndAlert);
+  const own = openWorkerList(world.peek, selfNamed(nameProcess()), uncleanEndAlert);
+  const second = openWorkerList(world.peek, selfNamed(nameProcess()), uncleanEndAlert);
   const sleeper = 'elsewhere 7 sleeper';
   const lost = 'elsewhere 8 lost';
   for (const name of [sleeper, lost]) {
     await world.peek.zadd(world.keys.workers, 1_000_000, name);
     await world.peek.hset(world.keys.running, name, '[]');
+    await world.peek.hset(world.keys.cached, name, '[1,2]');
   }
   const nowMs = await own.show();
   await own.strikeEnded(nowMs);
   expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
-  await openWorkerList(world.peek, sleeper, new Map(), uncleanEndAlert).show();
+  await openWorkerList(world.peek, selfNamed(sleeper), uncleanEndAlert).show();
   await second.strikeEnded(nowMs);
   await Promise.all([own.strikeEnded(nowMs), second.strikeEnded(nowMs)]);
   expect(await world.peek.xlen(world.keys.alerts)).toBe(1);
   expect(JSON.stringify(await world.peek.xrange(world.keys.alerts, '-', '+'))).toContain('process 8 on elsewhere');
   expect(await world.peek.zscore(world.keys.workers, sleeper)).not.toBeNull();
   expect(await world.peek.hkeys(world.keys.running)).not.toContain(lost);
+  expect(await world.peek.hkeys(world.keys.cached)).not.toContain(lost);
 });
