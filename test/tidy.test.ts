@@ -5,6 +5,7 @@ import { measureHouse } from './house/figures.ts';
 import {
   everything,
   functionsOf,
+  importsAtOnce,
   lateImports,
   linesOf,
   percentile,
@@ -82,6 +83,20 @@ const ROOTS = /^(?:spillway|producer\/main|worker\/main|worker\/media\/decoder|w
 /** A Redis of our own is for the demo, for tests and for a start without REDIS_URL. */
 const PRIVATE = 'shared/private-redis';
 const USERS_OF_PRIVATE: readonly string[] = [PRIVATE, 'shared/app'];
+
+/** The packages that every gateway loads. */
+const LOADED_AT_ONCE: readonly string[] = [
+  '@anthropic-ai/sdk',
+  '@opentelemetry/api',
+  'bullmq',
+  'cron-parser',
+  'ioredis',
+  'marked',
+  'p-throttle',
+  'pino',
+  'telegraf',
+  'zod',
+];
 
 /** Where code that many installations never use is loaded only when it is first needed: it costs start time and memory. */
 const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
@@ -234,6 +249,13 @@ test('only the listed files load something late, and only what is listed', () =>
     .map((file) => [file, lateImports(file)] as const)
     .filter(([, targets]) => targets.length > 0);
   expect(Object.fromEntries(late)).toEqual(LOADED_LATE);
+});
+
+test('a gateway without tool servers, console, bucket and exporter loads no package that is only for them', () => {
+  const loaded = new Set(['spillway.ts']);
+  for (const file of loaded) for (const target of importsAtOnce(file).files) loaded.add(target);
+  const packages = [...loaded].flatMap((file) => importsAtOnce(file).packages);
+  expect([...new Set(packages)].sort()).toEqual(LOADED_AT_ONCE);
 });
 
 test('no source file contains a machine path, TODO or FIXME', () => {

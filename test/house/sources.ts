@@ -27,12 +27,21 @@ export function linesOf(file: string): number {
 
 /** Files whose values a file imports, at once or late; types bind nothing. */
 export function valueImports(file: string): string[] {
-  const imports = read(file).matchAll(/^(?:import|export) (?!type\b)([^;]*?)from '(\.[^']+)';/gms);
-  return [...imports]
+  const late = lateImports(file).filter((target) => target.startsWith('.'));
+  return [...importsAtOnce(file).files, ...late.map((target) => resolved(file, target))];
+}
+
+/** The files and the packages whose values a file imports as it is loaded. */
+export function importsAtOnce(file: string): { files: string[]; packages: string[] } {
+  const imports = read(file).matchAll(/^(?:import|export) (?!type\b)([^;]*?)from '([^']+)';/gms);
+  const targets = [...imports]
     .filter(([, names]) => !/^\{(?:\s*type [^,}]+,?)+\s*\}\s*$/.test(names ?? ''))
-    .map(([, , target]) => target ?? '')
-    .concat(lateImports(file).filter((target) => target.startsWith('.')))
-    .map((target) => resolved(file, target));
+    .map(([, , target = '']) => target);
+  const packages = targets.flatMap((target) => /^(?:@[\w-]+\/)?[\w-]+(?=\/|$)/.exec(target)?.[0] ?? []);
+  return {
+    files: targets.filter((target) => target.startsWith('.')).map((target) => resolved(file, target)),
+    packages,
+  };
 }
 
 /** Our own files that a file imports, for values or for types. */
