@@ -14,7 +14,7 @@ export interface Contender {
 export const CONTENDERS: readonly Contender[] = [
   { name: 'plain handler', file: 'test/compare/plain-handler.ts', env: {} },
   { name: 'plain BullMQ', file: 'test/compare/plain-bullmq.ts', env: {} },
-  { name: 'Spillway', file: 'spillway.ts', env: {}, execArgv: ['--max-semi-space-size=8'] },
+  { name: 'Spillway', file: 'spillway.ts', env: {}, execArgv: ['--max-semi-space-size=4'] },
 ];
 
 /** A contender whose process can be killed and started anew. */
