@@ -12,8 +12,8 @@ const outdir = resolve(root, process.argv[2] ?? 'dist');
 
 /**
  * What many installations never use is loaded from node_modules when it is first needed: buckets, the console, MCP,
- * exporters, the limiter of several processes. So is what reads files of people, with code of the machine. And Telegraf, which uses what Node deprecates: Node
- * says so of every file that is not in node_modules.
+ * exporters, the limiter of several processes. So is what reads files of people, with code of the machine. And Telegraf,
+ * which uses what Node deprecates: Node says so of every file that is not in node_modules.
  */
 const external = [
   '@aws-sdk/*',
@@ -28,6 +28,9 @@ const external = [
   'unpdf',
   'telegraf',
 ];
+
+/** What those need without saying so: the console's board asks for BullMQ by itself, and ours is in the bundle. */
+const alsoNeeded = ['bullmq'];
 
 /**
  * All in one folder: what a program finds beside itself is the same for each. The decoder is a process and `frozen` a module
@@ -121,10 +124,10 @@ function manifest() {
     .flatMap(({ imports }) => imports)
     .filter(({ path, external }) => external && !path.startsWith('node:'))
     .map(({ path }) => /^(?:@[^/]+\/)?[^/]+/.exec(path)[0]);
-  const needed = Object.entries(dependencies).filter(([dependency]) => left.includes(dependency));
+  const kept = Object.entries(dependencies).filter(([dependency]) => [...left, ...alsoNeeded].includes(dependency));
   const bin = { [name]: 'command.mjs' };
   const own = { name, version, description, license, private: isPrivate, type, engines, bin };
-  return { ...own, dependencies: Object.fromEntries(needed) };
+  return { ...own, dependencies: Object.fromEntries(kept) };
 }
 
 /** The part of the project's lock that the package needs: an installation has the versions that the tests had. */
