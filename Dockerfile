@@ -12,9 +12,8 @@ COPY setup ./setup
 COPY scripts/build.mjs scripts/command.mjs ./scripts/
 # The console shows its sections.
 COPY docs/runbook.md ./docs/
-# What `npm run build` does. The decoder of pictures is an optional package for each platform. The private Node of a clone is
-# one too, and not needed.
-RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts && rm -rf node_modules/node-linux-*
+# What `npm run build` does. The package that it makes has a lock of its own: what the bundle leaves out, and nothing else.
+RUN node scripts/build.mjs && cd dist && npm ci --omit=dev --ignore-scripts
 
 FROM node:26.10.0-bookworm-slim
 ARG VERSION=unknown
@@ -36,7 +35,6 @@ ENV NODE_ENV=production \
 
 WORKDIR /app
 # Everything is owned by root and only read: the gateway keeps its state in Redis, and files only under /data.
-COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 RUN ln -s /app/dist/command.mjs /usr/local/bin/spillway
 

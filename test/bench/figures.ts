@@ -9,6 +9,7 @@ import { recall } from './recall.ts';
 import { roundTrips } from './round-trips.ts';
 import { stageTwo } from './stage-two.ts';
 import { starting, takeover } from './start.ts';
+import { startingBuilt } from './start-built.ts';
 import { throughput } from './throughput.ts';
 import { cluster, sideBySide, telemetry, wire } from './wire.ts';
 import { year } from './year.ts';
@@ -30,6 +31,7 @@ export const MEASURES: readonly Measure[] = [
   cluster,
   chats,
   starting,
+  startingBuilt,
   takeover,
   memory,
 ];

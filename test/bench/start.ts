@@ -12,7 +12,7 @@ import { treeMegabytes, treeOf } from './spent.ts';
 import { emptied } from './wire.ts';
 
 /** After its start the gateway has garbage, and pages that it gives back. */
-const REST_MS = 10_000;
+export const REST_MS = 10_000;
 
 /** A world for gateways of production, with Telegram and Claude in this process. */
 export async function startWorld(redisUrl: string) {
@@ -33,7 +33,8 @@ export async function startWorld(redisUrl: string) {
   return { telegram, claude, env, stop };
 }
 
-const pollsOf = (telegram: TelegramStandIn): number =>
+/** How often Telegram was asked for updates. */
+export const pollsOf = (telegram: TelegramStandIn): number =>
   telegram.calls.filter(({ method }) => method === 'getUpdates').length;
 
 /** `npm start` as a person types it: how long until it polls, and what its processes hold at rest. */
