@@ -70,8 +70,8 @@ export function countRequest(
     const estimated = after.reduce((sum, record) => sum + estimateRecord(record), 0) - media;
     return { tokens: Math.ceil(known + estimated * calibration + media), known, estimated, media };
   }
-  const media = estimateMediaOf(messages);
-  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + estimateMessages(messages) - media;
+  const { tokens, media } = sizeOf(messages);
+  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + tokens - media;
   return { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
 }
 
@@ -135,16 +135,20 @@ function estimateTool(tool: object): number {
 /** The most input tokens of a whole request, without knowing its chat. Pure. */
 export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {
   const fixed = estimateFixed({ system, tools, serverTools: [] });
-  const media = estimateMediaOf(messages);
-  return Math.ceil((REQUEST_TOKENS + fixed + estimateMessages(messages) - media) * tokenizerFactor(model) + media);
+  const { tokens, media } = sizeOf(messages);
+  return Math.ceil((REQUEST_TOKENS + fixed + tokens - media) * tokenizerFactor(model) + media);
 }
 
-function estimateMessages(messages: readonly MessageParam[]): number {
-  return messages.reduce((sum, { content }) => sum + MESSAGE_TOKENS + estimateContent(content), 0);
-}
+/** The messages of a request never change, and are counted for the window and for what they may cost. */
+const sizes = new WeakMap<readonly MessageParam[], { tokens: number; media: number }>();
 
-function estimateMediaOf(messages: readonly MessageParam[]): number {
-  return messages.reduce((sum, { content }) => sum + estimateMedia(content), 0);
+function sizeOf(messages: readonly MessageParam[]): { tokens: number; media: number } {
+  const known = sizes.get(messages);
+  if (known !== undefined) return known;
+  const tokens = messages.reduce((sum, { content }) => sum + MESSAGE_TOKENS + estimateContent(content), 0);
+  const media = messages.reduce((sum, { content }) => sum + estimateMedia(content), 0);
+  sizes.set(messages, { tokens, media });
+  return { tokens, media };
 }
 
 /**

@@ -76,9 +76,11 @@ const known = new WeakMap<object, number>();
 
 function estimateBlock(block: unknown): number {
   if (typeof block !== 'object' || block === null) return tokensOf(block);
-  const tokens = known.get(block) ?? tokensOf(block);
-  known.set(block, tokens);
-  return tokens;
+  const tokens = known.get(block);
+  if (tokens !== undefined) return tokens;
+  const estimated = tokensOf(block);
+  known.set(block, estimated);
+  return estimated;
 }
 
 function tokensOf(block: unknown): number {

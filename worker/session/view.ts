@@ -115,8 +115,7 @@ function framedSummary({ summary, boundary, unseen = 0, files = [] }: Compaction
 /** The message of a record, as it was written, if it is one; where each block of it stands is added to `written`. */
 function messageOf(record: LogRecord, written?: Map<Block, Origin>): readonly LogMessage[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
-  const said = known.get(record) ?? readMessage(record);
-  known.set(record, said);
+  const said = known.get(record) ?? firstRead(record);
   if (written === undefined || said.length === 0) return said;
   const { content } = record;
   if (typeof content === 'string') for (const block of said[0]?.content.slice(-1) ?? []) written.set(block, { record });
@@ -126,6 +125,12 @@ function messageOf(record: LogRecord, written?: Map<Block, Origin>): readonly Lo
 
 /** A record never changes, and is in each request of its chat: so do its blocks, of which more is known by themselves. */
 const known = new WeakMap<LogRecord, readonly LogMessage[]>();
+
+function firstRead(record: UserRecord | AssistantRecord): readonly LogMessage[] {
+  const said = readMessage(record);
+  known.set(record, said);
+  return said;
+}
 
 function readMessage(record: UserRecord | AssistantRecord): readonly LogMessage[] {
   const { content } = record;

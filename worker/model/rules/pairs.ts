@@ -150,6 +150,7 @@ export const fixServed: Fix = (draft) => {
 
 /** The calls that are open after an answer; those that it should have answered, and has not, go. */
 function answered(draft: Draft, turn: DraftTurn, before: Open): Open {
+  if (before.calls.size === 0 && !turn.parts.some(({ block }) => isServerSide(block))) return NOTHING;
   const { calls, orphans } = openIn(turn, before);
   for (const part of orphans)
     draft.takeOut(part, 'server-pairs', isServerResult(part.block) ? 'dropped_result' : 'dropped_call');
