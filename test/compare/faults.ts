@@ -27,7 +27,8 @@ const SMALL_WINDOW_TOKENS = 5_000;
 const LONG = 'a detail that matters later; '.repeat(60);
 /** A model that answers at once is rarely cut off. */
 const THINK_MS = 700;
-const QUIET_MS = 40_000;
+/** The gateway asks an overloaded model once a minute; BullMQ finds the job of a killed worker within one. */
+const QUIET_MS = 80_000;
 const SETTLE_MS = 240_000;
 
 const FIRST_CHAT = 100;
