@@ -27,7 +27,7 @@ export interface Bench {
   stop(): Promise<void>;
 }
 
-export const CONCURRENCY = 50;
+const CONCURRENCY = 50;
 const IN_FLIGHT = 10;
 const LOOK_MS = 5;
 const GIVE_UP_MS = 60_000;

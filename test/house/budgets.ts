@@ -3,13 +3,13 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_877,
+  productLines: 54_780,
   productFiles: 524,
-  testLines: 86_984,
+  testLines: 86_926,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 30,
+  oneNeighbourFiles: 29,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
