@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_780,
+  productLines: 54_793,
   productFiles: 524,
-  testLines: 86_926,
+  testLines: 86_946,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -1,6 +1,7 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
+import { createChild } from '../../../worker/tools/mcp/transport.ts';
 import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
 import { httpServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
 import type { ListTools } from '../../fixture/mcp-tools.ts';
@@ -52,6 +53,25 @@ test('a tool that the API would refuse is left out and named, and the others wor
   await until('the fixed tool', () => names().includes('web__odd'));
   expect(omitted('web')).toEqual([]);
   expect(JSON.stringify([before, log])).not.toContain(SECRET);
+});
+
+test('of a process whose input closes before it ends, the way it ended and what it said is told', async () => {
+  const words = 'exec 0<&-; echo closed >&2; sleep 0.1; echo "error: the key is missing" >&2; exit 3';
+  const server = { ...(await stdioServer('a', cleanUps)), command: 'sh', args: ['-c', words] };
+  const [closed, over] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+  const child = createChild(server, {
+    folder: server.folder,
+    sandbox: { kind: 'none', why: 'a test' },
+    messageBytesMax: 1_000,
+    graceMs: 100,
+    onStderr: (line) => void (line === 'closed' && closed.resolve()),
+    onEnd: over.resolve,
+  });
+  cleanUps.push(() => child.close());
+  await child.start();
+  await closed.promise;
+  await expect(child.send({ jsonrpc: '2.0', method: 'ping', id: 1 })).rejects.toThrow();
+  expect(await over.promise).toBe('its process ended: 3; it said: error: the key is missing');
 });
 
 test('hostile tools in a list are cut or left out, and a sound one still works', async () => {

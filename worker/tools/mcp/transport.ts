@@ -58,13 +58,17 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
     async start() {
       // Synchronous: a child that starts after the close would be left behind.
       child = spawnServer(server, ports);
+      let said = '';
       child.on('error', (error) => end(error.message));
-      child.stdin.on('error', (error) => end(`its input is closed: ${error.message}`));
+      // Of a process that ends, the input closes first: how it ended, and what it said, tells more.
+      child.stdin.on('error', async (error) => {
+        await lastWords(child);
+        if (!hasEnded(child)) end(`its input is closed: ${error.message}${said}`);
+      });
       child.stdout.on(
         'data',
         lineReader(ports.messageBytesMax, receive, () => end(tooLarge(ports.messageBytesMax))),
       );
-      let said = '';
       const onLine = limited((line) => {
         if (FAULT.test(line)) said = `; it said: ${line}`;
         ports.onStderr(line);
@@ -76,11 +80,9 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
       );
       await once(child, 'spawn');
     },
-    send(message) {
-      const { promise, resolve, reject } = Promise.withResolvers<void>();
-      if (child === undefined || isOver) reject(new Error('the process is not there'));
-      else child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()));
-      return promise;
+    async send(message) {
+      if (child === undefined || isOver) throw new Error('the process is not there');
+      await written(child, serializeMessage(message));
     },
     close() {
       end('closed by us');
@@ -109,6 +111,17 @@ async function lastWords(child: ChildProcessWithoutNullStreams | undefined): Pro
   const closed = new AbortController();
   child?.once('close', () => closed.abort());
   await pause(LAST_WORDS_MS, closed.signal);
+}
+
+/** Writes to a child. Rejects when it does not read any more, once it has had time to say why. */
+async function written(child: ChildProcessWithoutNullStreams, text: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  child.stdin.write(text, (error) => (error ? lastWords(child).then(() => reject(error)) : resolve()));
+  return promise;
+}
+
+function hasEnded(child: ChildProcessWithoutNullStreams | undefined): boolean {
+  return child?.exitCode !== null || child.signalCode !== null;
 }
 
 /** Limits the lines per minute, and says when more were dropped. */
@@ -167,7 +180,7 @@ export async function endGroup(
 ): Promise<void> {
   if (child?.pid === undefined) return;
   const { pid } = child;
-  const isGone = () => (endsAll ? child.exitCode !== null || child.signalCode !== null : !signalGroup(pid, 0));
+  const isGone = () => (endsAll ? hasEnded(child) : !signalGroup(pid, 0));
   child.stdin.end();
   // Further output is discarded, but the pipe must not fill: that would keep the child from ending.
   child.stdout.resume();
