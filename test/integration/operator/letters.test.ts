@@ -76,10 +76,10 @@ test('a batch that is repeated, as by whoever was killed before it could say so,
 test('a run ends although what it puts back fails again: a letter that is written meanwhile is not meant', async () => {
   await givenLetters({ '1-0': {}, '2-0': {} });
   const { next } = await replayLetters(source(), {}, ANN, { max: 1 });
-  const again = String(
-    await world.peek.xadd(world.keys.dead, '*', 'entry', '9-0', 'record', '{}', 'chat', '1001', 'message', '{}'),
-  );
-  const rest = await replayLetters(source(), {}, ANN, { max: 9, ...(next && { from: next }) });
+  if (next === undefined) throw new Error('nothing is left');
+  const again = `${next.untilMs}-0`; // The server's own name may be of the millisecond in which the run began.
+  await world.peek.xadd(world.keys.dead, again, 'entry', '9-0', 'record', '{}', 'chat', '1001', 'message', '{}');
+  const rest = await replayLetters(source(), {}, ANN, { max: 9, from: next });
   expect(rest).toMatchObject({ replayed: 1, messages: [{ letters: ['2-0'], result: 'replayed' }] });
   expect(rest.next).toBeUndefined();
   expect(await kept()).toEqual([again]);
