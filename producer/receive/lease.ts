@@ -1,4 +1,4 @@
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import { pause, type Service, within } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
@@ -107,9 +107,7 @@ class RenewedLease implements Lease {
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#term?.end();
-    const waited = new AbortController();
-    await Promise.race([this.#release(), pause(RELEASE_MS, waited.signal)]);
-    waited.abort();
+    await within(this.#release(), RELEASE_MS);
   }
 
   async #keep(): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
-import { pause } from '../../shared/base/lifecycle.ts';
+import { pause, within } from '../../shared/base/lifecycle.ts';
 import { rareWarning } from '../../shared/base/log.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
@@ -103,7 +103,6 @@ function parsed(body: Buffer): { value: unknown } | undefined {
  * Returns whether the update is dealt with. A write that takes too long continues; the update comes again meanwhile.
  */
 async function acceptInTime(ports: WebhookPorts, update: unknown): Promise<boolean> {
-  const waited = new AbortController();
   const accepted = ports.accept(update).then(
     () => true,
     (error: Error) => {
@@ -111,10 +110,7 @@ async function acceptInTime(ports: WebhookPorts, update: unknown): Promise<boole
       return false;
     },
   );
-  const late = pause(ports.acceptMsMax ?? ACCEPT_MS_MAX, waited.signal).then(() => false);
-  const isAccepted = await Promise.race([accepted, late]);
-  waited.abort();
-  return isAccepted;
+  return (await within(accepted, ports.acceptMsMax ?? ACCEPT_MS_MAX)) === true;
 }
 
 function answer(response: ServerResponse, status: Status): void {

@@ -1,6 +1,6 @@
 /** The code that the thread of `loop-watch.ts` loads when the event loop of its process stands still. */
 import { type Debugger, Session } from 'node:inspector/promises';
-import { setTimeout as pause } from 'node:timers/promises';
+import { within } from '../base/lifecycle.ts';
 import { createLogger } from '../base/log.ts';
 import { connectRedis } from '../redis/connection.ts';
 import { noteFrozen } from '../state/process/process.ts';
@@ -22,9 +22,7 @@ export async function endFrozen({ processName, redisAddress, frozenMs }: Frozen)
   const stopped = await stopLoop(session).catch(() => undefined);
   const where = stopped === undefined ? 'in code that cannot be interrupted' : stopped.where;
   createLogger('fatal').fatal({ frozenMs, where }, 'the event loop stands still; the process is ended');
-  await Promise.race([noteFrozen(connectRedis(redisAddress, 'patient'), processName, where), pause(NOTE_MS)]).catch(
-    () => {},
-  );
+  await within(noteFrozen(connectRedis(redisAddress, 'patient'), processName, where), NOTE_MS).catch(() => {});
   process.kill(process.pid, 'SIGKILL');
   // Process 1 of a container is deaf to its own signals.
   const { callFrameId } = stopped?.frame ?? {};
@@ -43,8 +41,8 @@ async function stopLoop(session: Session): Promise<{ where: string; frame: Debug
   session.on('Debugger.paused', ({ params: { callFrames } }) => paused.resolve(callFrames));
   session.connectToMainThread();
   const asked = session.post('Debugger.enable').then(() => session.post('Debugger.pause'));
-  const limit = pause(STACK_MS).then(() => Promise.reject(new Error('it cannot be stopped')));
-  const frames = await Promise.race([paused.promise, asked.then(() => paused.promise), limit]);
+  const frames = await within(Promise.race([paused.promise, asked.then(() => paused.promise)]), STACK_MS);
+  if (frames === undefined) throw new Error('it cannot be stopped');
   const lines = frames
     .slice(0, FRAMES_MAX)
     .map(({ functionName, location: { scriptId, lineNumber, columnNumber } }) => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isIP } from 'node:net';
-import { pause, type Service } from '../base/lifecycle.ts';
+import { type Service, within } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import { rareWarning } from '../base/log.ts';
 
@@ -85,9 +85,7 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
     async stop() {
       const closed = new Promise<void>((done) => server.close(() => done()));
       for (const response of inHand) closeAfter(response);
-      const waited = new AbortController();
-      await Promise.race([closed, pause(STOP_GRACE_MS, waited.signal)]);
-      waited.abort();
+      await within(closed, STOP_GRACE_MS);
       server.closeAllConnections();
       await closed;
     },

@@ -1,5 +1,6 @@
 import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Exporter } from './exporter.ts';
+import { within } from './lifecycle.ts';
 import { createMeters, type Meters, type MetricShapes, type ReadGauges } from './meters.ts';
 import { createRunningTurns, observeRuntime } from './process-gauges.ts';
 import type { Scraper } from './prometheus.ts';
@@ -253,8 +254,7 @@ function telemetryOver(exporter: Exporter, meters: Meters, nameChat: NameChat | 
       return (await scraper).scrape();
     },
     async stop(deadlineMs) {
-      const flushed = exporter.shutdown().catch(() => {});
-      await Promise.race([flushed, new Promise((done) => setTimeout(done, deadlineMs).unref())]);
+      await within(exporter.shutdown(), deadlineMs).catch(() => {});
     },
   };
 }

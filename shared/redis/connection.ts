@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Cluster, Command, Redis } from 'ioredis';
-import { pause } from '../base/lifecycle.ts';
+import { pause, within } from '../base/lifecycle.ts';
 import { type RedisAddress, type SentinelAddress, socketPath } from '../base/redis-address.ts';
 import { PrimaryConnector, reconnectOn } from './failover.ts';
 
@@ -157,16 +157,14 @@ function accessOf(url: string) {
 /** Waits until a connection is usable. Rejects after `deadlineMs` with a sentence that says what to check. */
 export async function untilReady(redis: RedisClient, deadlineMs: number): Promise<void> {
   const overdue = new AbortController();
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    overdue.abort();
-    reject(new Error(unanswered(redis)));
-  }, deadlineMs);
   try {
-    await Promise.race([late, untilServed(redis, overdue.signal)]);
+    const isServed = await within(
+      untilServed(redis, overdue.signal).then(() => true),
+      deadlineMs,
+    );
+    if (!isServed) throw new Error(unanswered(redis));
   } finally {
     overdue.abort();
-    clearTimeout(timer);
   }
 }
 

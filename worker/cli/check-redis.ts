@@ -1,5 +1,6 @@
 import { lookForOwnServer, provideOwnRedis } from '../../shared/app/find-redis.ts';
 import type { Config } from '../../shared/base/config.ts';
+import { within } from '../../shared/base/lifecycle.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
 import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-settings.ts';
 import { counted } from '../../shared/base/text.ts';
@@ -75,10 +76,11 @@ export async function askRedis<T>(
 
 /** A server can answer and still refuse writes: a replica, a full one, one without a disk. */
 async function writeProblem(redis: RedisClient): Promise<string | undefined> {
-  const late = AbortSignal.timeout(REDIS_DEADLINE_MS);
-  const isLate = new Promise<string>((done) => late.addEventListener('abort', () => done('a write got no answer')));
-  const said = await Promise.race([writeRefusal(redis), isLate]);
-  return said === undefined ? undefined : `answers, but takes no writes: ${said}`;
+  const said = await within(
+    writeRefusal(redis).then((refusal) => refusal ?? 'none'),
+    REDIS_DEADLINE_MS,
+  );
+  return said === 'none' ? undefined : `answers, but takes no writes: ${said ?? 'a write got no answer'}`;
 }
 
 async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {

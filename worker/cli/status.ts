@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { pause, within } from '../../shared/base/lifecycle.ts';
 import { readStatus, statusReport } from '../report/status.ts';
 import type { Terminal } from './terminal.ts';
 import { textOf } from './text.ts';
@@ -27,23 +27,11 @@ export async function status({ options, isJson, terminal }: Call): Promise<numbe
 }
 
 async function show(ground: Ground, terminal: Terminal, isJson: boolean): Promise<number> {
-  const now = await within(readStatus(ground, ground.config));
+  // The connection waits for a Redis that is away, and an operator does not.
+  const now = await within(readStatus(ground, ground.config), DEADLINE_MS);
+  if (now === undefined) throw new Error(`Redis does not answer within ${DEADLINE_MS / 1000} s.`);
   terminal.line(isJson ? JSON.stringify(now) : textOf(statusReport(now)));
   return now.colour === 'red' ? 1 : 0;
-}
-
-/** The connection waits for a Redis that is away, and an operator does not. */
-async function within<T>(work: Promise<T>): Promise<T> {
-  const late = new AbortController();
-  const isLate = pause(DEADLINE_MS, undefined, { signal: late.signal }).then(() => {
-    throw new Error(`Redis does not answer within ${DEADLINE_MS / 1000} s.`);
-  });
-  try {
-    return await Promise.race([work, isLate]);
-  } finally {
-    isLate.catch(() => {});
-    late.abort();
-  }
 }
 
 function inPlace(terminal: Terminal): Terminal {

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../../shared/base/lifecycle.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 
@@ -23,6 +23,6 @@ export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destinati
   const timer = setInterval(show, REPEAT_MS);
   return async () => {
     clearInterval(timer);
-    if (last) await Promise.race([last, delay(LAST_MS_MAX, undefined, { ref: false })]);
+    if (last) await within(last, LAST_MS_MAX);
   };
 }

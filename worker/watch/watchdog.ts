@@ -1,4 +1,4 @@
-import { pause, type Service } from '../../shared/base/lifecycle.ts';
+import { type Service, within } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
@@ -90,9 +90,7 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
       const stopped = loop.stop();
       // Whoever shows itself after it has left seems to be killed.
       const left = stopped.then(() => list.leave()).catch(() => {});
-      const late = new AbortController();
-      await Promise.race([left, pause(LEAVE_MS, late.signal)]);
-      late.abort();
+      await within(left, LEAVE_MS);
       ports.redis.disconnect();
       await deadMan?.stop();
     },

@@ -1,40 +1,25 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { createLogger } from '../../../shared/base/log.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { chatKey, type EntryId, type SessionId } from '../../../shared/redis/keys.ts';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import { reconcile } from '../../../worker/lane/dispatcher.ts';
-import { createLane, type Lane, type OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { createLane, type OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { eachWithQueue, keys, lane, redis } from '../../fixture/each-queue.ts';
 import { ALERT_CHAT, createWorld, startGateway } from '../../fixture/gateway.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
 
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
 const NOW = 1_800_000_000_000;
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-let lane: Lane;
 let inbox: Inbox;
 
-beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-  lane = createLane(redis, keys);
+eachWithQueue();
+beforeEach(() => {
   inbox = createInbox(redis, 1);
-  await lane.prepare();
-});
-
-afterEach(async () => {
-  redis.disconnect();
-  await server.stop();
 });
 
 async function accepted(updateId: number): Promise<EntryId> {

@@ -1,38 +1,23 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { chatKey, type EntryId, INBOUND_GROUP, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { beforeEach, expect, test } from '@jest/globals';
+import { chatKey, type EntryId, INBOUND_GROUP, type SessionId } from '../../../shared/redis/keys.ts';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError } from '../../../worker/lane/attempt.ts';
-import { createLane, type Lane, type OutcomeRecord } from '../../../worker/lane/lane.ts';
+import type { Lane, OutcomeRecord } from '../../../worker/lane/lane.ts';
 import { encodeRecord } from '../../../worker/session/record.ts';
 import { createSessions } from '../../../worker/session/store.ts';
 import { gather } from '../../../worker/turn/gather.ts';
+import { eachWithQueue, keys, lane, redis } from '../../fixture/each-queue.ts';
 import { inboundText } from '../../fixture/inbound.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
 import { userSays } from '../../fixture/records.ts';
 
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-let lane: Lane;
 let inbox: Inbox;
 
-beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-  lane = createLane(redis, keys);
+eachWithQueue();
+beforeEach(() => {
   inbox = createInbox(redis, 1);
-  await lane.prepare();
-});
-
-afterEach(async () => {
-  redis.disconnect();
-  await server.stop();
 });
 
 async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {

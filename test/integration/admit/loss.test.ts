@@ -1,26 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { type Keys, keysOf } from '../../../shared/redis/keys.ts';
+import { beforeEach, expect, test } from '@jest/globals';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
+import { eachWithQueue, keys, redis } from '../../fixture/each-queue.ts';
 import { inboundText } from '../../fixture/inbound.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
 let inbox: Inbox;
 
-beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
+eachWithQueue();
+beforeEach(() => {
   inbox = createInbox(redis, 1);
-});
-
-afterEach(async () => {
-  redis.disconnect();
-  await server.stop();
 });
 
 async function accept(updateId: number, by: Inbox = inbox): Promise<boolean> {

@@ -1,39 +1,23 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { chatKey, type EntryId, type SessionId } from '../../../shared/redis/keys.ts';
 import { bindScript } from '../../../shared/redis/script.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError } from '../../../worker/lane/attempt.ts';
-import { createLane, type Lane } from '../../../worker/lane/lane.ts';
 import { newStamp } from '../../../worker/session/record.ts';
 import { createSessions } from '../../../worker/session/store.ts';
+import { eachWithQueue, keys, lane, redis } from '../../fixture/each-queue.ts';
 import { inboundText } from '../../fixture/inbound.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
 
 const CHAT = chatKey(1001);
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
-let lane: Lane;
 let entry: EntryId;
 
+eachWithQueue();
 beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-  lane = createLane(redis, keys);
-  await lane.prepare();
   ({ entry } = await createInbox(redis, 1).accept(7, inboundText(1), '00-a-b-01'));
   await lane.admit(100);
-});
-
-afterEach(async () => {
-  redis.disconnect();
-  await server.stop();
 });
 
 async function begun(): Promise<Attempt> {

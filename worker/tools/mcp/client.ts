@@ -1,5 +1,5 @@
 import type { Config } from '../../../shared/base/config.ts';
-import { pause, type Service } from '../../../shared/base/lifecycle.ts';
+import { type Service, within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { graphemePrefix } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
@@ -132,11 +132,9 @@ function stateOf(running: readonly RunningServer[], { byName, omitted }: Directo
 }
 
 async function untilTried(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {
-  const waiting = new AbortController();
   const tried = new Set<RunningServer>();
   const all = running.map((server) => server.tried.then(() => tried.add(server)));
-  await Promise.race([Promise.all(all), pause(startMs, waiting.signal)]);
-  waiting.abort();
+  await within(Promise.all(all), startMs);
   for (const server of running) {
     if (!tried.has(server)) {
       log.warn({ server: server.name, startMs }, 'an MCP server is not up yet; its tools appear when it is');
