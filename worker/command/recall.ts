@@ -10,10 +10,11 @@ export const recall: CommandHandler = async (
 ) => {
   if (words === '') return replied('recall', texts.recallUsage);
   try {
-    const { quotes } = await memory.search(session, words.slice(0, QUERY_CHARS_MAX));
-    if (quotes.length === 0) return replied('recall', texts.nothingRecalled);
+    const { quotes, isCut, unreadable } = await memory.search(session, words.slice(0, QUERY_CHARS_MAX));
+    const opening = quotes.length === 0 ? texts.nothingRecalled : texts.recalled(quotes.length);
     const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
-    return replied('recall', [texts.recalled(quotes.length), ...lines].join('\n\n'));
+    const ending = isCut || unreadable > 0 ? [texts.recalledInPart] : [];
+    return replied('recall', [opening, ...lines, ...ending].join('\n\n'));
   } catch (error) {
     observability.log.warn({ err: error, entry }, 'recall failed');
     return replied('recall', texts.recallFailed);

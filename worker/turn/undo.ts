@@ -70,7 +70,7 @@ async function changedMemory(
 
 function changeText(texts: Texts, { before, after }: MemoryChange): string {
   const { memory: text } = texts;
-  if (after === undefined) return text.forgotten(before?.text ?? '');
+  if (after === undefined) return text.deleted(before?.text ?? '');
   const now = lineText(texts, after);
   return before === undefined ? text.remembered(now) : text.replaced(now, before.text);
 }

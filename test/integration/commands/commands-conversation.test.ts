@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
+import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import {
   FAIL,
@@ -123,6 +123,12 @@ test('/recall finds what a new conversation has left behind', async () => {
   expect(newest()?.text).toBe(EN.nothingRecalled);
   await say('/recall', 5);
   expect(newest()?.text).toBe(EN.recallUsage);
+  const session = String(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session'));
+  await world.peek.rpush(world.keys.archive(session as SessionId), 'no segment');
+  await say('/recall Anping', 6);
+  expect(newest()?.text).toMatch(/harbour is called Anping.*\n\nSome of the older messages could not be searched\.$/s);
+  await say('/recall xylophone', 7);
+  expect(newest()?.text).toBe(`${EN.nothingRecalled}\n\n${EN.recalledInPart}`);
 });
 
 test('/export sends every conversation of the chat as a text to read and as lines to import', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { SessionId } from '../../../shared/redis/keys.ts';
+import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { filler, givenLog } from '../../fixture/archived-session.ts';
 import {
   ask,
@@ -73,6 +74,17 @@ test('only the newest part of a long chat is searched, and the answer says so; l
     expect(await history.search(`token${n}`, toolbox)).toMatch(new RegExp(`token${n} `));
   }
   expect(await history.search('number 2999', toolbox)).not.toMatch(/number 2999 /);
+});
+
+test('a store that is slow costs what it holds, and not the search', async () => {
+  await givenChat(history);
+  const blobs = { get: () => new Promise(() => {}) } as Partial<Blobs> as Blobs;
+  const toolbox = history.recall({ blobs, readMsMax: 300 });
+  const found = await history.search('vermilion', toolbox);
+  expect(found).toContain('The sail is vermilion');
+  expect(found).toContain('Older ones were left out');
+  for (const session of [CURRENT, PARENT]) await redis.del(keys.log(session));
+  expect(await history.search('ORD-20117', toolbox)).toMatch(/^Nothing was found\. Searched: \d+ messages?\. Older/);
 });
 
 test('eight parents are searched, and no more', async () => {

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { SessionId } from '../../../shared/redis/keys.ts';
 import { sessionArchives } from '../../../shared/state/session/archive.ts';
@@ -14,13 +15,15 @@ export interface ChatMemoryPorts extends SessionSource {
   log?: Logger | undefined;
   /** Upper bound of what is read of a chat, newest first; 64 MiB if absent. */
   bytesMax?: number;
+  /** How long a search reads, newest first; 20 seconds if absent. */
+  readMsMax?: number;
 }
 
 /** What a search found in everything of a chat that is older than the window of one of its sessions. */
 export interface Remembered extends Pick<Search, 'size' | 'span'> {
   /** Best first. */
   quotes: readonly Quote[];
-  /** Whether older records were omitted to keep to the bound. */
+  /** Whether older records were omitted to keep to the bounds. */
   isCut: boolean;
   /** Damaged archive segments. */
   unreadable: number;
@@ -30,13 +33,14 @@ export interface Remembered extends Pick<Search, 'size' | 'span'> {
  * What a shard's chats said before their windows. Each search reads it anew: nothing of it is kept.
  *
  * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis or the blob
- * store cannot be reached. It yields to other work every few milliseconds.
+ * store cannot be reached; one that is slow costs what was not read in time. It yields to other work every few milliseconds.
  */
 export interface ChatMemory {
   search(session: SessionId, question: string): Promise<Remembered>;
 }
 
 const BYTES_MAX = 64 * 1024 * 1024;
+const READ_MS_MAX = 20_000;
 const READ_BYTES = 256 * 1024;
 /** Segments that are fetched and unpacked at once. */
 const SEGMENTS_AT_ONCE = 4;
@@ -45,29 +49,36 @@ const SLICE_MS = 10;
 
 /** Binds the past of a shard's chats to a connection. */
 export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
-  const { redis, keys, bytesMax = BYTES_MAX } = ports;
+  const { redis, keys } = ports;
   return {
     async search(session, question) {
       const window = await windowStartOf(redis, keys, session);
       // A fresh session begins with a copy of the message that its parent could not answer.
       const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
-      const past = { unreadable: 0, isCut: false };
+      const past = { unreadable: 0 };
       const search = createSearch(question);
-      let bytes = 0;
-      for await (const lines of linesOf(
-        ports,
-        await chainOf(redis, keys, session, PARENTS_MAX + 1),
-        window.start,
-        past,
-      )) {
-        past.isCut = bytes >= bytesMax;
-        if (past.isCut) break;
-        bytes += await look(search, lines);
-      }
+      const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
+      const isCut = await lookThrough(search, linesOf(ports, chain, window.start, past), ports);
       const { size, span } = search;
-      return { ...past, size, span, quotes: quotesIn(search, shown) };
+      return { ...past, isCut, size, span, quotes: quotesIn(search, shown) };
     },
   };
+}
+
+/** Looks through lines until there are no more, or a bound is reached; returns whether any were left out. */
+async function lookThrough(
+  search: Search,
+  lines: ReturnType<typeof linesOf>,
+  { bytesMax = BYTES_MAX, readMsMax = READ_MS_MAX }: ChatMemoryPorts,
+): Promise<boolean> {
+  const endMs = performance.now() + readMsMax;
+  for (let bytes = 0; ; ) {
+    const next = await within(lines.next(), endMs - performance.now());
+    if (next?.done) return false;
+    // What is being read comes to its end, and nothing after it is read.
+    if (next === undefined || bytes >= bytesMax) return true;
+    bytes += await look(search, next.value);
+  }
 }
 
 /** Looks through lines, and returns how many bytes they have. */

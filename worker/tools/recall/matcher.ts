@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../shared/base/bounded-map.ts';
 import { FOLDED_LETTER, folded, JOINED, near, type Sought, UNSPACED_SIGN } from './tokenizer.ts';
 
 /** The sought words that a text has, by their places in the question: 1 as it is, less by its beginning or nearly so spelt. */
@@ -84,14 +85,13 @@ function formsOf(words: readonly Word[]): Finder {
   };
 }
 
+/** A long chat has some ten thousand different words, and what a tool printed may have any number. */
+const WORDS_REMEMBERED = 50_000;
+
 /** A pure function of a word that is computed once for each. */
 function remembered<Result extends NonNullable<unknown>>(compute: (word: string) => Result): (word: string) => Result {
-  const known = new Map<string, Result>();
-  return (word) => {
-    const result = known.get(word) ?? compute(word);
-    known.set(word, result);
-    return result;
-  };
+  const known = new BoundedMap<string, Result>(WORDS_REMEMBERED);
+  return (word) => known.getOrInsertComputed(word, () => compute(word));
 }
 
 function shareOf(found: string, { term, prefix, edits, ending }: Word): number {

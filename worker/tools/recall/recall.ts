@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { graphemePrefix } from '../../../shared/base/text.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
@@ -16,7 +17,7 @@ export interface RecallPorts {
   /** Loads what a chat keeps, a text that was shortened or a picture or a PDF, by the SHA-256 of its bytes, in hex. */
   loadKept: (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
   log?: Logger;
-  /** A longer call ends with an error that says to try again; the reading continues for the next call. */
+  /** A longer call ends with an error that says to try again. */
   timeLimitMs?: number;
 }
 
@@ -79,24 +80,11 @@ function requestOf({ query, ref, from }: Readonly<Record<string, unknown>>): Req
   return Number.isSafeInteger(start) && (start as number) >= 0 ? { ref, from: start as number } : undefined;
 }
 
-/**
- * The work's result, or an error result as soon as the call is aborted or takes too long. The work itself continues.
- */
+/** The work's result, or an error result as soon as the call is aborted or takes too long. */
 async function endedBy(work: Promise<ToolOutput>, signal: AbortSignal, timeLimitMs: number): Promise<ToolOutput> {
-  const { promise: ended, resolve } = Promise.withResolvers<ToolOutput>();
-  const cut = () => resolve(toolError('The call was cut short.'));
-  const timer = setTimeout(
-    () => resolve(toolError('This chat is long, and it is still being read. Call again in a moment.')),
-    timeLimitMs,
-  );
-  signal.addEventListener('abort', cut, { once: true });
-  if (signal.aborted) cut();
-  try {
-    return await Promise.race([ended, work]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', cut);
-  }
+  const output = await within(work, timeLimitMs, signal);
+  if (signal.aborted) return toolError('The call was cut short.');
+  return output ?? toolError('This takes too long just now. Call again in a moment.');
 }
 
 async function readOn(
@@ -116,7 +104,8 @@ async function readOn(
 function foundIn(remembered: Remembered): ToolOutput {
   const { quotes } = remembered;
   const searched = searchedIn(remembered);
-  if (remembered.size === 0) return toolText('Nothing in this chat is older than what you can see.');
+  if (remembered.size === 0 && !remembered.isCut)
+    return toolText('Nothing in this chat is older than what you can see.');
   if (quotes.length === 0) return toolText(`Nothing was found. ${searched} Other words may find it.`);
   return toolText(
     [
@@ -132,7 +121,7 @@ function searchedIn({ size, span, isCut, unreadable }: Remembered): string {
   const from = oldestMs === undefined || newestMs === undefined ? '' : `, ${minute(oldestMs)} to ${minute(newestMs)}`;
   return [
     `Searched: ${size} messages${from}.`,
-    isCut ? 'Older ones were left out: a search goes back so far and no further.' : '',
+    isCut ? 'Older ones were left out: a search reads so much and for so long, and no more.' : '',
     unreadable > 0 ? 'A damaged part of the history could not be searched.' : '',
   ]
     .filter((sentence) => sentence !== '')
