@@ -158,11 +158,8 @@ function accessOf(url: string) {
 export async function untilReady(redis: RedisClient, deadlineMs: number): Promise<void> {
   const overdue = new AbortController();
   try {
-    const isServed = await within(
-      untilServed(redis, overdue.signal).then(() => true),
-      deadlineMs,
-    );
-    if (!isServed) throw new Error(unanswered(redis));
+    const served = untilServed(redis, overdue.signal).then(() => true);
+    if (!(await within(served, deadlineMs))) throw new Error(unanswered(redis));
   } finally {
     overdue.abort();
   }

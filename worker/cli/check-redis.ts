@@ -76,10 +76,8 @@ export async function askRedis<T>(
 
 /** A server can answer and still refuse writes: a replica, a full one, one without a disk. */
 async function writeProblem(redis: RedisClient): Promise<string | undefined> {
-  const said = await within(
-    writeRefusal(redis).then((refusal) => refusal ?? 'none'),
-    REDIS_DEADLINE_MS,
-  );
+  const answer = writeRefusal(redis).then((refusal) => refusal ?? 'none');
+  const said = await within(answer, REDIS_DEADLINE_MS);
   return said === 'none' ? undefined : `answers, but takes no writes: ${said ?? 'a write got no answer'}`;
 }
 

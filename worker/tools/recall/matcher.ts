@@ -72,8 +72,8 @@ function wordOf({ term, at, prefix }: Word): Finder {
 /** Words that may be spelt otherwise: each different word that begins like one of them is judged once. */
 function formsOf(words: readonly Word[]): Finder {
   const forms = words.map(({ term, edits, ending }) => {
-    const first = String.fromCodePoint(term.codePointAt(0) ?? 0);
-    return `${first}${FOLDED_LETTER}{${term.length - Math.max(edits, ending) - first.length},}`;
+    const [first, ...others] = term;
+    return `${first}${FOLDED_LETTER}{${others.length - Math.max(edits, ending)},}`;
   });
   const pattern = new RegExp(`(?<!${FOLDED_LETTER})(?:${forms.join('|')})`, 'gv');
   const sharesOf = remembered((found: string) =>

@@ -35,6 +35,8 @@ const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
 const ASCII = /^[\0-\x7f]*$/;
 const LETTERS = /^\p{L}+$/u;
 const ACCENTS = /[\u0300-\u036f]/g;
+/** Marks behind one letter are put in order in quadratic time, and no language has 30 of them (Unicode annex 15, Stream-Safe). */
+const HEAP_OF_MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
 
 /**
  * Calls `name` with each word of a text as a search compares it, and its position (in scripts without spaces: close
@@ -71,7 +73,8 @@ function eachPair(run: string, at: number, name: (term: string, at: number, kind
 export function folded(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
   // Upper case first: it unifies "ß" and "ss", and all sigmas.
-  return word.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
+  const bounded = word.replace(HEAP_OF_MARKS, '$1');
+  return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
 /**
