@@ -33,11 +33,7 @@ export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
  * What the work resolves or rejects with; `undefined` once `maxMs` have passed or `signal` is aborted, if that is earlier.
  * The work itself goes on, and its error is then nobody's.
  */
-export async function within<Result>(
-  work: Promise<Result>,
-  maxMs: number,
-  signal?: AbortSignal,
-): Promise<Result | undefined> {
+export async function within<T>(work: Promise<T>, maxMs: number, signal?: AbortSignal): Promise<T | undefined> {
   const waited = new AbortController();
   const signals = signal === undefined ? [waited.signal] : [waited.signal, signal];
   const late = pause(maxMs, AbortSignal.any(signals)).then(() => undefined);

@@ -33,10 +33,11 @@ export interface Remembered extends Pick<Search, 'size' | 'span'> {
  * What a shard's chats said before their windows. Each search reads it anew: nothing of it is kept.
  *
  * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis or the blob
- * store cannot be reached; one that is slow costs what was not read in time. It yields to other work every few milliseconds.
+ * store cannot be reached; one that is slow costs what was not read in time, as an abort does. It yields to other work every
+ * few milliseconds.
  */
 export interface ChatMemory {
-  search(session: SessionId, question: string): Promise<Remembered>;
+  search(session: SessionId, question: string, signal?: AbortSignal): Promise<Remembered>;
 }
 
 const BYTES_MAX = 64 * 1024 * 1024;
@@ -51,14 +52,14 @@ const SLICE_MS = 10;
 export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
   const { redis, keys } = ports;
   return {
-    async search(session, question) {
+    async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
       // A fresh session begins with a copy of the message that its parent could not answer.
       const shown = window.line === undefined ? undefined : decodeRecord(window.line).id;
       const past = { unreadable: 0 };
       const search = createSearch(question);
       const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
-      const isCut = await lookThrough(search, linesOf(ports, chain, window.start, past), ports);
+      const isCut = await lookThrough(search, linesOf(ports, chain, window.start, past), { ...ports, signal });
       const { size, span } = search;
       return { ...past, isCut, size, span, quotes: quotesIn(search, shown) };
     },
@@ -69,11 +70,12 @@ export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
 async function lookThrough(
   search: Search,
   lines: ReturnType<typeof linesOf>,
-  { bytesMax = BYTES_MAX, readMsMax = READ_MS_MAX }: ChatMemoryPorts,
+  { bytesMax = BYTES_MAX, readMsMax = READ_MS_MAX, signal }: ChatMemoryPorts & { signal: AbortSignal | undefined },
 ): Promise<boolean> {
   const endMs = performance.now() + readMsMax;
   for (let bytes = 0; ; ) {
-    const next = await within(lines.next(), endMs - performance.now());
+    const leftMs = signal?.aborted ? 0 : endMs - performance.now();
+    const next = leftMs > 0 ? await within(lines.next(), leftMs, signal) : undefined;
     if (next?.done) return false;
     // What is being read comes to its end, and nothing after it is read.
     if (next === undefined || bytes >= bytesMax) return true;

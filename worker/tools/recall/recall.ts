@@ -55,10 +55,10 @@ export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts):
   return {
     specs: () => [SPEC],
     async call({ name, input, attempt: { session, home } }, signal) {
-      const request = name === SPEC.name ? requestOf(input) : undefined;
-      if (!request) return toolError(name === SPEC.name ? EXPECTED : `There is no tool ${name} here.`);
+      const asked = name === SPEC.name ? requestOf(input) : undefined;
+      if (!asked) return toolError(name === SPEC.name ? EXPECTED : `There is no tool ${name} here.`);
       const work =
-        'ref' in request ? readOn(loadKept, home, request) : memory.search(session, request.query).then(foundIn);
+        'ref' in asked ? readOn(loadKept, home, asked) : memory.search(session, asked.query, signal).then(foundIn);
       try {
         return await endedBy(work, signal, limits.timeLimitMs ?? TIME_LIMIT_MS);
       } catch (error) {

@@ -33,8 +33,11 @@ export const FOLDED_LETTER = `[[\\p{L}\\p{N}\\p{M}]--${UNSPACED_SIGN}]`;
 const PART = new RegExp(`${UNSPACED_SIGN}+|[^\\-_.:\\/@#+${UNSPACED}]+`, 'gv');
 const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
 const ASCII = /^[\0-\x7f]*$/;
-const LETTERS = /^\p{L}+$/u;
+/** Letters of a usual word: the edits between long ones take too long to count. */
+const FLEXIBLE = new RegExp(`^\\p{L}{${FLEXIBLE_CHARS_MIN},24}$`, 'u');
 const ACCENTS = /[\u0300-\u036f]/g;
+/** Signs that are spelt as letters, which would join those of a word: “№5”. */
+const SYMBOLS = /[\p{So}\p{Sc}]/gu;
 /** Marks behind one letter are put in order in quadratic time, and no language has 30 of them (Unicode annex 15, Stream-Safe). */
 const HEAP_OF_MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
 
@@ -73,7 +76,7 @@ function eachPair(run: string, at: number, name: (term: string, at: number, kind
 export function folded(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
   // Upper case first: it unifies "ß" and "ss", and all sigmas.
-  const bounded = word.replace(HEAP_OF_MARKS, '$1');
+  const bounded = word.replace(SYMBOLS, ' ').replace(HEAP_OF_MARKS, '$1');
   return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
 }
 
@@ -92,7 +95,7 @@ export function soughtIn(question: string): ReadonlyMap<string, Sought> {
 
 function howOf(term: string, kind: WordKind): Sought {
   if (kind === 'id') return { prefix: true, edits: 0, ending: 0, boost: ID_BOOST };
-  const isFlexible = kind === 'word' && LETTERS.test(term) && term.length >= FLEXIBLE_CHARS_MIN;
+  const isFlexible = kind === 'word' && FLEXIBLE.test(term);
   return {
     prefix: kind === 'sign' || (kind === 'word' && term.length >= PREFIX_CHARS_MIN),
     edits: isFlexible ? Math.round(term.length * EDITS_SHARE) : 0,

@@ -71,6 +71,7 @@ test('every word is not empty and starts within the text, and long texts take li
 
 test('a question searches for at most 32 words, and for a number without edits', () => {
   expect(soughtIn('words '.repeat(500)).size).toBe(1);
+  expect(soughtIn('ab'.repeat(13)).get('ab'.repeat(13))?.edits).toBe(0);
   expect(soughtIn(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).size).toBe(32);
   expect(soughtIn('20240917').get('20240917')).toMatchObject({ edits: 0, ending: 0 });
 });
@@ -103,6 +104,7 @@ test.each([
   ['a word without its accents', 'facade', ['nothing', 'la façade bleue'], '1'],
   ['a Chinese phrase', '季度预算', ['明天的会议', '我们讨论了第三季度预算的问题', '预算很高'], '1'],
   ['a word in letters of two units', '𞤆𞤵𞤤𞤢𞤪', ['nothing', 'here is 𞤆𞤵𞤤𞤢𞤪'], '1'],
+  ['a number behind a sign', 'заказ №12345', ['nothing', 'Ваш №12345 готов'], '1'],
   ['one Chinese character at the end', '书', ['没有', '计划书'], '1'],
   ['a text with all words rather than one of them', 'red car', ['a red house', 'a red car', 'a blue car'], '1'],
 ])('%s is found first', async (_what, question, said, id) => {
