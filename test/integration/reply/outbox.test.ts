@@ -7,7 +7,7 @@ import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { nextAmongOthers, nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
 
 const GROUP = -2001;
@@ -19,6 +19,7 @@ function calls(method: string): number {
 }
 
 const REPEATED = `${EN.repeat}\n\nYou said: Hello`;
+const CAME = { outcome: 'answered', delivery: { parts: 1, confirmed: 1, unsure: 0 } };
 
 const messages = () =>
   world.telegram
@@ -106,10 +107,7 @@ test('when repeating lines are lost as well, and nothing else was confirmed, the
 test('a repeated text that is lost while nothing is confirmed is not counted as sent: it comes', async () => {
   world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
   await leftOver({ outcome: 'answered', parts: ['Hello'] }, { ...ALL_REPEATED, 'tried:text': Date.now() + 60_000 });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'answered',
-    delivery: { parts: 1, confirmed: 1, unsure: 0 },
-  });
+  expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
   expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
 });
 
@@ -117,11 +115,8 @@ test('a repeated text that is lost while other messages are confirmed: unsure, a
   world.telegram.fail('sendMessage', { do: 'cut' }, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
   const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
   await world.telegram.waitForCall(({ method, params }) => method === 'sendMessage' && Number(params.chat_id) === CHAT);
-  world.telegram.say(1, 'Somebody else');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'answered',
-    delivery: { parts: 1, confirmed: 0, unsure: 1 },
-  });
+  const delivery = { parts: 1, confirmed: 0, unsure: 1 };
+  expect(await nextAmongOthers(world, CHAT)).toMatchObject({ outcome: 'answered', delivery });
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/m);
   expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
   expect(shown()).toEqual([]);
@@ -141,10 +136,7 @@ test('where every send is lost in silence, lines come ever more rarely, and soon
   world.telegram.say(1, 'Somebody else');
   await nextOutcome(world, 1);
   expect(await runCli(['retry', entry], world.env)).toMatchObject({ code: 0 });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'answered',
-    delivery: { confirmed: 1 },
-  });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', delivery: { confirmed: 1 } });
   expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
 });
 
@@ -153,10 +145,7 @@ test('waits that Telegram asks for are no repeats, however many: the answer come
   const busy = { status: 429, description: 'Too Many Requests: retry after 1', parameters: { retry_after: 1 } };
   world.telegram.fail('sendMessage', busy, 5, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'answered',
-    delivery: { parts: 1, confirmed: 1, unsure: 0 },
-  });
+  expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
   expect(shown()).toEqual([REPEATED]);
 });
 
@@ -174,10 +163,7 @@ variants([
   await pause(1_000);
   expect((await settledOutcomes(world)).filter(({ chat }) => chat === chatKey(CHAT))).toEqual([]);
   world.telegram.heal();
-  expect(await nextOutcome(world, CHAT)).toMatchObject({
-    outcome: 'answered',
-    delivery: { parts: 1, confirmed: 1, unsure: 0 },
-  });
+  expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
   expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
 });
 
