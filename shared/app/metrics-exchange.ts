@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { within } from '../base/lifecycle.ts';
 import type { Telemetry } from '../base/telemetry.ts';
 import type { Route } from './health.ts';
 
@@ -26,14 +27,12 @@ class Questions {
   /** Asks, and waits for the text; undefined when none comes in time. */
   async ask(send: (id: number) => void, patienceMs: number): Promise<string | undefined> {
     const id = ++this.#last;
-    const answer = Promise.withResolvers<string | undefined>();
-    const timer = setTimeout(() => answer.resolve(undefined), patienceMs);
+    const answer = Promise.withResolvers<string>();
     this.#waiting.set(id, answer.resolve);
     try {
       send(id);
-      return await answer.promise;
+      return await within(answer.promise, patienceMs);
     } finally {
-      clearTimeout(timer);
       this.#waiting.delete(id);
     }
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { SessionId } from '../../../shared/redis/keys.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
+import { createChatMemory } from '../../../worker/tools/recall/chat-memory.ts';
 import { filler, givenLog } from '../../fixture/archived-session.ts';
 import {
   ask,
@@ -40,11 +41,8 @@ test('each search sees all that was said before the window of its session, archi
     lines: [says('the rudder is gone'), ...idle(2)],
     about: { parent: CURRENT, windowStart: 1 },
   });
-  for (const [query, expected] of [
-    ['rudder', 'the rudder is gone'],
-    ['mast', 'the mast is ash'],
-    ['vermilion', 'The sail is vermilion'],
-  ])
+  const told = { rudder: 'the rudder is gone', mast: 'the mast is ash', vermilion: 'The sail is vermilion' };
+  for (const [query, expected] of Object.entries(told))
     expect((await ask(toolbox, { query }, child)).text).toContain(expected);
   expect((await ask(toolbox, { query: 'nothing' }, child)).text).toContain('Searched: 660 messages');
 });
@@ -80,11 +78,24 @@ test('a store that is slow costs what it holds, and not the search', async () =>
   await givenChat(history);
   const blobs = { get: () => new Promise(() => {}) } as Partial<Blobs> as Blobs;
   const toolbox = history.recall({ blobs, readMsMax: 300 });
-  const found = await history.search('vermilion', toolbox);
-  expect(found).toContain('The sail is vermilion');
-  expect(found).toContain('Older ones were left out');
+  expect(await history.search('vermilion', toolbox)).toMatch(/Older ones were left out.*The sail is vermilion/s);
   for (const session of [CURRENT, PARENT]) await redis.del(keys.log(session));
   expect(await history.search('ORD-20117', toolbox)).toMatch(/^Nothing was found\. Searched: \d+ messages?\. Older/);
+});
+
+test('a search whose call was cut short reads nothing more', async () => {
+  await givenChat(history);
+  const cut = new AbortController();
+  const get = () => {
+    cut.abort();
+    return new Promise<never>(() => {});
+  };
+  const memory = createChatMemory({ redis, keys, blobs: { get } as Partial<Blobs> as Blobs });
+  expect(await memory.search(CURRENT, 'anchor', cut.signal)).toMatchObject({
+    isCut: true,
+    quotes: [expect.anything()],
+  });
+  expect(await memory.search(CURRENT, 'anchor', cut.signal)).toMatchObject({ isCut: true, size: 0 });
 });
 
 test('eight parents are searched, and no more', async () => {

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../../shared/base/bounded-map.ts';
-import { FOLDED_LETTER, folded, JOINED, near, type Sought, UNSPACED_SIGN } from './tokenizer.ts';
+import { FOLDED_LETTER, folded, JOINED, near, type Sought, STARTS_UNSPACED } from './tokenizer.ts';
 
 /** The sought words that a text has, by their places in the question: 1 as it is, less by its beginning or nearly so spelt. */
 export type Shares = ReadonlyMap<number, number>;
@@ -31,7 +31,7 @@ export function createMatcher(sought: ReadonlyMap<string, Sought>): Matcher {
   const flexible = words.filter(({ edits }) => edits > 0);
   const finders = words
     .filter(({ edits }) => edits === 0)
-    .map((word) => (isUnspaced(word) ? signsOf(word) : wordOf(word)));
+    .map((word) => (STARTS_UNSPACED.test(word.term) ? signsOf(word) : wordOf(word)));
   if (flexible.length > 0) finders.push(formsOf(flexible));
   return {
     sharesIn(text) {
@@ -42,12 +42,6 @@ export function createMatcher(sought: ReadonlyMap<string, Sought>): Matcher {
     },
     isSought: remembered((term) => words.some((word) => shareOf(term, word) > 0)),
   };
-}
-
-const UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
-
-function isUnspaced({ term }: Word): boolean {
-  return UNSPACED.test(term);
 }
 
 function signsOf({ term, at }: Word): Finder {

@@ -31,15 +31,16 @@ const UNSPACED = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=
 export const UNSPACED_SIGN = `[${UNSPACED}]`;
 export const FOLDED_LETTER = `[[\\p{L}\\p{N}\\p{M}]--${UNSPACED_SIGN}]`;
 const PART = new RegExp(`${UNSPACED_SIGN}+|[^\\-_.:\\/@#+${UNSPACED}]+`, 'gv');
-const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
+export const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');
 const ASCII = /^[\0-\x7f]*$/;
 /** Letters of a usual word: the edits between long ones take too long to count. */
 const FLEXIBLE = new RegExp(`^\\p{L}{${FLEXIBLE_CHARS_MIN},24}$`, 'u');
 const ACCENTS = /[\u0300-\u036f]/g;
-/** Signs that are spelt as letters, which would join those of a word: “№5”. */
-const SYMBOLS = /[\p{So}\p{Sc}]/gu;
+/** Signs that are spelt as letters, which would join those of a word: “№5”, “50㎡”. */
+const SPELT_SIGNS = /[₨℀℁℃℅℆℉№℠-™℻⒜-ⓩ㉐㋌-㋏㍱-㏟㏿﷼]/g;
 /** Marks behind one letter are put in order in quadratic time, and no language has 30 of them (Unicode annex 15, Stream-Safe). */
 const HEAP_OF_MARKS = /([\p{M}\uff9e\uff9f]{30})[\p{M}\uff9e\uff9f]+/gu;
+const MARKS_ONLY = /^[\p{M}\p{Cs}\uff9e\uff9f]+$/u;
 
 /**
  * Calls `name` with each word of a text as a search compares it, and its position (in scripts without spaces: close
@@ -76,8 +77,15 @@ function eachPair(run: string, at: number, name: (term: string, at: number, kind
 export function folded(word: string): string {
   if (ASCII.test(word)) return word.toLowerCase();
   // Upper case first: it unifies "ß" and "ss", and all sigmas.
-  const bounded = word.replace(SYMBOLS, ' ').replace(HEAP_OF_MARKS, '$1');
+  const apart = word.replace(SPELT_SIGNS, ' ');
+  const bounded = mayHoldHeap(apart) ? apart.replace(HEAP_OF_MARKS, '$1') : apart;
   return bounded.normalize('NFKD').toUpperCase().toLowerCase().replace(ACCENTS, '').normalize('NFC');
+}
+
+/** Of more than 30 marks in a row three stand at one of each 28 places: what looks there costs next to nothing. */
+function mayHoldHeap(word: string): boolean {
+  for (let at = 0; at < word.length; at += 28) if (MARKS_ONLY.test(word.slice(at, at + 3))) return true;
+  return false;
 }
 
 /**
