@@ -6,7 +6,8 @@ import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts'
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import { reconcile } from '../../../worker/lane/dispatcher.ts';
 import { createLane, type OutcomeRecord } from '../../../worker/lane/lane.ts';
-import { eachWithQueue, keys, lane, redis } from '../../fixture/each-queue.ts';
+import { eachWithQueue, lane } from '../../fixture/each-queue.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { ALERT_CHAT, createWorld, startGateway } from '../../fixture/gateway.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';

@@ -1,32 +1,17 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { Redis } from 'ioredis';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { keysOf } from '../../../shared/redis/keys.ts';
+import { beforeEach, expect, test } from '@jest/globals';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
+import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
-import { freshRedis } from '../../fixture/redis.ts';
 
 const BOT = 7;
 const REMEMBERED_S = 48 * 3600;
-const keys = keysOf(0);
 
-let server: PrivateRedis;
-let redis: Redis;
 let inbox: Inbox;
 
-beforeAll(async () => {
-  server = await freshRedis();
-  redis = connectRedis(server.url, 'patient');
+eachWithRedis();
+beforeEach(() => {
   inbox = createInbox(redis, 1);
 });
-
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
-
-beforeEach(() => redis.flushall());
 
 const accept = (updateId: number) => inbox.accept(BOT, inboundText(updateId), '');
 

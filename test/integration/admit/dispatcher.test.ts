@@ -2,7 +2,8 @@ import { test } from '@jest/globals';
 import { createLogger } from '../../../shared/base/log.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { startDispatcher } from '../../../worker/lane/dispatcher.ts';
-import { eachWithQueue, keys, lane, queue, redis, server } from '../../fixture/each-queue.ts';
+import { eachWithQueue, lane, queue } from '../../fixture/each-queue.ts';
+import { keys, redis, server } from '../../fixture/each-redis.ts';
 import { until } from '../../fixture/root.ts';
 
 eachWithQueue();

@@ -6,7 +6,8 @@ import type { Lane, OutcomeRecord } from '../../../worker/lane/lane.ts';
 import { encodeRecord } from '../../../worker/session/record.ts';
 import { createSessions } from '../../../worker/session/store.ts';
 import { gather } from '../../../worker/turn/gather.ts';
-import { eachWithQueue, keys, lane, redis } from '../../fixture/each-queue.ts';
+import { eachWithQueue, lane } from '../../fixture/each-queue.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { userSays } from '../../fixture/records.ts';
 

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
-import { eachWithQueue, keys, redis } from '../../fixture/each-queue.ts';
+import { eachWithQueue } from '../../fixture/each-queue.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 
 let inbox: Inbox;

@@ -7,7 +7,8 @@ import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError } from '../../../worker/lane/attempt.ts';
 import { newStamp } from '../../../worker/session/record.ts';
 import { createSessions } from '../../../worker/session/store.ts';
-import { eachWithQueue, keys, lane, redis } from '../../fixture/each-queue.ts';
+import { eachWithQueue, lane } from '../../fixture/each-queue.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 
 const CHAT = chatKey(1001);

@@ -4,7 +4,8 @@ import { createLogger } from '../../../shared/base/log.ts';
 import { chatKey, type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
 import { reconcile } from '../../../worker/lane/dispatcher.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
-import { eachWithQueue, keys, queue, redis, seen } from '../../fixture/each-queue.ts';
+import { eachWithQueue, queue, seen } from '../../fixture/each-queue.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

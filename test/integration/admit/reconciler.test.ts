@@ -7,7 +7,8 @@ import { reconcile, startReconciler } from '../../../worker/lane/dispatcher.ts';
 import type { Lane } from '../../../worker/lane/lane.ts';
 import { openWorker, QUEUE_LIMITS } from '../../../worker/lane/queue.ts';
 import { createSlots } from '../../../worker/lane/slots.ts';
-import { eachWithQueue, keys, lane, queue, redis, seen } from '../../fixture/each-queue.ts';
+import { eachWithQueue, lane, queue, seen } from '../../fixture/each-queue.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { until } from '../../fixture/root.ts';
 

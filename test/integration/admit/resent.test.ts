@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
-import { type ChatKey, chatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { type ChatKey, chatKey, type EntryId, type SessionId } from '../../../shared/redis/keys.ts';
 import { readScript } from '../../../shared/redis/script.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError, type TurnTime } from '../../../worker/lane/attempt.ts';
@@ -14,35 +13,27 @@ import type { TurnPorts } from '../../../worker/turn/ports.ts';
 import { runTurn } from '../../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../../chaos/proxy.ts';
 import { ALWAYS_THERE } from '../../fixture/breaker.ts';
+import { eachWithRedis, keys, redis, server } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
 
 const CHAT = chatKey(1001);
 const SESSION = 's-1' as SessionId;
 
-let server: PrivateRedis;
 let proxy: RedisProxy;
-/** The line that is cut, and one past it. */
+/** The line that is cut; `redis` is one past it. */
 let cut: ReturnType<typeof connectRedis>;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
 let lane: Lane;
-
-beforeEach(async () => {
-  server = await lentRedis();
-  proxy = await startProxy(Number(new URL(server.url).port));
-  cut = connectRedis(`redis://127.0.0.1:${proxy.port}`, 'patient');
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-  lane = createLane(cut, keys);
-  await lane.prepare();
-});
 
 afterEach(async () => {
   cut.disconnect();
-  redis.disconnect();
   await proxy.close();
-  await server.stop();
+});
+eachWithRedis();
+beforeEach(async () => {
+  proxy = await startProxy(Number(new URL(server.url).port));
+  cut = connectRedis(`redis://127.0.0.1:${proxy.port}`, 'patient');
+  lane = createLane(cut, keys);
+  await lane.prepare();
 });
 
 async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {

@@ -8,11 +8,10 @@ import {
   awayGround,
   chat,
   eachWithAlerter,
-  keys,
   over,
-  redis,
   told,
 } from '../../fixture/each-alerter.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 
 /** An alerter over a state that another version, or another clock, has written. */

@@ -14,14 +14,13 @@ import {
   eachWithAlerter,
   enterAll,
   entered,
-  keys,
   over,
-  redis,
   refusing,
   started,
   told,
   webhookTo,
 } from '../../fixture/each-alerter.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 import { startAlertReceiver } from '../../stand-in/alert-receiver.ts';

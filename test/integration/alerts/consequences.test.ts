@@ -1,19 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { telegramState } from '../../../shared/state/telegram/telegram.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
-import {
-  bookField,
-  eachWithWatchdog,
-  given,
-  givenRead,
-  keys,
-  noticed,
-  notices,
-  redis,
-  watch,
-} from '../../fixture/watchdog.ts';
+import { bookField, eachWithWatchdog, given, givenRead, noticed, notices, watch } from '../../fixture/watchdog.ts';
 
 eachWithWatchdog();
 

@@ -9,13 +9,12 @@ import {
   chat,
   eachWithAlerter,
   entered,
-  keys,
   over,
-  redis,
   refusing,
   started,
   told,
 } from '../../fixture/each-alerter.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 import type { AlertReceiver } from '../../stand-in/alert-receiver.ts';

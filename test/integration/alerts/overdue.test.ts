@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
 import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 import {
@@ -11,9 +12,7 @@ import {
   given,
   givenRead,
   HOUR_MS,
-  keys,
   noticed,
-  redis,
   UNANSWERED_MS,
   watch,
 } from '../../fixture/watchdog.ts';

@@ -1,20 +1,10 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import { createStateReader, gaugesOf } from '../../../worker/watch/gauges.ts';
+import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
-import {
-  bookField,
-  eachWithWatchdog,
-  given,
-  HOUR_MS,
-  keys,
-  noticed,
-  notices,
-  queue,
-  redis,
-  watch,
-} from '../../fixture/watchdog.ts';
+import { bookField, eachWithWatchdog, given, HOUR_MS, noticed, notices, queue, watch } from '../../fixture/watchdog.ts';
 
 const FAILED: Alert = { cause: 'failed', text: 'A message failed. Chat 5.' };
 

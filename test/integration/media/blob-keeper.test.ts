@@ -2,9 +2,7 @@ import { readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { createLogger } from '../../../shared/base/log.ts';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { chatKey, type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { createBinding } from '../../../shared/state/blob/binding.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createFileBlobs, openFolderStore } from '../../../worker/blob/folder-store.ts';
@@ -13,7 +11,7 @@ import { createMediaStore } from '../../../worker/media/store.ts';
 import { APPEND_SECONDS_MAX, archiveSession, createArchive, packSegment } from '../../../worker/session/archive.ts';
 import { readSession } from '../../../worker/session/transfer.ts';
 import { collected, filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
+import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 
@@ -23,17 +21,11 @@ const ENDLESS = new AbortController().signal;
 const HOUR_MS = 3_600_000;
 const log = createLogger('silent');
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
 let folder: string;
 let blobs: Blobs;
 let stops: (() => Promise<void>)[];
 
 beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
   folder = await temporaryFolder();
   blobs = createFileBlobs(join(folder, '0'));
   stops = [];
@@ -41,10 +33,9 @@ beforeEach(async () => {
 
 afterEach(async () => {
   await Promise.all(stops.map((stop) => stop()));
-  redis.disconnect();
-  await server.stop();
   await rm(folder, { recursive: true, force: true });
 });
+eachWithRedis();
 
 const media = () => createMediaStore({ redis, keys, blobs, retentionDays: 90 });
 const source = () => ({ redis, keys, blobs });

@@ -1,30 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { Redis } from 'ioredis';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
+import { expect, test } from '@jest/globals';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { createMediaStore, mediaId } from '../../../worker/media/store.ts';
+import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
-import { freshRedis } from '../../fixture/redis.ts';
 
 const DAY_S = 24 * 60 * 60;
-const keys = keysOf(0);
 const CHAT = chatKey(-1001, 7);
 
-let server: PrivateRedis;
-let redis: Redis;
-
-beforeAll(async () => {
-  server = await freshRedis();
-  redis = connectRedis(server.url, 'patient');
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await server.stop();
-});
-
-beforeEach(() => redis.flushall());
+eachWithRedis();
 
 test('load returns every byte as it was kept, binary files included', async () => {
   const store = createMediaStore({ redis, keys, retentionDays: 90 });

@@ -1,9 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
-import { type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
 import { RANGE_BYTES_MAX, RANGE_RECORDS_MAX } from '../../../shared/state/session/log.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createFileBlobs } from '../../../worker/blob/folder-store.ts';
@@ -21,7 +20,7 @@ import {
   said,
   segmentsOf,
 } from '../../fixture/archived-session.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
+import { eachWithRedis, keys, redis, server } from '../../fixture/each-redis.ts';
 import { records as anyRecords, userSays } from '../../fixture/records.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { rawTexts, SEEDED } from '../../fixture/texts.ts';
@@ -30,27 +29,18 @@ const SESSION = 's-1' as SessionId;
 const RETENTION_SECONDS = 90 * 24 * 3600;
 const ENDLESS = new AbortController().signal;
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
 let archive: Archive;
 let folder: string;
 let source: SessionSource & { redis: typeof redis; blobs: Blobs };
 
+eachWithRedis();
 beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
   folder = await temporaryFolder();
   source = { redis, keys, blobs: createFileBlobs(folder) };
   archive = createArchive(source, RETENTION_SECONDS);
 });
 
-afterEach(async () => {
-  redis.disconnect();
-  await server.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const manyLines = (count: number, chars = 20) => Array.from({ length: count }, (_, n) => said(n, 'y'.repeat(chars)));
 const textsOf = (lines: readonly Buffer[]) => lines.map(String);

@@ -1,36 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { PrivateRedis } from '../../../shared/private-redis/server.ts';
-import { connectRedis } from '../../../shared/redis/connection.ts';
-import { type Keys, keysOf, type SessionId } from '../../../shared/redis/keys.ts';
+import type { SessionId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import { WindowCache } from '../../../worker/session/held-window.ts';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
 import { createSessions, type Sessions } from '../../../worker/session/store.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
-import { lentRedis } from '../../fixture/lent-redis.ts';
+import { eachWithRedis, keys, redis } from '../../fixture/each-redis.ts';
 import { records as anyRecords, userSays } from '../../fixture/records.ts';
 import { SEEDED } from '../../fixture/texts.ts';
 
 const BYTES_MAX = 10_000_000;
 
-let server: PrivateRedis;
-let redis: ReturnType<typeof connectRedis>;
-let keys: Keys;
 let session: SessionId;
 let chat = 1_000;
 
-beforeEach(async () => {
-  server = await lentRedis();
-  redis = connectRedis(server.url, 'patient');
-  keys = keysOf(0);
-});
-
-afterEach(async () => {
-  redis.disconnect();
-  await server.stop();
-});
+eachWithRedis();
 
 /** A new session, and an attempt at a message of its chat. */
 async function given(): Promise<Attempt> {

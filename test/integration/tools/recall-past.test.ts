@@ -1,32 +1,12 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { SessionId } from '../../../shared/redis/keys.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createChatMemory } from '../../../worker/tools/recall/chat-memory.ts';
 import { filler, givenLog } from '../../fixture/archived-session.ts';
-import {
-  ask,
-  type ChatHistory,
-  CURRENT,
-  createChatHistory,
-  GRANDPARENT,
-  givenChat,
-  idle,
-  PARENT,
-  says,
-} from '../../fixture/chat-history.ts';
+import { ask, CURRENT, GRANDPARENT, givenChat, idle, PARENT, says } from '../../fixture/chat-history.ts';
+import { eachWithHistory, history, keys, redis } from '../../fixture/each-history.ts';
 
-let history: ChatHistory;
-let redis: ChatHistory['redis'];
-let keys: ChatHistory['keys'];
-
-beforeEach(async () => {
-  history = await createChatHistory();
-  ({ redis, keys } = history);
-});
-
-afterEach(async () => {
-  await history.close();
-});
+eachWithHistory();
 
 test('each search sees all that was said before the window of its session, archived or not', async () => {
   await givenChat(history);

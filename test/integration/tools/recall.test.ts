@@ -1,19 +1,9 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
 import { QUOTE_OPENING } from '../../../worker/tools/recall/document.ts';
 import { givenLog } from '../../fixture/archived-session.ts';
-import {
-  ask,
-  type ChatHistory,
-  CURRENT,
-  createChatHistory,
-  GRANDPARENT,
-  givenChat,
-  idle,
-  lineOf,
-  PARENT,
-  says,
-} from '../../fixture/chat-history.ts';
+import { ask, CURRENT, GRANDPARENT, givenChat, idle, lineOf, PARENT, says } from '../../fixture/chat-history.ts';
+import { eachWithHistory, history, keys, redis } from '../../fixture/each-history.ts';
 import { pdfOf } from '../../fixture/files.ts';
 import { PNG } from '../../fixture/mcp-tools.ts';
 import { userSays } from '../../fixture/records.ts';
@@ -22,18 +12,7 @@ import { result } from '../../stand-in/claude/specimens.ts';
 const REF = '0f'.repeat(32);
 const ENDLESS = new AbortController().signal;
 
-let history: ChatHistory;
-let redis: ChatHistory['redis'];
-let keys: ChatHistory['keys'];
-
-beforeEach(async () => {
-  history = await createChatHistory();
-  ({ redis, keys } = history);
-});
-
-afterEach(async () => {
-  await history.close();
-});
+eachWithHistory();
 
 test.each([
   [
