@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
+import { jsonValue } from '../../shared/base/fields.ts';
 import { pause, within } from '../../shared/base/lifecycle.ts';
 import { rareWarning } from '../../shared/base/log.ts';
 import type { Observability } from '../../shared/base/observability.ts';
@@ -69,9 +70,9 @@ function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: s
 async function take(ports: WebhookPorts, request: IncomingMessage): Promise<Status> {
   const body = await readBody(request);
   if (body === 'too large') return 413;
-  const update = body === 'incomplete' ? undefined : parsed(body);
+  const update = body === 'incomplete' ? undefined : jsonValue(body.toString('utf8'));
   if (update === undefined) return 400;
-  return (await acceptInTime(ports, update.value)) ? 200 : 503;
+  return (await acceptInTime(ports, update)) ? 200 : 503;
 }
 
 /** Reads an oversized body to its end and discards it, so that its sender gets the answer and not a dead socket. */
@@ -89,14 +90,6 @@ async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' 
     return 'incomplete';
   }
   return bytes <= DELIVERY_BYTES_MAX ? Buffer.concat(chunks) : 'too large';
-}
-
-function parsed(body: Buffer): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(body.toString('utf8')) };
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { jsonFields } from '../base/fields.ts';
 import { traceIdOf } from '../base/telemetry.ts';
 import { counted } from '../base/text.ts';
 import type { ChatKey, EntryId } from '../redis/keys.ts';
@@ -97,16 +98,12 @@ const WORDS = ['key', 'line', 'chat', 'entry', 'traceId', 'level'] as const;
  * cannot use is left out. `undefined` when it has no words.
  */
 export function readAlert(json: string | undefined): Alert | undefined {
-  try {
-    const read = JSON.parse(json ?? '') as Readonly<Record<string, unknown>>;
-    // An earlier version named the incident alone.
-    const { text, incident, cause = typeof incident === 'string' ? incident : undefined } = read;
-    if (typeof text !== 'string' || typeof cause !== 'string') return undefined;
-    const words = WORDS.flatMap((name) => (typeof read[name] === 'string' ? [[name, read[name]]] : []));
-    return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(read.isOver === true && { isOver: true }) };
-  } catch {
-    return undefined;
-  }
+  const read = jsonFields(json) ?? {};
+  // An earlier version named the incident alone.
+  const { text, incident, cause = typeof incident === 'string' ? incident : undefined } = read;
+  if (typeof text !== 'string' || typeof cause !== 'string') return undefined;
+  const words = WORDS.flatMap((name) => (typeof read[name] === 'string' ? [[name, read[name]]] : []));
+  return { ...Object.fromEntries(words), cause: cause as Cause, text, ...(read.isOver === true && { isOver: true }) };
 }
 
 /** Ledger counts went back: they only ever grow, so Redis lost data. `counts` is their key. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonValue } from '../base/fields.ts';
 import { chatKey, commandLaneOf, deskLaneOf, type EntryId, type LaneKey, summonsKey } from '../redis/keys.ts';
 import { commandOf, laneOfCommand } from '../telegram/commands.ts';
 
@@ -177,12 +178,8 @@ export function encodeMessage(message: InboundMessage): string {
 /** Reads a message back from the stream. Never throws. */
 export function decodeMessage(text: string | undefined): Decoded<InboundMessage> {
   if (text === undefined) return { ok: false, problem: 'the entry has no message field' };
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    return { ok: false, problem: 'the message is not JSON' };
-  }
+  const raw = jsonValue(text);
+  if (raw === undefined) return { ok: false, problem: 'the message is not JSON' };
   const parsed = schema.safeParse(raw);
   if (parsed.success) return { ok: true, value: parsed.data };
   const [issue] = parsed.error.issues;

@@ -1,3 +1,4 @@
+import { jsonFields } from '../base/fields.ts';
 import type { RedisClient } from '../redis/connection.ts';
 
 /** What an operator ordered, and what stands until it is taken back: of a chat or a person, or of all (`*`). */
@@ -31,10 +32,5 @@ export async function endOrder(redis: Pick<RedisClient, 'hdel'>, key: string, ch
 }
 
 function readable(text: string): Omit<Order, 'chat'> {
-  const unknown = { sinceMs: 0, by: 'unknown', why: '' };
-  try {
-    return { ...unknown, ...(JSON.parse(text) as Partial<Order>) };
-  } catch {
-    return unknown;
-  }
+  return { sinceMs: 0, by: 'unknown', why: '', ...jsonFields(text) };
 }

@@ -1,3 +1,4 @@
+import { jsonFields } from '../base/fields.ts';
 import { failureOf, type TelegramResult, unknownAnswer } from './failure.ts';
 
 /** A file in a form, under the name of its field. */
@@ -39,18 +40,9 @@ export function brokenBy(error: unknown): { code: string; message: string } {
 
 /** What a proxy answers in other words than the API's is not Telegram's word, whatever its status. */
 function answered(status: number, text: string): TelegramResult<unknown> {
-  const body = parsed(text);
+  const body = jsonFields(text);
   if (body?.ok === true) return { ok: true, value: body.result };
   if (typeof body?.error_code === 'number')
     return { ok: false, failure: failureOf({ ...body, code: body.error_code }, undefined) };
   return { ok: false, failure: unknownAnswer(`an answer with status ${status} that is not Telegram's`) };
-}
-
-function parsed(text: string): { ok?: unknown; result?: unknown; error_code?: unknown } | undefined {
-  try {
-    const body: unknown = JSON.parse(text);
-    return typeof body === 'object' && body !== null ? body : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonValue } from '../../shared/base/fields.ts';
 import { clip } from '../../shared/base/text.ts';
 import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
@@ -142,7 +143,7 @@ const NOTICE = z.looseObject({
 
 /** Reads an incident of the book; `undefined` when this version does not know its cause, its version or its shape. */
 export function readIncident(id: string, json: string): Incident | undefined {
-  const incident = INCIDENT.safeParse(parsed(json)).data as Incident | undefined;
+  const incident = INCIDENT.safeParse(jsonValue(json)).data as Incident | undefined;
   return incident && incidentOf(incident) === id ? incident : undefined;
 }
 
@@ -157,7 +158,7 @@ const SHOWN = z.object({
 
 /** What can be read of an incident that this version does not know; empty or 0 is what cannot. */
 export function glimpse(json: string): z.infer<typeof SHOWN> {
-  return SHOWN.parse(Object(parsed(json)));
+  return SHOWN.parse(Object(jsonValue(json)));
 }
 
 /** The alert of an entry, whoever wrote it: what this version does not know is told of in its own words. */
@@ -169,7 +170,7 @@ export function alertOf(id: string, json: string | undefined): Alert {
 
 /** A notice from its queue; one that cannot be read says so, and makes way for those behind it. */
 export function noticeOf(id: string, json: string | undefined): Notice {
-  const { data } = NOTICE.safeParse(parsed(json));
+  const { data } = NOTICE.safeParse(jsonValue(json));
   const unread = () => ({ ...plainPage(unreadableText(id, json)), incident: 'other-version', kind: 'opened' }) as const;
   const notice = (data as Omit<Notice, 'facts'> | undefined) ?? unread();
   // An earlier version wrote none: the notice itself counts as the opening.
@@ -194,12 +195,4 @@ export function unreadCondition(names: readonly string[]): Condition {
     level: String(names.length),
     text: `The book of incidents holds what this version does not know: ${named.join(', ')}${more}. It is kept as it is, and nothing is done about it.`,
   };
-}
-
-function parsed(json: string | undefined): unknown {
-  try {
-    return JSON.parse(json ?? '');
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { jsonValue } from '../../shared/base/fields.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
 import type { HandedOver, Owed } from '../../shared/state/incident/notices.ts';
 import type { Link } from '../../shared/telegram/messages.ts';
@@ -187,9 +188,5 @@ function owedTo(handover: Handover, atMs: number): Owed {
 
 /** What the second channel is owed, and since when; `undefined` where this version cannot read it. */
 export function owedHandover(text: string): (Handover & { atMs: number }) | undefined {
-  try {
-    return OWED.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return OWED.safeParse(jsonValue(text)).data;
 }

@@ -1,5 +1,6 @@
+import { jsonFields } from '../../shared/base/fields.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { type DeadLetter, fieldOfLetter, findLetter, objectOf } from '../../shared/state/lane/dead-letters.ts';
+import { type DeadLetter, fieldOfLetter, findLetter } from '../../shared/state/lane/dead-letters.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { everyBatch, purgeLetter, purgeLetters, readFilter, replayLetter, replayLetters } from '../operator/letters.ts';
 import { REPLAYED } from '../operator/words.ts';
@@ -31,7 +32,7 @@ export async function show(call: Call): Promise<number> {
     const letter = await findLetter(source.redis, shardsOf(source), call.words[0] ?? '');
     const text = await fieldOfLetter(source.redis, letter.keys, letter.id, 'message');
     // What cannot be read may hold anyone's text, anywhere in it.
-    const { content, ...rest } = objectOf(text) ?? { content: text };
+    const { content, ...rest } = jsonFields(text) ?? { content: text };
     const isShown = call.options.content !== undefined;
     const shown = { ...aboutOf(letter), message: isShown && content !== undefined ? { ...rest, content } : rest };
     call.print(shown, () => JSON.stringify(shown, undefined, 2));

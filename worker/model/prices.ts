@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { jsonValue } from '../../shared/base/fields.ts';
 import { canonicalName } from './catalog.ts';
 import type { CacheLifetime, Usage } from './port.ts';
 
@@ -118,12 +119,8 @@ const LIST = z.record(
  * sound. Never throws.
  */
 export function readPrices(json: string): PricesReading {
-  let value: unknown;
-  try {
-    value = JSON.parse(json);
-  } catch {
-    return { ok: false, problems: ['it is no JSON'] };
-  }
+  const value = jsonValue(json);
+  if (value === undefined) return { ok: false, problems: ['it is no JSON'] };
   const parsed = LIST.safeParse(value);
   if (!parsed.success)
     return {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { jsonFields } from '../../shared/base/fields.ts';
 import type { Block } from '../model/block.ts';
 import type { Usage } from '../model/port.ts';
 
@@ -114,12 +115,8 @@ export function newStamp(): { id: string; at: string } {
 
 /** Reads a record; never throws. A line that is malformed or of an unknown version becomes a torn record. */
 export function decodeRecord(json: string): LogRecord {
-  try {
-    const record = JSON.parse(json) as Partial<Record<string, unknown>> | null;
-    return record !== null && record.v === 1 && hasShape(record) ? (record as unknown as LogRecord) : TORN;
-  } catch {
-    return TORN;
-  }
+  const record = jsonFields(json);
+  return record?.v === 1 && hasShape(record) ? (record as unknown as LogRecord) : TORN;
 }
 
 /** Every turn reads its window, so the shape is checked by hand: a schema library costs more than the turn itself. */

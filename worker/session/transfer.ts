@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { jsonValue } from '../../shared/base/fields.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { applyTogether } from '../../shared/state/change.ts';
@@ -34,12 +35,8 @@ const CHUNK = 500;
 
 /** Reads one line of JSONL as a record; throws `BadLineError`. */
 export function parseLine(text: string, lineNumber: number, now: string): LogRecord {
-  let raw: unknown;
-  try {
-    raw = JSON.parse(text);
-  } catch {
-    throw new BadLineError(lineNumber, 'not JSON');
-  }
+  const raw = jsonValue(text);
+  if (raw === undefined) throw new BadLineError(lineNumber, 'not JSON');
   const parsed = line.safeParse(raw);
   if (!parsed.success) throw new BadLineError(lineNumber, parsed.error.issues[0]?.message ?? 'malformed');
   const { role, content, at } = parsed.data;

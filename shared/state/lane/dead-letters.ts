@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { jsonFields } from '../../base/fields.ts';
 import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, isDeskLane, type Keys, keysOf, type LaneKey } from '../../redis/keys.ts';
@@ -128,18 +129,8 @@ function streamOf(redis: RedisClient, stream: string, sinceMs: number): AsyncGen
 export function letterOf(shards: readonly Keys[], shard: number, [id, fields]: StreamEntry): DeadLetter {
   const name = shards.length === 1 ? id : `${shard}/${id}`;
   const message = fieldIn(fields, 'entry') ?? '';
-  const record = objectOf(fieldIn(fields, 'record')) ?? {};
+  const record = jsonFields(fieldIn(fields, 'record')) ?? {};
   return { name, id, entry: message, keys: keysOf(shard), isOfDesk: isDeskLane(laneIn(fields)), record };
-}
-
-/** The object in a text; a damaged letter must not hide the others. */
-export function objectOf(text: string | undefined): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '{}');
-    return typeof value === 'object' && value !== null ? { ...value } : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Attempt } from '../../../worker/lane/attempt.ts';
 import type { AuditEvent } from '../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { jsonFields } from '../../base/fields.ts';
 import { traceIdOf } from '../../base/telemetry.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -37,7 +38,7 @@ export async function newestOutcomes(
   );
   // Ids never step back, whatever the clock does.
   const newest = all.flat().sort(([one], [other]) => msOf(other) - msOf(one));
-  return newest.flatMap(([, fields]) => readable<OutcomeRecord>(fieldIn(fields, 'record') ?? '') ?? []);
+  return newest.flatMap(([, fields]) => (jsonFields(fieldIn(fields, 'record')) as OutcomeRecord | undefined) ?? []);
 }
 
 /** Removes the oldest of the ledger and the audit trail, by the clock that named them; some thousands at once, at most. */
@@ -68,7 +69,7 @@ async function* recordTexts(redis: RedisClient, stream: string, fromMs: number):
 /** The records of a stream since a time, without those that cannot be read. */
 async function* recordsSince<T extends object>(redis: RedisClient, stream: string, fromMs: number): AsyncGenerator<T> {
   for await (const text of recordTexts(redis, stream, fromMs)) {
-    const record = readable<T>(text);
+    const record = jsonFields(text) as T | undefined;
     if (record) yield record;
   }
 }
@@ -77,18 +78,9 @@ async function* recordsSince<T extends object>(redis: RedisClient, stream: strin
 async function* newestRecords<T extends object>(redis: RedisClient, stream: string, max: number): AsyncGenerator<T> {
   let looked = 0;
   for await (const [, fields] of entriesFrom(redis, stream, '+', { page: PAGE, isBackwards: true })) {
-    const record = readable<T>(fieldIn(fields, 'record') ?? '');
+    const record = jsonFields(fieldIn(fields, 'record')) as T | undefined;
     if (record) yield record;
     looked += 1;
     if (looked >= max) return;
-  }
-}
-
-function readable<T extends object>(text: string): T | undefined {
-  try {
-    const record: unknown = JSON.parse(text);
-    return typeof record === 'object' && record !== null ? (record as T) : undefined;
-  } catch {
-    return undefined;
   }
 }

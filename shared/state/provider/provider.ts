@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Lifecycle } from '../../../worker/model/catalog.ts';
 import type { ProviderTrouble } from '../../../worker/model/errors/failure.ts';
+import { jsonFields } from '../../base/fields.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
@@ -104,14 +105,10 @@ export async function readBreakers(redis: RedisClient, { provider }: Keys, nowMs
 }
 
 function breakerOf(json: string): Omit<ModelBreaker, 'model'> | undefined {
-  try {
-    const { sinceMs, untilMs } = JSON.parse(json) as Partial<ModelBreaker>;
-    return Number.isFinite(sinceMs) && Number.isFinite(untilMs)
-      ? { sinceMs: Number(sinceMs), untilMs: Number(untilMs) }
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const { sinceMs, untilMs } = jsonFields(json) ?? {};
+  return Number.isFinite(sinceMs) && Number.isFinite(untilMs)
+    ? { sinceMs: Number(sinceMs), untilMs: Number(untilMs) }
+    : undefined;
 }
 
 /** Where each model is in its life, as the endpoint said last. */
@@ -134,11 +131,7 @@ export async function readModelLives(redis: RedisClient, { models }: Keys): Prom
 }
 
 function lifeOf(json: string): Lifecycle | undefined {
-  try {
-    const { stage, retiresAtMs } = JSON.parse(json) as Partial<Lifecycle>;
-    if (typeof stage !== 'string') return undefined;
-    return { stage, ...(typeof retiresAtMs === 'number' && { retiresAtMs }) };
-  } catch {
-    return undefined;
-  }
+  const { stage, retiresAtMs } = (jsonFields(json) ?? {}) as Partial<Lifecycle>;
+  if (typeof stage !== 'string') return undefined;
+  return { stage, ...(typeof retiresAtMs === 'number' && { retiresAtMs }) };
 }

@@ -1,4 +1,5 @@
 import type { PartMark, PartPlace } from '../../../worker/lane/attempt.ts';
+import { jsonValue } from '../../base/fields.ts';
 import type { EntryId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
@@ -252,12 +253,8 @@ const ENDS_KEPT = 20;
 
 /** The ends that a turn's record holds, oldest first; none when it cannot be read. */
 export function endsIn(json: string | undefined): EndedAttempt[] {
-  try {
-    const ends: unknown = JSON.parse(json ?? '[]');
-    return Array.isArray(ends) ? ends : [];
-  } catch {
-    return [];
-  }
+  const ends = jsonValue(json);
+  return Array.isArray(ends) ? ends : [];
 }
 
 /** The ends with one more, of which the newest stay. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { jsonFields } from '../../base/fields.ts';
 import { counted } from '../../base/text.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
@@ -75,12 +76,8 @@ function stepOf(fields: Readonly<Record<string, string>>, parts: TurnSummary['pa
 function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts'] {
   if (fields.conclusion === undefined) return undefined;
   const sent = Object.entries(fields).filter(([name, value]) => /^part:\d+$/.test(name) && value === 'sent').length;
-  try {
-    const { parts } = JSON.parse(fields.conclusion) as { parts?: unknown };
-    return { total: Array.isArray(parts) ? parts.length : 0, sent };
-  } catch {
-    return { total: 0, sent };
-  }
+  const parts = jsonFields(fields.conclusion)?.parts;
+  return { total: Array.isArray(parts) ? parts.length : 0, sent };
 }
 
 /** The scripts of an attempt at a message: its beginning, and its fenced writes. `Begun` is the reply of `begin.lua`. */

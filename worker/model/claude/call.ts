@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError } from '@anthropic-ai/sdk/core/error';
 import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
-import { isFields } from '../../../shared/base/fields.ts';
+import { jsonFields } from '../../../shared/base/fields.ts';
 import { clipMiddle, graphemePrefix } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { tokenizerFactor } from '../catalog.ts';
@@ -245,20 +245,11 @@ export class ToolInputs {
     const read = content.map((block, at): Block => {
       const json = this.#written.get(at)?.json ?? '';
       if (json === '') return { ...block } as unknown as Block;
-      const input = objectIn(json);
+      const input = jsonFields(json);
       if (input === undefined && block.type === 'tool_use') unreadable.push(block.id);
       return { ...block, input: input ?? { unreadable: clipMiddle(json, SHOWN_CHARS) } } as unknown as Block;
     });
     return { content: read, unreadable };
-  }
-}
-
-function objectIn(json: string): unknown {
-  try {
-    const value: unknown = JSON.parse(json);
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
   }
 }
 
@@ -267,18 +258,14 @@ function objectIn(json: string): unknown {
  * only where it is shaped like an error, since a message holds what people and models wrote.
  */
 export function classifyForeign(body: string): Failure {
-  const failure = isErrorBody(body) ? classify(JSON.parse(body)) : undefined;
+  const fields = jsonFields(body) ?? {};
+  const failure = isErrorBody(fields) ? classify(fields) : undefined;
   return failure === undefined || failure.reason === 'unknown'
     ? { kind: 'transient', reason: 'server_error' }
     : failure;
 }
 
-function isErrorBody(body: string): boolean {
-  try {
-    const { error, detail, message, content, choices } = JSON.parse(body);
-    const isWorded = error !== undefined || typeof detail === 'string' || typeof message === 'string';
-    return isWorded && content === undefined && choices === undefined;
-  } catch {
-    return false;
-  }
+function isErrorBody({ error, detail, message, content, choices }: Record<string, unknown>): boolean {
+  const isWorded = error !== undefined || typeof detail === 'string' || typeof message === 'string';
+  return isWorded && content === undefined && choices === undefined;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonValue } from '../../../shared/base/fields.ts';
 import { clip, redact } from '../../../shared/base/text.ts';
 
 /** When a person is asked before a tool is called: never, unless it is known to only read, or always. */
@@ -111,9 +112,9 @@ const file = z.looseObject({
  * written.
  */
 export function readMcpConfig(json: string): McpConfigReading {
-  const parsed = parse(json);
-  if (parsed === undefined) return { ok: false, problems: ['the MCP configuration is not JSON'] };
-  const read = file.safeParse(parsed.value);
+  const value = jsonValue(json);
+  if (value === undefined) return { ok: false, problems: ['the MCP configuration is not JSON'] };
+  const read = file.safeParse(value);
   if (!read.success) {
     return { ok: false, problems: read.error.issues.map((issue) => `the MCP configuration: ${fault(issue)}`) };
   }
@@ -122,15 +123,6 @@ export function readMcpConfig(json: string): McpConfigReading {
   if (problems.length > 0) return { ok: false, problems };
   const names = Object.keys(read.data.mcpServers);
   return { ok: true, servers: readings.flatMap((reading) => reading.server ?? []), names };
-}
-
-function parse(json: string): { value: unknown } | undefined {
-  try {
-    return { value: JSON.parse(json) };
-  } catch {
-    // The parser's own message quotes the text.
-    return undefined;
-  }
 }
 
 function readServer(name: string, entry: unknown): { server?: McpServer; problems: readonly string[] } {
