@@ -54,6 +54,8 @@ export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
     if (refused) return refused;
     const before = incident.acts?.[press.name];
     if (before?.entry === press.entry) return { incident, noted: before };
+    // Once, however often others write first.
+    if (tries === 0) await enterInTrail(ports, press, incident);
     const noted = await noteOf(ports, press, incident, nowMs);
     const after = withAct(incident, press.name, noted, nowMs);
     const notices = noted.result === undefined ? [] : [noticeOf(ports, after, press.name, noted)];
@@ -98,14 +100,18 @@ function questionFor(incident: Incident, press: Press, nowMs: number, words: Des
   };
 }
 
-/** What is noted of a press. What noting alone does is in the trail before; every other act enters that itself. */
+/** What noting alone does is in the trail before; every other act enters that itself. */
+async function enterInTrail({ redis }: DeskPorts, press: Press, incident: Incident): Promise<void> {
+  const effect = ACTS[press.name];
+  if ('trail' in effect) await recordAction(redis, effect.trail, incidentOf(incident), attributionOf(press, incident));
+}
+
 async function noteOf(ports: DeskPorts, press: Press, incident: Incident, nowMs: number): Promise<NotedAct> {
   const effect = ACTS[press.name];
   const about = press.tag === '' ? undefined : incident.notified?.waiting;
   const n = (incident.acts?.[press.name]?.n ?? 0) + 1;
   const noted = { n, by: press.by, id: press.id, atMs: nowMs, entry: press.entry, ...(about && { about }) };
   if ('does' in effect) return { ...noted, ...(await effect.fixes?.(ports, incident, nowMs)) };
-  await recordAction(ports.redis, effect.trail, incidentOf(incident), attributionOf(press, incident));
   return { ...noted, ...effect.notes(press.by, nowMs, ports.config) };
 }
 

@@ -1,0 +1,37 @@
+import { expect, test } from '@jest/globals';
+import { readConfig } from '../../../shared/base/config.ts';
+import type { EntryId } from '../../../shared/redis/keys.ts';
+import { readActions } from '../../../shared/state/process/actions.ts';
+import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { type Incident, incidentOf, openingOf } from '../../../worker/alerts/incident.ts';
+import { claim } from '../../../worker/desk/claim.ts';
+import type { DeskPorts } from '../../../worker/desk/desk.ts';
+import { alertOf, eachWithAlerter, entered } from '../../fixture/each-alerter.ts';
+import { redis } from '../../fixture/each-redis.ts';
+
+eachWithAlerter();
+
+function taking(incident: Incident, at: number) {
+  const reading = readConfig({}, 'tool');
+  if (!reading.ok) throw new Error(reading.problems.join());
+  const ports = { redis, shards: 1, config: reading.config } as DeskPorts;
+  const press = {
+    opening: openingOf(incident),
+    name: 'take',
+    n: 0,
+    tag: '',
+    by: 'Ann',
+    id: 7,
+    isRepeated: false,
+  } as const;
+  return claim(ports, { ...press, entry: `${at}-0` as EntryId, atMs: Date.now() });
+}
+
+test('of many presses at once each is noted, and stands in the trail once', async () => {
+  await entered(...[1, 2, 3, 4, 5].map((n) => alertOf(n)));
+  const incidents = [...(await createBookStore(redis).read()).book.values()];
+  const claimed = await Promise.all(incidents.map(taking));
+  expect(claimed).toEqual(incidents.map(() => expect.objectContaining({ noted: expect.objectContaining({ n: 1 }) })));
+  const targets = (await readActions(redis, 100)).map(({ target }) => target);
+  expect(targets.sort()).toEqual(incidents.map(incidentOf).sort());
+});
