@@ -65,10 +65,14 @@ export function createSearch(question: string): Search {
     },
     best(hitsMax, except) {
       const hits = new Map<string, Hit>();
+      const tried = new Set<string>();
       for (const { record } of ranking.ranked()) {
         if (hits.size === hitsMax) break;
+        const said = saidIn(record);
         const isScrubbed = ![undefined, record.content].includes(placeholderOf(record));
-        const memory = isScrubbed || except(record.id) ? undefined : memoryOf(record);
+        if (isScrubbed || tried.has(said) || except(record.id)) continue;
+        tried.add(said);
+        const memory = memoryOf(record);
         const terms = new Set<string>();
         eachWord(memory?.text ?? '', (term) => matcher.isSought(term) && terms.add(term));
         // Where nothing is left, what matched was a credential.

@@ -20,11 +20,11 @@ function termsOf(said: string): string[] {
 }
 
 /** The ids of what is found, best first, in what was said, oldest first. */
-function found(said: readonly (string | LogRecord)[], question: string): string[] {
+function found(said: readonly (string | LogRecord)[], question: string, except = (_: string) => false): string[] {
   const search = createSearch(question);
   const records = said.map((each, n) => (typeof each === 'string' ? userSays(each, { id: `${n}` }) : each));
   for (const record of records.toReversed()) search.take(record);
-  return search.best(8, () => false).map(({ memory }) => memory.id);
+  return search.best(8, except).map(({ memory }) => memory.id);
 }
 
 test.each([
@@ -121,6 +121,9 @@ test('what many messages have says little of a question, and a rare word much', 
 test('of messages that match as well as one another the newest comes first, and the same text once', () => {
   expect(found(['The keel is oak.', 'The keel is elm.', 'The keel is ash.'], 'keel')).toEqual(['2', '1', '0']);
   expect(found(['The keel is oak.', 'The keel is elm.', 'The keel is oak.'], 'keel')).toEqual(['2', '1']);
+  const looked: string[] = [];
+  const copies = Array.from({ length: 90 }, () => 'The keel is oak.');
+  expect(found(copies, 'keel', (id) => looked.push(id) < 1)).toEqual(looked);
 });
 
 test('of many messages the best are found, wherever they stand, and no more than a few are kept', () => {
