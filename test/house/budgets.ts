@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_787,
+  productLines: 54_718,
   productFiles: 524,
-  testLines: 86_931,
+  testLines: 86_852,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
