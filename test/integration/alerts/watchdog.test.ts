@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../../producer/producer.ts';
 import { createLogger, type Logger } from '../../../shared/base/log.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
@@ -10,7 +10,8 @@ import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { watchRedis, watchWatchdog } from '../../../worker/alerts/redis-trouble.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { startWatchdog } from '../../../worker/watch/watchdog.ts';
-import { ALERT_CHAT, createWorld, type World } from '../../fixture/gateway.ts';
+import { eachInWorld, hold, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { rootOf, until } from '../../fixture/root.ts';
@@ -30,17 +31,12 @@ const SHORT = {
 const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
 const REFUSED_KEY = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
 
-let world: World;
 const started: { stop(): Promise<void> }[] = [];
-
-beforeEach(async () => {
-  world = await createWorld({ env: { UNANSWERED_ALERT_MS: '500', TURN_TIMEOUT_MS: '30000' } });
-});
 
 afterEach(async () => {
   for (const service of started.splice(0).reverse()) await service.stop();
-  await world.close();
 });
+eachInWorld({ env: { UNANSWERED_ALERT_MS: '500', TURN_TIMEOUT_MS: '30000' } });
 
 function produce(): void {
   started.push(startProducer(rootOf(world), { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 }));
@@ -77,13 +73,6 @@ function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: str
   );
   started.push(watchdog);
   return watchdog;
-}
-
-/** Has every call of the model wait for what it returns. */
-function hold(): () => void {
-  const { promise: after, resolve } = Promise.withResolvers<void>();
-  world.claude.react(() => ({ do: 'answer', after }));
-  return resolve;
 }
 
 /** Waits until five more looks were made, by whomever. */
