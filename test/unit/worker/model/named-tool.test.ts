@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { namedTool } from '../../../../worker/model/claude/refusal.ts';
 import providerErrors from '../../../corpus/provider-errors.json' with { type: 'json' };
 import unseenErrors from '../../../corpus/unseen-errors.json' with { type: 'json' };
-import { SEEDED } from '../../../fixture/texts.ts';
+import { cpuMs, SEEDED } from '../../../fixture/texts.ts';
 
 const NAMES = ['recall', 'files__read', 'files__read_file', 'web__search', 'list'];
 
@@ -81,9 +81,9 @@ test('namedTool never throws, and returns only a given name', () => {
   );
 });
 
-test('namedTool reads five errors of 2 to 16 MB in under 2 seconds', () => {
+test('namedTool reads five errors of 2 to 16 MB in under 2 seconds of CPU', () => {
   const names = Array.from({ length: 2_000 }, (_, index) => `${'a'.repeat(50)}${index}`);
-  const began = performance.now();
+  const beganMs = cpuMs();
   for (const unit of ['a', 'tools.', 'https://', '"a"', 'messages']) namedTool(unit.repeat(2_000_000), names);
-  expect(performance.now() - began).toBeLessThan(2_000);
+  expect(cpuMs() - beganMs).toBeLessThan(2_000);
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { withoutObstacles } from '../../../../../worker/reply/format/beside-cjk.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { shown } from '../../../../fixture/tagged.ts';
+import { cpuMs } from '../../../../fixture/texts.ts';
 
 test.each([
   ['**重點：**請先備份。', '<b>重點：</b>請先備份。'],
@@ -57,12 +58,12 @@ test('no length changes, nor anything where no mark is beside such a character',
 });
 
 test.each('* **： 重** **重： *（ ：* ~~。 **" *重_ 「** [**重：** `*： ***重。***請'.split(' '))(
-  '200,000 characters of %s are read within two seconds, and none is lost',
+  '200,000 characters of %s are read within two seconds of CPU, and none is lost',
   (pattern) => {
     const text = `重 ${pattern.repeat(Math.ceil(200_000 / pattern.length))}`;
-    const startedMs = performance.now();
+    const startedMs = cpuMs();
     const letters = (said: string) => said.replaceAll('[rule]', '').replaceAll(/[\s*~_`<>/bisc]/g, '');
     expect(letters(shown(parse(text)))).toBe(letters(text));
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(cpuMs() - startedMs).toBeLessThan(2_000);
   },
 );
