@@ -28,6 +28,6 @@ test('sixty people ask at once: all are answered, with and without pacing; with 
   await stopGateways();
   await start({ TELEGRAM_PACING: 'false' });
   const unpaced = await everybodyAsks(2);
-  // A busy machine brings calls closer together than they were sent, or needs no pacing at all.
-  expect(paced).toBeLessThanOrEqual((unpaced - paced) / 2);
+  // A busy machine brings a few calls closer together than they were sent, or needs no pacing at all.
+  expect(paced).toBeLessThanOrEqual(Math.max(CHATS.length / 5, (unpaced - paced) / 2));
 });

@@ -128,7 +128,7 @@ test.each([
 
 test('a server that does not list its tools within connectMs is retried', async () => {
   const server = await http({ list: () => new Promise(() => undefined) });
-  const { names, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { connectMs: 100 });
+  const { names, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { connectMs: 1_000 });
   expect(names()).toEqual([]);
   await server.relist(listOf(['echo']));
   await until('its tools appear', () => names().length > 0);
