@@ -14,8 +14,8 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 
 const CHAT = 1001;
 const DAY_SECONDS = 24 * 3600;
-/** The gateway's own limits in tests, and visits at once. */
-const OFTEN = { lockMs: 1_500, archiveEveryMs: 20 };
+/** Visits at once. */
+const OFTEN = { archiveEveryMs: 20 };
 
 let world: World;
 let redis: ReturnType<typeof connectRedis>;
