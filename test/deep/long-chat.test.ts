@@ -5,7 +5,6 @@ const EXCHANGES = 1_500;
 const FLAT = 1.3;
 
 const CHATS: readonly LongChat[] = [
-  { exchanges: EXCHANGES, windowTokens: 20_000, script: 'latin', toolsEvery: 0 },
   { exchanges: EXCHANGES, windowTokens: 20_000, script: 'cjk', toolsEvery: 5 },
   { exchanges: EXCHANGES, windowTokens: 64_000, script: 'latin', toolsEvery: 5 },
   { exchanges: EXCHANGES, windowTokens: 200_000, script: 'cjk', toolsEvery: 0 },

@@ -9,7 +9,7 @@ import { playSchedule } from '../schedules/schedule.ts';
 import { surveyMutant } from '../schedules/survey.ts';
 
 /** A million of them, once: docs/evidence/schedules.md. */
-const SCHEDULES = 10_000;
+const SCHEDULES = 3_000;
 /** The rarest is found after some thousand. */
 const MUTANT_SCHEDULES = 6_000;
 const LONG_MS = 600_000;

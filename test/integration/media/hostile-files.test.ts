@@ -28,7 +28,7 @@ const NAMES = Object.keys(HOSTILE_FILES);
 
 variants([
   ['one of each kind', NAMES.slice(0, 4)],
-  ['all', NAMES],
+  ['the others', NAMES.slice(4)],
 ] as const)(
   'under 512 MB no file harms anybody but its sender (%s): one gateway, never restarted, and a bystander is answered',
   async (_, files) => {
