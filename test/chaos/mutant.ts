@@ -10,6 +10,6 @@ export interface Mutant {
   violates: Invariant;
   /** How long the backlog may take to drain, where a sound product needs longer than usual. */
   patienceS?: number;
-  /** One of the four that run with every test. */
+  /** One of the two that run with every test. */
   isInCut?: boolean;
 }

@@ -18,7 +18,6 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [{ file: 'shared/state/message/accept.lua', from: 'if before then', to: 'if before and false then' }],
     scenario: 'telegram-redelivers',
     violates: 'I2',
-    isInCut: true,
   },
   {
     name: 'neither the fence is checked nor whether another answer is stored',
@@ -108,7 +107,6 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     ],
     scenario: 'telegram-redelivers',
     violates: 'I1',
-    isInCut: true,
   },
   {
     name: 'a lane hands out its newest message first',

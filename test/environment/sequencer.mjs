@@ -29,8 +29,8 @@ const LONGEST = [
   'telegram-away',
   'supervisor',
   'hostile-files',
-  'kill-time',
-  'second-play',
+  'phone',
+  'stop-killed',
   'tools-crash',
   'cluster',
   'merge',
@@ -38,8 +38,8 @@ const LONGEST = [
   'check',
   'moved-chat',
   'deploy',
-  'told-operator',
-  'takeover',
+  'send-file',
+  'sequences',
 ];
 
 /** Starts the longest suites first, and then goes by what Jest knows. */
