@@ -1,5 +1,6 @@
 /** What can happen to the clock of a gateway's machine. */
 import { join } from 'node:path';
+import { portOf } from '../fixture/process.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';
 import { type Scenario, type Stage, untilShare } from './scenario.ts';
 
@@ -13,16 +14,17 @@ function envOf(jumpMs: number): Record<string, string> {
   return { NODE_OPTIONS: `--import=${join(import.meta.dirname, 'clock.ts')}`, CHAOS_CLOCK_JUMP_MS: String(jumpMs) };
 }
 
-/** Two gateways; the clock of one is wrong for three seconds, while one of three calls of the model fails. */
+/** Two gateways; the clock of one, which runs on, is wrong for three seconds, while one of three model calls fails. */
 async function jump(stage: Stage, byMs: number): Promise<void> {
   const { world, traffic, faults, random } = stage;
   const [wrong] = await Promise.all([world.fleet.start(envOf(byMs)), world.fleet.start()]);
   const pouring = traffic.pour({ everyMs: PACE_MS });
   await untilShare(stage, 0.3);
   await faults.during('clock wrong', [], async () => {
-    wrong.kill('SIGUSR2');
+    wrong.kill('SIGURG');
     await brownOut(stage, 'brownout', WRONG_MS, () => (random() < 0.33 ? TRANSIENT[0] : undefined));
-    wrong.kill('SIGUSR2');
+    await fetch(`http://127.0.0.1:${portOf(wrong)}/healthz`, { signal: AbortSignal.timeout(WRONG_MS) });
+    wrong.kill('SIGURG');
   });
   await pouring;
 }
@@ -50,7 +52,7 @@ const waits: Scenario = {
   async play(stage) {
     const { world, traffic, random } = stage;
     const [wrong] = await Promise.all([world.fleet.start(envOf(-HOUR_MS)), world.fleet.start()]);
-    wrong.kill('SIGUSR2');
+    wrong.kill('SIGURG');
     const over = brownOut(stage, 'brownout', WAITS_MS, () => (random() < 0.65 ? TRANSIENT[0] : undefined));
     await traffic.pour({ everyMs: PACE_MS });
     await over;

@@ -1,5 +1,5 @@
 /**
- * Preloaded into a gateway (`--import`), so that its clock can jump: SIGUSR2 sets it off by `CHAOS_CLOCK_JUMP_MS`, and a
+ * Preloaded into a gateway (`--import`), so that its clock can jump: SIGURG sets it off by `CHAOS_CLOCK_JUMP_MS`, and a
  * second one sets it right. Timers and the monotonic clock go on, as they do when the time of a machine is corrected.
  */
 const RealDate = Date;
@@ -11,13 +11,11 @@ class JumpingDate extends RealDate {
     super(...((given.length === 0 ? [JumpingDate.now()] : given) as [number]));
   }
 
-  static override now(): number {
-    return RealDate.now() + offMs;
-  }
+  static override now = (): number => RealDate.now() + offMs;
 }
 
 globalThis.Date = JumpingDate as DateConstructor;
 
-process.on('SIGUSR2', () => {
+process.on('SIGURG', () => {
   offMs = offMs === 0 ? jumpMs : 0;
 });
