@@ -13,7 +13,7 @@ import type { ShardPorts } from './shard.ts';
 import { createChatMemory } from './tools/recall/chat-memory.ts';
 import { forChat } from './tools/toolboxes.ts';
 import { resumeParked } from './turn/park.ts';
-import { createProcessor } from './turn/processor.ts';
+import { createProcessor, watchByClock } from './turn/processor.ts';
 import type { ProcessPorts } from './worker.ts';
 
 /** How long running turns get when the process is asked to end; then they are handed back intact. */
@@ -43,12 +43,12 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
   const transcriber = transcriberOf(ports.config, budget, ask.settings.prices);
-  const { breaker } = shared;
+  const { breaker, running } = shared;
   const summonses = summonsBook(shard.redis, shard.keys);
   const turn = { ask, telegram: ports.telegram, breaker, progress, summonses, lane, commands, transcriber };
-  const { running } = shared;
   const { model } = ask.endpoint;
-  const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal });
+  const watch = watchByClock;
+  const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal, watch });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, { share, limits }, processor);
   worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));

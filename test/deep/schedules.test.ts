@@ -31,10 +31,10 @@ test(
 );
 
 test('the same seed plays the same steps, alone or beside others, in any shard', async () => {
-  const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
+  const seeds = Array.from({ length: 64 }, (_, at) => 1 + at);
   await onRedis(async (redis) => {
     const together = await Promise.all(seeds.map((seed, at) => playSchedule(redis, at, seed)));
-    expect(together.flatMap(({ faults }) => faults).length).toBeGreaterThan(seeds.length);
+    expect(together.flatMap(({ faults }) => faults).length).toBeGreaterThan(seeds.length / 2);
     for (const [at, { trace }] of together.entries()) {
       await redis.flushall();
       expect((await playSchedule(redis, 100, seeds[at] ?? 0)).trace).toEqual(trace);
@@ -45,7 +45,7 @@ test('the same seed plays the same steps, alone or beside others, in any shard',
 test.each(FINDABLE.map((mutant) => [mutant.name, mutant] as const))(
   'a schedule is red when %s',
   async (_name, mutant) => {
-    const { found, printed } = await surveyMutant(mutant, 1, MUTANT_SCHEDULES);
+    const { found, printed } = await surveyMutant(mutant, mutant.fromSeed ?? 1, MUTANT_SCHEDULES);
     expect({ found, printed }).toMatchObject({ found: { seen: expect.any(String) } });
   },
   LONG_MS,

@@ -3,11 +3,6 @@ import type { Process } from './process.ts';
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-/**
- * A running turn looks by the clock, once a second, whether it was cancelled. No schedule has a clock: these looks find
- * nothing. When a turn notices is a move of the schedule.
- */
-const BY_THE_CLOCK: ReadonlySet<string> = new Set(['hexists']);
 const NO_COMMANDS: ReadonlySet<string> = new Set(['on', 'once', 'off', 'disconnect']);
 
 /**
@@ -40,7 +35,6 @@ function methodFor(
   if (name === 'defineCommand') return (command: string, given: { lua: string }) => defineOnce(shared, command, given);
   if (NO_COMMANDS.has(name)) return () => undefined;
   const send: Method = (...args) => Reflect.apply(method, shared, args);
-  if (BY_THE_CLOCK.has(name)) return async () => 0;
   const words = name.replace('spillway:', '');
   return (...args: unknown[]) =>
     process.effect({

@@ -2,7 +2,6 @@ import { computed } from './computed.ts';
 import type { Waiting } from './effect.ts';
 import type { Gateway } from './gateway.ts';
 import type { Process } from './process.ts';
-import { isCommand } from './telegram.ts';
 
 /** Something that can happen next. */
 export interface Move {
@@ -102,19 +101,17 @@ function presses({ ground: { history }, plan }: Gateway): Move[] {
   );
 }
 
-/** A running turn looks whether it was cancelled. If it was, it hands itself back, as it does when its lock is lost. */
+/** A running turn looks whether a later message ends it, which the product does by the clock. */
 function looks(gateway: Gateway): Move[] {
-  const { keys, redis, runs } = gateway.ground;
-  if (!gateway.plan.written.some(isCommand)) return [];
-  return runs
-    .filter(({ by, isOver, lockLost }) => !isOver && !by.isDead && !by.isFrozen && !lockLost.signal.aborted)
-    .map(({ by, job: { entry }, lockLost }) => ({
-      words: () => `${by.name}: the turn of ${gateway.nameOf(entry)} looks whether it was cancelled`,
+  if (gateway.plan.written.length === 1) return [];
+  const awake = gateway.liveWorkers().filter(({ process }) => !process.isFrozen);
+  return awake.flatMap(({ process, watching }) =>
+    [...watching].map(({ entry, look }) => ({
+      words: () => `${process.name}: the turn of ${gateway.nameOf(entry)} looks whether a later message ends it`,
       weight: SELDOM,
-      async play() {
-        if ((await redis.hexists(keys.turn(entry), 'cancelled')) === 1) lockLost.abort();
-      },
-    }));
+      play: look,
+    })),
+  );
 }
 
 /** What time does. */

@@ -1,4 +1,5 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
+import type { EntryId } from '../../shared/redis/keys.ts';
 import { reconcile, startDispatcher } from '../../worker/lane/dispatcher.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../../worker/lane/queue.ts';
@@ -20,6 +21,8 @@ export class WorkerProcess {
   readonly process: Process;
   /** Whether the stream has grown since its dispatcher last looked. */
   hasNews = true;
+  /** Its running turns, and how each looks once whether a later message ends it. */
+  readonly watching = new Set<{ entry: EntryId; look: () => void }>();
   readonly #ground: Ground;
   readonly #lane: Lane;
   readonly #queue: TurnQueue;
@@ -48,6 +51,11 @@ export class WorkerProcess {
       discard: async () => {},
       running: new Map(),
       ending: this.#ending.signal,
+      watch: ({ entry }, look) => {
+        const turn = { entry, look: () => void process.run(look) };
+        this.watching.add(turn);
+        return () => this.watching.delete(turn);
+      },
     });
   }
 

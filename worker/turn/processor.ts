@@ -40,6 +40,8 @@ export interface ProcessorPorts {
   running: Map<EntryId, ChatKey>;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;
+  /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
+  watch: (attempt: Attempt, look: () => Promise<void>) => () => void;
 }
 
 /** Runs one job. Returns how it ended: `parked` calls for `resumeParked`. */
@@ -191,14 +193,12 @@ async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt,
   return (await supersededBy({ lane }, attempt, { isSeen })) !== undefined;
 }
 
-/** Looks again and again, until the returned function is called. */
-function watch(attempt: Attempt, look: () => Promise<void>): () => void {
+/** Looks by the clock: see `ProcessorPorts`. */
+export function watchByClock(attempt: Attempt, look: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
-    timer = setTimeout(
-      () => void look().then(() => timer && next()),
-      attempt.elapsedMs() < EARLY_MS ? EARLY_LOOK_MS : LOOK_MS,
-    );
+    const waitMs = attempt.elapsedMs() < EARLY_MS ? EARLY_LOOK_MS : LOOK_MS;
+    timer = setTimeout(() => void look().then(() => timer && next()), waitMs);
   };
   next();
   return () => {
@@ -215,7 +215,7 @@ async function attemptTurn(
   const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
   const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs: turnMaxMs - spentMs(attempt) });
   const cutShort = () => deadline.cutShort();
-  const stopWatching = watch(attempt, async () => {
+  const stopWatching = ports.watch(attempt, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
     if (await isOvertaken(ports, attempt, deadline.isSeen()).catch(() => false)) cutShort();
