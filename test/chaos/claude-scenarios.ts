@@ -5,7 +5,7 @@ import { randomInt } from '../fixture/random.ts';
 import { LIES } from '../stand-in/claude/lies.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { type Scenario, type Stage, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, untilShare } from './scenario.ts';
 import { FIRST_CHAT, questionOf } from './traffic.ts';
 
 const PACE_MS = 15;
@@ -127,12 +127,7 @@ const guarded: Scenario = {
     const { world, traffic } = stage;
     world.claude.guard.rejectsText = { pattern: /\bfence\b/, respond: 'bodyless' };
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    for (const share of [0.25, 0.5, 0.75]) {
-      await untilShare(stage, share);
-      await killGateway(stage);
-    }
-    await pouring;
+    await midTraffic(stage, PACE_MS, () => killGateway(stage), [0.25, 0.5, 0.75]);
     const guilty = traffic.asked.filter(({ text }) => /\bfence\b/.test(text)).length;
     if (guilty === 0) throw new Error('No message was refused.');
   },
@@ -151,7 +146,7 @@ const forgetful: Scenario = {
   traffic: { messages: 100, chats: 16 },
   env: { MODELS: CHOSEN },
   async play(stage) {
-    const { world, traffic, random } = stage;
+    const { world, random } = stage;
     for (let at = 0; at < 16; at++) await world.peek.hset(world.keys.chat(chatKey(FIRST_CHAT + at)), 'model', CHOSEN);
     let hit: string | undefined;
     let strays = 0;
@@ -165,10 +160,7 @@ const forgetful: Scenario = {
       return undefined;
     });
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: 4 * PACE_MS });
-    await untilShare(stage, 0.5);
-    await killGateway(stage);
-    await pouring;
+    await midTraffic(stage, 4 * PACE_MS, () => killGateway(stage), [0.5]);
     if (strays === 0) throw new Error('No call was answered with 404.');
   },
 };
@@ -179,7 +171,7 @@ const lying: Scenario = {
     'every third message meets one refusal that is not true, in one of twenty-five wordings, and gateways are killed: each message is answered, no chat loses anything, and nobody hears of it',
   traffic: { messages: 120, chats: 20 },
   async play(stage) {
-    const { world, traffic, random } = stage;
+    const { world, random } = stage;
     const lies = Object.values(LIES).filter((lie) => !('status' in lie) || lie.status < 500);
     const met = new Set<string>();
     world.claude.react((call) => {
@@ -189,12 +181,7 @@ const lying: Scenario = {
       return random() < 0.33 ? lies[randomInt(random, lies.length)] : undefined;
     });
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: 4 * PACE_MS });
-    for (const share of [0.4, 0.7]) {
-      await untilShare(stage, share);
-      await killGateway(stage);
-    }
-    await pouring;
+    await midTraffic(stage, 4 * PACE_MS, () => killGateway(stage), [0.4, 0.7]);
   },
 };
 

@@ -4,13 +4,12 @@ import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { randomInt } from '../fixture/random.ts';
 import { UNCLEAN_END } from './evidence.ts';
 import { awaitAgain } from './hearing.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, until, untilShare } from './scenario.ts';
 import { numberIn } from './traffic.ts';
 
 const PACE_MS = 15;
 const FROZEN_MS = 6_000;
 const DEPLOYS = 5;
-const KILLS = 4;
 
 /** Kills one of the gateways that run, and starts another, as a supervisor does. */
 export async function killGateway({ world, faults, random }: Stage): Promise<void> {
@@ -28,14 +27,9 @@ const killed: Scenario = {
   about: 'two gateways under load; one of them is killed (SIGKILL) and replaced, four times',
   traffic: { messages: 200, chats: 20, kinds: 'mixed' },
   async play(stage) {
-    const { world, traffic } = stage;
+    const { world } = stage;
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    for (let kill = 1; kill <= KILLS; kill++) {
-      await untilShare(stage, kill / (KILLS + 1));
-      await killGateway(stage);
-    }
-    await pouring;
+    await midTraffic(stage, PACE_MS, () => killGateway(stage), [0.2, 0.4, 0.6, 0.8]);
   },
 };
 

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { randomInt } from '../fixture/random.ts';
 import { entriesOf, ledgerOf } from './evidence.ts';
-import { type Scenario, type Stage, until, untilIdle, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, until, untilIdle, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
 const IDLE_MS = 30_000;
@@ -30,12 +30,7 @@ const killed: Scenario = {
   isInCut: true,
   async play(stage) {
     await stage.world.fleet.start();
-    const pouring = stage.traffic.pour({ everyMs: PACE_MS });
-    for (const share of [0.25, 0.5, 0.75]) {
-      await untilShare(stage, share);
-      await killRedis(stage);
-    }
-    await pouring;
+    await midTraffic(stage, PACE_MS, () => killRedis(stage), [0.25, 0.5, 0.75]);
   },
 };
 
@@ -44,16 +39,14 @@ const frozen: Scenario = {
   about: 'Redis is stopped (SIGSTOP) for 4 seconds, longer than a lock, with two gateways',
   traffic: { messages: 120, chats: 12 },
   async play(stage) {
-    const { world, traffic, faults } = stage;
+    const { world, faults } = stage;
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    await untilShare(stage, 0.4);
-    await faults.during('Redis frozen', ['send', 'overlap'], async () => {
+    const freeze = async () => {
       world.redis.freeze();
       await pause(4_000);
       world.redis.thaw();
-    });
-    await pouring;
+    };
+    await midTraffic(stage, PACE_MS, () => faults.during('Redis frozen', ['send', 'overlap'], freeze));
   },
 };
 
@@ -173,16 +166,14 @@ const diskFull: Scenario = {
   // A look may fall into it, or not.
   rules: { alertsMax: 2, alertLike: /^Redis cannot write its files|^Resolved: Redis writes its files/m },
   async play(stage) {
-    const { world, traffic, faults } = stage;
+    const { world, faults } = stage;
     await world.fleet.start();
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    await untilShare(stage, 0.4);
-    await faults.during('disk full', ['send', 'overlap'], async () => {
+    const fill = async () => {
       await world.redis.limitFiles((await world.redis.appendedBytes()) + 1);
       await pause(3_000);
       await world.redis.limitFiles('unlimited');
-    });
-    await pouring;
+    };
+    await midTraffic(stage, PACE_MS, () => faults.during('disk full', ['send', 'overlap'], fill));
   },
 };
 

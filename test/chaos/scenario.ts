@@ -178,11 +178,18 @@ export function untilShare({ traffic }: Stage, share: number): Promise<void> {
   return traffic.untilAsked(Math.ceil(traffic.planned * share));
 }
 
-/** Writes the rest of the messages, acts in the middle of them, and waits until all are written. */
-export async function midTraffic(stage: Stage, everyMs: number, act: () => Promise<void>): Promise<void> {
+/** Writes the rest of the messages, acts whenever such a share is written, and waits until all are. */
+export async function midTraffic(
+  stage: Stage,
+  everyMs: number,
+  act: () => Promise<void>,
+  shares: readonly number[] = [0.4],
+): Promise<void> {
   const pouring = stage.traffic.pour({ everyMs });
-  await untilShare(stage, 0.4);
-  await act();
+  for (const share of shares) {
+    await untilShare(stage, share);
+    await act();
+  }
   await pouring;
 }
 

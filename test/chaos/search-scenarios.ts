@@ -14,7 +14,7 @@ import {
 } from '../stand-in/claude/searching.ts';
 import { call } from '../stand-in/claude/specimens.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { type Scenario, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario } from './scenario.ts';
 import { answers } from './traffic.ts';
 
 const PACE_MS = 15;
@@ -64,18 +64,13 @@ const searching: Scenario = {
   // A pause and a round of tools are calls of their own.
   rules: { callsMax: 4 + 5 + 2 },
   async play(stage) {
-    const { world, traffic } = stage;
+    const { world } = stage;
     world.claude.react((made) => {
       const answer = answers(made);
       return answer?.do === 'answer' && answer.text !== undefined ? served(made, answer.text, stage.random) : undefined;
     });
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    for (const share of [0.3, 0.6]) {
-      await untilShare(stage, share);
-      await killGateway(stage);
-    }
-    await pouring;
+    await midTraffic(stage, PACE_MS, () => killGateway(stage), [0.3, 0.6]);
   },
 };
 

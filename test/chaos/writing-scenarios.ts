@@ -1,7 +1,7 @@
 /** What can happen while the model writes: an answer or a summary that is slow, silent, or goes on for ever. */
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { type Scenario, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario } from './scenario.ts';
 import { numberIn, questionOf } from './traffic.ts';
 
 const PACE_MS = 150;
@@ -50,15 +50,10 @@ const writing: Scenario = {
   // Two for an answer that falls silent and one for each kill; one that is cut is asked for again while patience lasts.
   rules: { callsMax: 5 + 2 },
   async play(stage) {
-    const { world, traffic } = stage;
+    const { world } = stage;
     world.claude.react(slowWriters());
     await Promise.all([world.fleet.start(), world.fleet.start()]);
-    const pouring = traffic.pour({ everyMs: PACE_MS });
-    for (const share of [0.4, 0.8]) {
-      await untilShare(stage, share);
-      await killGateway(stage);
-    }
-    await pouring;
+    await midTraffic(stage, PACE_MS, () => killGateway(stage), [0.4, 0.8]);
   },
 };
 
