@@ -49,7 +49,8 @@ const SUITE = `
   });
 `;
 
-test('suites of a worker share the product, and nothing else of one reaches the next', async () => {
+/** Has Jest play both suites, in one worker, and returns what it prints. */
+async function playBoth(env: Record<string, string>): Promise<string> {
   const folder = await temporaryFolder();
   const files = {
     'product.mjs': PRODUCT,
@@ -58,25 +59,32 @@ test('suites of a worker share the product, and nothing else of one reaches the 
     'test/b.test.mjs': SUITE,
   };
   const environment = join('test', 'environment');
+  const config = [
+    '--config',
+    join(PROJECT_ROOT, 'jest.config.js'),
+    '--rootDir',
+    folder,
+    '--testMatch',
+    '**/*.test.mjs',
+  ];
   try {
     await mkdir(join(folder, 'test'));
     await symlink(join(PROJECT_ROOT, environment), join(folder, environment));
     for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
-    const ended = await runFile(
-      'node_modules/jest/bin/jest.js',
-      [
-        '--runInBand',
-        '--config',
-        join(PROJECT_ROOT, 'jest.config.js'),
-        '--rootDir',
-        folder,
-        '--testMatch',
-        '**/*.test.mjs',
-      ],
-      { GIVEN: 'given', NODE_OPTIONS: '--experimental-vm-modules' },
-    );
-    expect(ended.stderr).toContain('Tests:       10 passed, 10 total');
+    const given = { GIVEN: 'given', NODE_OPTIONS: '--experimental-vm-modules', ...env };
+    return (await runFile('node_modules/jest/bin/jest.js', ['--runInBand', ...config], given)).stderr;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+test('suites of a worker share the product, and nothing else of one reaches the next', async () => {
+  expect(await playBoth({})).toContain('Tests:       10 passed, 10 total');
+});
+
+test('a test that would begin too late is skipped, and named', async () => {
+  expect(await playBoth({ TESTS_BEGIN_UNTIL_MS: String(Date.now() + 600_000) })).toContain('10 passed, 10 total');
+  const tooLate = await playBoth({ TESTS_BEGIN_UNTIL_MS: String(Date.now()) });
+  expect(tooLate.match(/^left out for want of time: finds .+$/gm)).toHaveLength(10);
+  expect(tooLate).toContain('Tests:       10 skipped, 10 total');
 });
