@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { factOf, type LongChat, liveLongChat } from '../fixture/long-chat.ts';
 
-const EXCHANGES = 1_500;
+const EXCHANGES = 1_000;
 const FLAT = 1.3;
 
 const CHATS: readonly LongChat[] = [

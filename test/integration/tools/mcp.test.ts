@@ -162,7 +162,7 @@ test('the standard error of a child never blocks it and is logged in lines witho
 test('stop ends every child and the calls in flight, and can be called twice', async () => {
   const server = await stdioServer('a', cleanUps);
   const stubborn = await stdioServer('b', cleanUps, { MCP_TEST_MANNERS: 'stubborn' });
-  const { box, call, say } = await startToolbox([server, stubborn], cleanUps, { graceMs: 200 });
+  const { box, call, say } = await startToolbox([server, stubborn], cleanUps, { graceMs: 1_000 });
   const pids = [...(await server.pids()), ...(await stubborn.pids())];
   expect(pids.map(isRunning)).toEqual([true, true]);
   const hanging = call('a__hang');
