@@ -5,7 +5,7 @@ import { randomInt } from '../fixture/random.ts';
 import { LIES } from '../stand-in/claude/lies.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { killGateway } from './gateway-scenarios.ts';
-import { midTraffic, type Scenario, type Stage, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage } from './scenario.ts';
 import { FIRST_CHAT, questionOf } from './traffic.ts';
 
 const PACE_MS = 15;
@@ -43,10 +43,7 @@ export async function brownOut(
 /** One gateway, messages, and a brownout in the middle. */
 async function under(stage: Stage, name: string, draw: () => Reaction | undefined): Promise<void> {
   await stage.world.fleet.start();
-  const pouring = stage.traffic.pour({ everyMs: PACE_MS });
-  await untilShare(stage, 0.3);
-  await brownOut(stage, name, BROWNOUT_MS, draw);
-  await pouring;
+  await midTraffic(stage, PACE_MS, () => brownOut(stage, name, BROWNOUT_MS, draw), [0.3]);
 }
 
 const mixed: Scenario = {

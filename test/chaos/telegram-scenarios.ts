@@ -4,7 +4,7 @@ import { bindReplay } from '../../shared/state/lane/dead-letters.ts';
 import { randomInt } from '../fixture/random.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
 import { type Failure, OUTAGES, type Outage } from '../stand-in/telegram/failures.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
 import { answers } from './traffic.ts';
 
 const PACE_MS = 15;
@@ -37,10 +37,7 @@ export async function brownOutTelegram(
 /** One gateway, messages, and something in the middle. */
 async function under(stage: Stage, act: () => Promise<void>): Promise<void> {
   await stage.world.fleet.start();
-  const pouring = stage.traffic.pour({ everyMs: PACE_MS });
-  await untilShare(stage, 0.3);
-  await act();
-  await pouring;
+  await midTraffic(stage, PACE_MS, act, [0.3]);
 }
 
 const UNSURE_MAX = 3;

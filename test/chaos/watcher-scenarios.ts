@@ -1,7 +1,7 @@
 /** What could blind those who watch. */
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';
-import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
+import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
 
 const PACE_MS = 15;
 const HOUR_MS = 3_600_000;
@@ -22,14 +22,11 @@ function untilTold({ world }: Stage, text: RegExp): Promise<void> {
 
 /** Two gateways; something is done to the state, and in the middle of the messages the endpoint fails for long. */
 async function blinded(stage: Stage, name: string, blind: () => Promise<unknown>): Promise<void> {
-  const { world, traffic, faults } = stage;
+  const { world, faults } = stage;
   await Promise.all([world.fleet.start(), world.fleet.start()]);
   await until('a poll', async () => (await world.peek.hexists(world.keys.poll, 'lastAnswerMs')) === 1);
   await faults.during(name, [], blind);
-  const pouring = traffic.pour({ everyMs: PACE_MS });
-  await untilShare(stage, 0.3);
-  await brownOut(stage, 'brownout', OUTAGE_MS, () => TRANSIENT[0]);
-  await pouring;
+  await midTraffic(stage, PACE_MS, () => brownOut(stage, 'brownout', OUTAGE_MS, () => TRANSIENT[0]), [0.3]);
   await untilTold(stage, /^A message is unanswered/m);
 }
 

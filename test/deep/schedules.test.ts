@@ -34,7 +34,7 @@ test('the same seed plays the same steps, alone or beside others, in any shard',
   const seeds = Array.from({ length: 64 }, (_, at) => 1 + at);
   await onRedis(async (redis) => {
     const together = await Promise.all(seeds.map((seed, at) => playSchedule(redis, at, seed)));
-    expect(together.flatMap(({ faults }) => faults).length).toBeGreaterThan(seeds.length / 2);
+    expect(together.flatMap(({ faults }) => faults).length).toBeGreaterThan(seeds.length);
     for (const [at, { trace }] of together.entries()) {
       await redis.flushall();
       expect((await playSchedule(redis, 100, seeds[at] ?? 0)).trace).toEqual(trace);
