@@ -5,15 +5,11 @@ import { ModuleMocker } from 'jest-mock';
 import { installCommonGlobals } from 'jest-util';
 import { keepGlobals } from './globals.ts';
 
-/** What Jest tells of a run: that a test begins, among others. */
-type RunEvent = { name: string; test?: { name: string; mode?: unknown } };
 type Timer = { id: number; ref(): Timer; unref(): Timer };
 
 /** What a suite must share with Node: its buffers are made of these, whoever asks. */
 const SHARED = ['Buffer', 'ArrayBuffer', 'Uint8Array'];
 const STACK_LINES = 100;
-/** When a run that has a limit begins no more tests, in ms since 1970: see `.ci/run`. */
-const BEGIN_UNTIL_MS = Number(process.env.TESTS_BEGIN_UNTIL_MS ?? Number.POSITIVE_INFINITY);
 
 /** Made by the first suite of a worker. */
 let realm: Realm | undefined;
@@ -53,14 +49,6 @@ class Realm implements JestEnvironment<Timer> {
 
   async teardown(): Promise<void> {
     this.fakeTimersModern.useRealTimers();
-  }
-
-  /** Skips what would begin too late, and says so. */
-  handleTestEvent({ name, test }: RunEvent, { hasFocusedTests }: { hasFocusedTests: boolean }): void {
-    if (name !== 'test_start' || test === undefined || Date.now() < BEGIN_UNTIL_MS) return;
-    if (test.mode === 'skip' || (hasFocusedTests && test.mode !== 'only')) return;
-    test.mode = 'skip';
-    process.stderr.write(`left out for want of time: ${test.name}\n`);
   }
 
   exportConditions(): string[] {
