@@ -51,7 +51,6 @@ const ROOMS = [
   'worker/blob',
   'worker/media',
   'worker/budget',
-  'worker/alerts/words',
   'worker/alerts/causes',
   'worker/alerts',
   'worker/lane',

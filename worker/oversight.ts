@@ -9,7 +9,6 @@ import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alert
 import { type Channels, createChannels } from './alerts/delivery.ts';
 import { surroundingsOf } from './alerts/notice-text.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
-import { ALERT_WORDS } from './alerts/words/words.ts';
 import { modelsInUse } from './model/catalog.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
 import { startStateGauges } from './watch/gauges.ts';
@@ -50,7 +49,6 @@ export function startOversight(ports: OversightPorts) {
     log,
     everyMs: limits?.alertEveryMs ?? ALERT_EVERY_MS,
     takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
-    words: ALERT_WORDS[ports.config.ALERT_LANGUAGE],
   });
   const watching = watchdogPorts(ports, channels);
   const watchdog = startWatchdog(watching, ports.self);

@@ -141,7 +141,6 @@ const environment = z.object({
   UNANSWERED_ALERT_MS: milliseconds.default(120_000),
   INSTALLATION_NAME: z.string().max(64, 'expected at most 64 characters').optional(),
   DEADMAN_URL: pingUrl.optional(),
-  ALERT_LANGUAGE: z.enum(['en', 'zh-Hant'], { error: 'expected en or zh-Hant' }).default('en'),
   ALERT_WEBHOOK_URL: pingUrl.optional(),
   ALERT_WEBHOOK_FORMAT: z
     .enum(['auto', 'slack', 'pagerduty', 'alertmanager'], {

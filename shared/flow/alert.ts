@@ -69,14 +69,11 @@ export interface Alert {
 /** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
 export type Severity = 'page' | 'today' | 'note';
 
-/** How an alert, and each later word about one (`updateText`), is known in any `ALERT_LANGUAGE`; see `worker/alerts/words/`. */
+/** How an alert, and each later word about one (`updateText`), is known; see `worker/alerts/causes/words.ts`. */
 const ALERTS = [
   /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u,
   /^(?:Changed|Still open|More): .* Since \d{4}-\d\d-\d\d \d\d:\d\d/mu,
   /^.* It lasted \d+ seconds?[^\n]* \([^\n)]+\)\.$/mu,
-  /^(?:已解決：.*\n)?(?:🔴 緊急|🟠 今日處理|⚪️ 知會)：/u,
-  /^(?:狀況改變|仍未解決|持續增加)：.*自 \d{4}-\d\d-\d\d \d\d:\d\d/mu,
-  /^已解決：.*持續 \d+ 秒[^\n]*（[^\n）]+）。$/mu,
 ];
 
 /** Whether a message of ours is about an incident, open or over, or a later word about one. Pure. */

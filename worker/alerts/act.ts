@@ -1,7 +1,7 @@
 import { utcClock } from '../../shared/base/utc-time.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import { isAct, labelOf } from './causes/acts.ts';
-import { ALERTS_EN, type AlertWords } from './words/en.ts';
+import { ALERT_WORDS } from './causes/words.ts';
 
 /** A message that waits, and its chat. */
 export interface WaitingMessage {
@@ -82,17 +82,19 @@ function isWithin(nowMs: number, fromMs: number, lengthMs: number): boolean {
 }
 
 /** What was done, as it stands in the message about the incident, oldest first. Pure. */
-export function actLines(acts: NotedActs = {}, words: AlertWords = ALERTS_EN): string[] {
+export function actLines(acts: NotedActs = {}): string[] {
   const snooze = snoozeIn(acts);
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
     .flatMap(([name, act]) => {
       const [by, at] = [act.by, utcClock(act.atMs)];
-      if (name === 'take') return [words.taken(by, at)];
+      if (name === 'take') return [ALERT_WORDS.taken(by, at)];
       if (name === 'snooze' || name === 'morning')
-        return act.untilMs !== undefined && act.atMs === snooze?.atMs ? [words.snoozed(utcClock(act.untilMs), by)] : [];
+        return act.untilMs !== undefined && act.atMs === snooze?.atMs
+          ? [ALERT_WORDS.snoozed(utcClock(act.untilMs), by)]
+          : [];
       if (name === 'close') return [];
-      const what = isAct(name) ? labelOf(name, words, act.about?.chat) : name;
-      return [words.done(act.result ?? words.underWay(what), by, at)];
+      const what = isAct(name) ? labelOf(name, act.about?.chat) : name;
+      return [ALERT_WORDS.done(act.result ?? ALERT_WORDS.underWay(what), by, at)];
     });
 }

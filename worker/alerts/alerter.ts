@@ -16,13 +16,13 @@ import {
 } from '../../shared/state/incident/notices.ts';
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
+import { ALERT_WORDS } from './causes/words.ts';
 import type { Sent } from './channel.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './due-notice.ts';
 import { type AfterTelling, afterTelling, type Facts, type Handover, handoverOf, owedHandover } from './handover.ts';
 import { endPage, type Page } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
-import { ALERTS_EN, type AlertWords } from './words/en.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -32,8 +32,6 @@ export interface AlerterPorts {
   everyMs: number;
   /** A send that its process has not finished after this long is taken over: longer than any send. */
   takeOverMs: number;
-  /** What is added to an alert; English where absent. */
-  words?: AlertWords;
 }
 
 export const ALERT_EVERY_MS = 1_000;
@@ -101,12 +99,12 @@ async function tellNext(
 const NOTHING_MORE: AfterTelling = { handed: new Map(), owed: [] };
 
 async function sendDue(
-  { channels, log, words }: AlerterPorts,
+  { channels, log }: AlerterPorts,
   queue: NoticeQueue,
   queued: readonly QueuedNotice[],
   { nowMs, record, messages, handed }: Taken,
 ): Promise<Told> {
-  const outgoing = nextOutgoing(queued, record.sentMs, nowMs, words);
+  const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
   if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
   const { incident, kind } = outgoing;
   const { webhook } = channels;
@@ -175,10 +173,10 @@ function forgotten(told: ReadonlyMap<string, { atMs: number }>, sinceMs: number)
 
 /** Before the send, and once in each process that takes the notice. */
 function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: Set<string>): void {
-  for (const { id, incident, kind, text, update, logged: english } of queued) {
+  for (const { id, incident, kind, text, update } of queued) {
     if (logged.has(id)) continue;
     logged.add(id);
-    log[LEVELS[kind] ?? 'error']({ alert: english ?? update ?? text, incident, kind }, 'alert');
+    log[LEVELS[kind] ?? 'error']({ alert: update ?? text, incident, kind }, 'alert');
   }
 }
 
@@ -217,7 +215,6 @@ export function nextOutgoing(
   queued: readonly QueuedNotice[],
   sentMs: readonly number[],
   nowMs: number,
-  words: AlertWords = ALERTS_EN,
 ): Outgoing | undefined {
   const [first] = queued;
   const sentWithin = (ms: number) => sentMs.filter((atMs) => nowMs - atMs < ms).length;
@@ -229,7 +226,7 @@ export function nextOutgoing(
   const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
   const rings = done.findLast(({ manner }) => manner !== 'silent');
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
-  const late = lateLine(first, nowMs, words);
+  const late = lateLine(first, nowMs);
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
     ...clipped(newest, isOpening ? late : ''),
@@ -240,9 +237,9 @@ export function nextOutgoing(
 }
 
 /** What is added to a notice that could not be sent when it was due: it reads as if it were of now. */
-function lateLine({ id }: QueuedNotice, nowMs: number, words: AlertWords): string {
+function lateLine({ id }: QueuedNotice, nowMs: number): string {
   const dueMs = msOf(id);
-  return nowMs - dueMs < LATE_MS ? '' : `\n${words.late(utcTime(dueMs))}`;
+  return nowMs - dueMs < LATE_MS ? '' : `\n${ALERT_WORDS.late(utcTime(dueMs))}`;
 }
 
 /** As much of a page as a message takes, with what is added. */

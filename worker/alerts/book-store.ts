@@ -126,7 +126,6 @@ const NOTICE = z.looseObject({
     .array(z.array(z.object({ text: z.string(), command: z.string(), destroys: z.literal(true).optional() })))
     .catch([]),
   update: z.string().optional(),
-  logged: z.string().optional().catch(undefined),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
   facts: z
     .object({

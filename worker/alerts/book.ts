@@ -19,7 +19,6 @@ import {
 } from './incident.ts';
 import { isWhole, type Page, pageOf, type Surroundings, updateText } from './notice-text.ts';
 import { eachAlone, type WatchFailure } from './watch-failure.ts';
-import { ALERTS_EN } from './words/en.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
@@ -32,8 +31,6 @@ export interface Notice extends Page {
   update?: string;
   /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
   manner?: 'silent' | 'naming';
-  /** What the log has of it, where its words are not English. */
-  logged?: string;
   facts: Facts;
 }
 
@@ -103,10 +100,9 @@ export function enter(
 /** A notice; `undefined` where it would have to ring, and an operator has put that off. */
 function noticeOf(incident: Incident, kind: NoticeKind, nowMs: number, around: Surroundings): Notice | undefined {
   const isNew = kind === 'opened' || kind === 'reopened';
-  const logged = isNew ? pageOf(incident).text : updateText(incident, kind);
-  const notice = { ...about(incident, kind, around), ...((around.words ?? ALERTS_EN) !== ALERTS_EN && { logged }) };
+  const notice = about(incident, kind, around);
   if (isNew) return notice;
-  const update = updateText(incident, kind, around.words);
+  const update = updateText(incident, kind);
   const isQuiet = isHushed(incident.acts, kind, nowMs);
   if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update, ...(isQuiet && SILENT) };
   if (!isWhole(incident)) return isQuiet ? undefined : { ...notice, update, manner: 'naming' };
@@ -118,10 +114,10 @@ function noticeOf(incident: Incident, kind: NoticeKind, nowMs: number, around: S
 export function actedNotice(
   incident: Incident,
   kind: 'acted' | 'resolved',
-  { update, logged }: Required<Pick<Notice, 'update' | 'logged'>>,
+  update: string,
   around: Surroundings,
 ): Notice {
-  return { ...about(incident, kind, around), update, logged, ...SILENT };
+  return { ...about(incident, kind, around), update, ...SILENT };
 }
 
 function about(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {

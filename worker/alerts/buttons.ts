@@ -5,7 +5,6 @@ import type { WaitingMessage } from './act.ts';
 import { type ActName, labelOf } from './causes/acts.ts';
 import { actsFor } from './causes.ts';
 import { type Incident, openingOf } from './incident.ts';
-import { ALERTS_EN, type AlertWords } from './words/en.ts';
 
 const BUTTONS_A_ROW = 2;
 const TAG_CHARS = 6;
@@ -26,11 +25,11 @@ export function actsOf(incident: Incident): ActName[] {
  * The buttons under the message about an incident. Each names the opening, the act, how often that was done before it was
  * drawn, and a tag of the message that it is about: what it says is what it does, or it does nothing. Pure.
  */
-export function buttonsOf(incident: Incident, words: AlertWords = ALERTS_EN): readonly (readonly Button[])[] {
+export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
   const buttons = actsOf(incident).map((name): Button => {
     const { waiting } = incident;
     return {
-      text: labelOf(name, words, waiting?.chat),
+      text: labelOf(name, waiting?.chat),
       command: commandOf(incident, name, waiting),
       ...(name === 'cancel' && { destroys: true }),
     };

@@ -9,7 +9,7 @@ import { TELEGRAM } from './causes/telegram.ts';
 import { TOOLS } from './causes/tools.ts';
 import { UNANSWERED } from './causes/unanswered.ts';
 import { WATCH } from './causes/watch.ts';
-import { ALERTS_EN, type AlertWords } from './words/en.ts';
+import { ALERT_WORDS } from './causes/words.ts';
 
 /** How an incident behaves at one level. */
 export interface LevelRule {
@@ -60,10 +60,8 @@ export function ruleOf(cause: string): CauseRule | undefined {
 }
 
 /** What an incident is in a few words, and what to do about it, at the level of its trouble. */
-export function wordsOf(
-  { cause, level }: { cause: Cause; level: string },
-  { title, todo, levels }: AlertWords = ALERTS_EN,
-): Record<'title' | 'todo', string> {
+export function wordsOf({ cause, level }: { cause: Cause; level: string }): Record<'title' | 'todo', string> {
+  const { title, todo, levels } = ALERT_WORDS;
   const ofLevels = Object.entries(cause === 'provider' ? levels.provider : {});
   return ofLevels.find(([name]) => name === level)?.[1] ?? { title: title[cause], todo: todo[cause] };
 }

@@ -5,11 +5,10 @@ import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Button, Link } from '../../shared/telegram/messages.ts';
 import { actLines } from './act.ts';
 import { buttonsOf } from './buttons.ts';
+import { ALERT_WORDS } from './causes/words.ts';
 import { CAUSES, wordsOf } from './causes.ts';
 import type { NoticeKind } from './due-notice.ts';
 import { type Incident, incidentOf, OTHERS } from './incident.ts';
-import { ALERTS_EN, type AlertWords } from './words/en.ts';
-import { ALERT_WORDS } from './words/words.ts';
 
 /** The page of a trace. A URL may have been written with its braces encoded. Pure. */
 export function traceUrl(template: string, traceId: string): string {
@@ -20,7 +19,7 @@ const OCCURRENCES_CHARS_MAX = 2_600;
 const LATEST_CHARS_MAX = 500;
 const HEADLINE_CHARS_MAX = 700;
 
-/** Where operators read on, in which language, and what they call this installation; each is absent where nobody set it. */
+/** Where operators read on, and what they call this installation; each is absent where nobody set it. */
 export interface Surroundings {
   /** The page of a trace, with `{traceId}` in it. */
   trace?: string | undefined;
@@ -31,8 +30,6 @@ export interface Surroundings {
   installation?: string | undefined;
   /** Whether anybody may press what acts. */
   hasOperators?: boolean;
-  /** What frames an alert; English where absent. */
-  words?: AlertWords;
 }
 
 /** The surroundings that the settings name. Pure. */
@@ -45,7 +42,6 @@ export function surroundingsOf(config: Config): Surroundings {
     installation: config.INSTALLATION_NAME,
     // A worker alone need not know who is allowed: who may not press is told so.
     hasOperators: named === undefined ? allowed !== 'everyone' : named.size > 0,
-    words: ALERT_WORDS[config.ALERT_LANGUAGE],
   };
 }
 
@@ -75,8 +71,7 @@ export function troublePage(
   { title, text, section }: { title: string; text: string; section: string },
   around: Surroundings,
 ): Page {
-  const { marks, colon } = around.words ?? ALERTS_EN;
-  const head: Line = { text: marks.page + colon + title, type: 'bold' };
+  const head: Line = { text: `${ALERT_WORDS.marks.page}: ${title}`, type: 'bold' };
   const lines = [head, { text: around.installation ?? '' }, { text }];
   return { ...laidOut(lines), links: linksTo(section, around) };
 }
@@ -84,10 +79,10 @@ export function troublePage(
 /** The buttons that lead to the trace of the incident's message, to the runbook's section about it, and to the console. */
 function linksTo(
   section: string,
-  { trace, runbook, console: page, words = ALERTS_EN }: Surroundings,
+  { trace, runbook, console: page }: Surroundings,
   { name, traceId }: { name?: string; traceId?: string | undefined } = {},
 ): Link[] {
-  const { links } = words;
+  const { links } = ALERT_WORDS;
   const at = name === undefined ? 'incidents' : `incident/${encodeURIComponent(name)}`;
   return [
     ...(trace !== undefined && traceId !== undefined ? [{ text: links.trace, url: traceUrl(trace, traceId) }] : []),
@@ -101,25 +96,24 @@ function linksTo(
  * each occurrence that is named. Pure.
  */
 export function pageOf(incident: Incident, around: Surroundings = {}): Page {
-  const { words = ALERTS_EN, installation } = around;
-  const { title, todo } = wordsOf(incident, words);
-  const what = words.marks[CAUSES[incident.cause].severity] + words.colon + title;
+  const { title, todo } = wordsOf(incident);
+  const what = `${ALERT_WORDS.marks[CAUSES[incident.cause].severity]}: ${title}`;
   const occurrences = {
-    text: linesOf(incident, allNamed(incident), words).join('\n'),
+    text: linesOf(incident, allNamed(incident)).join('\n'),
     type: 'expandable_blockquote',
   } as const;
   const head = clip(headline(incident), HEADLINE_CHARS_MAX);
-  const done = actLines(incident.acts, words).join('\n');
-  const buttons = around.hasOperators && { buttons: buttonsOf(incident, words) };
+  const done = actLines(incident.acts).join('\n');
+  const buttons = around.hasOperators && { buttons: buttonsOf(incident) };
   if (!incident.isOpen) {
-    const over: Line = { text: resolvedText(incident, words), type: 'bold' };
+    const over: Line = { text: resolvedText(incident), type: 'bold' };
     const lines = [over, { text: what }, { text: head }, { text: done }, occurrences];
     return { ...laidOut(lines), links: [], ...buttons };
   }
   const lines: Line[] = [
     { text: what, type: 'bold' },
-    { text: [installation ?? '', extent(incident, words)].filter(Boolean).join(words.colon) },
-    { text: sentences(head, backAgain(incident, words), latest(incident, words)) },
+    { text: [around.installation ?? '', extent(incident)].filter(Boolean).join(': ') },
+    { text: sentences(head, backAgain(incident), latest(incident)) },
     { text: todo && `\n${todo}` },
     { text: done && `\n${done}` },
     occurrences,
@@ -155,24 +149,18 @@ function allNamed({ named = [], unnamed }: Incident): string[] {
 /** Whether the message about an incident names each occurrence that is to be named. */
 export function isWhole(incident: Incident): boolean {
   const all = allNamed(incident);
-  return (
-    (incident.namedMore ?? 0) === 0 &&
-    linesOf(incident, all, ALERTS_EN).length === all.length &&
-    incident.unnamedMore === 0
-  );
+  return (incident.namedMore ?? 0) === 0 && linesOf(incident, all).length === all.length && incident.unnamedMore === 0;
 }
 
 /** A change of an incident in few words, which are understood without the message as well. Pure. */
-export function updateText(incident: Incident, kind: NoticeKind, words: AlertWords = ALERTS_EN): string {
-  const { title, todo } = wordsOf(incident, words);
-  const named = linesOf({ ...incident, namedMore: 0 }, incident.unnamed, words);
-  const { colon, stop } = words;
+export function updateText(incident: Incident, kind: NoticeKind): string {
+  const { title, todo } = wordsOf(incident);
+  const named = linesOf({ ...incident, namedMore: 0 }, incident.unnamed);
   if (kind === 'changed' || kind === 'lasts')
-    return sentences(words[kind] + colon + incident.latest, extent(incident, words), todo);
-  if (kind === 'resolved') return [resolvedText(incident, words), ...named].join('\n');
+    return sentences(`${ALERT_WORDS[kind]}: ${incident.latest}`, extent(incident), todo);
+  if (kind === 'resolved') return [resolvedText(incident), ...named].join('\n');
   if (named.length > 0) return named.join('\n');
-  const newest = words.latest + colon + clip(incident.latest, LATEST_CHARS_MAX);
-  return sentences(words.grown + colon + title + stop, extent(incident, words), newest);
+  return sentences(`${ALERT_WORDS.grown}: ${title}.`, extent(incident), newestText(incident.latest));
 }
 
 /** What an incident is, in the words of an alert: as it is now, where these are about the whole of it. */
@@ -183,15 +171,19 @@ export function headline({ cause, key, isOpen, level, first, latest }: Incident)
 }
 
 /** The latest occurrence, where neither the headline nor the list of all has it. */
-function latest(incident: Incident, words: AlertWords): string {
+function latest(incident: Incident): string {
   const { cause, key, messages, latest: newest } = incident;
   const isListed = CAUSES[cause].namesEach === true || key === OTHERS;
   if (messages <= 1 || isListed || newest === headline(incident)) return '';
-  return words.latest + words.colon + clip(newest, LATEST_CHARS_MAX);
+  return newestText(newest);
+}
+
+function newestText(latest: string): string {
+  return `${ALERT_WORDS.latest}: ${clip(latest, LATEST_CHARS_MAX)}`;
 }
 
 /** Occurrences, as far as there is room; the others are in the log. */
-function linesOf({ namedMore = 0, unnamedMore }: Incident, all: readonly string[], words: AlertWords): string[] {
+function linesOf({ namedMore = 0, unnamedMore }: Incident, all: readonly string[]): string[] {
   const lines: string[] = [];
   let chars = 0;
   for (const text of all) {
@@ -200,35 +192,32 @@ function linesOf({ namedMore = 0, unnamedMore }: Incident, all: readonly string[
     lines.push(text);
   }
   const more = all.length - lines.length + namedMore + unnamedMore;
-  return more > 0 ? [...lines, words.more(more)] : lines;
+  return more > 0 ? [...lines, ALERT_WORDS.more(more)] : lines;
 }
 
-function resolvedText(incident: Incident, words: AlertWords): string {
-  const { acts, cause, latest: told, endedMs, lastMs, openedMs } = incident;
-  const over = words.over[cause];
-  const begins = words.resolved + words.colon;
-  const closed = acts?.close && begins + words.closedBy(acts.close.by);
-  const end = closed ?? (CAUSES[cause].endsBy === 'alert' ? words.toldOver(told, over) : begins + over);
+function resolvedText(incident: Incident): string {
+  const { acts, cause, latest, endedMs, lastMs, openedMs } = incident;
+  const { resolved, over, closedBy, lasted } = ALERT_WORDS;
+  const closed = acts?.close && `${resolved}: ${closedBy(acts.close.by)}`;
+  const end = closed ?? (CAUSES[cause].endsBy === 'alert' ? latest : `${resolved}: ${over[cause]}`);
   const seconds = Math.round(((endedMs ?? lastMs) - openedMs) / 1_000);
-  return sentences(end, words.lasted(seconds, concerned(incident, words), incidentOf(incident)));
+  return sentences(end, lasted(seconds, concerned(incident), incidentOf(incident)));
 }
 
-function extent(incident: Incident, words: AlertWords): string {
-  return words.since(utcTime(incident.openedMs), concerned(incident, words));
+function extent(incident: Incident): string {
+  return ALERT_WORDS.since(utcTime(incident.openedMs), concerned(incident));
 }
 
-function concerned({ messages, chats }: Incident, words: AlertWords): string {
+function concerned({ messages, chats }: Incident): string {
   if (messages === 0) return '';
-  return chats === 0 ? words.times(messages) : words.messages(messages, chats);
+  return chats === 0 ? ALERT_WORDS.times(messages) : ALERT_WORDS.messages(messages, chats);
 }
 
-function backAgain({ reopenings, endedMs }: Incident, words: AlertWords): string {
-  return reopenings === 0 ? '' : words.back(reopenings, utcTime(endedMs ?? 0));
+function backAgain({ reopenings, endedMs }: Incident): string {
+  return reopenings === 0 ? '' : ALERT_WORDS.back(reopenings, utcTime(endedMs ?? 0));
 }
 
 /** A text that ends with an id has no full stop, so that the id can be copied; before another sentence it gets one. */
 function sentences(...parts: string[]): string {
-  const joined = (one: string, other: string) =>
-    `${one}${/\w$/.test(one) ? '.' : ''}${/[。：]$/.test(one) ? '' : ' '}${other}`;
-  return parts.filter((part) => part !== '').reduce(joined);
+  return parts.filter((part) => part !== '').reduce((one, other) => `${one}${/\w$/.test(one) ? '.' : ''} ${other}`);
 }

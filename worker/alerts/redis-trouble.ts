@@ -1,11 +1,11 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
+import { ALERT_WORDS } from './causes/words.ts';
 import type { AlertChannel, Sent } from './channel.ts';
 import { type Handover, keyOf } from './handover.ts';
 import { endPage, type Page, type Surroundings, troublePage } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
-import { ALERTS_EN } from './words/en.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 
@@ -76,9 +76,7 @@ function watchFor(ports: TroublePorts, words: Words) {
     sinceMs: () => sinceMs,
     worked(): void {
       if (isNotified && sinceMs !== undefined) {
-        const lastedMs = now() - sinceMs;
-        const text = overText(words, lastedMs, ports.around?.words);
-        teller.say({ text, logged: overText(words, lastedMs), isOver: true, sinceMs });
+        teller.say({ text: overText(words, now() - sinceMs), isOver: true, sinceMs });
       }
       sinceMs = telling = undefined;
       isNotified = false;
@@ -100,15 +98,13 @@ function watchFor(ports: TroublePorts, words: Words) {
 interface Words {
   name: string;
   begun(error: unknown, since: string): string;
-  /** Its title and its end, in the words of the language. */
+  /** Its title and its end in `ALERT_WORDS`. */
   said: 'redisWrites' | 'watchdog';
 }
 
 /** What is told of trouble: that it has begun, or is over. */
 interface Saying {
   text: string;
-  /** What the log has of it, where that is not the text. */
-  logged?: string;
   isOver: boolean;
   sinceMs: number;
 }
@@ -118,7 +114,7 @@ type Waiting = Saying & { ways: readonly Way[] };
 
 /** Tells the first channel that takes it, in order; what the webhook was told begins, ends there as well. */
 function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { name, said }: Words) {
-  const { title } = (around.words ?? ALERTS_EN)[said];
+  const { title } = ALERT_WORDS[said];
   const pageOf = ({ text, isOver }: Saying) =>
     isOver ? endPage(text) : troublePage({ title, text, section: name }, around);
   const shownBy = (channel: TroublePorts['channels'][number], page: Page) => channel.send(page.text, { look: page });
@@ -130,7 +126,7 @@ function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { n
   let isSending = false;
   return {
     say(saying: Saying): void {
-      log.error({ alert: saying.logged ?? saying.text }, 'alert');
+      log.error({ alert: saying.text }, 'alert');
       // An end that the webhook has not taken yet would end this.
       if (!saying.isOver) unsent = unsent.filter(({ isOver, ways }) => !isOver || ways !== second);
       unsent.push(...routes.filter((ways) => ways.length > 0).map((ways) => ({ ...saying, ways })));
@@ -173,9 +169,9 @@ async function firstTaking(saying: Waiting): Promise<Way | undefined> {
   return undefined;
 }
 
-function overText({ said }: Words, lastedMs: number, words = ALERTS_EN): string {
-  const { resolved, colon, [said]: end } = words;
-  return resolved + colon + words.seenBy(end.over, process.pid, hostname(), Math.round(lastedMs / 1_000));
+function overText({ said }: Words, lastedMs: number): string {
+  const { resolved, [said]: end } = ALERT_WORDS;
+  return `${resolved}: ${ALERT_WORDS.seenBy(end.over, process.pid, hostname(), Math.round(lastedMs / 1_000))}`;
 }
 
 function redisTroubleText(error: unknown, since: string): string {

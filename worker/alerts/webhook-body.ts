@@ -1,10 +1,9 @@
 import type { AlertFormat } from '../../shared/base/setting.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
+import { ALERT_WORDS } from './causes/words.ts';
 import { withLinks } from './channel.ts';
 import { causeOf, digest, type Handover } from './handover.ts';
-import type { AlertWords } from './words/en.ts';
-import { ALERT_WORDS } from './words/words.ts';
 
 /** What takes alerts, and as whose. */
 export interface Receiver {
@@ -61,8 +60,8 @@ const NO_END = '0001-01-01T00:00:00Z';
 /** What Alertmanager posts to a webhook receiver, version 4: here a group is one alert. */
 function alertmanagerMessage({ installation }: Receiver, handover: Handover): object {
   const { incident, key, severity, isOver, what, text, openedMs, endedMs } = handover;
-  const link = (of: keyof AlertWords['links']): string =>
-    handover.links.find(({ text }) => Object.values(ALERT_WORDS).some(({ links }) => links[of] === text))?.url ?? '';
+  const link = (of: keyof (typeof ALERT_WORDS)['links']): string =>
+    handover.links.find(({ text }) => text === ALERT_WORDS.links[of])?.url ?? '';
   const status = isOver ? 'resolved' : 'firing';
   const groupLabels = { alertname: causeOf(incident), incident, installation };
   const labels = { ...groupLabels, severity: GRAVITY[severity] };

@@ -4,7 +4,7 @@ import { isAct } from '../alerts/causes/acts.ts';
 import { ACTS } from './acts.ts';
 import { attributionOf, claim, noteResult, type Press } from './claim.ts';
 import type { DeskCall, DeskHandler } from './desk.ts';
-import { type DeskWords, deskWords } from './words.ts';
+import { DESK_WORDS } from './words.ts';
 
 const PRESSED = /^([\w-]{10}) ([a-z-]{2,12}) (\d{1,5})(?: ([0-9a-f]{6}))?(?: (yes|back)-([0-9a-z]{1,9}))?$/;
 const BY_CHARS_MAX = 40;
@@ -18,10 +18,9 @@ const LATE_MS = 120_000;
  */
 export const act: DeskHandler = async (ports, call) => {
   const { ask } = call.chatPorts;
-  const words = deskWords(ports.config);
   const press = pressOf(call);
-  if (press === undefined) return { text: words.unknown };
-  if (press.answer?.word === 'back') return { text: words.nothingDone, isAnswered: true };
+  if (press === undefined) return { text: DESK_WORDS.unknown };
+  if (press.answer?.word === 'back') return { text: DESK_WORDS.nothingDone, isAnswered: true };
   const claimed = await claim(ports, press);
   if (!('noted' in claimed)) return { ...claimed, ...(press.answer && { isAnswered: true }) };
   const { reach } = ask.observability;
@@ -29,12 +28,12 @@ export const act: DeskHandler = async (ports, call) => {
   const { incident, noted } = claimed;
   const effect = ACTS[press.name];
   const attribution = attributionOf(press, incident);
-  const errand = { incident, noted, attribution, model: ask.endpoint.model, signal: call.context.time.signal, words };
+  const errand = { incident, noted, attribution, model: ask.endpoint.model, signal: call.context.time.signal };
   const result = noted.result ?? ('does' in effect ? await effect.does(ports, errand) : '');
   reach('act done');
   if (noted.result === undefined) await noteResult(ports, press, result);
   reach('act noted');
-  return { text: result + words.stop + lateness(press, noted.atMs, words), ...(press.answer && { isAnswered: true }) };
+  return { text: `${result}.${lateness(press, noted.atMs)}`, ...(press.answer && { isAnswered: true }) };
 };
 
 function pressOf({ words, by, id, context: { attempt } }: DeskCall): Press | undefined {
@@ -58,7 +57,7 @@ function pressOf({ words, by, id, context: { attempt } }: DeskCall): Press | und
 }
 
 /** Who pressed while no worker ran is told how long ago that was. */
-function lateness({ atMs }: Press, doneMs: number, words: DeskWords): string {
+function lateness({ atMs }: Press, doneMs: number): string {
   if (doneMs - atMs < LATE_MS) return '';
-  return words.late(utcTime(atMs), Math.round((doneMs - atMs) / 1_000));
+  return DESK_WORDS.late(utcTime(atMs), Math.round((doneMs - atMs) / 1_000));
 }

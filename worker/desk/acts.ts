@@ -1,12 +1,11 @@
-import type { Config } from '../../shared/base/config.ts';
 import { utcClock } from '../../shared/base/utc-time.ts';
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import type { WaitingMessage } from '../alerts/act.ts';
 import type { ActName } from '../alerts/causes/acts.ts';
+import { ALERT_WORDS } from '../alerts/causes/words.ts';
 import { incidentOf } from '../alerts/incident.ts';
-import { ALERT_WORDS } from '../alerts/words/words.ts';
 import { openQueue } from '../lane/queue.ts';
 import { providerTroubleOf } from '../model/errors/failure.ts';
 import { wordRequest } from '../model/port.ts';
@@ -19,7 +18,7 @@ import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { DeskPorts } from './desk.ts';
 import type { Effect, Errand } from './effect.ts';
 import { replay } from './replaying.ts';
-import { deskWords } from './words.ts';
+import { DESK_WORDS } from './words.ts';
 
 const HOUR_MS = 3600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -30,60 +29,60 @@ export const ACTS: Readonly<Record<ActName, Effect>> = {
   replay,
   deliver: replay,
   retry: {
-    async does(ports, { noted: { about }, attribution, words }) {
-      if (about === undefined) return words.nothingWaits;
+    async does(ports, { noted: { about }, attribution }) {
+      if (about === undefined) return DESK_WORDS.nothingWaits;
       const retried = await retryMessage(ports, nameOf(ports, about), attribution);
       const isResting = retried.kind === 'under way' && retried.isPaused;
-      return words.retried(about.chat, isResting ? 'resting' : retried.kind);
+      return DESK_WORDS.retried(about.chat, isResting ? 'resting' : retried.kind);
     },
   },
   probe: { does: probe },
   promote: {
-    async does(ports, { attribution, words }) {
+    async does(ports, { attribution }) {
       await recordAction(ports.redis, 'retry', EVERY_CHAT, attribution);
-      return words.triedNow(await tryAllNow(ports));
+      return DESK_WORDS.triedNow(await tryAllNow(ports));
     },
   },
   pause: {
-    async does(ports, { noted: { about }, attribution, words }) {
-      if (about === undefined) return words.nothingWaits;
+    async does(ports, { noted: { about }, attribution }) {
+      if (about === undefined) return DESK_WORDS.nothingWaits;
       await pause(ports, about.chat, attribution);
-      return words.paused(about.chat);
+      return DESK_WORDS.paused(about.chat);
     },
   },
   'pause-all': {
-    asks: (_, words) => words.asksPauseAll,
-    async does(ports, { attribution, words }) {
+    asks: () => DESK_WORDS.asksPauseAll,
+    async does(ports, { attribution }) {
       await pause(ports, EVERY_CHAT, attribution);
-      return words.allPaused;
+      return DESK_WORDS.allPaused;
     },
   },
   resume: {
     fixes: async (ports, _, nowMs) => ({ of: namesOf(await pausesBefore(ports, nowMs)).length }),
-    async does(ports, { noted: { atMs, of = 0 }, attribution, words }) {
+    async does(ports, { noted: { atMs, of = 0 }, attribution }) {
       for (const chat of namesOf(await pausesBefore(ports, atMs))) await resume(ports, chat, attribution);
-      return words.resumed(of);
+      return DESK_WORDS.resumed(of);
     },
   },
   cancel: {
-    asks: ({ waiting }, words) => words.asksCancel(waiting?.chat ?? ''),
-    async does(ports, { noted: { about }, attribution, words }) {
-      if (about === undefined) return words.nothingWaits;
+    asks: ({ waiting }) => DESK_WORDS.asksCancel(waiting?.chat ?? ''),
+    async does(ports, { noted: { about }, attribution }) {
+      if (about === undefined) return DESK_WORDS.nothingWaits;
       const result = await cancelMessage(ports, nameOf(ports, about), attribution);
-      return words.cancelled(about.chat, result === 'repeated' ? 'cancelled' : result);
+      return DESK_WORDS.cancelled(about.chat, result === 'repeated' ? 'cancelled' : result);
     },
   },
-  take: { trail: 'take', notes: (by, _, config) => ({ result: ALERT_WORDS[config.ALERT_LANGUAGE].takenBy(by) }) },
-  snooze: { trail: 'snooze', notes: (by, nowMs, config) => snoozed(nowMs + HOUR_MS, by, config) },
+  take: { trail: 'take', notes: (by) => ({ result: ALERT_WORDS.takenBy(by) }) },
+  snooze: { trail: 'snooze', notes: (by, nowMs) => snoozed(nowMs + HOUR_MS, by) },
   morning: {
     trail: 'snooze',
-    notes: (by, nowMs, config) => snoozed(morningAfter(nowMs, config.TZ), by, config),
+    notes: (by, nowMs, config) => snoozed(morningAfter(nowMs, config.TZ), by),
   },
-  close: { trail: 'close', notes: (_by, _nowMs, config) => ({ result: deskWords(config).closed }) },
+  close: { trail: 'close', notes: () => ({ result: DESK_WORDS.closed }) },
 };
 
-function snoozed(untilMs: number, by: string, { ALERT_LANGUAGE: language }: Config) {
-  return { untilMs, result: ALERT_WORDS[language].snoozed(utcClock(untilMs), by) };
+function snoozed(untilMs: number, by: string) {
+  return { untilMs, result: ALERT_WORDS.snoozed(utcClock(untilMs), by) };
 }
 
 /** The next eight o'clock in the morning of a time zone. Pure. */
@@ -109,12 +108,12 @@ function namesOf(pauses: readonly Pause[]): Pause['chat'][] {
 }
 
 /** Asks the endpoint for a word; where it answers, what waits is tried. Whatever it brings is recorded by the model itself. */
-async function probe(ports: DeskPorts, { incident, attribution, model, signal, words }: Errand): Promise<string> {
+async function probe(ports: DeskPorts, { incident, attribution, model, signal }: Errand): Promise<string> {
   await recordAction(ports.redis, 'retry', incidentOf(incident), attribution);
   const asked = await model.send(wordRequest(ports.config.MODEL), signal);
-  if (asked.ok) return words.answers(await tryAllNow(ports));
+  if (asked.ok) return DESK_WORDS.answers(await tryAllNow(ports));
   const trouble = providerTroubleOf(asked.failure.reason);
-  return trouble === undefined ? words.spared : words.stillFails(trouble);
+  return trouble === undefined ? DESK_WORDS.spared : DESK_WORDS.stillFails(trouble);
 }
 
 /** Ends the delays of all that waits. Returns how many there were. */

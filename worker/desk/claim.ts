@@ -6,14 +6,14 @@ import { isUnderWay, type NotedAct } from '../alerts/act.ts';
 import { actedNotice, type Book, type Notice } from '../alerts/book.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { actsOf, commandOf, tagOf } from '../alerts/buttons.ts';
-import { type ActName, labelOf } from '../alerts/causes/acts.ts';
+import type { ActName } from '../alerts/causes/acts.ts';
+import { ALERT_WORDS } from '../alerts/causes/words.ts';
 import { notifiedOf } from '../alerts/due-notice.ts';
 import { ended, type Incident, incidentOf, openingOf } from '../alerts/incident.ts';
 import { surroundingsOf } from '../alerts/notice-text.ts';
-import { ALERTS_EN } from '../alerts/words/en.ts';
 import { ACTS } from './acts.ts';
 import type { DeskPorts, DeskReply } from './desk.ts';
-import { type DeskWords, deskWords } from './words.ts';
+import { DESK_WORDS } from './words.ts';
 
 /** The press of a button under an alert. */
 export interface Press {
@@ -43,14 +43,13 @@ export type Claimed = { incident: Incident; noted: NotedAct } | DeskReply;
 
 /** Notes a press before it is acted on. Contract: rejects when Redis cannot be reached; idempotent. */
 export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
-  const words = deskWords(ports.config);
   const store = createBookStore(ports.redis);
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const stored = await store.read();
     const nowMs = await serverTimeMs(ports.redis);
     const incident = openedAs(stored.book, press);
-    if (incident === undefined) return { text: press.isRepeated ? words.overSince : words.over };
-    const refused = refusal(incident, press, nowMs, words);
+    if (incident === undefined) return { text: press.isRepeated ? DESK_WORDS.overSince : DESK_WORDS.over };
+    const refused = refusal(incident, press, nowMs);
     if (refused) return refused;
     const before = incident.acts?.[press.name];
     if (before?.entry === press.entry) return { incident, noted: before };
@@ -65,38 +64,38 @@ export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
 }
 
 /** Why a press is not to be acted on; what is asked first is one more reason. Undefined where it is, or was by itself. */
-function refusal(incident: Incident, press: Press, nowMs: number, words: DeskWords): DeskReply | undefined {
+function refusal(incident: Incident, press: Press, nowMs: number): DeskReply | undefined {
   const { name, n, tag, entry } = press;
   const before = incident.acts?.[name];
   if (before?.entry === entry) return undefined;
   // The message has not changed where somebody began it and never came to its end.
   const isLater = before !== undefined && before.n > n && before.result !== undefined;
-  if (isLater || (before && isUnderWay(before, nowMs))) return { text: toldBy(before, press, words) };
-  if (!actsOf(incident).includes(name)) return { text: incident.isOpen ? words.changed : words.over };
+  if (isLater || (before && isUnderWay(before, nowMs))) return { text: toldBy(before, press) };
+  if (!actsOf(incident).includes(name)) return { text: incident.isOpen ? DESK_WORDS.changed : DESK_WORDS.over };
   const about = incident.notified?.waiting;
-  if (tag !== '' && (about === undefined || tagOf(about) !== tag)) return { text: words.other };
-  return questionFor(incident, press, nowMs, words);
+  if (tag !== '' && (about === undefined || tagOf(about) !== tag)) return { text: DESK_WORDS.other };
+  return questionFor(incident, press, nowMs);
 }
 
 /** Who did it, and when: the person, an other operator, or the same in another press. */
-function toldBy({ id, by, atMs, result }: NotedAct, press: Press, words: DeskWords): string {
-  const who = id === press.id ? words.you : by;
-  return result === undefined ? words.began(who, utcTime(atMs)) : words.did(who, utcTime(atMs), result);
+function toldBy({ id, by, atMs, result }: NotedAct, press: Press): string {
+  const who = id === press.id ? DESK_WORDS.you : by;
+  return result === undefined ? DESK_WORDS.began(who, utcTime(atMs)) : DESK_WORDS.did(who, utcTime(atMs), result);
 }
 
-function questionFor(incident: Incident, press: Press, nowMs: number, words: DeskWords): DeskReply | undefined {
+function questionFor(incident: Incident, press: Press, nowMs: number): DeskReply | undefined {
   const { notified, ...rest } = incident;
   const about = notified?.waiting;
-  const question = ACTS[press.name].asks?.({ ...rest, ...(about && { waiting: about }) }, words);
+  const question = ACTS[press.name].asks?.({ ...rest, ...(about && { waiting: about }) });
   if (question === undefined) return undefined;
   const { answer, atMs } = press;
-  if (answer !== undefined) return atMs - answer.askedMs > ASKED_MS ? { text: words.tooLate } : undefined;
+  if (answer !== undefined) return atMs - answer.askedMs > ASKED_MS ? { text: DESK_WORDS.tooLate } : undefined;
   const command = commandOf(incident, press.name, about);
   const asked = Math.floor(nowMs / 1_000).toString(36);
   const button = (text: string, word: string) => ({ text, command: `${command} ${word}-${asked}` });
   return {
     text: question.text,
-    buttons: [[{ ...button(question.yes, 'yes'), destroys: true }, button(words.back, 'back')]],
+    buttons: [[{ ...button(question.yes, 'yes'), destroys: true }, button(DESK_WORDS.back, 'back')]],
   };
 }
 
@@ -147,14 +146,8 @@ function put(book: Book, incident: Incident): Book {
 
 function noticeOf({ config }: DeskPorts, incident: Incident, name: ActName, noted: NotedAct): Notice {
   const { by, result = '', atMs } = noted;
-  const around = surroundingsOf(config);
-  const { words = ALERTS_EN } = around;
-  const done = words === ALERTS_EN ? result : labelOf(name, ALERTS_EN, noted.about?.chat);
-  const said = {
-    update: words.done(result, by, utcClock(atMs)),
-    logged: ALERTS_EN.done(done, by, utcClock(atMs)),
-  };
-  return actedNotice(incident, name === 'close' ? 'resolved' : 'acted', said, around);
+  const update = ALERT_WORDS.done(result, by, utcClock(atMs));
+  return actedNotice(incident, name === 'close' ? 'resolved' : 'acted', update, surroundingsOf(config));
 }
 
 /** Whom the trail names. */

@@ -4,7 +4,6 @@ import type { NotedAct } from '../alerts/act.ts';
 import type { Incident } from '../alerts/incident.ts';
 import type { Model } from '../model/port.ts';
 import type { DeskPorts } from './desk.ts';
-import type { DeskWords } from './words.ts';
 
 /** An act that was noted, with what it is about. */
 export interface Errand {
@@ -14,7 +13,6 @@ export interface Errand {
   /** Within the limits of what all chats may spend. */
   model: Pick<Model, 'send'>;
   signal: AbortSignal;
-  words: DeskWords;
 }
 
 /** What is asked before something is done that cannot be taken back, and what then stands on the button. */
@@ -26,7 +24,7 @@ export interface Question {
 /** How an act is done. */
 export type Effect = {
   /** Absent, or without a question: it is done at once. */
-  asks?: (incident: Incident, words: DeskWords) => Question | undefined;
+  asks?: (incident: Incident) => Question | undefined;
 } & (
   | {
       /** Noted is done: what is noted, with the result. */

@@ -2,7 +2,7 @@ import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import type { Incident } from '../alerts/incident.ts';
 import { countReplayable, everyBatch, replayLetters } from '../operator/letters.ts';
 import type { Effect, Question } from './effect.ts';
-import type { DeskWords } from './words.ts';
+import { DESK_WORDS } from './words.ts';
 
 /** A message fails before its alert is entered; a gateway that was away enters it late. */
 const BEFORE_MS = 600_000;
@@ -12,19 +12,19 @@ const LETTERS_AT_ONCE = 100;
 export const replay: Effect = {
   asks: replayQuestion,
   fixes: async (ports, incident, nowMs) => ({ of: await countReplayable(ports, meantBy(incident, nowMs)) }),
-  async does(ports, { incident, noted, attribution, words }) {
+  async does(ports, { incident, noted, attribution }) {
     const filter = meantBy(incident, noted.atMs);
     for await (const _ of everyBatch(LETTERS_AT_ONCE, (size) => replayLetters(ports, filter, attribution, size)));
     const { of = 0 } = noted;
     const left = await countReplayable(ports, filter);
-    return of === 0 ? words.nothingToReplay : words.replayed(Math.max(0, of - left), of);
+    return of === 0 ? DESK_WORDS.nothingToReplay : DESK_WORDS.replayed(Math.max(0, of - left), of);
   },
 };
 
-function replayQuestion({ cause, isOpen }: Incident, words: DeskWords): Question | undefined {
-  if (cause === 'dead-letters') return words.asksReplayAll;
+function replayQuestion({ cause, isOpen }: Incident): Question | undefined {
+  if (cause === 'dead-letters') return DESK_WORDS.asksReplayAll;
   if (!isOpen || (cause !== 'provider' && cause !== 'fixed-parts')) return undefined;
-  return words.asksReplay;
+  return DESK_WORDS.asksReplay;
 }
 
 /** The letters of an incident: those of its time, or all where they pile up. */

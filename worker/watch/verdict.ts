@@ -1,9 +1,9 @@
 import { counted } from '../../shared/base/text.ts';
 import type { Cause, Severity } from '../../shared/flow/alert.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
+import { ALERT_WORDS } from '../alerts/causes/words.ts';
 import { ruleOf, severityOf } from '../alerts/causes.ts';
 import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
-import { ALERTS_EN } from '../alerts/words/en.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 
 /** Why the installation is not well. */
@@ -105,7 +105,7 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Troub
 function troubleOf(cause: string, severity: Severity, text: string): Trouble[] {
   return severity === 'note'
     ? []
-    : [{ cause, severity, text, todo: ruleOf(cause) ? ALERTS_EN.todo[cause as Cause] : '' }];
+    : [{ cause, severity, text, todo: ruleOf(cause) ? ALERT_WORDS.todo[cause as Cause] : '' }];
 }
 
 /** What happened, and cannot end, is as bad as it was for a while only. */

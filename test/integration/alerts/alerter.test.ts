@@ -4,7 +4,6 @@ import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import type { AlertChannel, Sent } from '../../../worker/alerts/channel.ts';
-import { ALERTS_ZH_HANT } from '../../../worker/alerts/words/zh-hant.ts';
 import {
   alerter,
   alertOf,
@@ -51,19 +50,6 @@ test('logs a queued alert before it is sent, and sends it to the operator once',
   expect(operator.taken).toEqual([expect.stringMatching(/^The server 1 is down\./m)]);
   expect(seenBefore).toEqual([true]);
   expect(await redis.xlen(keys.alerts)).toBe(0);
-});
-
-test('the log has the English words of a notice whose own are of another language', async () => {
-  const operator = chat();
-  const { log, lines } = keptLog();
-  alerter({ telegram: operator.telegram }, log);
-  await queue(alertOf(1));
-  await enterAll(undefined, { words: ALERTS_ZH_HANT });
-  await until('the alert', () => operator.taken[0]);
-  await allSent();
-  expect(operator.taken).toEqual([expect.stringMatching(/^🟠 今日處理：工具伺服器停擺/)]);
-  const logged = lines.flatMap((line) => ('alert' in line ? [String(line.alert)] : []));
-  expect(logged).toEqual([expect.stringMatching(/^🟠 Today: A tool server is down/)]);
 });
 
 test('two processes that enter the same alerts count each once and send one text', async () => {

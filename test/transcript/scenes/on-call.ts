@@ -57,23 +57,6 @@ export const ON_CALL: readonly Scene[] = [
       await expectShown(OPERATOR, /300 messages of 300 chats(?:.|\n)*and \d+ more, each in the log/);
     },
   },
-  {
-    name: 'many-chats-zh-hant',
-    title: 'The same for a team that reads Traditional Chinese',
-    about: 'ALERT_LANGUAGE=zh-Hant frames each message in Chinese; what happened stays in the words of the log.',
-    world: {
-      env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), INSTALLATION_NAME: '台北機房', ALERT_LANGUAGE: 'zh-Hant' },
-    },
-    chats: [{ id: OPERATOR, title: 'The operator’s chat' }],
-    async play({ world, press, expectShown }) {
-      await queueMany(world);
-      await expectShown(OPERATOR, /1 個聊天室的 1 則訊息(?:.|\n)*unreadable/);
-      await expectShown(OPERATOR, /12 個聊天室的 12 則訊息/);
-      await expectShown(OPERATOR, /300 個聊天室的 300 則訊息(?:.|\n)*還有 \d+ 筆，都在記錄檔裡/);
-      await press(OPERATOR, '我來處理');
-      await expectShown(OPERATOR, /處理中。$/);
-    },
-  },
 ];
 
 /** Alerts of one chat, of twelve and of three hundred. */

@@ -1,16 +1,17 @@
-import { ALERTS_EN, type AlertWords } from '../words/en.ts';
+import { ALERT_WORDS } from './words.ts';
 
-export type ActName = keyof AlertWords['acts'];
+export type ActName = keyof (typeof ALERT_WORDS)['acts'];
 
 /** Who works on it, and when it may ring again: what fits every incident that somebody has to look at. */
 export const ATTEND = ['take', 'snooze', 'morning'] as const satisfies readonly ActName[];
 
 /** What stands on the button of an act; `chat` is the one that it is about, where it is about one. */
-export function labelOf(name: ActName, { acts }: AlertWords, chat = ''): string {
+export function labelOf(name: ActName, chat = ''): string {
+  const { acts } = ALERT_WORDS;
   return name === 'pause' ? `${acts.pause} ${chat}` : acts[name];
 }
 
 /** Whether this version knows an act. */
 export function isAct(name: string): name is ActName {
-  return Object.hasOwn(ALERTS_EN.acts, name);
+  return Object.hasOwn(ALERT_WORDS.acts, name);
 }

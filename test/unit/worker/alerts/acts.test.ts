@@ -7,7 +7,6 @@ import { buttonsOf } from '../../../../worker/alerts/buttons.ts';
 import { labelOf } from '../../../../worker/alerts/causes/acts.ts';
 import { CAUSES } from '../../../../worker/alerts/causes.ts';
 import { type Condition, type Incident, openingOf } from '../../../../worker/alerts/incident.ts';
-import { ALERTS_EN } from '../../../../worker/alerts/words/en.ts';
 import { ACTS, morningAfter } from '../../../../worker/desk/acts.ts';
 import { condition, failure, START } from '../../../fixture/incidents.ts';
 
@@ -52,7 +51,7 @@ test('an alert has six buttons at most, each with data that Telegram takes', () 
 
 test('every act that a cause offers has a label and can be done', () => {
   const offered = new Set(Object.values(CAUSES).flatMap(({ acts }) => acts));
-  expect([...offered].filter((name) => labelOf(name, ALERTS_EN) === '' || ACTS[name] === undefined)).toEqual([]);
+  expect([...offered].filter((name) => labelOf(name) === '' || ACTS[name] === undefined)).toEqual([]);
 });
 
 test('nothing of a snoozed incident rings but what gets worse and its end, and then it rings once', () => {

@@ -3,7 +3,6 @@ import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
 import type { Surroundings } from '../../../../worker/alerts/notice-text.ts';
 import { isAboutData, watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
 import type { Webhook } from '../../../../worker/alerts/webhook.ts';
-import { ALERTS_ZH_HANT } from '../../../../worker/alerts/words/zh-hant.ts';
 import { keptLog } from '../../../fixture/log.ts';
 import { until } from '../../../fixture/root.ts';
 
@@ -25,23 +24,6 @@ function watching(webhook?: Webhook, around: Surroundings = {}) {
   const trouble = watchRedis({ channels: [channel], webhook, log, afterMs: 15_000, now: () => world.nowMs, around });
   return { world, taken, trouble, lines };
 }
-
-test('trouble and its end are framed in Chinese, while the log has English', async () => {
-  const { world, taken, trouble, lines } = watching(undefined, { words: ALERTS_ZH_HANT });
-  trouble.failed(READONLY);
-  world.nowMs += 15_000;
-  trouble.failed(READONLY);
-  await until('the alert', () => taken[0]);
-  trouble.worked();
-  expect(await until('its end', () => taken[1])).toMatch(
-    /^已解決：Redis 恢復寫入（\S+ 上的行程 \d+ 所見）。持續 15 秒。$/,
-  );
-  expect(taken[0]).toMatch(/^🔴 緊急：Redis 無法寫入\nRedis takes no writes: it is a read-only replica, since /);
-  expect(JSON.stringify(lines)).toMatch(
-    /Resolved: Redis takes writes again, as process \d+ on \S+ sees it\. It lasted 15 seconds\./,
-  );
-  expect(JSON.stringify(lines)).not.toMatch(/\p{Script=Han}/u);
-});
 
 test('trouble under 15 seconds causes no alert; longer trouble causes one alert, and one at its end', async () => {
   const { world, taken, trouble, lines } = watching();

@@ -5,12 +5,10 @@ import type { ProviderTrouble } from '../../model/errors/failure.ts';
 /** What to do once the endpoint takes requests again. */
 const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
 
-/** What frames the message about an incident, in English. What happened is in the words of the alert itself. */
-export const ALERTS_EN = {
+/** The texts around the message about an incident. The alert itself says what happened. */
+export const ALERT_WORDS = {
   /** How a message about an incident says on a locked screen whom it concerns; `isAlertText` knows these and `resolved`. */
   marks: { page: '🔴 Page', today: '🟠 Today', note: '⚪️ Note' } satisfies Record<Severity, string>,
-  colon: ': ',
-  stop: '.',
 
   /** The incident in a few words, for lists and for later notices. */
   title: {
@@ -178,8 +176,6 @@ export const ALERTS_EN = {
   messages: (messages: number, chats: number) => `${counted(messages, 'message')} of ${counted(chats, 'chat')}`,
   back: (times: number, at: string) => `It is back: ${counted(times, 'time')} since ${at}.`,
   resolved: 'Resolved',
-  /** The end, where an alert told it in its own words. */
-  toldOver: (latest: string, _over: string) => latest,
   closedBy: (by: string) => `closed by ${by}.`,
   changed: 'Changed',
   lasts: 'Still open',
@@ -218,6 +214,3 @@ export const ALERTS_EN = {
     close: 'Close',
   },
 };
-
-/** The words of one language. Each language is one table of this type, so none can lack a text. */
-export type AlertWords = typeof ALERTS_EN;
