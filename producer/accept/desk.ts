@@ -1,11 +1,9 @@
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
-import { isAlertText } from '../../shared/flow/alert.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { DESK_WORDS, slashed } from '../../shared/telegram/commands.ts';
 import { type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
-import { contextOf } from './read-content.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
 /** What button data of ours begins with; the rest is opaque to everybody but the worker that made it. */
@@ -14,8 +12,8 @@ const WORDS_CHARS_MAX = 300;
 
 /**
  * Reads what an operator does in the chat of alerts as the command `desk`, so that it is as durable and as orderly as any
- * message: the press of a button under an alert, one of the operators' commands, or a text that answers an alert. All else
- * is `undefined`: it is read as in any chat. Pure, never throws.
+ * message: the press of a button under an alert, or one of the operators' commands. All else is `undefined`, and is read as
+ * in any chat. Pure, never throws.
  */
 export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateReading | undefined {
   const { desk } = gate;
@@ -34,36 +32,24 @@ export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateRead
   if (!isInteger(from?.id) || !desk.operators.has(from.id)) return undefined;
   const text = wordsOf(message, gate.bot);
   if (text === undefined) return undefined;
-  const { answers } = contextOf(message, gate.bot.id);
   const sentAtMs = isInteger(message.date) ? message.date * 1000 : nowMs;
-  return written(updateId, message, from, { text, sentAtMs, ...(answers && { answers }) });
+  return written(updateId, message, from, { text, sentAtMs });
 }
 
-/** A message as the command that it is at the desk: `/desk status`, or `/desk about <message> <words>`. */
+/** A message as the command that it is at the desk, such as `/desk status`. */
 function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
   const { text, forward_origin: origin } = message;
   if (typeof text !== 'string' || origin !== undefined || isForAnother(message, bot)) return undefined;
-  const words = wellFormed(text).trim();
-  const asked = slashed(words);
-  if (asked !== undefined) {
-    return DESK_WORDS.includes(asked.name) ? clipped(`/desk ${asked.name} ${asked.words}`.trim()) : undefined;
-  }
-  const replied = message.reply_to_message as RawMessage | undefined;
-  const isAboutAlert = replied?.from?.id === bot.id && typeof replied.text === 'string' && isAlertText(replied.text);
-  return isAboutAlert && isInteger(replied.message_id)
-    ? clipped(`/desk about ${replied.message_id} ${words}`)
-    : undefined;
-}
-
-function clipped(text: string): string {
-  return graphemePrefix(text.replace(/\s+/g, ' '), WORDS_CHARS_MAX);
+  const asked = slashed(wellFormed(text).trim());
+  if (asked === undefined || !DESK_WORDS.includes(asked.name)) return undefined;
+  return graphemePrefix(`/desk ${asked.name} ${asked.words}`.trim().replace(/\s+/g, ' '), WORDS_CHARS_MAX);
 }
 
 function written(
   updateId: number,
   message: RawMessage,
   from: NonNullable<RawMessage['from']>,
-  { text, ...rest }: { text: string } & Pick<InboundMessage, 'sentAtMs' | 'pressed' | 'answers'>,
+  { text, ...rest }: { text: string } & Pick<InboundMessage, 'sentAtMs' | 'pressed'>,
 ): UpdateReading {
   const sender = { ...personOf(from, Number(from.id), false), isOperator: true as const };
   const place = placeOf(message, Number(message.chat?.id));

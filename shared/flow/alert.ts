@@ -69,18 +69,6 @@ export interface Alert {
 /** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
 export type Severity = 'page' | 'today' | 'note';
 
-/** How an alert, and each later word about one (`updateText`), is known; see `worker/alerts/causes/words.ts`. */
-const ALERTS = [
-  /^(?:Resolved: .*\n)?(?:🔴 Page|🟠 Today|⚪️ Note): /u,
-  /^(?:Changed|Still open|More): .* Since \d{4}-\d\d-\d\d \d\d:\d\d/mu,
-  /^.* It lasted \d+ seconds?[^\n]* \([^\n)]+\)\.$/mu,
-];
-
-/** Whether a message of ours is about an incident, open or over, or a later word about one. Pure. */
-export function isAlertText(text: string): boolean {
-  return ALERTS.some((pattern) => pattern.test(text));
-}
-
 type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
 
 /** The fields of an alert that lead to its message. */

@@ -4,7 +4,6 @@ import { type CommandContext, type CommandHandler, type CommandPorts, laidOut, r
 import { plainLine } from '../memory/memory.ts';
 import type { Block, Inline } from '../reply/format/tree.ts';
 import type { ReportSource } from '../report/report.ts';
-import { about } from './about.ts';
 import { act } from './act.ts';
 import { help } from './help.ts';
 import { audit, chat, cost, dead, incidents, message, status } from './looks.ts';
@@ -44,7 +43,7 @@ export type DeskReply = {
 export type DeskHandler = (ports: DeskPorts, call: DeskCall) => DeskReply | Promise<DeskReply>;
 
 const HANDLERS: Readonly<Record<string, DeskHandler>> = {
-  ...{ about, audit, chat, cost, dead, help, incidents, message, status },
+  ...{ audit, chat, cost, dead, help, incidents, message, status },
   ...{ do: act, pause: pauseChat, resume: resumeChat },
 };
 

@@ -7,10 +7,8 @@ import type { DeskCall, DeskHandler, DeskPorts } from './desk.ts';
 export const help: DeskHandler = async (ports, call) => {
   const lines = Object.entries(DESK_MENU).map(([word, description]) => `/${word} ${description}`);
   const own = (await isConversation(ports, call)) ? ['', await helpOf(call.chatPorts, call.context)] : [];
-  return { text: ['Operators can ask here:', ...lines, '', ANSWERS, ...own].join('\n') };
+  return { text: ['Operators can ask here:', ...lines, ...own].join('\n') };
 };
-
-const ANSWERS = 'Answer an alert with a few words: pause it, resume it, why, trace, or the number of a chat.';
 
 /** Whether the chat of alerts is also one in which the bot answers whoever asks. */
 export async function isConversation({ allowed }: DeskPorts, { context: { attempt } }: DeskCall): Promise<boolean> {

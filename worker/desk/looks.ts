@@ -17,9 +17,9 @@ import type { DeskHandler, DeskPorts, DeskReply } from './desk.ts';
 import { isConversation } from './help.ts';
 import { offersOf, rowsFor } from './offers.ts';
 import { onPhone } from './phone.ts';
-import { chatsInQuestion } from './question.ts';
 
 const LETTERS_SHOWN = 10;
+const CHATS_OFFERED = 8;
 const TYPED_CHARS = 40;
 const NAMES_CHARS = 300;
 
@@ -91,8 +91,8 @@ export const dead: DeskHandler = async (ports, call) => {
   return read.total === 0 ? shown : { ...shown, blocks: [...shown.blocks, paragraph(plain(PUT_BACK))] };
 };
 
-/** How what failed is sent again. */
-export const PUT_BACK =
+/** How to send again what failed. */
+const PUT_BACK =
   '“Replay failed” under the alert puts back what failed; so does /retry in the chat itself, for its newest message.';
 
 /** `/audit [days]`: what became of the messages of some days, and the proof that none was lost. */
@@ -119,7 +119,7 @@ async function overDays(
 }
 
 /** A report as a reply, with buttons for what can be done and looked at from there. */
-export function replyWith(report: Report): { blocks: Block[]; buttons: NonNullable<DeskReply['buttons']> } {
+function replyWith(report: Report): { blocks: Block[]; buttons: NonNullable<DeskReply['buttons']> } {
   return { blocks: onPhone(report), buttons: offersOf(report) };
 }
 
@@ -128,7 +128,7 @@ export function chatIn([word = '']: readonly string[]): ChatKey | undefined {
   return parseChatKey(word)?.chat;
 }
 
-/** The reply where a chat has to be named; it offers those that may be meant. */
+/** The reply where a chat has to be named; it offers those of the open incidents, unless `meant` names others. */
 export const chatWanted = async (
   ports: DeskPorts,
   call: Parameters<DeskHandler>[1],
@@ -139,12 +139,17 @@ export const chatWanted = async (
   const wrong = word === '' ? '' : `${typed(word)} is not the number of a chat. `;
   const all = { pause: ' /pause all stops every chat.', resume: ' /resume all ends that of every chat.' };
   const more = verb === 'pause' || verb === 'resume' ? all[verb] : '';
-  const offered = (meant ?? (await chatsInQuestion(ports, call))).map((each) => `/${verb} ${each}`);
+  const offered = (meant ?? (await chatsInTrouble(ports))).map((each) => `/${verb} ${each}`);
   return {
     text: `${wrong}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${more}`,
     buttons: rowsFor(offered),
   };
 };
+
+async function chatsInTrouble(ports: DeskPorts): Promise<string[]> {
+  const open = (await readIncidents(ports)).filter(({ isOpen }) => isOpen);
+  return [...new Set(open.flatMap(({ chatNames }) => chatNames))].slice(0, CHATS_OFFERED);
+}
 
 /** The reply about a chat that nobody has heard of. */
 export function unknownChat(chat: ChatKey): DeskReply {

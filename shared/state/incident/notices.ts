@@ -162,15 +162,6 @@ export async function readAlerting(redis: RedisClient): Promise<AlertingRecord> 
   return recordOf(new Map(Object.entries(await redis.hgetall(keysOf(0).alerting))));
 }
 
-/** The name of the incident that a message in the operator's chat is about, while it has one. Rejects as `readAlerting`. */
-export async function incidentShownAs(
-  redis: RedisClient,
-  { chatId, messageId }: Pick<ShownMessage, 'chatId' | 'messageId'>,
-): Promise<string | undefined> {
-  const shown = named(new Map(Object.entries(await redis.hgetall(keysOf(0).alerting))), MESSAGE, messageOf);
-  return [...shown].find(([, at]) => at.chatId === chatId && at.messageId === messageId)?.[0];
-}
-
 function recordOf(fields: ReadonlyMap<string, string>): AlertingRecord {
   const number = (name: string) => Number(fields.get(name) ?? 0);
   const failing = { sinceMs: number('failingSinceMs'), why: fields.get('why') ?? '', tries: number('tries') };

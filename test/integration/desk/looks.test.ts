@@ -123,7 +123,7 @@ test('in a chat that is a conversation as well, its own status and help are ther
 test('in any other chat of alerts the help is that of operators', async () => {
   await startDesk();
   const { text } = await ask('/help');
-  expect(text.split('\n')).toHaveLength(13);
+  expect(text.split('\n')).toHaveLength(11);
   expect(text).toMatch(/\n\/pause pauses a chat: its number, or all, and why\n/);
 });
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { type Alert, type Cause, isAlertText } from '../../../shared/flow/alert.ts';
+import type { Alert, Cause } from '../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
+import { isAlertText } from '../../fixture/alert-text.ts';
 import { until } from '../../fixture/root.ts';
 import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
 
@@ -13,7 +14,7 @@ export const ON_CALL: readonly Scene[] = [
     name: 'on-call',
     title: 'Woken at night',
     about:
-      'The endpoint refuses one chat’s request. The operator asks what is going on, pauses the chat by an answer to the alert, and lets it go on.',
+      'The endpoint refuses one chat’s request. The operator asks what is going on, pauses the chat, and lets it go on.',
     world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR) } },
     chats: [
       { id: OPERATOR, title: 'The operator’s chat' },
@@ -21,20 +22,20 @@ export const ON_CALL: readonly Scene[] = [
     ],
     async play({ world, write, press, expectShown }) {
       const alert = () => world.telegram.shown(OPERATOR).find(({ text }) => isAlertText(text));
-      const ask = (text: string, more = {}) => write(OPERATOR, text, 'command', { ...OLGA, ...more });
+      const ask = (text: string) => write(OPERATOR, text, 'command', OLGA);
       world.claude.react(({ pendingText }) =>
         pendingText.includes('whole')
           ? { do: 'error', status: 400, type: 'invalid_request_error', message: 'no' }
           : undefined,
       );
       await write(ANN.id, 'Read the whole archive, please.', 'failed');
-      const { messageId: replyTo } = await until('the alert', alert);
+      await until('the alert', alert);
       await ask('/status');
       await expectShown(OPERATOR, /Open incidents/);
-      await ask(`who is ${ANN.id}?`, { replyTo });
-      await ask('pause it', { replyTo });
+      await ask(`/chat ${ANN.id}`);
+      await ask(`/pause ${ANN.id}`);
       await expectShown(OPERATOR, /^Paused: Chat 1001/);
-      await ask('why?', { replyTo });
+      await ask('/incidents');
       await ask('/dead');
       await ask('/cost');
       await ask('/help');

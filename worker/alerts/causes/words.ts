@@ -7,7 +7,7 @@ const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead repl
 
 /** The texts around the message about an incident. The alert itself says what happened. */
 export const ALERT_WORDS = {
-  /** How a message about an incident says on a locked screen whom it concerns; `isAlertText` knows these and `resolved`. */
+  /** How a message about an incident says on a locked screen whom it concerns. */
   marks: { page: '🔴 Page', today: '🟠 Today', note: '⚪️ Note' } satisfies Record<Severity, string>,
 
   /** The incident in a few words, for lists and for later notices. */

@@ -1,10 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readDesk } from '../../../../producer/accept/desk.ts';
 import type { Gate } from '../../../../producer/accept/gate.ts';
-import { isAlertText } from '../../../../shared/flow/alert.ts';
 import { decodeMessage, encodeMessage } from '../../../../shared/flow/message.ts';
-import { updateText } from '../../../../worker/alerts/notice-text.ts';
-import { failure, opened } from '../../../fixture/incidents.ts';
 
 const OPERATOR = 1001;
 const DESK = -5;
@@ -23,7 +20,7 @@ const pressed = (data: string, by = OPERATOR) => ({
 const said = (text: string, more: object = {}) => ({
   ...{ update_id: 1, message: { message_id: 3, date: 10, chat, from, text, ...more } },
 });
-const answering = (text: string, by = BOT) => ({ reply_to_message: { message_id: 9, chat, from: { id: by }, text } });
+const answering = (text: string) => ({ reply_to_message: { message_id: 9, chat, from: { id: BOT }, text } });
 const textOf = (update: unknown) => {
   const read = readDesk(update, GATE, 1_000);
   return read?.accept && read.message.content.kind === 'text' ? read.message.content.text : read;
@@ -52,28 +49,12 @@ test('the press of anybody else is not accepted', () => {
   expect(readDesk(pressed('/desk pause all', 1002), GATE, 1_000)).toEqual({ accept: false, reason: 'not_an_operator' });
 });
 
-test('a text that answers an alert names it and brings its words along', () => {
-  const read = readDesk(said('pause\nit', answering(ALERT)), GATE, 1_000);
-  if (!read?.accept) throw new Error('not accepted');
-  expect(read.message).toMatchObject({ content: { text: '/desk about 9 pause it' }, answers: { text: ALERT } });
-  expect(textOf(said('／PAUSE 1007', answering(ALERT)))).toBe('/desk pause 1007');
+test('a text that answers an alert is no command of the desk, unless it is typed as one', () => {
+  expect(textOf(said('pause it', answering(ALERT)))).toBeUndefined();
+  expect(textOf(said('／PAUSE\n1007', answering(ALERT)))).toBe('/desk pause 1007');
 });
 
-test('what answers somebody else, another message, or was forwarded, is not for the desk', () => {
-  expect(textOf(said('pause it', answering(ALERT, 1002)))).toBeUndefined();
-  expect(textOf(said('pause it', answering('Good morning')))).toBeUndefined();
-  expect(textOf(said('pause it', { ...answering(ALERT), forward_origin: { type: 'user' } }))).toBeUndefined();
+test('what was forwarded, or is for another bot, is not for the desk', () => {
+  expect(textOf(said('/status', { forward_origin: { type: 'user' } }))).toBeUndefined();
   expect(textOf(said('/status@other_bot'))).toBeUndefined();
-});
-
-test('each later word about an incident is known as one, but for a bare list', () => {
-  const incidents = opened();
-  incidents.at(0, { alerts: [failure(1)] });
-  const incident = incidents.book().get('failed');
-  if (incident === undefined) throw new Error('no incident');
-  const words = (['changed', 'lasts', 'grown', 'resolved'] as const).map((kind) => updateText(incident, kind));
-  expect(words.map(isAlertText)).toEqual([true, true, true, true]);
-  expect(['More: of this later.', 'Resolved: it works now.', 'Still open: the door.'].map(isAlertText)).toEqual([
-    ...[false, false, false],
-  ]);
 });
