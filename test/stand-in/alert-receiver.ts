@@ -78,7 +78,6 @@ const PAGERDUTY = z.discriminatedUnion('event_action', [
     links: z.array(link).optional(),
     images: z.array(z.strictObject({ src: z.url() })).optional(),
   }),
-  z.strictObject({ ...event, event_action: z.literal('acknowledge') }),
   z.strictObject({ ...event, event_action: z.literal('resolve') }),
 ]);
 const labels = z.record(z.string().regex(/^[a-zA-Z_]\w*$/), z.string());
@@ -199,7 +198,7 @@ function incidentsIn(bodies: readonly Body[]): ReceivedIncident[] {
     const key = String(body.dedup_key ?? body.groupKey);
     const isOver = body.event_action === 'resolve' || body.status === 'resolved';
     const before = incidents.get(key) ?? { key, isOpen: false, openings: 0, bodies: [] };
-    if (!before.isOpen && (isOver || body.event_action === 'acknowledge')) continue;
+    if (!before.isOpen && isOver) continue;
     const openings = before.openings + (!isOver && !before.isOpen ? 1 : 0);
     incidents.set(key, { key, isOpen: !isOver, openings, bodies: [...before.bodies, body] });
   }

@@ -82,7 +82,6 @@ const ACT = z.looseObject({
   entry: z.string(),
   about: z.looseObject({ chat: z.string(), entry: z.string() }).optional(),
   of: COUNT.optional(),
-  untilMs: TIME.optional(),
   result: z.string().optional(),
 });
 
@@ -128,14 +127,7 @@ const NOTICE = z.looseObject({
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
   facts: z
-    .object({
-      what: z.string(),
-      openedMs: TIME,
-      endedMs: TIME.optional(),
-      messages: COUNT,
-      chats: COUNT,
-      isTaken: z.boolean().default(false),
-    })
+    .object({ what: z.string(), openedMs: TIME, endedMs: TIME.optional(), messages: COUNT, chats: COUNT })
     .optional()
     .catch(undefined),
 });

@@ -1,5 +1,4 @@
 import type { Alert } from '../../shared/flow/alert.ts';
-import { isHushed, wokenUp } from './act.ts';
 import { watcherCondition } from './causes/watch.ts';
 import { dueNotice, hasGrown, type NoticeKind, notifiedOf } from './due-notice.ts';
 import { type Facts, factsOf } from './handover.ts';
@@ -65,10 +64,8 @@ export function enter(
   const put = (incident: Incident): void => {
     const kind = dueNotice(incident, nowMs);
     const id = incidentOf(incident);
-    const now = wokenUp(incident, nowMs);
-    const notice = kind && noticeOf(now, kind, nowMs, around);
-    if (notice) notices.push(notice);
-    incidents.set(id, notice ? notifiedOf(now, kind, nowMs) : incident);
+    if (kind) notices.push(noticeOf(incident, kind, around));
+    incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
     eachAlone(all, (one) => one.cause, step, failed);
@@ -97,17 +94,14 @@ export function enter(
   return { book: incidents, notices, failures: failed };
 }
 
-/** A notice; `undefined` where it would have to ring, and an operator has put that off. */
-function noticeOf(incident: Incident, kind: NoticeKind, nowMs: number, around: Surroundings): Notice | undefined {
-  const isNew = kind === 'opened' || kind === 'reopened';
+function noticeOf(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
   const notice = about(incident, kind, around);
-  if (isNew) return notice;
+  if (kind === 'opened' || kind === 'reopened') return notice;
   const update = updateText(incident, kind);
-  const isQuiet = isHushed(incident.acts, kind, nowMs);
-  if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update, ...(isQuiet && SILENT) };
-  if (!isWhole(incident)) return isQuiet ? undefined : { ...notice, update, manner: 'naming' };
+  if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update };
+  if (!isWhole(incident)) return { ...notice, update, manner: 'naming' };
   const isMore = incident.notified !== undefined && hasGrown(incident, incident.notified);
-  return isMore && !isQuiet ? { ...notice, update } : { ...notice, update, ...SILENT };
+  return isMore ? { ...notice, update } : { ...notice, update, ...SILENT };
 }
 
 /** The notice that somebody did something about an incident, in few words: its message says so, and nobody is rung. */

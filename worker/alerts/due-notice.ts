@@ -1,4 +1,3 @@
-import { isSnoozed, snoozeIn } from './act.ts';
 import { CAUSES } from './causes.ts';
 import type { Incident } from './incident.ts';
 
@@ -6,8 +5,6 @@ import type { Incident } from './incident.ts';
 export type NoticeKind = 'opened' | 'reopened' | 'grown' | 'changed' | 'lasts' | 'acted' | 'resolved';
 
 const NAMED_MAX = 50;
-/** Flapping trouble is notified again only once it lasts: it must not use up the operator's attention. */
-export const FLAPPING_MS = 300_000;
 /** How long occurrences are collected before the next notice of the same incident. */
 const GROWTH_GAP_MS = 60_000;
 const NAMING_GAP_MS = 5_000;
@@ -17,16 +14,12 @@ const REMINDERS_MS = [3600_000, 4 * 3600_000, 12 * 3600_000, 24 * 3600_000] as c
 export function dueNotice(incident: Incident, nowMs: number): NoticeKind | undefined {
   const { notified, isOpen, reopenings } = incident;
   if (!isOpen) return notified === undefined ? undefined : 'resolved';
-  if (notified === undefined) {
-    if (isFlapping(incident, nowMs)) return undefined;
-    return reopenings === 0 ? 'opened' : 'reopened';
-  }
+  if (notified === undefined) return reopenings === 0 ? 'opened' : 'reopened';
   const sinceMs = nowMs - notified.atMs;
   if (sinceMs < (CAUSES[incident.cause].gapMs ?? 0)) return undefined;
   if (notified.level !== incident.level && sinceMs >= NAMING_GAP_MS) return 'changed';
   if (incident.unnamed.length > 0 && sinceMs >= NAMING_GAP_MS) return 'grown';
   if (hasGrown(incident, notified) && sinceMs >= GROWTH_GAP_MS) return 'grown';
-  if (snoozeIn(incident.acts) !== undefined && !isSnoozed(incident.acts, nowMs)) return 'lasts';
   const { endsBy, isAhead } = CAUSES[incident.cause];
   const isReminded = (endsBy === 'watch' || endsBy === 'alert') && isAhead === undefined;
   return isReminded && sinceMs >= (REMINDERS_MS[Math.min(notified.reminders, 3)] ?? 0) ? 'lasts' : undefined;
@@ -48,15 +41,6 @@ export function notifiedOf(incident: Incident, kind: NoticeKind, nowMs: number):
     ...named,
     notified: { atMs: nowMs, messages, chats, level, reminders, ...(waiting && { waiting }) },
   };
-}
-
-/**
- * Whether it is back, and not for long enough that the operator is told again. What a check sees may flap, and so may a
- * server; an occurrence that affected a message is always notified.
- */
-export function isFlapping({ cause, openedMs, chatNames, reopenings }: Incident, nowMs: number): boolean {
-  const mayFlap = CAUSES[cause].endsBy === 'watch' || cause === 'tool-server';
-  return mayFlap && reopenings > 0 && chatNames.length === 0 && nowMs - openedMs < FLAPPING_MS;
 }
 
 /** One chat became many, or either number has one digit more than when it was last notified. */

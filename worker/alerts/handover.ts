@@ -4,7 +4,6 @@ import { jsonValue } from '../../shared/base/fields.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
 import type { HandedOver, Owed } from '../../shared/state/incident/notices.ts';
 import type { Link } from '../../shared/telegram/messages.ts';
-import { isTaken } from './act.ts';
 import { severityOf } from './causes.ts';
 import type { Incident } from './incident.ts';
 import { headline } from './notice-text.ts';
@@ -17,8 +16,6 @@ export interface Facts {
   endedMs?: number | undefined;
   messages: number;
   chats: number;
-  /** An operator works on it. */
-  isTaken?: boolean | undefined;
 }
 
 /** What another tool is told of an incident, which opens, changes and ends there by its key. */
@@ -39,9 +36,8 @@ export interface Handover extends Facts {
 
 /** The facts of an incident as it is now. Pure. */
 export function factsOf(incident: Incident): Facts {
-  const { isOpen, openedMs, endedMs, messages, chats, acts, lastMs } = incident;
-  const isHeld = isTaken(acts, Math.max(lastMs, acts?.take?.atMs ?? 0));
-  return { what: headline(incident), openedMs, ...(!isOpen && { endedMs }), messages, chats, isTaken: isHeld };
+  const { isOpen, openedMs, endedMs, messages, chats } = incident;
+  return { what: headline(incident), openedMs, ...(!isOpen && { endedMs }), messages, chats };
 }
 
 /** The longest key that PagerDuty takes. */
@@ -179,7 +175,6 @@ const OWED = z.looseObject({
   endedMs: z.number().optional().catch(undefined),
   messages: z.number().catch(0),
   chats: z.number().catch(0),
-  isTaken: z.boolean().catch(false),
 });
 
 function owedTo(handover: Handover, atMs: number): Owed {

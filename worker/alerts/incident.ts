@@ -80,6 +80,8 @@ export const REOPEN_MS = 3600_000;
 const KEPT_MS = 24 * 3600_000;
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
+/** A condition that came back within the hour may come back again, so its incident stays open for this long without it. */
+export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
 /** How long a notified fact is not notified again, however many starts find it. */
 const FACT_MS = 7 * 24 * 3600_000;
@@ -225,7 +227,7 @@ function opened(last: Incident | undefined, alert: Condition, openedMs: number):
  * a check.
  */
 export function isOver(
-  { cause, lastMs, chatNames, isOpen }: Incident,
+  { cause, lastMs, chatNames, reopenings, isOpen }: Incident,
   isLasting: boolean | undefined,
   nowMs: number,
 ): boolean {
@@ -233,7 +235,9 @@ export function isOver(
   const quietMs = nowMs - lastMs;
   if (!isOpen) return false;
   if (endsBy === 'quiet') return quietMs > QUIET_MS;
-  return endsBy === 'watch' && isLasting === false && (chatNames.length === 0 || quietMs > SETTLED_MS);
+  if (endsBy !== 'watch' || isLasting !== false) return false;
+  if (reopenings > 0) return quietMs > BACK_SETTLED_MS;
+  return chatNames.length === 0 || quietMs > SETTLED_MS;
 }
 
 /** Whether nothing of it needs to be kept any longer. */

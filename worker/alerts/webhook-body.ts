@@ -34,8 +34,7 @@ const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', today: '
 const SUMMARY_CHARS_MAX = 1_024;
 
 /**
- * Events of PagerDuty's Events API v2: a further trigger with a known key is added to the incident that it opened, and
- * whoever took it keeps others from being called.
+ * Events of PagerDuty's Events API v2: a further trigger with a known key is added to the incident that it opened.
  */
 function pagerDutyEvents({ key, installation }: Receiver, handover: Handover): object[] {
   const { incident, severity, isOver, what, text, links, openedMs, messages, chats } = handover;
@@ -51,7 +50,7 @@ function pagerDutyEvents({ key, installation }: Receiver, handover: Handover): o
     },
     links: links.map((link) => ({ href: link.url, text: link.text })),
   };
-  return handover.isTaken ? [trigger, { ...event, event_action: 'acknowledge' }] : [trigger];
+  return [trigger];
 }
 
 /** What Go's zero time reads as: an alert that has not ended. */

@@ -1,10 +1,8 @@
-import { utcClock } from '../../shared/base/utc-time.ts';
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import type { WaitingMessage } from '../alerts/act.ts';
 import type { ActName } from '../alerts/causes/acts.ts';
-import { ALERT_WORDS } from '../alerts/causes/words.ts';
 import { incidentOf } from '../alerts/incident.ts';
 import { openQueue } from '../lane/queue.ts';
 import { providerTroubleOf } from '../model/errors/failure.ts';
@@ -12,17 +10,12 @@ import { wordRequest } from '../model/port.ts';
 import { cancelMessage } from '../operator/cancel.ts';
 import { pause, resume } from '../operator/pause.ts';
 import { retryMessage } from '../operator/retry.ts';
-import { instantOf, wallOf } from '../reminders/wall-time.ts';
 import type { MessageName } from '../report/message-location.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { DeskPorts } from './desk.ts';
 import type { Effect, Errand } from './effect.ts';
 import { replay } from './replaying.ts';
 import { DESK_WORDS } from './words.ts';
-
-const HOUR_MS = 3600_000;
-const DAY_MS = 24 * HOUR_MS;
-const MORNING_MS = 8 * HOUR_MS;
 
 /** How each act is done. */
 export const ACTS: Readonly<Record<ActName, Effect>> = {
@@ -72,25 +65,8 @@ export const ACTS: Readonly<Record<ActName, Effect>> = {
       return DESK_WORDS.cancelled(about.chat, result === 'repeated' ? 'cancelled' : result);
     },
   },
-  take: { trail: 'take', notes: (by) => ({ result: ALERT_WORDS.takenBy(by) }) },
-  snooze: { trail: 'snooze', notes: (by, nowMs) => snoozed(nowMs + HOUR_MS, by) },
-  morning: {
-    trail: 'snooze',
-    notes: (by, nowMs, config) => snoozed(morningAfter(nowMs, config.TZ), by),
-  },
-  close: { trail: 'close', notes: () => ({ result: DESK_WORDS.closed }) },
+  close: { trail: 'close', result: DESK_WORDS.closed },
 };
-
-function snoozed(untilMs: number, by: string) {
-  return { untilMs, result: ALERT_WORDS.snoozed(utcClock(untilMs), by) };
-}
-
-/** The next eight o'clock in the morning of a time zone. Pure. */
-export function morningAfter(nowMs: number, timeZone: string): number {
-  const wallMs = wallOf(nowMs, timeZone);
-  const todayMs = wallMs - (wallMs % DAY_MS) + MORNING_MS;
-  return instantOf(todayMs > wallMs ? todayMs : todayMs + DAY_MS, timeZone);
-}
 
 function nameOf({ shards }: ReportSource, { chat, entry }: WaitingMessage): MessageName {
   const shard = shardOf(parseChatKey(chat)?.chatId ?? 0, shards);

@@ -111,7 +111,7 @@ async function noteOf(ports: DeskPorts, press: Press, incident: Incident, nowMs:
   const n = (incident.acts?.[press.name]?.n ?? 0) + 1;
   const noted = { n, by: press.by, id: press.id, atMs: nowMs, entry: press.entry, ...(about && { about }) };
   if ('does' in effect) return { ...noted, ...(await effect.fixes?.(ports, incident, nowMs)) };
-  return { ...noted, ...effect.notes(press.by, nowMs, ports.config) };
+  return { ...noted, result: effect.result };
 }
 
 /** Notes how it went. Where the incident is forgotten, or somebody has begun anew, only the reply says it. */

@@ -1,4 +1,3 @@
-import type { Config } from '../../shared/base/config.ts';
 import type { Attribution, OperatorAction } from '../../shared/state/process/actions.ts';
 import type { NotedAct } from '../alerts/act.ts';
 import type { Incident } from '../alerts/incident.ts';
@@ -27,8 +26,8 @@ export type Effect = {
   asks?: (incident: Incident) => Question | undefined;
 } & (
   | {
-      /** Noted is done: what is noted, with the result. */
-      notes: (by: string, nowMs: number, config: Config) => Pick<NotedAct, 'result' | 'untilMs'>;
+      /** The note itself is the act, with this result. */
+      result: string;
       /** How the trail calls it. */
       trail: OperatorAction;
     }

@@ -118,13 +118,9 @@ export function conditionsOf(watch: Watch): Condition[] {
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
 }
 
-/**
- * Whether a cause that the operator is told of lasts, also in the look that ends its incident, or has ended so lately that
- * the backlog drains.
- */
+/** Whether a cause lasts, also in the look that ends its incident, or has ended so lately that the backlog drains. */
 function isOn(cause: Cause, now: Snapshot, all: readonly Condition[]): boolean {
-  const lasts = now.open.has(cause) || all.some((each) => each.cause === cause);
-  return now.lately?.has(cause) === true || (lasts && now.untold?.has(cause) !== true);
+  return now.open.has(cause) || now.lately?.has(cause) === true || all.some((each) => each.cause === cause);
 }
 
 /** A cause with what waits for its end, where its own words do not count that. */

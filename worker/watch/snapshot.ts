@@ -29,10 +29,8 @@ import type { Ended } from './verdict.ts';
 /** What the book holds at one moment, by names of incidents. */
 export interface KnownIncidents {
   open: ReadonlySet<string>;
-  /** Those that ended within `DRAIN_MS`, and that the operator was told of; absent where none is known. */
+  /** Those that ended within `DRAIN_MS`; absent where none is known. */
   lately?: ReadonlySet<string>;
-  /** Those that the operator is not told of while they flap: open ones, and others if they came back now. */
-  untold?: ReadonlySet<string>;
 }
 
 /** The state of the flow at one moment, by Redis' clock. */

@@ -7,8 +7,7 @@ import { openWorkerList, type Self } from '../../shared/state/process/workers.ts
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
 import { uncleanEndAlert } from '../alerts/causes/watch.ts';
-import { isFlapping } from '../alerts/due-notice.ts';
-import { type Incident, REOPEN_MS } from '../alerts/incident.ts';
+import type { Incident } from '../alerts/incident.ts';
 import type { Surroundings } from '../alerts/notice-text.ts';
 import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
 import { createBookKeeper } from './book-keeper.ts';
@@ -147,13 +146,10 @@ function createLook(
 
 /** The incidents of the book by name, as the rules look at them. */
 function incidentsIn({ book }: StoredBook, nowMs: number): KnownIncidents {
-  const named = (isMeant: (incident: Incident, endedAgoMs: number) => boolean): ReadonlySet<string> =>
-    new Set([...book].filter(([, each]) => isMeant(each, nowMs - (each.endedMs ?? 0))).map(([name]) => name));
+  const named = (isMeant: (incident: Incident) => boolean): ReadonlySet<string> =>
+    new Set([...book].filter(([, each]) => isMeant(each)).map(([name]) => name));
   return {
     open: named(({ isOpen }) => isOpen),
-    lately: named((each, agoMs) => !each.isOpen && agoMs < DRAIN_MS && !isFlapping(each, nowMs - agoMs)),
-    untold: named((each, agoMs) =>
-      each.isOpen ? each.notified === undefined && isFlapping(each, nowMs) : agoMs <= REOPEN_MS,
-    ),
+    lately: named(({ isOpen, endedMs = 0 }) => !isOpen && nowMs - endedMs < DRAIN_MS),
   };
 }

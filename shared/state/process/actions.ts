@@ -23,8 +23,6 @@ export type OperatorAction =
   | 'import'
   | 'reset'
   | 'forget'
-  | 'take'
-  | 'snooze'
   | 'close';
 
 /** A recorded action. */

@@ -3,8 +3,7 @@ import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { telegramState } from '../../../shared/state/telegram/telegram.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
-import { until } from '../../fixture/root.ts';
-import { bookField, eachWithWatchdog, given, givenRead, noticed, notices, watch } from '../../fixture/watchdog.ts';
+import { eachWithWatchdog, given, givenRead, noticed, notices, watch } from '../../fixture/watchdog.ts';
 
 eachWithWatchdog();
 
@@ -16,26 +15,6 @@ async function refused(): Promise<void> {
 }
 
 const answered = () => bindProviderNote(redis, keys)('', '200');
-
-/** The incident as it is kept, once it is as wanted. */
-const kept = (name: string, isWanted: (incident: { isOpen: boolean; reopenings: number; lastMs: number }) => boolean) =>
-  until(name, async () => {
-    const incident = JSON.parse((await bookField(`incident:${name}`)) ?? 'null');
-    return incident !== null && isWanted(incident) ? incident : undefined;
-  });
-
-test('an outage that flaps is told no more, and so hides no message that waits', async () => {
-  watch();
-  await refused();
-  await noticed(/Every message fails/);
-  await answered();
-  await noticed(/^Resolved: the model endpoint/);
-  await refused();
-  await kept('provider', ({ isOpen, reopenings }) => isOpen && reopenings === 1);
-  await given('8', 3);
-  await givenRead();
-  expect(await noticed(/unanswered/)).toContain('3 messages of 1 chat');
-});
 
 test('what waits opens no incident of its own in the look that sees the end of its outage', async () => {
   await given('8', 3);

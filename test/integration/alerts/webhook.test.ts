@@ -74,12 +74,6 @@ test('pagerduty: a trigger has what a page shows, and the end names its key alon
   ]);
 });
 
-test('pagerduty: what an operator has taken is acknowledged, until it is over', async () => {
-  const { receiver, webhook } = await receiving('pagerduty');
-  for (const isOver of [false, true]) await webhook.tell(handover({ isTaken: true, isNew: false, isOver }));
-  expect(receiver.taken.map((body) => body.event_action)).toEqual(['trigger', 'acknowledge', 'resolve']);
-});
-
 test('alertmanager: a group of one alert, whose labels and fingerprint are the same until it is resolved', async () => {
   const { receiver, webhook } = await receiving('alertmanager');
   expect(await webhook.tell(handover({ severity: 'today' }))).toEqual({ ok: true });

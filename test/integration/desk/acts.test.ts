@@ -90,12 +90,12 @@ test('what was pressed while no worker ran is done when one does, and the reply 
   await start();
   await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
   const { messageId, replyMarkup } = await shown(/Messages failed/);
-  const [data = ''] = /\/desk do [\w-]+ take 0/.exec(JSON.stringify(replyMarkup)) ?? [];
+  const [data = ''] = /\/desk do [\w-]+ replay 0/.exec(JSON.stringify(replyMarkup)) ?? [];
   const hourAgo = Date.now() - 3_600_000;
   const from = { id: ALERT_CHAT, name: 'Ann', isOperator: true as const };
   const place = { chatId: ALERT_CHAT, chatType: 'private' as const, messageId, pressed: messageId };
   const content = { kind: 'text' as const, text: data };
   const message = { v: 1 as const, updateId: 1, ...place, from, sentAtMs: hourAgo, content };
   await createInbox(world.peek, 1).accept(world.telegram.botId, message, `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`);
-  await shown(/^Ann works on this\. You pressed at .* UTC; it was done 360\d seconds later\.$/);
+  await shown(/^Nothing to replay\. You pressed at .* UTC; it was done 360\d seconds later\.$/);
 });

@@ -44,44 +44,29 @@ async function alerted(match: RegExp, chat = ALERT_CHAT) {
 }
 
 const shown = (text: RegExp, chat = ALERT_CHAT) => world.telegram.waitForText(chat, text);
-const isReply = (messageId: number, chat = ALERT_CHAT) =>
-  world.telegram.shown(chat).filter((each) => each.replyTo === messageId);
 const incidentNow = async (name = 'failed') =>
   JSON.parse((await world.peek.hget(world.keys.incidents, `incident:${name}`)) ?? '{}') as {
     isOpen: boolean;
     acts?: Record<string, { n: number; result?: string }>;
   };
 
-test('who takes an incident stands in its message, and the next one is told who has it', async () => {
+test('what an operator did stands in the message of its incident, and the reply rings nobody', async () => {
   await start();
   await queue(FAILED);
   const alert = await alerted(/Messages failed/);
-  expect(alert.labels().slice(0, 4)).toEqual(['Replay failed', 'Take', 'Snooze 1 h', 'Until morning']);
-  const old = alert.dataOf('Take');
+  expect(alert.labels()[0]).toBe('Replay failed');
+  const old = alert.dataOf('Replay failed');
   world.telegram.say(ANN, 'who am I');
-  alert.press('Take');
-  await shown(/^🟠 Today: Messages failed(?:.|\n)*works on this · since \d\d:\d\d UTC/);
-  const reply = await shown(/works on this\.$/);
+  alert.press('Replay failed');
+  await shown(/^🟠 Today: Messages failed(?:.|\n)*Nothing to replay · by .+, \d\d:\d\d UTC/);
+  const reply = await shown(/^Nothing to replay\.$/);
   expect(reply.replyTo).toBe(alert.messageId);
   const sent = world.telegram.calls.find(({ params }) => String(params.text) === reply.text);
   expect(sent?.params).toMatchObject({ disable_notification: true });
-  await until('new buttons', () => (alert.dataOf('Take') !== old ? true : undefined));
-  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'take', target: 'failed' });
-  expect((await readActions(world.peek, 1))[0]?.by).toMatch(new RegExp(`\\(${ANN}\\)$`));
+  await until('new buttons', () => (alert.dataOf('Replay failed') !== old ? true : undefined));
 });
 
-test('nothing of a snoozed incident rings, and its message says until when', async () => {
-  await start();
-  await queue(FAILED);
-  const alert = await alerted(/Messages failed/);
-  alert.press('Snooze 1 h');
-  await shown(/^🟠 Today: Messages failed(?:.|\n)*Snoozed until \d\d:\d\d UTC by /);
-  for (let chat = 1002; chat < 1015; chat++) await queue({ ...FAILED, chat: `${chat}` as ChatKey });
-  await until('all counted', async () => ((await incidentNow()) as { chats?: number }).chats === 14 || undefined);
-  expect(isReply(alert.messageId)).toHaveLength(1);
-});
-
-test('an incident is closed by hand, and says by whom', async () => {
+test('an incident is closed by hand, and says by whom; so does the trail', async () => {
   await start();
   await queue({ cause: 'tool-refused', key: 'web', text: 'The API refuses the tool web.' });
   const alert = await alerted(/refuses a tool/);
@@ -89,6 +74,8 @@ test('an incident is closed by hand, and says by whom', async () => {
   await shown(/^Resolved: closed by (?:.|\n)*refuses a tool/);
   expect(alert.labels()).toEqual([]);
   expect(await incidentNow('tool-refused:web')).toMatchObject({ isOpen: false });
+  expect((await readActions(world.peek, 1))[0]).toMatchObject({ deed: 'close', target: 'tool-refused:web' });
+  expect((await readActions(world.peek, 1))[0]?.by).toMatch(new RegExp(`\\(${ANN}\\)$`));
 });
 
 /** Two messages fail while the key is refused; then it is accepted again. */
@@ -136,14 +123,14 @@ test('who is no operator is told so alone, and nothing happens', async () => {
   await start();
   await queue(FAILED);
   const alert = await alerted(/Messages failed/);
-  alert.press('Take', 1003);
+  alert.press('Replay failed', 1003);
   await until('an answer', () => world.telegram.answers.find(({ text }) => /operators/.test(text ?? '')));
   expect(await incidentNow()).not.toHaveProperty('acts');
 });
 
 test.each([
-  ['an opening that is over', 'AAAAAAAAAA take 0', /alert is over/],
-  ['an act that this version does not know', 'AAAAAAAAAA dance 0', /does not know that button/],
+  ['an opening that is over', 'AAAAAAAAAA replay 0', /alert is over/],
+  ['an act that this version does not know', 'AAAAAAAAAA take 0', /does not know that button/],
 ])('a button of %s does nothing and says so', async (_name, words, said) => {
   await start();
   const data = `/desk do ${words}`;
@@ -165,11 +152,11 @@ test('of a button that was pressed before its message changed, the one who did i
   await start();
   await queue(FAILED);
   const alert = await alerted(/Messages failed/);
-  const old = alert.dataOf('Snooze 1 h');
+  const old = alert.dataOf('Replay failed');
   alert.pressData(old, ANN);
   alert.pressData(old, BEN);
-  await shown(/^(?:You|.+) did that at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: Snoozed until/);
-  expect((await incidentNow()).acts?.snooze?.n).toBe(1);
+  await shown(/^(?:You|.+) did that at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: Nothing to replay\.$/);
+  expect((await incidentNow()).acts?.replay?.n).toBe(1);
 });
 
 test('the stuck chat is paused, although every chat is paused, and goes on with Resume', async () => {
@@ -192,8 +179,8 @@ test.each([
   await queue(FAILED);
   const alert = await alerted(/Messages failed/);
   world.telegram.fail('editMessageText', { status: 400, description }, 1);
-  alert.press('Take');
-  const { messageId } = await shown(/Today(?:.|\n)*works on this · since/);
+  alert.press('Replay failed');
+  const { messageId } = await shown(/Today(?:.|\n)*Nothing to replay · by/);
   expect(messageId).not.toBe(alert.messageId);
 });
 
@@ -216,13 +203,13 @@ test('a Redis that takes no writes keeps a press with Telegram, and it acts once
   const alert = await alerted(/Messages failed/);
   await world.peek.config('SET', 'maxmemory', '1');
   try {
-    alert.press('Take');
+    alert.press('Replay failed');
     await until('a press that waits', () => (world.telegram.pending() > 0 ? true : undefined));
   } finally {
     await world.peek.config('SET', 'maxmemory', '0');
   }
-  await shown(/works on this\.$/);
-  expect((await incidentNow()).acts?.take?.n).toBe(1);
+  await shown(/^Nothing to replay\.$/);
+  expect((await incidentNow()).acts?.replay?.n).toBe(1);
 });
 
 variants(['act done', 'act claimed', 'act noted'] as const)(

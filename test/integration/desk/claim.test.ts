@@ -11,13 +11,13 @@ import { redis } from '../../fixture/each-redis.ts';
 
 eachWithAlerter();
 
-function taking(incident: Incident, at: number) {
+function closing(incident: Incident, at: number) {
   const reading = readConfig({}, 'tool');
   if (!reading.ok) throw new Error(reading.problems.join());
   const ports = { redis, shards: 1, config: reading.config } as DeskPorts;
   const press = {
     opening: openingOf(incident),
-    name: 'take',
+    name: 'close',
     n: 0,
     tag: '',
     by: 'Ann',
@@ -30,7 +30,7 @@ function taking(incident: Incident, at: number) {
 test('of many presses at once each is noted, and stands in the trail once', async () => {
   await entered(...[1, 2, 3, 4, 5].map((n) => alertOf(n)));
   const incidents = [...(await createBookStore(redis).read()).book.values()];
-  const claimed = await Promise.all(incidents.map(taking));
+  const claimed = await Promise.all(incidents.map(closing));
   expect(claimed).toEqual(incidents.map(() => expect.objectContaining({ noted: expect.objectContaining({ n: 1 }) })));
   const targets = (await readActions(redis, 100)).map(({ target }) => target);
   expect(targets.sort()).toEqual(incidents.map(incidentOf).sort());

@@ -2,9 +2,6 @@ import { ALERT_WORDS } from './words.ts';
 
 export type ActName = keyof (typeof ALERT_WORDS)['acts'];
 
-/** Who works on it, and when it may ring again: what fits every incident that somebody has to look at. */
-export const ATTEND = ['take', 'snooze', 'morning'] as const satisfies readonly ActName[];
-
 /** What stands on the button of an act; `chat` is the one that it is about, where it is about one. */
 export function labelOf(name: ActName, chat = ''): string {
   const { acts } = ALERT_WORDS;

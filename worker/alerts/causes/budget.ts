@@ -1,7 +1,6 @@
 import { percentOf, type Spent, spentInWords } from '../../../shared/state/spending/limit.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern the budget of all chats. */
 export const BUDGET = {
@@ -9,12 +8,12 @@ export const BUDGET = {
     severity: 'note',
     endsBy: 'watch',
     isAhead: true,
-    acts: ['take'],
+    acts: [],
   },
   'over-budget': {
     severity: 'today',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
 } satisfies Rules;
 

@@ -6,9 +6,8 @@ import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../../model/errors/failure.ts';
 import type { LevelRule, Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
-import { ATTEND } from './acts.ts';
 
-const EVERY_MESSAGE = { isOwn: true, acts: ['probe', 'replay', ...ATTEND] } as const satisfies LevelRule;
+const EVERY_MESSAGE = { isOwn: true, acts: ['probe', 'replay'] } as const satisfies LevelRule;
 
 /** Causes that concern the model endpoint, and the models that it knows. */
 export const ENDPOINT = {
@@ -18,23 +17,23 @@ export const ENDPOINT = {
       Record<ProviderTrouble, LevelRule>
     >,
     endsBy: 'watch',
-    acts: ['probe', ...ATTEND],
+    acts: ['probe'],
   },
   'fixed-parts': {
     severity: 'page',
     endsBy: 'alert',
-    acts: ['replay', ...ATTEND],
+    acts: ['replay'],
   },
   'model-retires': {
     severity: 'note',
     endsBy: 'watch',
     isAhead: true,
-    acts: ['take'],
+    acts: [],
   },
   'model-gone': {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
 } satisfies Rules;
 

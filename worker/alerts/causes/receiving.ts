@@ -2,35 +2,34 @@ import { inSeconds } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern the way of messages from Telegram to us. */
 export const RECEIVING = {
   'no-poll': {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   'no-delivery': {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   conflict: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   token: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   'group-moved': {
     severity: 'today',
     endsBy: 'fact',
     namesEach: true,
-    acts: ['close', 'take'],
+    acts: ['close'],
   },
 } satisfies Rules;
 

@@ -4,7 +4,6 @@ import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern the length, or the state, of a conversation. */
 export const SESSION = {
@@ -18,23 +17,23 @@ export const SESSION = {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
   'torn-session': {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
   'overflow-storm': {
     severity: 'page',
     endsBy: 'quiet',
-    acts: [...ATTEND, 'pause-all'],
+    acts: ['pause-all'],
   },
   window: {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
 } satisfies Rules;
 

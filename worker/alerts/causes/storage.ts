@@ -1,35 +1,34 @@
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern Redis, the blob store, and the messages that they hold. */
 export const STORAGE = {
   ledger: {
     severity: 'page',
     endsBy: 'alert',
-    acts: [...ATTEND, 'close'],
+    acts: ['close'],
   },
   'lost-data': {
     severity: 'page',
     endsBy: 'fact',
     namesEach: true,
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
   memory: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   persistence: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   'blob-store': {
     severity: 'page',
     endsBy: 'quiet',
-    acts: ATTEND,
+    acts: [],
   },
 } satisfies Rules;
 

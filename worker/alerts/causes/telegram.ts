@@ -6,7 +6,6 @@ import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern the way of a reply to its chat. */
 export const TELEGRAM = {
@@ -14,7 +13,7 @@ export const TELEGRAM = {
     severity: 'page',
     endsBy: 'watch',
     namesEach: true,
-    acts: ['promote', 'deliver', ...ATTEND],
+    acts: ['promote', 'deliver'],
   },
   undeliverable: {
     severity: 'note',

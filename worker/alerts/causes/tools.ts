@@ -4,25 +4,24 @@ import { clip, counted } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern tools, and the servers that they come from. */
 export const TOOLS = {
   'tool-refused': {
     severity: 'today',
     endsBy: 'fact',
-    acts: ['close', 'take'],
+    acts: ['close'],
   },
   'tools-omitted': {
     severity: 'today',
     endsBy: 'fact',
     gapMs: 3_600_000,
-    acts: ['close', 'take'],
+    acts: ['close'],
   },
   'tool-server': {
     severity: 'today',
     endsBy: 'alert',
-    acts: [...ATTEND, 'close'],
+    acts: ['close'],
   },
 } satisfies Rules;
 

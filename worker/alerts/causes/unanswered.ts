@@ -7,45 +7,44 @@ import type { FailureReason } from '../../model/errors/failure.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern messages without an answer: they wait, or failed, and what is kept of them. */
 export const UNANSWERED = {
   unanswered: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ['retry', 'pause', ...ATTEND, 'cancel'],
+    acts: ['retry', 'pause', 'cancel'],
   },
   paused: {
     severity: 'today',
     endsBy: 'watch',
-    acts: ['resume', ...ATTEND],
+    acts: ['resume'],
   },
   idle: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   'gave-up': {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['replay', ...ATTEND],
+    acts: ['replay'],
   },
   failed: {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['replay', ...ATTEND],
+    acts: ['replay'],
   },
   undecodable: {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
   'dead-letters': {
     severity: 'today',
     endsBy: 'watch',
-    acts: ['replay', ...ATTEND],
+    acts: ['replay'],
   },
 } satisfies Rules;
 

@@ -7,7 +7,6 @@ import type { UncleanEnd } from '../../../shared/state/process/workers.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 import type { WatchFailure } from '../watch-failure.ts';
-import { ATTEND } from './acts.ts';
 
 /** Causes that concern those who run and watch: processes, the watch itself, and other versions of it. */
 export const WATCH = {
@@ -15,22 +14,22 @@ export const WATCH = {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close', 'take'],
+    acts: ['close'],
   },
   'alert-channel': {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   watcher: {
     severity: 'page',
     endsBy: 'watch',
-    acts: ATTEND,
+    acts: [],
   },
   'other-version': {
     severity: 'today',
     endsBy: 'fact',
-    acts: ['close', 'take'],
+    acts: ['close'],
   },
 } satisfies Rules;
 

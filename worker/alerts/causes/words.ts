@@ -186,9 +186,6 @@ export const ALERT_WORDS = {
 
   done: (result: string, by: string, at: string) => `${result} · by ${by}, ${at}`,
   underWay: (act: string) => `Under way: ${act}`,
-  takenBy: (by: string) => `${by} works on this`,
-  taken: (by: string, at: string) => `${by} works on this · since ${at}`,
-  snoozed: (until: string, by: string) => `Snoozed until ${until} by ${by}`,
   links: { trace: 'Trace', runbook: 'Runbook', console: 'Console' },
   /** What operators may do about an incident by a button under its message, and what stands on the button. */
   acts: {
@@ -208,9 +205,6 @@ export const ALERT_WORDS = {
     resume: 'Resume',
     /** The message that has waited longest. */
     cancel: 'Cancel message',
-    take: 'Take',
-    snooze: 'Snooze 1 h',
-    morning: 'Until morning',
     close: 'Close',
   },
 };

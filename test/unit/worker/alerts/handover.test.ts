@@ -1,15 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { EntryId } from '../../../../shared/redis/keys.ts';
 import type { HandedOver } from '../../../../shared/state/incident/notices.ts';
-import {
-  afterTelling,
-  factsOf,
-  handoverOf,
-  keyOf,
-  owedHandover,
-  type Told,
-} from '../../../../worker/alerts/handover.ts';
-import { occurred } from '../../../../worker/alerts/incident.ts';
+import { afterTelling, handoverOf, keyOf, owedHandover, type Told } from '../../../../worker/alerts/handover.ts';
 
 const NOW = 1_800_000_000_000;
 const KEYED = { hasKeys: true, takesPages: false };
@@ -91,15 +82,4 @@ test('always: a page is owed at once and once, whatever became of it, and also t
     expect(after(opening, by, [], always)).toEqual({ owed: [[KEY, 'open']], handed: [[KEY, true]] });
   expect(after(opening, undefined, [KEY], always)).toEqual(NOTHING);
   expect(after(change, 'telegram', [KEY], always).owed).toEqual([[KEY, 'open']]);
-});
-
-test('an incident is taken for four hours after somebody took it, though nothing has occurred since', () => {
-  const incident = occurred(undefined, { cause: 'failed', text: 'It failed.' }, NOW);
-  const take = (atMs: number) => ({
-    ...incident,
-    acts: { take: { n: 1, by: 'Ann', id: 7, atMs, entry: '1-0' as EntryId } },
-  });
-  expect(factsOf(incident).isTaken).toBe(false);
-  expect(factsOf(take(NOW + 600_000)).isTaken).toBe(true);
-  expect(factsOf({ ...take(NOW), lastMs: NOW + 4 * 3600_000 }).isTaken).toBe(false);
 });

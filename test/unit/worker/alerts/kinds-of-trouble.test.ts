@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { FLAPPING_MS } from '../../../../worker/alerts/due-notice.ts';
 import { condition, opened } from '../../../fixture/incidents.ts';
 
 test('trouble of another kind is new and names its own cure; of the same kind, it is back', () => {
@@ -14,8 +13,7 @@ test('trouble of another kind is new and names its own cure; of the same kind, i
   expect(notice?.text).toMatch(/\n\nCorrect ANTHROPIC_API_KEY and restart; then press “Replay failed”/);
   expect(notice?.text).not.toMatch(/back/);
   incidents.at(60_000, { conditions: [] });
-  incidents.at(80_000, { conditions: [refused] });
-  expect(incidents.at(80_000 + FLAPPING_MS, { conditions: [refused] })).toMatchObject([
+  expect(incidents.at(80_000, { conditions: [refused] })).toMatchObject([
     { kind: 'reopened', text: expect.stringContaining('It is back: 1 time') },
   ]);
 });

@@ -236,8 +236,6 @@ test('what waits because of an outage is told with the outage, and opens no inci
   expect(causesOf(snapshot({ shards }))).toEqual(['unanswered']);
   expect(causesOf(snapshot({ shards, open: new Set(['overflow-storm']) }))).toEqual([]);
   expect(causesOf(snapshot({ shards, provider: { failing: { ...failing, failures: 1 } } }))).toEqual(['unanswered']);
-  const untold = new Set(['provider']);
-  expect(causesOf(snapshot({ shards, provider: { failing }, untold })).sort()).toEqual(['provider', 'unanswered']);
   // The backlog is told with the outage that lasts, and not with one that nothing is told of any more.
   const after = { open: new Set(['overflow-storm']), lately: new Set(['telegram']) };
   expect(found(snapshot({ shards, provider: { failing }, ...after }))).toMatchObject([{ cause: 'provider', chats: 4 }]);
