@@ -17,7 +17,6 @@ const outdir = resolve(root, process.argv[2] ?? 'dist');
  */
 const external = [
   '@aws-sdk/*',
-  '@bull-board/*',
   'hono',
   '@hono/*',
   '@modelcontextprotocol/*',
@@ -28,9 +27,6 @@ const external = [
   'unpdf',
   'telegraf',
 ];
-
-/** What those need without saying so: the console's board asks for BullMQ by itself, and ours is in the bundle. */
-const alsoNeeded = ['bullmq'];
 
 /**
  * All in one folder: what a program finds beside itself is the same for each. The decoder is a process and `frozen` a module
@@ -124,7 +120,7 @@ function manifest() {
     .flatMap(({ imports }) => imports)
     .filter(({ path, external }) => external && !path.startsWith('node:'))
     .map(({ path }) => /^(?:@[^/]+\/)?[^/]+/.exec(path)[0]);
-  const kept = Object.entries(dependencies).filter(([dependency]) => [...left, ...alsoNeeded].includes(dependency));
+  const kept = Object.entries(dependencies).filter(([dependency]) => left.includes(dependency));
   const bin = { [name]: 'command.mjs' };
   const own = { name, version, description, license, private: isPrivate, type, engines, bin };
   return { ...own, dependencies: Object.fromEntries(kept) };

@@ -103,7 +103,6 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'shared/app/loop-watch.ts': ['program'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'shared/state/telegram/group-places.ts': ['rate-limiter-flexible'],
-  'worker/console/console.ts': ['./board.ts'],
   'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
   'worker/media/decoder.ts': ['unpdf', './picture.ts'],
   'worker/model/claude/endpoint.ts': ['@anthropic-ai/sdk'],

@@ -19,7 +19,7 @@ const DAY_MS = 24 * 3600_000;
 export async function list(call: Call): Promise<number> {
   const filter = filterOf(call, Date.now());
   return withRedis(call.terminal, async (source) => {
-    const read = await readLetters(source, filter, { size: Number(call.options.limit ?? LIMIT_DEFAULT) });
+    const read = await readLetters(source, filter, Number(call.options.limit ?? LIMIT_DEFAULT));
     const { letters, total, dropped } = read;
     call.print({ letters: letters.map(aboutOf), total, dropped }, () => lettersReport(read, Date.now()));
     return 0;

@@ -1,11 +1,12 @@
 import type { Hono } from 'hono';
 import { html } from 'hono/html';
+import { counted } from '../../shared/base/text.ts';
 import { type ChatKey, keysOf, parseChatKey } from '../../shared/redis/keys.ts';
 import { type DeadLetter, LETTER_NAME, lettersNamed } from '../../shared/state/lane/dead-letters.ts';
 import { EVERY_CHAT, readPauses } from '../../shared/state/lane/stops.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
 import { cancelChat, cancelMessage } from '../operator/cancel.ts';
-import { purgeLetter, replayLetter } from '../operator/letters.ts';
+import { countReplayable, purgeLetter, replayAll, replayLetter } from '../operator/letters.ts';
 import { pause, resume } from '../operator/pause.ts';
 import { retryMessage } from '../operator/retry.ts';
 import { CANCELLED, PAUSED, REPLAYED, RESUMED, RETRIED } from '../operator/words.ts';
@@ -13,7 +14,7 @@ import { resumeOf } from '../report/message.ts';
 import { findMessages, type MessageName } from '../report/message-location.ts';
 import { type Act, type ReportSource, shardsOf } from '../report/report.ts';
 import { because } from '../report/words.ts';
-import { ASKED, pathOfAct, questionPage } from './pages/acts.ts';
+import { isAsked, pathOfAct, questionPage } from './pages/acts.ts';
 import { HOME, type Html, problemPage } from './pages/layout.ts';
 import { type DeskPorts, fieldOf, show, type Visit, type VisitEnv } from './visit.ts';
 
@@ -50,7 +51,10 @@ const DEEDS: Readonly<Record<Act['verb'], DeedOf>> = {
   retry: { find: (at, target) => findMessage(at, target, retrying), words: { ...RETRIED, ...SEVERAL } },
   pause: { find: (at, target) => findPausable(at, target, pausing), words: PAUSED },
   resume: { find: (at, target) => findPausable(at, target, resuming), words: RESUMED },
-  replay: { find: (at, target) => findLetter(at, target, replaying), words: { ...REPLAYED, ...SEVERAL } },
+  replay: {
+    find: async (at, target) => (await findLettersOfTime(at, target)) ?? findLetter(at, target, replaying),
+    words: { ...REPLAYED, ...SEVERAL, done: 'is done: what is still kept of them names no chat, or has failed again' },
+  },
   purge: {
     find: (at, target) => findLetter(at, target, purging),
     words: { removed: 'is removed for good', gone: REPLAYED.gone, ...SEVERAL },
@@ -62,7 +66,7 @@ export function serveActs(app: Hono<VisitEnv>, desk: DeskPorts): void {
   app.get(pathOfAct(':verb'), async (visit) => {
     const verb = verbOf(visit);
     const target = visit.req.query('target') ?? '';
-    const meant = verb && ASKED.has(verb) ? await DEEDS[verb].find(desk.source, target) : undefined;
+    const meant = verb && isAsked({ verb, target }) ? await DEEDS[verb].find(desk.source, target) : undefined;
     return verb === undefined || meant === undefined ? nothing(visit, desk) : ask(visit, desk, { verb, target, meant });
   });
   app.post(pathOfAct(':verb'), async (visit) => {
@@ -124,8 +128,8 @@ function ask(
 ) {
   const { name, back, warning = html`` } = meant;
   const button = `${VERBS_SAID[verb]} ${name.replace(/^[A-Z]/, (letter) => letter.toLowerCase())}`;
-  const question = { title: `${button}?`, text: [warning], action: pathOfAct(verb), fields: { target }, button, back };
-  const body = questionPage({ ...question, isDangerous: true }, token.formKey(visit.get('session') ?? ''));
+  const question = { title: `${button}?`, text: warning, action: pathOfAct(verb), target, button, back };
+  const body = questionPage(question, token.formKey(visit.get('session') ?? ''));
   return show(visit, token, { title: question.title, body });
 }
 
@@ -161,6 +165,23 @@ async function findLetter(at: ReportSource, target: string, deed: Deed<DeadLette
   const meant = { name: `Dead letter ${target}`, back: `${HOME}/dead` };
   if (letter === undefined) return { ...meant, run: async () => 'gone' };
   return others.length > 0 ? { ...meant, run: async () => 'several' } : { ...meant, ...deed(at, letter) };
+}
+
+const TIME = /^(\d{1,15})\.\.(\d{1,15})$/;
+
+/** The letters of a time, in ms since the epoch; `undefined` where the target names no time. */
+async function findLettersOfTime(at: ReportSource, target: string): Promise<Meant | undefined> {
+  const [, since, until] = TIME.exec(target) ?? [];
+  if (since === undefined) return undefined;
+  const filter = { sinceMs: Number(since), untilMs: Number(until) };
+  return {
+    ...{ name: counted(await countReplayable(at, filter), 'dead letter'), back: `${HOME}/dead` },
+    warning: html`Each is answered once, after what waits in its chat.`,
+    async run(by) {
+      await replayAll(at, filter, by);
+      return 'done';
+    },
+  };
 }
 
 function linkTo(of: 'message' | 'chat', id: string): Html {

@@ -14,18 +14,10 @@ import { serveIncidents } from './incidents.ts';
 import { serveLetters } from './letters.ts';
 import { guard, serveLogin, tokenOf } from './login.ts';
 import { serveMessages } from './messages.ts';
-import { BOARD, HOME, problemPage, withWayBack } from './pages/layout.ts';
+import { HOME, problemPage } from './pages/layout.ts';
 import { serveReports } from './reports.ts';
 import { readRunbook, serveRunbook } from './runbook.ts';
-import {
-  BOARD_POLICY,
-  type ConsoleConfig,
-  type DeskPorts,
-  safeHeaders,
-  show,
-  type Visit,
-  type VisitEnv,
-} from './visit.ts';
+import { type ConsoleConfig, type DeskPorts, safeHeaders, show, type Visit, type VisitEnv } from './visit.ts';
 
 export interface ConsolePorts {
   config: ConsoleConfig & Pick<Config, 'SHARDS' | 'RUNBOOK_URL'>;
@@ -85,7 +77,6 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
   serveMessages(app, desk);
   serveLetters(app, desk);
   serveActs(app, desk);
-  serveBoard(app, desk);
   app.notFound((visit) =>
     show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),
   );
@@ -101,19 +92,4 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
     return show(visit, token, { title: 'Red', body: problemPage('Red: Redis does not answer', text) }, 503);
   });
   return app;
-}
-
-/** The board is loaded when somebody first looks at it: it is larger than all the rest. */
-function serveBoard(app: Hono<VisitEnv>, { source }: DeskPorts): void {
-  let board: Promise<Hono> | undefined;
-  app.on('GET', [BOARD, `${BOARD}/*`], async (visit) => {
-    board ??= import('./board.ts').then(({ createBoard }) => createBoard(source));
-    const answer = await (await board).fetch(visit.req.raw, visit.env);
-    const { status, headers, body } = answer;
-    const isPage = headers.get('content-type')?.startsWith('text/html') ?? false;
-    return new Response(isPage ? withWayBack(await answer.text()) : body, {
-      status,
-      headers: { ...Object.fromEntries(headers), 'content-security-policy': BOARD_POLICY },
-    });
-  });
 }

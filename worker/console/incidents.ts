@@ -3,11 +3,11 @@ import { html } from 'hono/html';
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { traceUrl } from '../alerts/notice-text.ts';
-import { countReplayable } from '../operator/letters.ts';
 import { type IncidentReport, incidentReport, incidentsReport, readIncidents } from '../report/incidents.ts';
 import { resumeOf } from '../report/message.ts';
 import type { Act } from '../report/report.ts';
 import { actsOnAll } from './acts.ts';
+import { replayAllIn } from './letters.ts';
 import type { Way } from './pages/acts.ts';
 import { HOME } from './pages/layout.ts';
 import { reportView, unknown } from './reports.ts';
@@ -36,12 +36,21 @@ export function serveIncidents(app: Hono<VisitEnv>, desk: DeskPorts): void {
 }
 
 async function showIncident(visit: Visit, desk: DeskPorts, incident: IncidentReport) {
-  const { name, cause } = incident;
+  const { name, cause, sinceMs, endedMs } = incident;
   return reportView(visit, desk, {
     ...{ title: name, at: `${HOME}/incidents`, report: incidentReport(incident, Date.now()) },
     around: {
-      ways: [...(await failedIn(desk, incident)), ...traceOf(desk, incident.traceId)],
-      acts: [...(await actsOnChats(desk, incident)), ...(await actsOnAll(desk))],
+      ways: traceOf(desk, incident.traceId),
+      acts: [
+        ...(await replayAllIn(
+          desk.source,
+          Math.max(0, sinceMs - BEFORE_MS),
+          endedMs,
+          (count) => `Put back the ${count} that failed in its time`,
+        )),
+        ...(await actsOnChats(desk, incident)),
+        ...(await actsOnAll(desk)),
+      ],
     },
     before: html`<p><a href="${HOME}/incidents">All incidents</a></p>`,
     after: html`<section class="runbook"><h2>Runbook: ${cause}</h2>${sectionHtml(desk.runbook, cause)}</section>`,
@@ -60,17 +69,6 @@ async function actsOnChats({ source }: DeskPorts, { chats, chatNames }: Incident
     return [pause === undefined ? { verb: 'pause', target: chat, label } : { ...resumeOf(chat), label }];
   });
   return (await Promise.all(acts)).flat();
-}
-
-/** The way to put back what failed while an incident lasted. */
-async function failedIn({ source }: DeskPorts, { sinceMs, endedMs }: IncidentReport): Promise<Way[]> {
-  const fromMs = Math.max(0, sinceMs - BEFORE_MS);
-  const filter = { sinceMs: fromMs, ...(endedMs !== undefined && { untilMs: endedMs }) };
-  const count = await countReplayable(source, filter);
-  if (count === 0) return [];
-  const before = endedMs === undefined ? {} : { before: new Date(endedMs).toISOString() };
-  const query = new URLSearchParams({ since: new Date(fromMs).toISOString(), ...before });
-  return [{ href: `${HOME}/dead/run?${query}`, label: `Put back the ${count} that failed in its time` }];
 }
 
 /** The way to a trace, where there is an address for traces. Pure. */

@@ -88,19 +88,6 @@ const PAGES = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Bull Board is a script of our own origin; it sets styles itself, and asks for a font elsewhere, which it does not get. */
-export const BOARD_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "form-action 'none'",
-  "base-uri 'self'",
-  "frame-ancestors 'none'",
-].join('; ');
-
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': PAGES,
   'x-frame-options': 'DENY',
@@ -112,9 +99,9 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** Adds what every answer of the console says to a browser, errors included; a page may have said otherwise of itself. */
+/** Adds what every answer of the console says to a browser, errors included. */
 export const safeHeaders: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   await next();
   const { headers } = visit.res;
-  for (const [name, value] of Object.entries(HEADERS)) if (!headers.has(name)) headers.set(name, value);
+  for (const [name, value] of Object.entries(HEADERS)) headers.set(name, value);
 };

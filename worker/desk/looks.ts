@@ -86,7 +86,7 @@ export const chat: DeskHandler = async (ports, call) => {
 export const dead: DeskHandler = async (ports, call) => {
   const key = chatIn(call.words);
   if (key === undefined && call.words.length > 0) return chatWanted(ports, call, 'dead');
-  const read = await readLetters(ports, key === undefined ? {} : { chat: key }, { size: LETTERS_SHOWN });
+  const read = await readLetters(ports, key === undefined ? {} : { chat: key }, LETTERS_SHOWN);
   const shown = replyWith(lettersReport(read, await serverTimeMs(ports.redis)));
   return read.total === 0 ? shown : { ...shown, blocks: [...shown.blocks, paragraph(plain(PUT_BACK))] };
 };

@@ -1,12 +1,11 @@
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import type { Incident } from '../alerts/incident.ts';
-import { countReplayable, everyBatch, replayLetters } from '../operator/letters.ts';
+import { countReplayable, replayAll } from '../operator/letters.ts';
 import type { Effect, Question } from './effect.ts';
 import { DESK_WORDS } from './words.ts';
 
 /** A message fails before its alert is entered; a gateway that was away enters it late. */
 const BEFORE_MS = 600_000;
-const LETTERS_AT_ONCE = 100;
 
 /** Puts back what has failed since the incident began, each message once. */
 export const replay: Effect = {
@@ -14,7 +13,7 @@ export const replay: Effect = {
   fixes: async (ports, incident, nowMs) => ({ of: await countReplayable(ports, meantBy(incident, nowMs)) }),
   async does(ports, { incident, noted, attribution }) {
     const filter = meantBy(incident, noted.atMs);
-    for await (const _ of everyBatch(LETTERS_AT_ONCE, (size) => replayLetters(ports, filter, attribution, size)));
+    await replayAll(ports, filter, attribution);
     const { of = 0 } = noted;
     const left = await countReplayable(ports, filter);
     return of === 0 ? DESK_WORDS.nothingToReplay : DESK_WORDS.replayed(Math.max(0, of - left), of);

@@ -33,7 +33,7 @@ function sinceMsOf(text: string, nowMs: number): number {
   return /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
 }
 
-/** Where a run through dead letters goes on: a plain value, which a page or a button can carry. */
+/** Where a run through dead letters goes on. */
 export interface LettersLeft {
   /** When the run began, ms by Redis' clock: what failed later, and so what it put back and failed again, is not meant. */
   untilMs: number;
@@ -109,7 +109,7 @@ export async function replayLetters(
 }
 
 /** The letters that `replayLetters` puts back: what an operator did is not done again among others. Pure. */
-export function replayable(filter: LetterFilter): LetterFilter {
+function replayable(filter: LetterFilter): LetterFilter {
   return { ...filter, withoutDesk: true };
 }
 
@@ -131,6 +131,13 @@ export async function* everyBatch<Batch extends { next?: LettersLeft }>(
     if (batch.next === undefined) return;
     from = batch.next;
   }
+}
+
+const LETTERS_AT_ONCE = 100;
+
+/** Puts all dead letters back that are meant, in batches. Contract: as at `replayLetters`. */
+export async function replayAll(at: ReportSource, filter: LetterFilter, attribution: Attribution): Promise<void> {
+  for await (const _ of everyBatch(LETTERS_AT_ONCE, (size) => replayLetters(at, filter, attribution, size)));
 }
 
 /** Some letters that were removed for good. */

@@ -1,32 +1,23 @@
 import { counted } from '../../shared/base/text.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { countDropped } from '../../shared/state/lane/dead-letters.ts';
-import {
-  type Beside,
-  type LetterFilter,
-  type LetterPage,
-  readLetterPage,
-} from '../../shared/state/lane/letter-list.ts';
+import { type LetterFilter, type NewestLetters, readNewestLetters } from '../../shared/state/lane/letter-list.ts';
 import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf, type Text } from './report.ts';
 
-/** A page of dead letters; `dropped`: how many older ones were removed because there were too many. */
-export interface LettersShown extends LetterPage {
+/** The newest dead letters; `dropped`: how many older ones were removed because there were too many. */
+export interface LettersShown extends NewestLetters {
   dropped: number;
 }
 
-/** Reads a page of the letters that a filter means: the newest, or those beside a letter. */
-export async function readLetters(
-  source: ReportSource,
-  filter: LetterFilter,
-  page: { size: number; beside?: Beside },
-): Promise<LettersShown> {
+/** Reads the newest letters that a filter means. */
+export async function readLetters(source: ReportSource, filter: LetterFilter, size: number): Promise<LettersShown> {
   const shards = shardsOf(source);
-  const letters = await readLetterPage(source.redis, shards, filter, page);
+  const letters = await readNewestLetters(source.redis, shards, filter, size);
   return { ...letters, dropped: await countDropped(source.redis, shards) };
 }
 
 /** The messages that failed and are kept. Pure. */
-export function lettersReport({ letters, total, dropped, newerThan }: LettersShown, nowMs: number): Report {
+export function lettersReport({ letters, total, dropped }: LettersShown, nowMs: number): Report {
   const rows = letters.map(({ id, name, entry, record }): Text[] => [
     { letter: name },
     messageName(entry),
@@ -37,10 +28,12 @@ export function lettersReport({ letters, total, dropped, newerThan }: LettersSho
   ]);
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
   const lost = { intro: `Removed because there were too many (DEAD_LETTERS_MAX): ${counted(dropped, 'older one')}.` };
-  const more = newerThan === undefined ? total - letters.length : 0;
   return {
     title: counted(total, 'dead letter'),
     nowMs,
-    sections: [listSection('Kept', { table, more: { count: more, noun: 'letter' } }), ...(dropped > 0 ? [lost] : [])],
+    sections: [
+      listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }),
+      ...(dropped > 0 ? [lost] : []),
+    ],
   };
 }

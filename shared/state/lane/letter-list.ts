@@ -15,17 +15,11 @@ export interface LetterFilter {
   withoutDesk?: true;
 }
 
-/** The side of a letter, named as operators have it, on which to look on; that letter itself is not meant. */
-export type Beside = { olderThan: string } | { newerThan: string };
-
 /** Some dead letters, the newest first. */
-export interface LetterPage {
+export interface NewestLetters {
   letters: readonly DeadLetter[];
   /** How many a filter means in all. */
   total: number;
-  /** The letter behind which older ones follow; absent where there are none. Likewise for newer ones. */
-  olderThan?: string;
-  newerThan?: string;
 }
 
 const PAGE = 100;
@@ -67,64 +61,25 @@ function meaningOf({ chat, reason, withoutDesk }: LetterFilter): (letter: DeadLe
 }
 
 /**
- * A page of the letters that are meant: the newest, or those beside a letter. No more than a page is held, and without a
- * filter no more is read. Contract: rejects when Redis cannot be reached.
+ * The newest letters that are meant, `size` at most. No more are held, and without a filter no more are read. Contract:
+ * rejects when Redis cannot be reached.
  */
-export async function readLetterPage(
+export async function readNewestLetters(
   redis: RedisClient,
   shards: readonly Keys[],
   filter: LetterFilter,
-  { size, beside }: { size: number; beside?: Beside },
-): Promise<LetterPage> {
-  const isUp = beside !== undefined && 'newerThan' in beside;
-  const from = beside && placeOf(isUp ? beside.newerThan : beside.olderThan);
-  const isAll = Object.keys(filter).length === 0;
-  const wanted = { size: size + 1, from, isUp };
-  const { found, total } = isAll ? await readNext(redis, shards, wanted) : await sift(redis, shards, filter, wanted);
-  // What is newest fills a page.
-  if (isUp && found.length <= size) return readLetterPage(redis, shards, filter, { size });
-  const letters = isUp ? found.slice(-size) : found.slice(0, size);
-  const [first, last] = [letters[0]?.name, letters.at(-1)?.name];
-  const hasOlder = isUp || found.length > size;
-  return {
-    ...{ letters, total },
-    ...(hasOlder && last !== undefined && { olderThan: last }),
-    ...(beside !== undefined && first !== undefined && { newerThan: first }),
-  };
-}
-
-/** Where a letter is kept. */
-interface Place {
-  shard: number;
-  id: string;
-}
-
-/** The letters next to a place, or else the newest: so many, upwards or downwards in a list with the newest first. */
-interface Wanted {
-  size: number;
-  from: Place | undefined;
-  isUp: boolean;
-}
-
-interface Found {
-  found: DeadLetter[];
-  total: number;
-}
-
-/** Without a filter each shard finds what is next by itself. */
-async function readNext(redis: RedisClient, shards: readonly Keys[], wanted: Wanted): Promise<Found> {
+  size: number,
+): Promise<NewestLetters> {
+  if (Object.keys(filter).length > 0) return sift(redis, shards, filter, size);
   const counts = await Promise.all(shards.map((keys) => countLetters(redis, keys)));
-  const found = await Promise.all([...shards.keys()].map((shard) => nextIn(redis, shards, shard, wanted)));
-  return { found: nearest(found.flat(), wanted), total: counts.reduce((sum, { kept }) => sum + kept, 0) };
+  const found = await Promise.all([...shards.keys()].map((shard) => newestIn(redis, shards, shard, size)));
+  return { letters: newestOf(found.flat(), size), total: counts.reduce((sum, { kept }) => sum + kept, 0) };
 }
 
-async function nextIn(redis: RedisClient, shards: readonly Keys[], shard: number, { size, from, isUp }: Wanted) {
-  // Several shards may have a letter of the same id.
-  const isNext = from !== undefined && (isUp ? shard < from.shard : shard > from.shard);
-  const begin = from === undefined ? '+' : isNext ? from.id : `(${from.id}`;
+async function newestIn(redis: RedisClient, shards: readonly Keys[], shard: number, size: number) {
   const found: DeadLetter[] = [];
   const page = Math.min(size, PAGE);
-  for await (const entry of entriesFrom(redis, keysOf(shard).dead, begin, { page, isBackwards: !isUp })) {
+  for await (const entry of entriesFrom(redis, keysOf(shard).dead, '+', { page, isBackwards: true })) {
     found.push(letterOf(shards, shard, entry));
     if (found.length === size) break;
   }
@@ -132,23 +87,25 @@ async function nextIn(redis: RedisClient, shards: readonly Keys[], shard: number
 }
 
 /** With a filter all letters are looked at, and those that are meant are counted. */
-async function sift(redis: RedisClient, shards: readonly Keys[], filter: LetterFilter, wanted: Wanted): Promise<Found> {
-  const { size, from, isUp } = wanted;
-  let found: DeadLetter[] = [];
+async function sift(redis: RedisClient, shards: readonly Keys[], filter: LetterFilter, size: number) {
+  let letters: DeadLetter[] = [];
   let total = 0;
   for await (const letter of lettersMeant(redis, shards, filter)) {
     total += 1;
-    const distance = from === undefined ? 1 : newestFirst(placeOf(letter.name), from);
-    if (isUp ? distance >= 0 : distance <= 0) continue;
-    found.push(letter);
-    if (found.length >= 2 * size) found = nearest(found, wanted);
+    letters.push(letter);
+    if (letters.length >= 2 * size) letters = newestOf(letters, size);
   }
-  return { found: nearest(found, wanted), total };
+  return { letters: newestOf(letters, size), total };
 }
 
-function nearest(letters: readonly DeadLetter[], { size, isUp }: Wanted): DeadLetter[] {
-  const sorted = letters.toSorted((one, other) => newestFirst(placeOf(one.name), placeOf(other.name)));
-  return isUp ? sorted.slice(-size) : sorted.slice(0, size);
+function newestOf(letters: readonly DeadLetter[], size: number): DeadLetter[] {
+  return letters.toSorted((one, other) => newestFirst(placeOf(one.name), placeOf(other.name))).slice(0, size);
+}
+
+/** Where a letter is kept. */
+interface Place {
+  shard: number;
+  id: string;
 }
 
 function newestFirst(one: Place, other: Place): number {

@@ -27,7 +27,7 @@ test('without OPERATOR_TOKEN a gateway answers 404; with it the console asks for
   ] as const) {
     const gateway = await spawn(env);
     const visitor = visitorOf(`http://127.0.0.1:${portOf(gateway)}`);
-    const paths = ['/console', '/console/dead', '/console/queue', '/consoles'];
+    const paths = ['/console', '/console/dead', '/console/cost', '/consoles'];
     const seen = await Promise.all(paths.map(async (path) => (await visitor.get(path)).status));
     expect([env, seen]).toEqual([env, [status, status, status, 404]]);
     await gateway.stop();

@@ -177,19 +177,6 @@ test('recoveries, cost and incidents show what happened, and an unknown message,
   expect((await visitor.get(`/console/find?name=${CHAT}`)).headers.get('location')).toBe(`/console/chat/${CHAT}`);
 });
 
-test('Bull Board lists the queue, and no request through it can change anything', async () => {
-  await start();
-  const visitor = await operator();
-  const board = await visitor.get('/console/queue');
-  expect(board.headers.get('content-security-policy')).toMatch(/script-src 'self'/);
-  const { text } = await visitor.get('/console/queue/api/queues');
-  expect(JSON.parse(text)).toMatchObject({ queues: [{ name: 'turns', readOnlyMode: true, allowRetries: false }] });
-  const form = await visitor.formKey('/console');
-  for (const path of ['/console/queue/api/queues/turns/pause', '/console/queue/api/queues/pause'])
-    expect((await visitor.post(path, { form })).status).toBe(404);
-  expect(await visitorOf(visitor.url).get('/console/queue/api/queues')).toMatchObject({ status: 401 });
-});
-
 test('an incident names the section of the runbook that is about it, and not itself', async () => {
   const incident = { v: 9, cause: 'of-tomorrow', isOpen: true, openedMs: Date.now(), latest: 'What will be.' };
   await world.peek.hset(world.keys.incidents, 'incident:of-tomorrow', JSON.stringify(incident));

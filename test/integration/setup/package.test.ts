@@ -217,7 +217,7 @@ test('from an empty folder it checks and answers, with the settings and the data
     await until('answer', () => answers() > 0 || undefined);
     const visitor = visitorOf(`http://127.0.0.1:${portOf(killed)}`);
     await visitor.logIn();
-    expect(await visitor.get('/console/queue')).toMatchObject({
+    expect(await visitor.get('/console')).toMatchObject({
       status: 200,
       text: expect.stringContaining('Spillway'),
     });

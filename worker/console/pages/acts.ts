@@ -7,8 +7,12 @@ export function pathOfAct(verb: string): string {
   return `${HOME}/act/${verb}`;
 }
 
-/** What is asked for once more, on a page of its own, before it is done. */
-export const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge']);
+const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge']);
+
+/** Whether an act is asked for once more, on a page of its own: also to put back all letters of a time. Pure. */
+export function isAsked({ verb, target }: Pick<Act, 'verb' | 'target'>): boolean {
+  return ASKED.has(verb) || (verb === 'replay' && target.includes('..'));
+}
 
 /** Where something leads that is done elsewhere. */
 export interface Way {
@@ -27,7 +31,8 @@ function wayHtml({ href, label }: Way): Html {
 }
 
 function actHtml({ verb, target, label }: Act, formKey: string): Html {
-  if (ASKED.has(verb)) return wayHtml({ href: `${pathOfAct(verb)}?target=${encodeURIComponent(target)}`, label });
+  if (isAsked({ verb, target }))
+    return wayHtml({ href: `${pathOfAct(verb)}?target=${encodeURIComponent(target)}`, label });
   return html`<form method="post" action="${pathOfAct(verb)}">${formKeyField(formKey)}
 <input type="hidden" name="target" value="${target}"><button>${label}</button></form>`;
 }
@@ -35,21 +40,21 @@ function actHtml({ verb, target, label }: Act, formKey: string): Html {
 /** A question before something is done, with who does it and why. */
 export interface Question {
   title: string;
-  text: readonly Html[];
+  text: Html;
   action: string;
-  fields: Readonly<Record<string, string | undefined>>;
+  target: string;
   button: string;
-  /** It cannot be taken back, or stops much. */
-  isDangerous?: boolean;
   /** Where to go instead. */
   back: string;
 }
 
 /** A question as the body of a page. Pure. */
-export function questionPage({ title, text, back, ...form }: Question, formKey: string): Html {
+export function questionPage({ title, text, action, target, button, back }: Question, formKey: string): Html {
   return html`<h1>${title}</h1>
-${text.map((line) => html`<p>${line}</p>`)}
-${deedForm(form, formKey, WHO)}
+<p>${text}</p>
+<form class="deed" method="post" action="${action}">${formKeyField(formKey)}
+<input type="hidden" name="target" value="${target}">
+${WHO}<button class="danger">${button}</button></form>
 <p><a href="${back}">Leave it as it is</a></p>`;
 }
 
@@ -58,15 +63,3 @@ const WHO = html`<label for="why">Why (optional)</label>
 <label for="name">Your name (optional)</label>
 <input id="name" name="name" maxlength="60" autocomplete="name">
 <p class="note">Both stand in the trail of actions.</p>`;
-
-/** A form that does something. Pure. */
-export function deedForm(
-  { action, fields, button, isDangerous }: Pick<Question, 'action' | 'fields' | 'button' | 'isDangerous'>,
-  formKey: string,
-  more?: Html,
-): Html {
-  const hidden = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
-  return html`<form class="deed" method="post" action="${action}">${formKeyField(formKey)}
-${hidden.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${more ?? ''}<button class="${isDangerous ? 'danger' : 'main'}">${button}</button></form>`;
-}

@@ -5,8 +5,6 @@ export type Html = ReturnType<typeof html>;
 
 /** Where the console is. */
 export const HOME = '/console';
-/** Where Bull Board is. */
-export const BOARD = `${HOME}/queue`;
 
 /** The parts of a page. */
 export interface Page {
@@ -26,7 +24,6 @@ const LINKS = [
   [`${HOME}/dead`, 'Dead letters'],
   [`${HOME}/recoveries`, 'Recoveries'],
   [`${HOME}/cost`, 'Cost'],
-  [BOARD, 'Queue'],
 ] as const;
 
 /** A whole page. Pure. */
@@ -89,11 +86,4 @@ ${problem === undefined ? '' : html`<p class="problem" role="alert">${problem}</
 export function problemPage(title: string, text: string): Html {
   return html`<div class="verdict bad" role="alert"><h1>${title}</h1><p>${text}</p></div>
 <p><a href="${HOME}">Back to the status</a></p>`;
-}
-
-/** A page of the board with the way back, which it has none of its own: above all else, so that nothing covers it. Pure. */
-export function withWayBack(page: string): string {
-  const style =
-    'position:fixed;bottom:0;left:0;z-index:9999;padding:.6rem 1rem;color-scheme:light dark;background:Canvas';
-  return page.replace(/<body[^>]*>/, (body) => `${body}<a href="${HOME}" style="${style}">← Back to the console</a>`);
 }
