@@ -9,7 +9,6 @@ import { askModel } from './model.ts';
 import type { RunStep, SetupPorts } from './progress.ts';
 import { advance, changesOf, nextStep, type Progress, type Settings, type Step } from './progress.ts';
 import { CancelledError } from './terminal.ts';
-import { offerUnit } from './unit.ts';
 import { faultOf, firstPerson, withId } from './value.ts';
 
 const ALLOWED = 'TELEGRAM_ALLOWED_IDS';
@@ -140,7 +139,6 @@ const RUN: Readonly<Record<Step, RunStep>> = {
   zone: askTimeZone,
   save: saveAnswers,
   greeting: greet,
-  unit: offerUnit,
 };
 
 /** Goes through every step that is left. `onStep` gets the progress after each. Throws `CancelledError`. */

@@ -66,8 +66,6 @@ test.each([
   await keepsModel(again);
   await again.sees(/The time zone/);
   again.presses(ENTER);
-  await again.sees(/A systemd unit/);
-  again.presses(ENTER);
   expect(await again.ended).toBe(0);
   expect(telegram.shown(OWNER)).toHaveLength(greeted.length);
 });
