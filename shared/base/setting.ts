@@ -18,12 +18,6 @@ export const milliseconds = positive.refine(
   `expected milliseconds, a positive integer of at most ${TIMER_MS_MAX}`,
 );
 
-/** A wait that a person does not notice, or none. */
-export const shortWait = z
-  .string()
-  .regex(/^\d{1,4}$/, 'expected milliseconds, 0 to 9999')
-  .transform(Number);
-
 /** What a service of others knows us by; it can stand in a header. */
 export const apiKey = z.string().regex(/^[\x21-\x7e]+$/, 'expected a key without spaces');
 
