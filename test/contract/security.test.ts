@@ -10,6 +10,8 @@ type Held = readonly [line: string, ...tests: (readonly [file: string, words: st
 const PROCESS = 'integration/observe/process.test.ts';
 const FORGERY = 'integration/accept/forged-header.test.ts';
 const SANDBOX = 'integration/tools/sandbox.test.ts';
+const FLOOD = 'integration/tools/flood.test.ts';
+const SERVERS = 'integration/tools/mcp.test.ts';
 const SANDBOXED = 'integration/tools/sandboxed-tools.test.ts';
 const MONEY = 'integration/model/money.test.ts';
 const MEMORY = 'integration/tools/memory.test.ts';
@@ -63,6 +65,16 @@ const HELD: readonly Held[] = [
   ['| `bwrap` that works', [SANDBOXED, 'reads neither its process'], [SANDBOX, 'folders to write to']],
   ['| no `bwrap`, and the gateway runs as root', [SANDBOX, 'without bubblewrap a server of root is another user']],
   ['| neither, as in the container', [SANDBOXED, 'without a sandbox it can, and check says so']],
+  [
+    'What a server may send and use is',
+    [FLOOD, 'that floods us with'],
+    [SERVERS, 'hoards'],
+    [SERVERS, 'the kernel holds'],
+  ],
+  ['| behind `bwrap`', [FLOOD, 'when the gateway is killed'], [SANDBOX, 'a stop ends all that a server has started']],
+  ['| Linux without `bwrap`', [FLOOD, 'when the gateway is killed'], [SERVERS, 'an orphan $kind holds the pipes']],
+  // What other systems lack no test on Linux can show.
+  ['| macOS and others', [SERVERS, 'the kernel holds']],
   ['| `TELEGRAM_BOT_TOKEN`', NOT_LOGGED, [FORGERY, 'no code leaves']],
   ['| `ANTHROPIC_API_KEY`', NOT_LOGGED],
   ['| `TRANSCRIPTION_API_KEY`', ['contract/transcription-stand-in.test.ts', 'key']],

@@ -21,19 +21,20 @@ export const TOOL_SERVER_DOWN_MS = 30_000;
 const OMITTED_EVERY_MS = 3_600_000;
 
 /**
- * Notifies the operator of tool servers that go down, of their return, and of their tools that the model is not shown. A
+ * Notifies the operator of tool servers that go down, of those that broke a bound at once, of their return, and of their tools that the model is not shown. A
  * server that is up is reported once after each start: an earlier process may have ended while it was down.
  */
 export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerPorts): Service {
   const downSinceMs = new Map<string, number>();
-  const notified = new Map<string, 'up' | 'down'>();
-  const look = async ({ server, problem }: McpServerState): Promise<void> => {
+  /** The bound that was broken, or how the server is. */
+  const notified = new Map<string, string>();
+  const look = async ({ server, problem, broken }: McpServerState): Promise<void> => {
     if (problem === undefined) downSinceMs.delete(server);
     else if (!downSinceMs.has(server)) downSinceMs.set(server, performance.now());
     const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
-    const now = problem === undefined ? 'up' : 'down';
+    const now = broken ?? (problem === undefined ? 'up' : 'down');
     if (notified.get(server) === now || (now === 'down' && !isLong)) return;
-    await queue(toolServerAlert(server, now));
+    await queue(toolServerAlert(server, now === 'up', broken));
     notified.set(server, now);
   };
   const lists = new Map<string, { shown: string; atMs: number }>();

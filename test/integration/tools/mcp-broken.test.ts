@@ -1,6 +1,7 @@
 import { mkdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
+import { createGuard } from '../../../worker/tools/mcp/guard.ts';
 import { createChild } from '../../../worker/tools/mcp/transport.ts';
 import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
 import { httpServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
@@ -59,10 +60,10 @@ test('of a process whose input closes before it ends, the way it ended and what 
   const words = 'exec 0<&-; echo closed >&2; sleep 0.1; echo "error: the key is missing" >&2; exit 3';
   const server = { ...(await stdioServer('a', cleanUps)), command: 'sh', args: ['-c', words] };
   const [closed, over] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
-  const child = createChild(server, {
+  const guard = createGuard({ messagesPerSecond: 100, messageBytesMax: 1_000 }, over.resolve);
+  const child = createChild(server, guard, {
     folder: server.folder,
     sandbox: { kind: 'none', why: 'a test' },
-    messageBytesMax: 1_000,
     graceMs: 100,
     onStderr: (line) => void (line === 'closed' && closed.resolve()),
     onEnd: over.resolve,
@@ -165,6 +166,18 @@ test('an endless answer is not read to its end, and the next call works', async 
   expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread/);
   expect(written).toBeLessThan(100_000_000);
   expect(await say('web__echo', { text: 'here' })).toBe('here');
+});
+
+test('an answer that is a list of many messages is not read, and the next call works', async () => {
+  const pings = Array.from({ length: 50_000 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
+  const server = await http();
+  server.pour((response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`\n ${JSON.stringify(pings)}`),
+  );
+  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread: it was a list of messages/);
+  expect(await say('web__echo', { text: 'here' })).toBe('here');
+  expect(server.sessions()).toBe(1);
 });
 
 test('an unsolicited message that is too large closes the connection, which is opened again', async () => {

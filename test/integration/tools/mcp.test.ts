@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { isRunning } from '../../../shared/base/machine.ts';
+import { SERVER_LIMITS } from '../../../worker/tools/mcp/config.ts';
+import type { Sandbox } from '../../../worker/tools/mcp/sandbox.ts';
+import { programsWith } from '../../fixture/host.ts';
 import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
 import { httpServer, lateServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
 import { PNG } from '../../fixture/mcp-tools.ts';
+import { hasBwrap } from '../../fixture/means.ts';
 
 const SECRET = 'zq-very-secret-value';
 const MAYBE = /it may or may not have taken effect/;
@@ -25,7 +29,9 @@ test('a child gets only the default environment variables and the configured one
   const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
   const { say } = await startToolbox([server], cleanUps);
   const names = Object.keys(JSON.parse(await say('a__env')));
-  const allowed = [...Object.keys(getDefaultEnvironment()), ...Object.keys(server.env)];
+  // The shell that sets its limits adds where it is, and the gateway a mark by which leftovers are found.
+  const added = ['PWD', 'OLDPWD', 'SHLVL', '_', 'SPILLWAY_TOOL_SERVER'];
+  const allowed = [...Object.keys(getDefaultEnvironment()), ...Object.keys(server.env), ...added];
   expect(Object.keys(process.env).length).toBeGreaterThan(allowed.length);
   expect(names).toContain('OWN_KEY');
   expect(names.filter((name) => !allowed.includes(name))).toEqual([]);
@@ -51,15 +57,64 @@ test('a crash ends the calls in flight at once, and the server is started again 
   expect(log.filter(({ level }) => level === 40)).toHaveLength(1);
 });
 
-test('a crash is detected even when an orphan of the server holds its pipes, and the orphan ends too', async () => {
+test.each([
+  { kind: 'in its process group', detached: false },
+  { kind: 'in a session of its own', detached: true },
+])(
+  'a crash is detected although an orphan $kind holds the pipes of the server, and the orphan ends too',
+  async ({ detached }) => {
+    const server = await stdioServer('a', cleanUps);
+    const { box, call, say } = await startToolbox([server], cleanUps, { graceMs: 100 });
+    const first = Number(await say('a__orphan', { detached }));
+    expect(isRunning(first)).toBe(true);
+    expect(textOf(await call('a__crash'))).toMatch(/server stopped during the call/);
+    await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
+    expect(isRunning(first)).toBe(false);
+    const second = Number(await say('a__orphan', { detached }));
+    await box.stop();
+    expect(isRunning(second)).toBe(false);
+  },
+);
+
+const SANDBOXES: Sandbox[] = [
+  { kind: 'none', why: 'a test' },
+  ...(hasBwrap ? [{ kind: 'bwrap', hidden: [] } as const] : []),
+];
+
+test.each(
+  SANDBOXES.flatMap((sandbox) => [
+    { kind: sandbox.kind, sandbox, of: 'megabytes', limits: { memoryMb: 300 }, most: 400 },
+    { kind: sandbox.kind, sandbox, of: 'processes', limits: { processes: 40 }, most: 60 },
+  ]),
+)(
+  'a server that hoards $of is cut off with all its processes (sandbox: $kind)',
+  async ({ sandbox, of, limits, most }) => {
+    const server = await stdioServer('a', cleanUps);
+    const limited = { ...server, limits: { ...SERVER_LIMITS, ...limits } };
+    const { box, call, say, log } = await startToolbox([limited], cleanUps, { steadyMs: 500 }, sandbox);
+    const before = await programsWith(server.folder);
+    const hanging = call('a__hang');
+    await call('a__hoard', { of, most });
+    const bound =
+      of === 'processes'
+        ? 'it runs more than 40 processes and threads'
+        : 'its processes use more than 300 MB of memory';
+    expect(textOf(await hanging)).toContain(`server was cut off (${bound}) during the call`);
+    expect(box.state()[0]?.broken).toBe(bound);
+    await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
+    expect(log.find(({ level }) => level === 40)).toMatchObject({ server: 'a', reason: bound });
+    expect((await programsWith(server.folder)).filter(isRunning).length).toBeLessThanOrEqual(before.length);
+    await until('the connection has held for a while', () => box.state()[0]?.broken === undefined);
+  },
+);
+
+test.each(SANDBOXES)('the kernel holds one process to its open files and memory (sandbox: $kind)', async (sandbox) => {
   const server = await stdioServer('a', cleanUps);
-  const { call, say } = await startToolbox([server], cleanUps, { graceMs: 100 });
-  const orphan = Number(await say('a__orphan'));
-  cleanUps.push(() => isRunning(orphan) && process.kill(orphan, 'SIGKILL'));
-  expect(isRunning(orphan)).toBe(true);
-  expect(textOf(await call('a__crash'))).toMatch(/server stopped during the call/);
-  await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
-  expect(isRunning(orphan)).toBe(false);
+  const limited = { ...server, limits: { ...SERVER_LIMITS, openFiles: 100, memoryMb: 300 } };
+  const { say } = await startToolbox([limited], cleanUps, {}, sandbox);
+  expect(Number(await say('a__hoard', { of: 'files', most: 500 }))).toBeLessThan(100);
+  // All at once, so that no look at what is used comes first.
+  expect(await say('a__hoard', { of: 'one piece of megabytes', most: 5_000 })).toBe('0');
 });
 
 test('an aborted call returns at once, and its server gets a cancellation', async () => {
@@ -139,7 +194,9 @@ test('calls run concurrently, pictures come through, and a large text is cut wit
 test('an answer of 34 MB ends the connection but not the gateway, and the server is restarted', async () => {
   const server = await stdioServer('a', cleanUps);
   const { say } = await startToolbox([server], cleanUps);
-  expect(await say('a__big', { chars: 34_000_000 })).toMatch(/server stopped during the call/);
+  expect(await say('a__big', { chars: 34_000_000 })).toMatch(
+    /server was cut off \(it sent a message of more than 33554432 bytes\) during the call/,
+  );
   await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
 });
 
@@ -198,7 +255,7 @@ test('an unavailable server delays no other and is retried with backoff; its too
   expect(await say('late__echo', { text: 'here' })).toBe('here');
   const warnings = log.filter(({ level, server }) => level === 40 && server === 'late');
   expect(warnings.length).toBeLessThanOrEqual((await late.pids()).length);
-  expect(JSON.stringify(log)).toMatch(/ENOENT/);
+  expect(JSON.stringify(log)).toMatch(/no-such-program-anywhere: not found/);
   expect(JSON.stringify(log)).not.toContain(SECRET);
 });
 

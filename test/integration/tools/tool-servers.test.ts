@@ -7,7 +7,7 @@ import { until } from '../../fixture/root.ts';
 
 test('alerts when a server is down for a while and when it returns, and retries a queue that refuses', async () => {
   const servers: McpServerState[] = [
-    { server: 'web', problem: undefined, unconfined: undefined, tools: 1, omitted: [] },
+    { server: 'web', problem: undefined, broken: undefined, unconfined: undefined, tools: 1, omitted: [] },
   ];
   const queued: Alert[] = [];
   let refusals = 0;
@@ -22,9 +22,16 @@ test('alerts when a server is down for a while and when it returns, and retries 
     downMs: 50,
   });
   await until('the first look', () => queued[0]);
-  servers[0] = { server: 'web', problem: 'it has ended (1)', unconfined: undefined, tools: 1, omitted: [] };
+  servers[0] = {
+    server: 'web',
+    problem: 'it has ended (1)',
+    broken: undefined,
+    unconfined: undefined,
+    tools: 1,
+    omitted: [],
+  };
   await until('the alert', () => queued[1]);
-  servers[0] = { server: 'web', problem: undefined, unconfined: undefined, tools: 1, omitted: [] };
+  servers[0] = { server: 'web', problem: undefined, broken: undefined, unconfined: undefined, tools: 1, omitted: [] };
   await until('its end', () => queued[2]);
   await watch.stop();
   expect(queued).toEqual([
@@ -47,6 +54,7 @@ test('a server that changes its odd tools all the time is told of once an hour, 
         {
           server: 'web',
           problem: `${evil}${changes}`,
+          broken: undefined,
           unconfined: undefined,
           tools: 1,
           omitted: [{ tool: `${evil}${changes}`, why: evil }],

@@ -57,10 +57,17 @@ export function omittedToolsAlert(server: string, omitted: readonly { tool: stri
   };
 }
 
-/** A tool server that does not answer, or answers again. Why, it may have said itself: only the log quotes it. */
-export function toolServerAlert(server: string, now: 'up' | 'down'): Alert {
+/**
+ * A tool server that does not answer, that was cut off for a broken bound, or that is up again. What a server says of its
+ * own trouble may be anything, so only the log quotes it; the words for a bound are ours.
+ */
+export function toolServerAlert(server: string, isUp: boolean, broken: string | undefined): Alert {
   const name = JSON.stringify(clip(server, SERVER_CHARS_MAX));
   const about = { cause: 'tool-server' as const, key: server };
-  if (now === 'up') return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
+  if (isUp) return { ...about, isOver: true, text: `Resolved: the MCP server ${name} is up again.` };
+  if (broken !== undefined) {
+    const text = `The MCP server ${name} was cut off: ${broken}. It is started again with growing waits; "limits" in MCP_CONFIG sets other bounds.`;
+    return { ...about, text };
+  }
   return { ...about, text: `The MCP server ${name} is down; the log and "npm run cli -- check" say why.` };
 }

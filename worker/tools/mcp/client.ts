@@ -29,6 +29,8 @@ export interface McpServerState {
   server: string;
   /** Why it is unavailable; `undefined` when it is available. */
   problem: string | undefined;
+  /** The bound for which its last connection was ended, in our own words, until a connection has held for a while. */
+  broken: string | undefined;
   /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
   unconfined: string | undefined;
   /** How many of its tools the model is shown. */
@@ -125,6 +127,7 @@ function stateOf(running: readonly RunningServer[], { byName, omitted }: Directo
   return running.map((server) => ({
     server: server.name,
     problem: server.problem(),
+    broken: server.broken(),
     unconfined: server.unconfined(),
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
     omitted: omitted.get(server) ?? [],

@@ -15,10 +15,27 @@ export interface ToolPolicy {
   tools: Readonly<Record<string, Approval | 'off'>>;
 }
 
-/** A server that is a child process, on its standard input and output. */
-export interface StdioServer extends ToolPolicy {
-  kind: 'stdio';
+/** The most that a server may send and use. */
+export interface ServerLimits {
+  /** Messages a second that answer none of our requests; five times as many may come at once. */
+  messages: number;
+  /** Processes and threads of a program. */
+  processes: number;
+  /** Memory of all its processes. */
+  memoryMb: number;
+  /** Open files of one process. */
+  openFiles: number;
+}
+
+/** What every server has, whichever way it is reached. */
+interface AnyServer extends ToolPolicy {
   name: string;
+  limits: ServerLimits;
+}
+
+/** A server that is a child process, on its standard input and output. */
+export interface StdioServer extends AnyServer {
+  kind: 'stdio';
   command: string;
   args: readonly string[];
   /** Given to the child besides the few variables that every program needs. */
@@ -27,9 +44,8 @@ export interface StdioServer extends ToolPolicy {
 }
 
 /** A server that speaks streamable HTTP. */
-export interface HttpServer extends ToolPolicy {
+export interface HttpServer extends AnyServer {
   kind: 'http';
-  name: string;
   url: string;
   headers: Readonly<Record<string, string>>;
 }
@@ -48,23 +64,23 @@ const NAME_CHARS_SHOWN = 80;
 
 const HTTP_TYPES = ['http', 'streamable-http'];
 const SSE_REFUSED = 'the transport "sse" is not supported, since MCP replaced it; use the streamable HTTP address';
-const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 const withoutNul = z
   .string('expected a string')
   .refine((text) => !text.includes('\0'), 'expected a string without NUL characters');
 const nonEmpty = withoutNul.refine((text) => text !== '', 'expected a string that is not empty');
 
-const environment = pairs(
-  (name) => (/^[^=\0]+$/.test(name) ? undefined : 'expected a name without "=" and NUL'),
-  (value) => (value.includes('\0') ? 'expected a string without NUL characters' : undefined),
+const environment = z.record(
+  z.string().regex(/^[^=\0]+$/),
+  withoutNul,
+  'expected an object of strings, whose names have no "=" and NUL',
 );
-const headerList = pairs(
-  (name) => (HEADER_NAME.test(name) ? undefined : 'expected the name of an HTTP header'),
-  (value) =>
-    /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
-      ? undefined
-      : 'expected the value of an HTTP header, in one line of Latin-1',
+const headerList = z.record(
+  z.string().regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/),
+  z
+    .string('expected a string')
+    .regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'expected the value of an HTTP header, in one line of Latin-1'),
+  'expected an object of strings, whose names are those of HTTP headers',
 );
 const address = z.string('expected an http or https URL').superRefine((text, problems) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -74,7 +90,20 @@ const address = z.string('expected an http or https URL').superRefine((text, pro
   }
 });
 
-const policy = {
+const limit = (usual: number) => z.int('expected a whole number').min(1, 'expected a number above 0').default(usual);
+/**
+ * Room for what servers are known to need: a server that drives a browser has some 500 threads and a gigabyte. Handling a
+ * hundred messages a second takes less than a hundredth of a processor. Programs get 1,024 open files where nobody sets more.
+ */
+const limits = z.object({
+  messages: limit(100),
+  processes: limit(1_024),
+  memoryMb: limit(2_048),
+  openFiles: limit(4_096),
+});
+export const SERVER_LIMITS: ServerLimits = limits.parse({});
+const general = {
+  limits: limits.default(SERVER_LIMITS),
   approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
   guests: z.boolean('expected true or false').default(false),
   tools: z
@@ -82,7 +111,7 @@ const policy = {
     .default({}),
 };
 const stdioEntry = z.looseObject({
-  ...policy,
+  ...general,
   type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
   command: nonEmpty,
   args: z.array(withoutNul, 'expected an array of strings').default([]),
@@ -90,7 +119,7 @@ const stdioEntry = z.looseObject({
   cwd: nonEmpty.optional(),
 });
 const httpEntry = z.looseObject({
-  ...policy,
+  ...general,
   type: z
     .unknown()
     .superRefine((type, problems) => {
@@ -148,31 +177,20 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
 }
 
 function serverOf(name: string, entry: z.infer<typeof stdioEntry> | z.infer<typeof httpEntry>): McpServer {
+  const { approve, guests, tools, limits } = entry;
+  const general = { name, approve, guests, tools, limits };
   if ('url' in entry) {
-    const { url, headers, approve, guests, tools } = entry as z.infer<typeof httpEntry>;
-    return { kind: 'http', name, url, headers, approve, guests, tools };
+    const { url, headers } = entry as z.infer<typeof httpEntry>;
+    return { kind: 'http', url, headers, ...general };
   }
-  const { command, args, env, cwd, approve, guests, tools } = entry as z.infer<typeof stdioEntry>;
-  return { kind: 'stdio', name, command, args, env, ...(cwd !== undefined && { cwd }), approve, guests, tools };
+  const { command, args, env, cwd } = entry as z.infer<typeof stdioEntry>;
+  return { kind: 'stdio', command, args, env, ...(cwd !== undefined && { cwd }), ...general };
 }
 
 /** A problem and its path; keys are shown, values never. */
 function fault(issue: { path: readonly PropertyKey[]; message: string }): string {
   const place = issue.path.map((key) => clip(String(key), NAME_CHARS_SHOWN).toWellFormed()).join('.');
   return place === '' ? issue.message : `${place}: ${issue.message}`;
-}
-
-/** Names with values, each checked separately, so that all problems are found. */
-function pairs(nameFault: (name: string) => string | undefined, valueFault: (value: string) => string | undefined) {
-  return z
-    .record(z.string(), z.unknown(), 'expected an object of strings')
-    .superRefine((entries, problems) => {
-      for (const [name, value] of Object.entries(entries)) {
-        const wrong = nameFault(name) ?? (typeof value === 'string' ? valueFault(value) : 'expected a string');
-        if (wrong !== undefined) problems.addIssue({ code: 'custom', path: [name], message: wrong });
-      }
-    })
-    .transform((entries) => entries as Record<string, string>);
 }
 
 /** A shorter value is not a secret, and is too likely to be part of a plain word. */

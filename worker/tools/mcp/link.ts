@@ -1,17 +1,20 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { pause } from '../../../shared/base/lifecycle.ts';
 import { clip } from '../../../shared/base/text.ts';
 import { type ToolOutput, toolError } from '../toolbox.ts';
-import type { HttpServer, McpServer } from './config.ts';
+import type { McpServer } from './config.ts';
 import { cleanText, toolOutput, wordsOf } from './content.ts';
+import { createGuard, guarded } from './guard.ts';
+import { createSession } from './http.ts';
 import type { McpTool } from './tool.ts';
-import { boundedFetch, type ChildPorts, createChild, tooLarge } from './transport.ts';
+import { type ChildPorts, createChild } from './transport.ts';
 
 export interface LinkPorts extends Omit<ChildPorts, 'onEnd'> {
+  /** A longer message ends the connection. */
+  messageBytesMax: number;
   /** How long the server may take for the handshake. */
   connectMs: number;
   /** A server that does not answer a ping for this long is lost. */
@@ -30,14 +33,14 @@ export interface Link {
   readonly ready: Promise<void>;
   /** Aborted when the connection is over, whichever side ended it; the reason is a text. */
   readonly over: AbortSignal;
+  /** The bound that the server broke, in our own words, if the connection ended for that. */
+  broken(): string | undefined;
   /** Asks the server whether it is still there; if not, the link is over. */
   probe(): void;
   end(reason: string): void;
   /** Ends it, and resolves when neither a session nor a child process is left. */
   close(): Promise<void>;
 }
-
-const FAREWELL_MS = 1_000;
 
 /** Starts to connect to a server. */
 export function openLink(server: McpServer, ports: LinkPorts): Link {
@@ -48,6 +51,8 @@ export function openLink(server: McpServer, ports: LinkPorts): Link {
     over.abort(reason);
     client.transport?.onclose?.();
   };
+  const bounds = { messagesPerSecond: server.limits.messages, messageBytesMax: ports.messageBytesMax };
+  const guard = createGuard(bounds, end);
   let probing = false;
   const probe = () => {
     if (probing || over.signal.aborted || client.getServerCapabilities() === undefined) return;
@@ -59,8 +64,8 @@ export function openLink(server: McpServer, ports: LinkPorts): Link {
   };
   const { transport, leave } =
     server.kind === 'stdio'
-      ? byChild(createChild(server, { ...ports, onEnd: end }))
-      : bySession(server, ports.messageBytesMax, end, probe);
+      ? byChild(guarded(createChild(server, guard, { ...ports, onEnd: end }), guard))
+      : createSession(server, guard, end, probe);
   const ready = client.connect(transport, { timeout: ports.connectMs });
   // A caller that does not await it sees the end through `over`.
   ready.catch(() => undefined);
@@ -69,6 +74,7 @@ export function openLink(server: McpServer, ports: LinkPorts): Link {
     client,
     ready,
     over: over.signal,
+    broken: guard.broken,
     probe,
     end,
     close() {
@@ -81,24 +87,6 @@ export function openLink(server: McpServer, ports: LinkPorts): Link {
 
 function byChild(transport: Transport) {
   return { transport, leave: () => transport.close() };
-}
-
-function bySession({ url, headers }: HttpServer, bytesMax: number, end: Link['end'], probe: Link['probe']) {
-  const transport = new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers: { ...headers } },
-    fetch: boundedFetch(bytesMax, () => end(tooLarge(bytesMax))),
-  });
-  transport.onclose = () => end('the connection was closed');
-  // HTTP has no connection to lose, only requests and streams that fail: a ping shows whether it matters.
-  transport.onerror = probe;
-  const leave = async () => {
-    const left = new AbortController();
-    const farewell = transport.terminateSession().catch(() => undefined);
-    void farewell.then(() => left.abort());
-    await pause(FAREWELL_MS, left.signal);
-    await transport.close().catch(() => undefined);
-  };
-  return { transport: transport as Transport, leave };
 }
 
 /** A server that refuses a ping is alive, even if busy or in trouble; a proxy without its server is not. */
@@ -165,7 +153,7 @@ export async function callTool(
     return outputOf(caller, answer);
   } catch (error) {
     if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
-    if (link.over.aborted) return toolError(`The tool's server stopped during the call; ${MAYBE}.`);
+    if (link.over.aborted) return toolError(`The tool's server ${howItEnded(link)} during the call; ${MAYBE}.`);
     // A server can send this code as well.
     const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
     if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(caller, error);
@@ -174,6 +162,11 @@ export async function callTool(
   } finally {
     signal.removeEventListener('abort', callOff);
   }
+}
+
+function howItEnded(link: Link): string {
+  const bound = link.broken();
+  return bound === undefined ? 'stopped' : `was cut off (${bound})`;
 }
 
 function outputOf(caller: Caller, answer: unknown): ToolOutput {

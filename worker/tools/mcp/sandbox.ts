@@ -8,6 +8,7 @@ import { type Config, settingsFile } from '../../../shared/base/config.ts';
 import { HOME, PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { socketFile } from '../../../shared/base/redis-address.ts';
 import type { McpServer, StdioServer } from './config.ts';
+import { limitedCommand, MARK } from './processes.ts';
 
 /** How the servers that are programs are kept from what is ours. */
 export type Sandbox =
@@ -48,19 +49,18 @@ const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/
  * it exists, and belongs to the user that the server runs as.
  */
 export function confined(server: StdioServer, scratch: string, sandbox: Sandbox): Confined {
-  const { command, args } = server;
   const cwd = server.cwd ?? scratch;
   const home = sandbox.kind === 'none' ? {} : { HOME: scratch };
   const env = { ...getDefaultEnvironment(), ...home, ...server.env };
-  if (sandbox.kind === 'none') return { command, args, env, cwd };
-  if (sandbox.kind === 'user') return { command, args, env, cwd, uid: sandbox.uid, gid: sandbox.gid };
-  const mounts = mountsOf(server, scratch, sandbox.hidden);
-  return {
-    command: 'bwrap',
-    args: [...BWRAP, ...mounts, '--chdir', resolve(cwd), '--', command, ...args],
-    env,
-    cwd: '/',
-  };
+  // Without a sandbox the kernel would count the other programs of the gateway's own user as well.
+  const words = limitedCommand([server.command, ...server.args], server.limits, sandbox.kind !== 'none');
+  const [command = '', ...args] =
+    sandbox.kind === 'bwrap'
+      ? ['bwrap', ...BWRAP, ...mountsOf(server, scratch, sandbox.hidden), '--chdir', resolve(cwd), '--', ...words]
+      : words;
+  if (sandbox.kind === 'bwrap') return { command, args, env, cwd: '/' };
+  const user = sandbox.kind === 'user' ? { uid: sandbox.uid, gid: sandbox.gid } : {};
+  return { command, args, env: { ...env, [MARK]: scratch }, cwd, ...user };
 }
 
 /** The absolute paths in a server's configuration: in its arguments, also behind a `=`, its environment and `cwd`. */

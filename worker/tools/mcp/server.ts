@@ -44,6 +44,8 @@ export interface RunningServer {
   listed(): ServerTools;
   /** Why it is unavailable, as a text for the operator; `undefined` when it is available. */
   problem(): string | undefined;
+  /** The bound for which its last connection was ended, in our own words, until a connection has held for a while. */
+  broken(): string | undefined;
   /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
   unconfined(): string | undefined;
   /** Not idempotent in general. Ends within the time limit, and on abort at once. */
@@ -58,6 +60,9 @@ interface Keeper extends Caller {
   log: Logger;
   listed: ServerTools;
   problem: string | undefined;
+  broken: string | undefined;
+  /** Since when the connection is usable; infinite while there is none. */
+  upSinceMs: number;
   sandbox: Sandbox;
 }
 
@@ -78,6 +83,8 @@ export function keepServer(
     link: undefined,
     listed: { tools: [], omitted: [] },
     problem: 'it has not answered yet',
+    broken: undefined,
+    upSinceMs: Number.POSITIVE_INFINITY,
     sandbox,
   };
   const stopping = new AbortController();
@@ -89,6 +96,7 @@ export function keepServer(
     tried: tried.promise,
     listed: () => keeper.listed,
     problem: () => keeper.problem,
+    broken: () => (performance.now() - keeper.upSinceMs < limits.steadyMs ? keeper.broken : undefined),
     unconfined: () => unconfined(keeper),
     call: (tool, input, signal) => callTool(keeper, tool, input, signal),
     async stop() {
@@ -151,7 +159,6 @@ function waitAfter(tries: number, { retryMs, retryMaxMs }: McpServerLimits): num
 /** Makes a connection usable and keeps its tools current until it is over. */
 async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<Lost> {
   const { server, limits, log } = keeper;
-  let upSince = Number.POSITIVE_INFINITY;
   const deadline = setTimeout(() => link.end('it was not ready in time'), limits.connectMs);
   let change = Promise.withResolvers<void>();
   link.client.setNotificationHandler(ToolListChangedNotificationSchema, () => change.resolve());
@@ -163,7 +170,7 @@ async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<L
     clearTimeout(deadline);
     keeper.link = link;
     keeper.problem = undefined;
-    upSince = performance.now();
+    keeper.upSinceMs = performance.now();
     onTried();
     log.info({ server: server.name, tools: keeper.listed.tools.length }, 'an MCP server is up');
     while (!link.over.aborted) {
@@ -177,9 +184,12 @@ async function serve(keeper: Keeper, link: Link, onTried: () => void): Promise<L
   }
   clearTimeout(deadline);
   const reason = shownInLine(keeper, link.over.aborted ? String(link.over.reason) : words, REASON_CHARS_MAX);
+  const heldMs = Math.max(0, performance.now() - keeper.upSinceMs);
+  keeper.upSinceMs = Number.POSITIVE_INFINITY;
   keeper.problem = reason;
+  keeper.broken = link.broken() ?? (heldMs < limits.steadyMs ? keeper.broken : undefined);
   onTried();
-  return { reason, heldMs: Math.max(0, performance.now() - upSince) };
+  return { reason, heldMs };
 }
 
 async function relist(keeper: Keeper, link: Link): Promise<void> {

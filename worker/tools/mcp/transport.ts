@@ -2,17 +2,18 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdirSync } from 'node:fs';
 import { deserializeMessage, serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
-import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { StdioServer } from './config.ts';
+import { type Guard, tooLarge, type Weighed } from './guard.ts';
+import { endGroup, hasEnded, watchLeftovers, watchUse } from './processes.ts';
 import { confined, type Sandbox } from './sandbox.ts';
 
 export interface ChildPorts {
   /** Home in a sandbox, and working folder where the configuration names none; created when missing, for its user alone. */
   folder: string;
   sandbox: Sandbox;
-  /** A longer message ends the connection. */
-  messageBytesMax: number;
   /** How long a child may take to end when its input ends, and then again after SIGTERM. */
   graceMs: number;
   /** Called with each line on its standard error, up to a rate. */
@@ -33,11 +34,11 @@ const LAST_WORDS_MS = 200;
  * process group, and no child as another user: what a child starts would outlive it, and the sandbox of a user not be.
  *
  * Contract: of our environment the child gets only what every program needs, and it does not start in our folder, where
- * settings and data are. `close` resolves when the child, and what it left in its process group or behind its sandbox, is
- * gone.
+ * settings and data are. `close` resolves when the child and all that it started are gone; they also end when this process
+ * is killed. The guard ends the connection of a child that exceeds its limits.
  */
-export function createChild(server: StdioServer, ports: ChildPorts): Transport {
-  let child: ChildProcessWithoutNullStreams | undefined;
+export function createChild(server: StdioServer, guard: Guard, ports: ChildPorts): Transport {
+  let started: Started | undefined;
   let closing: Promise<void> | undefined;
   let isOver = false;
   const end = (reason: string) => {
@@ -46,98 +47,126 @@ export function createChild(server: StdioServer, ports: ChildPorts): Transport {
     ports.onEnd(reason);
   };
   const receive = (line: Buffer) => {
-    if (isOver || line.length === 0) return;
-    try {
-      transport.onmessage?.(deserializeMessage(line.toString()));
-    } catch {
-      // Many servers also print lines that are not messages.
-      transport.onerror?.(new Error('a line that is no message'));
-    }
+    if (isOver || guard.broken() !== undefined) return;
+    const message = messageOf(line);
+    const extra: Weighed = { bytes: line.length };
+    if (message !== undefined) transport.onmessage?.(message, extra);
+    // Many servers also print lines that are not messages.
+    else guard.count(1, line.length);
   };
   const transport: Transport = {
     async start() {
       // Synchronous: a child that starts after the close would be left behind.
-      child = spawnServer(server, ports);
+      started = startServer(server, guard, ports);
+      const { child, lastWords } = started;
       let said = '';
       child.on('error', (error) => end(error.message));
       // Of a process that ends, the input closes first: how it ended, and what it said, tells more.
       child.stdin.on('error', async (error) => {
-        await lastWords(child);
+        await lastWords();
         if (!hasEnded(child)) end(`its input is closed: ${error.message}${said}`);
       });
-      child.stdout.on(
-        'data',
-        lineReader(ports.messageBytesMax, receive, () => end(tooLarge(ports.messageBytesMax))),
-      );
-      const onLine = limited((line) => {
+      const bytesMax = guard.bounds.messageBytesMax;
+      const onLong = () => guard.breach(tooLarge(bytesMax));
+      child.stdout.on('data', lineReader(bytesMax, receive, onLong));
+      const onLine = (line: string) => {
         if (FAULT.test(line)) said = `; it said: ${line}`;
         ports.onStderr(line);
-      });
-      child.stderr.on('data', lineReader(STDERR_LINE_BYTES_MAX, onLine, onLine));
+      };
+      child.stderr.on('data', limitedLines(onLine));
       child.once(
         'exit',
-        (code, signal) => void lastWords(child).then(() => end(`its process ended: ${signal ?? code}${said}`)),
+        (code, signal) => void lastWords().then(() => end(`its process ended: ${signal ?? code}${said}`)),
       );
       await once(child, 'spawn');
     },
     async send(message) {
-      if (child === undefined || isOver) throw new Error('the process is not there');
-      await written(child, serializeMessage(message));
+      if (started === undefined || isOver) throw new Error('the process is not there');
+      await written(started, serializeMessage(message));
     },
-    close() {
+    async close() {
       end('closed by us');
-      closing ??= endGroup(child, ports.graceMs, ports.sandbox.kind === 'bwrap');
-      return closing;
+      closing ??= started?.end();
+      await closing;
     },
   };
   return transport;
 }
 
-/** Why a connection that sends too much ends. */
-export function tooLarge(bytesMax: number): string {
-  return `it sent a message of more than ${bytesMax} bytes`;
+/** Nothing for a line that is no message. */
+function messageOf(line: Buffer): JSONRPCMessage | undefined {
+  try {
+    return deserializeMessage(line.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+/** A running server, and the way to end it with all that it started. */
+interface Started {
+  child: ChildProcessWithoutNullStreams;
+  /** Waits until the pipes are read to their end; the child's own children may hold them open for ever. */
+  lastWords(): Promise<void>;
+  end(): Promise<void>;
 }
 
 /** In its own process group, so that a starter such as npx ends together with what it starts. */
-function spawnServer(server: StdioServer, { folder, sandbox }: ChildPorts): ChildProcessWithoutNullStreams {
+function startServer(server: StdioServer, guard: Guard, { folder, sandbox, graceMs }: ChildPorts): Started {
   if (server.cwd === undefined || sandbox.kind !== 'none') mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (sandbox.kind === 'user') chownSync(folder, sandbox.uid, sandbox.gid);
   const { command, args, ...how } = confined(server, folder, sandbox);
-  return spawn(command, args, { ...how, stdio: 'pipe', detached: true });
+  const child = spawn(command, args, { ...how, stdio: 'pipe', detached: true });
+  const { pid } = child;
+  // Once for all messages that wait at the end.
+  let closed: Promise<void> | undefined;
+  const lastWords = () => (closed ??= untilClosed(child));
+  if (pid === undefined) return { child, lastWords, end: async () => undefined };
+  const isNamespace = sandbox.kind === 'bwrap';
+  const endLeftovers = isNamespace ? undefined : watchLeftovers(folder, graceMs);
+  const stopWatch = watchUse(pid, server.limits, guard.breach);
+  return {
+    child,
+    lastWords,
+    async end() {
+      stopWatch();
+      // A server beyond its bounds gets no time to go on with it.
+      await endGroup(child, guard.broken() === undefined ? graceMs : 0, isNamespace);
+      await endLeftovers?.();
+    },
+  };
 }
 
-/** Waits until the pipes are read to their end; the child's own children may hold them open for ever. */
-async function lastWords(child: ChildProcessWithoutNullStreams | undefined): Promise<void> {
+function untilClosed(child: ChildProcessWithoutNullStreams): Promise<void> {
   const closed = new AbortController();
-  child?.once('close', () => closed.abort());
-  await pause(LAST_WORDS_MS, closed.signal);
+  child.once('close', () => closed.abort());
+  return pause(LAST_WORDS_MS, closed.signal);
 }
 
 /** Writes to a child. Rejects when it does not read any more, once it has had time to say why. */
-async function written(child: ChildProcessWithoutNullStreams, text: string): Promise<void> {
+async function written({ child, lastWords }: Started, text: string): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  child.stdin.write(text, (error) => (error ? lastWords(child).then(() => reject(error)) : resolve()));
+  child.stdin.write(text, (error) => (error ? lastWords().then(() => reject(error)) : resolve()));
   return promise;
 }
 
-function hasEnded(child: ChildProcessWithoutNullStreams | undefined): boolean {
-  return child?.exitCode !== null || child.signalCode !== null;
-}
-
-/** Limits the lines per minute, and says when more were dropped. */
-function limited(onLine: (line: string) => void): (line: Buffer) => void {
-  let written = 0;
+/** Reads lines up to a rate, and says when more were dropped. Beyond the rate not even their ends are looked for. */
+function limitedLines(onLine: (line: string) => void): (chunk: Buffer) => void {
+  let lines = 0;
   let since = performance.now();
-  return (line) => {
+  const take = (line: Buffer) => {
+    lines += 1;
+    if (lines > STDERR_LINES_PER_MINUTE + 1) return;
+    const text = line.subarray(0, STDERR_LINE_BYTES_MAX).toString().trimEnd();
+    if (lines > STDERR_LINES_PER_MINUTE) onLine('[it writes more lines than are written of in a minute]');
+    else if (text !== '') onLine(text);
+  };
+  const read = lineReader(STDERR_LINE_BYTES_MAX, take, take);
+  return (chunk) => {
     if (performance.now() - since > 60_000) {
       since = performance.now();
-      written = 0;
+      lines = 0;
     }
-    const text = line.subarray(0, STDERR_LINE_BYTES_MAX).toString().trimEnd();
-    if (text === '') return;
-    written += 1;
-    if (written <= STDERR_LINES_PER_MINUTE) onLine(text);
-    else if (written === STDERR_LINES_PER_MINUTE + 1) onLine('[it writes more lines than are written of in a minute]');
+    if (lines <= STDERR_LINES_PER_MINUTE) read(chunk);
   };
 }
 
@@ -165,104 +194,4 @@ export function lineReader(bytesMax: number, onLine: (line: Buffer) => void, onL
     }
     add(chunk.subarray(start));
   };
-}
-
-const LOOK_MS = 10;
-
-/**
- * Ends a child as MCP asks: its input ends first, then come SIGTERM and at last SIGKILL, for the whole group. Nothing
- * outlives a child that is a sandbox (`endsAll`): what was in it is gone, even if the system still counts it.
- */
-export async function endGroup(
-  child: ChildProcessWithoutNullStreams | undefined,
-  graceMs: number,
-  endsAll: boolean,
-): Promise<void> {
-  if (child?.pid === undefined) return;
-  const { pid } = child;
-  const isGone = () => (endsAll ? hasEnded(child) : !signalGroup(pid, 0));
-  child.stdin.end();
-  // Further output is discarded, but the pipe must not fill: that would keep the child from ending.
-  child.stdout.resume();
-  if (await comesTrue(isGone, graceMs)) return;
-  signalGroup(pid, 'SIGTERM');
-  if (await comesTrue(isGone, graceMs)) return;
-  signalGroup(pid, 'SIGKILL');
-  await comesTrue(isGone, graceMs);
-}
-
-async function comesTrue(isSo: () => boolean, ms: number): Promise<boolean> {
-  for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(LOOK_MS)) {
-    if (isSo()) return true;
-  }
-  return isSo();
-}
-
-/** Whether any process got the signal. A group id is not reused while the group has a process. */
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(-pid, signal);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-const JSON_INTERNAL_ERROR = -32_603;
-
-/**
- * A `fetch` for a server that may answer with anything: the SDK's transport reads a message of any size, and here reading
- * stops at one of more than `bytesMax` bytes.
- *
- * Contract: an answer that is too large ends only its own request, with an error text, and a stream that answers no
- * request ends with `onTooLarge`. No more than one message is held at a time.
- */
-export function boundedFetch(bytesMax: number, onTooLarge: () => void): FetchLike {
-  return async (url, init) => {
-    const response = await fetch(url, init);
-    if (response.body === null) return response;
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-    const asked = typeof init?.body === 'string' ? (JSON.parse(init.body) as Asked) : {};
-    let bytes = 0;
-    const bounded = new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        const end = isStream ? endOfLastEvent(chunk) : 0;
-        bytes = chunk.length - end + (end === 0 ? bytes : 0);
-        if (bytes <= bytesMax) return controller.enqueue(chunk);
-        if (!isStream) return controller.error(new Error(unread(bytesMax)));
-        if (asked.id === undefined) onTooLarge();
-        else controller.enqueue(Buffer.from(`\n\nevent: message\ndata: ${refusalOf(asked, bytesMax)}\n\n`));
-        controller.terminate();
-      },
-    });
-    const { status, statusText, headers } = response;
-    return new Response(response.body.pipeThrough(bounded), { status, statusText, headers });
-  };
-}
-
-/** The parts of a JSON-RPC message that tell of a request. */
-interface Asked {
-  id?: unknown;
-  method?: unknown;
-}
-
-/** The end of the last event in a chunk, which is after an empty line; 0 where none ends there. */
-function endOfLastEvent(chunk: Uint8Array): number {
-  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-  const [lines, crlfLines] = [bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')];
-  return Math.max(lines === -1 ? 0 : lines + 2, crlfLines === -1 ? 0 : crlfLines + 4);
-}
-
-function unread(bytesMax: number): string {
-  return `The answer was left unread: it had more than ${bytesMax} bytes. The call may have taken effect. Ask for less at a time.`;
-}
-
-/** A result where a tool was called, and not an error: after an error the SDK would request the rest of the stream again. */
-function refusalOf({ id, method }: Asked, bytesMax: number): string {
-  const text = unread(bytesMax);
-  const refusal =
-    method === 'tools/call'
-      ? { result: { content: [{ type: 'text', text }], isError: true } }
-      : { error: { code: JSON_INTERNAL_ERROR, message: text } };
-  return JSON.stringify({ jsonrpc: '2.0', id, ...refusal });
 }

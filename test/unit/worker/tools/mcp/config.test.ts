@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type McpServer, readMcpConfig } from '../../../../../worker/tools/mcp/config.ts';
+import { type McpServer, readMcpConfig, SERVER_LIMITS } from '../../../../../worker/tools/mcp/config.ts';
 import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 function problemsOf(mcpServers: unknown): readonly string[] {
@@ -68,6 +68,7 @@ test('reports all problems of all servers at once, each by server and field', ()
 });
 
 test('reads valid servers in the order of the file, with empty defaults, and skips disabled ones', () => {
+  const limits = { messages: 20, processes: 50, memoryMb: 256, openFiles: 100 };
   const servers = serversOf({
     files: {
       command: 'npx',
@@ -77,14 +78,21 @@ test('reads valid servers in the order of the file, with empty defaults, and ski
       alwaysAllow: ['x'],
       timeout: 5,
     },
-    plain: { command: 'x', type: 'stdio', approve: 'always', guests: true, tools: { look: 'never', format: 'off' } },
+    plain: {
+      command: 'x',
+      type: 'stdio',
+      approve: 'always',
+      guests: true,
+      tools: { look: 'never', format: 'off' },
+      limits,
+    },
     off: { command: 7, disabled: true },
     web: { url: 'https://example.org/mcp?x=1', type: 'streamable-http', headers: { Authorization: 'Bearer x' } },
     local: { url: 'http://127.0.0.1:1', type: 'http', disabled: false },
-    bare: { url: 'http://127.0.0.1:2' },
+    bare: { url: 'http://127.0.0.1:2', limits: { messages: 20 } },
   });
-  const policy = { approve: 'write', guests: false, tools: {} };
-  const asked = { approve: 'always', guests: true, tools: { look: 'never', format: 'off' } };
+  const policy = { approve: 'write', guests: false, tools: {}, limits: SERVER_LIMITS };
+  const asked = { approve: 'always', guests: true, tools: { look: 'never', format: 'off' }, limits };
   expect(servers).toEqual([
     {
       kind: 'stdio',
@@ -104,14 +112,29 @@ test('reads valid servers in the order of the file, with empty defaults, and ski
       ...policy,
     },
     { kind: 'http', name: 'local', url: 'http://127.0.0.1:1', headers: {}, ...policy },
-    { kind: 'http', name: 'bare', url: 'http://127.0.0.1:2', headers: {}, ...policy },
+    {
+      kind: 'http',
+      name: 'bare',
+      url: 'http://127.0.0.1:2',
+      headers: {},
+      ...policy,
+      limits: { ...SERVER_LIMITS, messages: 20 },
+    },
   ]);
+  expect(serversOf({})).toEqual([]);
+});
+
+test('refuses policies that there are not, and limits that are no whole numbers above 0', () => {
   expect(problemsOf({ a: { command: 'x', approve: 'yes', guests: 1, tools: { t: 'no' } } })).toEqual([
     expect.stringMatching(/"a": approve: expected "never", "write" or "always"/),
     expect.stringMatching(/"a": guests: expected true or false/),
     expect.stringMatching(/"a": tools\.t: expected "never", "write", "always" or "off"/),
   ]);
-  expect(serversOf({})).toEqual([]);
+  expect(problemsOf({ a: { url: 'http://h', limits: { messages: 0, memoryMb: '1g', openFiles: 1.5 } } })).toEqual([
+    expect.stringMatching(/"a": limits\.messages: expected a number above 0/),
+    expect.stringMatching(/"a": limits\.memoryMb: expected a whole number/),
+    expect.stringMatching(/"a": limits\.openFiles: expected a whole number/),
+  ]);
 });
 
 test('does not expand variables in a command or its environment', () => {
