@@ -15,6 +15,7 @@ export type Cause =
   | 'undeliverable'
   | 'telegram'
   | 'unsure'
+  | 'long-wait'
   | 'undecodable'
   | 'torn-session'
   | 'tool-refused'

@@ -1,4 +1,6 @@
 import { chatState } from '../../shared/state/chat/chat.ts';
+import { queuedAlert } from '../../shared/state/incident/book.ts';
+import { longWaitAlert } from '../alerts/causes/telegram.ts';
 import type { Attempt, TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { modelWindow, type Settings, timeZoneOf } from '../lane/settings.ts';
@@ -84,7 +86,9 @@ function rateTooLow({ attempt, failure, sentTokens }: FailedCall): Failure | und
  * Transient trouble: the endpoint's is bounded by time, any other by attempts. Returns nothing when that is used up.
  */
 async function passing(ports: RecoverPorts, attempt: Attempt, failure: Failure): Promise<Verdict | undefined> {
-  const { reason, retryAfterMs } = failure;
+  const { reason, retryAfterMs, longWaitMs } = failure;
+  if (longWaitMs !== undefined)
+    await attempt.write('', [queuedAlert(attempt.keys, longWaitAlert(attempt, 'model', longWaitMs))]);
   if (!isOutage(failure)) {
     if (attempt.attempts >= ports.settings.maxAttempts) return undefined;
     return { kind: 'later', delayMs: backoffMs(attempt.attempts, ports.settings.retryMs, retryAfterMs), reason };

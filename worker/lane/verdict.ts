@@ -88,16 +88,13 @@ export function refused(reason: string, notice: string): Conclusion {
 export const RETRY_MS = 2_000;
 const FACTOR = 2.5;
 const MAX_MS = 30_000;
-/** A provider may ask for a long wait; a user who would wait longer than this is better notified. */
-export const RETRY_AFTER_MS_MAX = 300_000;
 
 /**
  * The wait after the nth failed attempt: growing from `baseMs`, bounded, with jitter so that chats do not all return at
- * once. A wait that the other side asks for is honoured up to a cap, and jitter never shortens it.
+ * once. A wait that the other side asks for is never shortened.
  */
 export function backoffMs(attempt: number, baseMs: number, retryAfterMs?: number, random = Math.random): number {
   const grown = Math.min(baseMs * FACTOR ** Math.max(0, attempt - 1), MAX_MS);
   const jittered = grown * (0.75 + 0.25 * random());
-  const asked = Math.min(retryAfterMs || 0, RETRY_AFTER_MS_MAX);
-  return Math.round(Math.max(jittered, asked));
+  return Math.round(Math.max(jittered, retryAfterMs || 0));
 }

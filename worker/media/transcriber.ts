@@ -1,3 +1,5 @@
+import { obeyedWait } from '../model/errors/classify.ts';
+import { retryAfterHeader } from '../model/errors/evidence.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Payer } from '../model/port.ts';
 
@@ -88,8 +90,8 @@ async function refusalOf(response: Response): Promise<Transcription> {
   await response.body?.cancel();
   const detail = `status ${response.status}`;
   if (response.status < 500 && !PASSING.has(response.status)) return { kind: 'refused', detail };
-  const waitS = Number(response.headers.get('retry-after'));
-  return { kind: 'trouble', detail, ...(waitS > 0 && { retryAfterMs: Math.round(waitS * 1000) }) };
+  const { retryAfterMs } = obeyedWait(retryAfterHeader(response) ?? 0);
+  return { kind: 'trouble', detail, ...(retryAfterMs && { retryAfterMs }) };
 }
 
 /** A page of a proxy, and JSON that breaks off, are no transcript. */

@@ -12,7 +12,7 @@ import type { Coming } from '../../shared/state/reminder/book.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
+import { longWaitAlert, telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
 import { lineText } from '../command/memory.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
@@ -103,12 +103,13 @@ const THROTTLED_MS_MIN = 1_000;
 const LOOKED_MS = 2_000;
 /** A shorter wait is over before another message of the chat comes to be sent. */
 const NOTED_MS_MIN = 2_000;
+/** The operator is notified of a longer wait. */
+const LONG_WAIT_MS = 600_000;
 
 /**
- * Why an attempt is not to begin: the chat has blocked or removed the bot, Telegram is away, or asked us to leave this chat
- * alone. Whatever it would do, the user
- * could not be told; so the model is not asked either. A finished answer waits as long as the operator's patience lasts,
- * any other message without a limit. It uses up no attempt.
+ * Ends or delays an attempt whose user could not be answered: the chat has blocked or removed the bot, Telegram is away, or
+ * asked us to leave this chat alone. So the model is not asked either. A finished answer waits for `telegramPatienceMs`, any
+ * other message without a limit. The wait uses up no attempt.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -180,11 +181,12 @@ export async function waitWithAnswer(
   return { ...wait, delayMs };
 }
 
-/** The chat is left alone for so long, by whatever message and after whatever restart. */
-async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Delivered> {
+/** Leaves the chat alone for as long as Telegram asks, whatever message comes and whatever is restarted. */
+export async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Later> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
   const noted = chatState(attempt.keys, attempt.chat).keepQuietUntil(attempt.nowMs() + wait.delayMs);
-  if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', [noted]);
+  const alert = queuedAlert(attempt.keys, longWaitAlert(attempt, 'telegram', wait.delayMs));
+  if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', wait.delayMs > LONG_WAIT_MS ? [noted, alert] : [noted]);
   return wait;
 }
 

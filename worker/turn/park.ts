@@ -11,6 +11,7 @@ import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { asked, type Shown } from '../reply/question.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
+import { waitThrottled } from './deliver.ts';
 import type { TurnPorts } from './ports.ts';
 
 /** The attempt goes on in a new one, which knows the decision. */
@@ -66,6 +67,7 @@ async function ask(
     const sent = await ports.telegram.sendMessage(to, text, options);
     if (!sent.ok) {
       const { kind, retryAfterMs, isAnswered } = sent.failure;
+      if (kind === 'throttled') return waitThrottled(attempt, sent.failure);
       // It cannot be shown at all: the model goes on without, and its answer finds out the same.
       if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
         return decide(ports, attempt, asking, to, { how: 'untold' });

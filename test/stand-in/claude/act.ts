@@ -97,6 +97,7 @@ async function answer(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stag
   await passes((reaction.afterMs ?? 0) + (pace.msPerInputToken ?? 0) * call.inputTokens, gone);
   if (gone.aborted) return;
   if (call.body.stream !== true) return answerWhole(reaction, stage, (prefill?.forMs ?? 0) + (pondering?.forMs ?? 0));
+  for (const [name, value] of Object.entries(reaction.headers ?? {})) stage.response.setHeader(name, value);
   const stream = open(stage, reaction.everyMs);
   if (prefill !== undefined) await stream.pings(prefill);
   if (gone.aborted) return;

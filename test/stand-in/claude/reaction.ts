@@ -57,6 +57,7 @@ export type Reaction =
       prefill?: Pinging;
       pondering?: Pinging;
       usage?: Partial<AnswerUsage>;
+      headers?: Record<string, string>;
     }
   | { do: 'error'; status: number; type: string; message: string; headers?: Record<string, string> }
   | { do: 'overflow'; observedTokens?: number; limitTokens?: number }

@@ -10,7 +10,6 @@ import { countedTokens } from './counted.ts';
 import { type Finding, Guard, type GuardOptions } from './guard.ts';
 import { type Judgement, judge, type Refusal, refusalAtDoor } from './judge.ts';
 import { type ModelOptions, StandInModel, type StatedLife } from './model.ts';
-import { type Rate, Rates, tooMany } from './rates.ts';
 import { type ClaudeCall, FORCED, type Reaction, type ReactionRule } from './reaction.ts';
 import { pendingText, systemText } from './request.ts';
 import { BODY_BYTES_MAX } from './rules.ts';
@@ -27,8 +26,6 @@ export interface ClaudeOptions extends ModelOptions, Pace, GuardOptions {
   modelsStatus?: 200 | 404 | 500;
   /** Whether `POST /v1/messages/count_tokens` exists; a proxy may not have it. Default true. */
   countsTokens?: boolean;
-  /** How many calls are taken; more get 429. Default: any number, and no header says how many. */
-  rate?: Rate;
 }
 
 /** A running Claude stand-in. */
@@ -77,7 +74,6 @@ class ClaudeServer implements ClaudeStandIn {
   modelsStatus: 200 | 404 | 500;
   readonly #model: StandInModel;
   readonly #options: ClaudeOptions;
-  readonly #rates: Rates | undefined;
   readonly #news = new News();
   readonly #rules: ReactionRule[] = [];
   readonly #server = createServer((request, response) => {
@@ -88,7 +84,6 @@ class ClaudeServer implements ClaudeStandIn {
     this.#options = options;
     this.#model = new StandInModel(options);
     this.guard = new Guard(options);
-    this.#rates = options.rate && new Rates(options.rate);
     this.modelsStatus = options.servesModels === false ? 404 : (options.modelsStatus ?? 200);
   }
 
@@ -183,11 +178,9 @@ class ClaudeServer implements ClaudeStandIn {
     const call = this.#record(judgement, header(request, 'traceparent'));
     const gone = this.#watchEnd(call, response);
     const reaction = this.#decide(call);
-    const waitS = this.#rates?.take(response);
     const stage = { call, response, model: this.#model, pace: this.#options, gone };
     if (reaction !== undefined && FORCED.includes(reaction.do)) await act(reaction, stage);
     else if (refusal !== undefined) this.#refuse(call, response, 'unauthorized', refusal);
-    else if (waitS !== undefined) await act(tooMany(waitS), stage);
     else await this.#judged(judgement, reaction, stage);
     this.#news.tell();
   }

@@ -7,7 +7,7 @@ import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 
-/** Causes that concern the way of a reply to its chat. */
+/** Causes that concern the way of a reply to its chat, and long waits on it. */
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
@@ -26,6 +26,11 @@ export const TELEGRAM = {
     endsBy: 'quiet',
     namesEach: true,
     acts: ['close'],
+  },
+  'long-wait': {
+    severity: 'today',
+    endsBy: 'quiet',
+    acts: ['take', 'close'],
   },
 } satisfies Rules;
 
@@ -58,6 +63,21 @@ export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, de
     cause: 'telegram',
     ...whereOf(attempt),
     text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS) and is not tried any more; its user was not told (${kind}: ${description}). Chat ${attempt.chat}, entry ${attempt.entry}. ${keptAs(attempt.entry)} Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** Telegram, or the model endpoint, asks for a wait that people notice. */
+export function longWaitAlert(attempt: Attempt, asker: 'telegram' | 'model', askedMs: number): Alert {
+  const wait = counted(Math.round(askedMs / 60_000), 'minute');
+  const said =
+    asker === 'telegram'
+      ? `Telegram asks to leave a chat alone for ${wait}. That is obeyed: nothing is sent there until then`
+      : `The model endpoint asks for a wait of ${wait}. Waits are obeyed up to an hour: this message is tried again by our own growing waits`;
+  return {
+    cause: 'long-wait',
+    key: asker,
+    ...whereOf(attempt),
+    text: `${said}. Chat ${attempt.chat}, entry ${attempt.entry}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 

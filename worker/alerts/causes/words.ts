@@ -36,6 +36,7 @@ export const ALERT_WORDS = {
     telegram: 'Telegram does not answer',
     undeliverable: 'Replies could not be delivered',
     unsure: 'Parts of replies may be missing',
+    'long-wait': 'The gateway is asked to wait for long',
     'tool-refused': "The model's API refuses a tool",
     'tools-omitted': 'Tools of an MCP server are left out',
     'tool-server': 'A tool server is down',
@@ -81,6 +82,8 @@ export const ALERT_WORDS = {
     undeliverable:
       'Each names the reason. “Deliver again” delivers the answers without asking the model again; "npm run cli -- dead replay <id>", or /retry in the chat, one of them.',
     unsure: 'Telegram confirmed other messages meanwhile, and did not say whether it took these.',
+    'long-wait':
+      'The model: look at the limits of the account, and at the proxy in front of it. Telegram: look at what else sends with this token.',
     'tool-refused': '',
     'tools-omitted': '"npm run cli -- check" says why.',
     'tool-server': 'Chats go on without its tools. Check MCP_CONFIG and the server.',
@@ -126,6 +129,7 @@ export const ALERT_WORDS = {
     telegram: 'Telegram answers again; what waited is sent in order.',
     undeliverable: 'no more replies are undeliverable.',
     unsure: 'sends are confirmed again.',
+    'long-wait': 'no more long waits are asked for.',
     'tool-refused': '',
     'tools-omitted': '',
     'tool-server': 'the tool server is up again.',

@@ -14,7 +14,6 @@ import {
   type StatedWindow,
 } from './endpoint.ts';
 import { type OptionalFeature, refusedFeatures, statedOutputLimit, without } from './refusal.ts';
-import { createQuota, type Quota } from './wire.ts';
 import { wireRequest } from './wire-request.ts';
 
 export interface ClaudeOptions extends ClientOptions {
@@ -46,12 +45,6 @@ export function createClaude(options: ClaudeOptions): Claude {
   const unwanted = new Map<string, readonly OptionalFeature[]>();
   const outputLimits = new Map<string, number>();
   const isRefusedAgain = noteRefusals();
-  const quotas = new Map<string, Quota>();
-  const quotaOf = (model: string): Quota => {
-    const quota = quotas.get(model) ?? createQuota(options.now);
-    quotas.set(model, quota);
-    return quota;
-  };
   const withOutputLimit = (model: string, known: ModelLimits | undefined): Partial<ModelLimits> => {
     const limits = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
     return { ...known, ...(limits.length > 0 && { maxOutputTokens: Math.min(...limits) }) };
@@ -64,11 +57,7 @@ export function createClaude(options: ClaudeOptions): Claude {
       ...(windowTokens && { windowTokens }),
     };
     const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-    const quota = quotaOf(request.model);
-    const held = await quota.pass(signal);
-    if (held) return { result: { ok: false, failure: held, repairs } as const, error: undefined };
-    const call = new Call(request, options, signal, onText);
-    const { result, error } = await call.send(await client(), wire, quota.note).finally(quota.ended);
+    const { result, error } = await new Call(request, options, signal, onText).send(await client(), wire);
     return { result: { ...result, repairs }, error };
   };
   return {

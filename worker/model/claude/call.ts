@@ -65,8 +65,8 @@ export class Call {
   }
 
   /** Sends the request and waits for its end; a failure is a value. Throws what `onText` throws. */
-  async send(client: Anthropic, request: WireRequest, onHeaders: (headers: Headers) => void): Promise<Sent> {
-    const wire = openWire(this.#idleMs(), this.#signal, { onHeaders, onBytes: (count) => this.#count(wire, count) });
+  async send(client: Anthropic, request: WireRequest): Promise<Sent> {
+    const wire = openWire(this.#idleMs(), this.#signal, (count) => this.#count(wire, count));
     try {
       const { messages } = client;
       const body = request as unknown as Parameters<typeof messages.stream>[0];

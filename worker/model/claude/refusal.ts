@@ -46,7 +46,7 @@ const OUTPUT_TOKENS_MIN = 256;
  * that is about the window. Pure; never throws, whatever the error is.
  */
 export function statedOutputLimit(error: unknown): number | undefined {
-  const { status, plain } = readEvidence(error, Date.now);
+  const { status, plain } = readEvidence(error);
   if ((status !== 400 && status !== 422) || !ABOUT_OUTPUT.test(plain) || NOT_A_LIMIT.test(plain)) return undefined;
   const stated = Number(LIMIT.exec(plain)?.[1]);
   return stated >= OUTPUT_TOKENS_MIN ? stated : undefined;

@@ -4,6 +4,9 @@ import * as failed from './failure-patterns.ts';
 import * as overflowed from './overflow-patterns.ts';
 import { holds, type Rule } from './overflow-patterns.ts';
 
+/** A wait that an endpoint asks for is obeyed up to this. Beyond it our own backoff asks again. */
+export const ASKED_WAIT_MS_MAX = 3_600_000;
+
 /** The size of an answer, as the answer states it. */
 export interface AnswerUsage {
   stopReason: string | null;
@@ -37,9 +40,9 @@ const STAGES: readonly ((error: Evidence) => FailureClass | undefined)[] = [
  * `error` event, a plain string from an error channel, null. Total: it never throws and always returns a legal kind;
  * what it cannot read is `transient`/`unknown`, which bounded attempts end. It must never be shown chat text.
  */
-export function classify(error: unknown, now: () => number = Date.now): Failure {
+export function classify(error: unknown): Failure {
   try {
-    const evidence = readEvidence(error, now);
+    const evidence = readEvidence(error);
     for (const stage of STAGES) {
       const found = stage(evidence);
       if (found !== undefined) return withFacts(found, evidence);
@@ -68,18 +71,25 @@ export function classifyAnswer(answer: AnswerUsage): Failure | undefined {
 
 function withFacts(
   found: FailureClass,
-  { status, requestId, path, sizes, retryAfterMs, rateTokens }: Evidence,
+  { status, requestId, path, sizes, retryAfterMs, resetMs, rateTokens }: Evidence,
 ): Failure {
   const isAboutSize = found.kind === 'token' || found.kind === 'fit';
+  const isThrottled = found.reason === 'rate_limited';
+  const askedMs = found.kind === 'transient' ? (retryAfterMs ?? (isThrottled ? resetMs : undefined)) : undefined;
   const facts = {
     status,
     requestId,
     path,
-    retryAfterMs: found.kind === 'transient' ? retryAfterMs : undefined,
-    rateTokens: found.reason === 'rate_limited' ? rateTokens : undefined,
+    ...(askedMs !== undefined && obeyedWait(askedMs)),
+    rateTokens: isThrottled ? rateTokens : undefined,
     ...(isAboutSize && { observedTokens: sizes.observed, limitTokens: sizes.limit, outputTokens: sizes.output }),
   };
   return { ...found, ...Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined)) };
+}
+
+/** A wait that is asked for, as far as it is obeyed. */
+export function obeyedWait(askedMs: number): Pick<Failure, 'retryAfterMs' | 'longWaitMs'> {
+  return askedMs <= ASKED_WAIT_MS_MAX ? { retryAfterMs: askedMs } : { longWaitMs: askedMs };
 }
 
 /** Whether one of the rules holds for what the error says. */

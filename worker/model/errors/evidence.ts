@@ -16,7 +16,10 @@ export interface Evidence {
   /** It is a page for a browser: a proxy or a firewall speaks, and not the API. */
   isPage: boolean;
   sizes: TokenCounts;
+  /** How long the provider asks to wait. */
   retryAfterMs: number | undefined;
+  /** How long until a rate limit that is used up starts again, in ms. */
+  resetMs: number | undefined;
   /** The input tokens that an account may send within a minute. */
   rateTokens: number | undefined;
   requestId: string | undefined;
@@ -27,7 +30,7 @@ export interface Evidence {
 const MAX_PARTS = 16;
 
 /** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
-export function readEvidence(error: unknown, now: () => number): Evidence {
+export function readEvidence(error: unknown): Evidence {
   const parts = partsOf(error);
   const raw = textOf(parts);
   const plain = plainText(raw);
@@ -43,7 +46,8 @@ export function readEvidence(error: unknown, now: () => number): Evidence {
       status !== undefined || isEnveloped(raw) || parts.some((part) => typeof field(part, 'type') === 'string'),
     isPage: /<!doctype html|<html[\s>]/i.test(raw),
     sizes: tokenCountsIn(plain),
-    retryAfterMs: firstDefined(parts, (part) => retryAfterHeader(part, now)) ?? retryAfterText(plain),
+    retryAfterMs: firstDefined(parts, retryAfterHeader) ?? retryAfterText(plain),
+    resetMs: firstDefined(parts, resetHeader),
     rateTokens: firstDefined(parts, rateHeader) ?? rateText(plain),
     requestId: firstDefined(parts, requestIdOf) ?? /\breq_\w{6,60}/.exec(raw)?.[0],
     path: pathIn(plain),
@@ -190,16 +194,36 @@ export function isServerStatus(status: number | undefined): boolean {
   return status !== undefined && status >= 500;
 }
 
-/** How long the provider asks to wait in a header, in ms. */
-export function retryAfterHeader(part: unknown, now: () => number): number | undefined {
+/** How long a response asks to wait in its header `retry-after`, in ms. */
+export function retryAfterHeader(part: unknown): number | undefined {
   const milliseconds = header(part, 'retry-after-ms');
   if (milliseconds !== undefined && /^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds))
     return Math.round(Number(milliseconds));
   const after = header(part, 'retry-after');
   if (after === undefined) return undefined;
   if (/^\d{1,9}(?:\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
-  const date = Date.parse(after);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now());
+  return msUntil(part, after);
+}
+
+/** The rate limits of the Messages API ("Rate limits: response headers"). */
+const RATE_LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
+
+/** How long until the last of the rate limits starts again that a response states as used up, in ms. */
+function resetHeader(part: unknown): number | undefined {
+  const resets = RATE_LIMITS.flatMap((name) => {
+    const [left, reset] = ['remaining', 'reset'].map((what) => header(part, `anthropic-ratelimit-${name}-${what}`));
+    return reset !== undefined && Number(left ?? 0) === 0 ? (msUntil(part, reset) ?? []) : [];
+  });
+  return resets.length === 0 ? undefined : Math.max(...resets);
+}
+
+/**
+ * How long until a time that a response states, in ms. Only the clock that wrote it can tell, so it counts from the
+ * response's own `date`; without that it says nothing.
+ */
+function msUntil(part: unknown, time: string): number | undefined {
+  const ms = Date.parse(time) - Date.parse(header(part, 'date') ?? '');
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;

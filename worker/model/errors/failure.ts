@@ -68,8 +68,10 @@ export interface Failure {
   tool?: string;
   /** How many tokens of input the provider takes within a minute, where it says so; only for `rate_limited`. */
   rateTokens?: number;
-  /** How long the provider asks to wait, uncapped; only for `transient`. */
+  /** How long the provider asks to wait, an hour at most; only for `transient`. */
   retryAfterMs?: number;
+  /** A longer wait that the provider asks for. It is not obeyed, and the operator is notified. */
+  longWaitMs?: number;
   /** Whose budget is used up, and when it starts again; with no other reason. */
   budget?: { whose: 'chat' | 'person' | 'total'; period: 'day' | 'month'; againMs: number };
   requestId?: string;

@@ -147,17 +147,36 @@ test.each(expected.counts)('reads the token counts in: $message', ({ message, ex
   });
 });
 
+/** Headers of a response that was written at NOW. */
+const dated = (headers: Record<string, string>) => ({ date: new Date(NOW).toUTCString(), ...headers });
+
+const limit = (name: string, remaining: number, resetMs: number) => ({
+  [`anthropic-ratelimit-${name}-remaining`]: String(remaining),
+  [`anthropic-ratelimit-${name}-reset`]: new Date(resetMs).toISOString(),
+});
+
 test.each<[string, unknown, number]>([
   ['seconds', sdkError(429, undefined, { 'retry-after': '1.5' }), 1500],
   ['milliseconds', sdkError(529, undefined, { 'retry-after-ms': '250', 'retry-after': '9' }), 250],
-  ['an HTTP date', sdkError(503, undefined, { 'retry-after': new Date(NOW + 30_000).toUTCString() }), 30_000],
-  ['a date in the past', sdkError(503, undefined, { 'retry-after': new Date(NOW - 30_000).toUTCString() }), 0],
+  ['an HTTP date', sdkError(503, undefined, dated({ 'retry-after': new Date(NOW + 30_000).toUTCString() })), 30_000],
+  ['a date in the past', sdkError(503, undefined, dated({ 'retry-after': new Date(NOW - 30_000).toUTCString() })), 0],
+  ['a limit that is used up', sdkError(429, undefined, dated(limit('input-tokens', 0, NOW + 9_000))), 9_000],
+  [
+    'the last of two',
+    sdkError(429, undefined, dated({ ...limit('requests', 0, NOW), ...limit('tokens', 0, NOW + 5_000) })),
+    5_000,
+  ],
+  [
+    'no limit that has room',
+    sdkError(429, undefined, dated({ ...limit('requests', 3, NOW + 9_000), ...limit('tokens', 0, NOW) })),
+    0,
+  ],
   ['a plain header object', { status: 429, headers: { 'retry-after': '3' } }, 3000],
   ['words', thrown(429, 'Rate limit reached. Please try again in 1.971s'), 1971],
   ['words for minutes', thrown(429, 'Please try again in 6m0s.'), 360_000],
   ['a JSON field', thrown(429, '{"error":{"details":[{"retryDelay":"34.07s"}]}}'), 34_070],
 ])('reads retry-after as %s', (_, error, retryAfterMs) => {
-  expect(classify(error, () => NOW)).toMatchObject({ kind: 'transient', retryAfterMs });
+  expect(classify(error)).toMatchObject({ kind: 'transient', retryAfterMs });
 });
 
 test('an unreadable error is transient', () => {

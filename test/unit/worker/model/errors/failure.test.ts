@@ -41,7 +41,9 @@ test.each<[object, Partial<Failure>]>([
   [{ message: 'retry after ms: 250' }, { retryAfterMs: 250 }],
   [{ message: 'retry after: 3' }, { retryAfterMs: 3_000 }],
   [{ message: 'Your credit balance is too low, please try again later' }, {}],
-  [{ message: 'wait 2h 3m 4s 5ms' }, { retryAfterMs: 7_384_005 }],
+  [{ message: 'wait 2h 3m 4s 5ms' }, { longWaitMs: 7_384_005 }],
+  [{ headers: { 'retry-after': '3600' } }, { retryAfterMs: 3_600_000 }],
+  [{ headers: { 'retry-after': 'Sun, 22 Nov 2026 10:00:00 GMT' } }, {}],
   [{ responseHeaders: { 'retry-after': 3 } }, { retryAfterMs: 3_000 }],
   [{ headers: { 'retry-after-ms': 'x', 'retry-after': 'soon' } }, {}],
 ])('reads in %j what a throttle states', (error, facts) => {
