@@ -76,6 +76,7 @@ export function answered(
   const cost = billOf(attempt, 'answer', answer, prices);
   const won = trialWon(attempt);
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
+  const leftTokens = room.usableTokens - tokensWith(answer, sent.count, sent.calibration);
   const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
@@ -93,7 +94,7 @@ export function answered(
       changes: [...wordsCommands(attempt, { recorded: '', own: words }), ...cost.changes],
       events: cost.events,
     },
-    ...(isFull && { afterReply: { opened: withRecord(opened, record), room } }),
+    ...(isFull && { afterReply: { opened: withRecord(opened, record), room, leftTokens } }),
   };
 }
 

@@ -124,6 +124,8 @@ export interface Attempt {
   readonly compactionsInRow: number;
   /** Fruitless compactions after a reply, since the last compaction that succeeded. */
   readonly vainCompactions: number;
+  /** The finished part of a summary of this session, as JSON. */
+  readonly summaryPart: string | undefined;
   /** Messages of this session that the model declined since it last answered one. */
   readonly refusalsInRow: number;
   /** How many of its calls fell silent since the last answer or recovery. */
@@ -185,6 +187,8 @@ export interface TurnTime {
   /** Notes that the chat is about to see something of the answer: from then on nothing joins its message. */
   see(): void;
   isSeen(): boolean;
+  /** Set once the message is answered: whether what is still done for it yields to a message that waits. */
+  yieldsTo?: (message: InboundMessage) => boolean;
 }
 
 /** For whom the calls of an attempt are made. */

@@ -136,6 +136,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
+    summaryPart: session.get('summaryPart'),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
     silences: Number(turn.get('silences') ?? 0),
     cutFromMs: optionalNumber(turn.get('cutFrom')),

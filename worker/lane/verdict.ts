@@ -32,7 +32,15 @@ export interface Ending {
   /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
   calledNothing?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
-  afterReply?: { opened: OpenedSession; room: Room };
+  afterReply?: AfterReply;
+}
+
+/** A session to compact while nobody waits. */
+export interface AfterReply {
+  opened: OpenedSession;
+  room: Room;
+  /** How many tokens the next request may add to the session and still fit. */
+  leftTokens: number;
 }
 
 /** The message is tried again. */

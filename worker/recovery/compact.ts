@@ -24,7 +24,7 @@ export interface CompactionOptions {
 }
 
 /** A summary that passed all checks. */
-export interface Compaction extends Omit<SummaryPart, 'chunks'> {
+export interface Compaction extends Omit<SummaryPart, 'chunks' | 'of'> {
   /** Index in the window of the first record that is kept verbatim. */
   keptFrom: number;
   /** The pictures and PDFs that are not shown any more, as the record names them. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
+import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { type AuditEvent, billOf, billOfFailed, commit } from '../lane/events.ts';
 import { type Room, roomOf } from '../model/count.ts';
@@ -132,7 +132,7 @@ async function summariseSession(
     boundary,
     summariser: await summariserOf(ports, subject),
     callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
-    done: finishedPart(subject),
+    done: finishedPart(subject.attempt),
     mask: trimOldRounds(records),
     thinking: thinkingTrim(ports, records),
   };
@@ -192,7 +192,7 @@ async function store(
     ...append(attempt.keys, attempt.session, records),
     sessionState(attempt.keys, attempt.session).countCompaction(),
     carriedMemory(attempt.keys, attempt.session).renew(),
-    attempt.turn.forgetSummaryPart(),
+    summaryPart(attempt.keys, attempt.session).forget(),
     ...effects,
   ];
   await commit(observability, attempt, { step, changes, events });

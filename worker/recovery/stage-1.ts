@@ -3,15 +3,15 @@ import type { Attempt } from '../lane/attempt.ts';
 import { modelWindow } from '../lane/settings.ts';
 import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
-import type { Overflow, RecoverPorts, Recovery, RecoveryTime } from './effects.ts';
+import type { Overflow, RecoverPorts, Recovery } from './effects.ts';
 import { type LearntLimit, learnLimit } from './learnt-limit.ts';
 import { compactSession, type Uncompacted } from './session-compaction.ts';
 
 /** A session that was compacted this often in a row refills at once: another compaction would not help. */
 export const COMPACTIONS_IN_ROW_MAX = 3;
 /**
- * How often in a row a compaction after a reply may be in vain; then the session is left alone until a call needs the
- * room.
+ * How often in a row a compaction after a reply may begin and come to nothing, whatever ends it; then the session is left
+ * alone until a call needs the room.
  */
 const VAIN_COMPACTIONS_MAX = 2;
 
@@ -59,29 +59,19 @@ export async function leaveUncompacted({ attempt }: Overflow): Promise<Recovery>
 
 /**
  * Prevention: compacts a session after a reply, while no user waits. `opened` is the window with the answer in it. A
- * failure does not matter here: the next message's own count triggers compaction again.
+ * failure does not matter here: the next message's own count triggers compaction again. Each try is counted before it
+ * begins, so that a chat that always interrupts it costs a bounded number of calls.
  */
 export async function compactAfterReply(
   ports: RecoverPorts,
   attempt: Attempt,
   opened: OpenedSession,
   room: Room,
-  { signal, deadline }: RecoveryTime,
+  signal: AbortSignal,
 ): Promise<void> {
   if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
-  await attempt.write('', [attempt.turn.markReplied()]);
-  const failed = await compactSession(
-    ports,
-    {
-      attempt,
-      opened,
-      room,
-      step: 'compact-after-reply',
-      effects: [],
-      patienceMs: 0,
-    },
-    signal,
-  );
-  if (failed === undefined || (signal.aborted && !deadline.aborted)) return;
-  await attempt.write('', [sessionState(attempt.keys, attempt.session).countVainCompaction()]);
+  const state = sessionState(attempt.keys, attempt.session);
+  await attempt.write('', [attempt.turn.markReplied(), state.setVainCompactions(attempt.vainCompactions + 1)]);
+  const effects = [state.setVainCompactions(0)];
+  await compactSession(ports, { attempt, opened, room, step: 'compact-after-reply', effects, patienceMs: 0 }, signal);
 }

@@ -1,11 +1,13 @@
-import { payerOf } from '../lane/attempt.ts';
+import { createHash } from 'node:crypto';
+import { summaryPart } from '../../shared/state/session/session.ts';
+import { type Attempt, payerOf } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { classify } from '../model/errors/classify.ts';
 import { estimateText } from '../model/estimate.ts';
-import type { FailedCall, ModelAnswer, ModelRequest, ModelResult, Usage } from '../model/port.ts';
+import type { FailedCall, ModelAnswer, ModelRequest, Usage } from '../model/port.ts';
 import { addUsage } from '../model/usage.ts';
 import type { RecoverPorts } from './effects.ts';
-import type { Subject, TimedSubject } from './session-compaction.ts';
+import type { TimedSubject } from './session-compaction.ts';
 import { askInTime, type SummaryAsker } from './summary-call.ts';
 import { neutral, type Transcript } from './transcript.ts';
 
@@ -28,6 +30,8 @@ export interface Summariser extends SummaryAsker {
 export interface SummaryPart {
   /** Chunks of the transcript that it covers. */
   chunks: number;
+  /** A digest of those chunks and of the summary before them. */
+  of: string;
   summary: string;
   calls: number;
   usage: Usage;
@@ -70,7 +74,7 @@ const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens:
 
 /**
  * Has the model update a summary, chunk by chunk, in time. `unseen` records are in no chunk; the prompt says so. Resumes
- * from `done` where an earlier attempt got that far. Contract: throws only what `beforeCall` and `keepPart` throw; a
+ * from `done` where an earlier attempt, of this message or of one before, summarised the same chunks. Contract: throws only what `beforeCall` and `keepPart` throw; a
  * failed, empty or useless summary is a value. On abort the failure is `call_failed`.
  */
 export async function summarise(
@@ -79,14 +83,22 @@ export async function summarise(
   { previous, unseen, done }: { previous: string; unseen: number; done: SummaryPart | undefined },
   signal: AbortSignal,
 ): Promise<Summarised> {
-  let written = done ?? { chunks: 0, summary: previous, calls: 0, usage: NOTHING_SPENT };
+  const of = (count: number): string => digestOf([previous, ...chunks.slice(0, count)]);
+  const isSame = done !== undefined && done.chunks < chunks.length && done.of === of(done.chunks);
+  let written = isSame ? done : { chunks: 0, of: '', summary: previous, calls: 0, usage: NOTHING_SPENT };
   for (const [at, chunk] of chunks.entries()) {
     if (at < written.chunks) continue;
     const calls = written.calls + 1;
     const request = requestOf(summariser, chunk, written.summary, at === 0 ? unseen : 0);
     const part = await writePart(summariser, request, chunks.length - at, signal);
     if ('reason' in part) return { ok: false, failed: { ...part, calls } };
-    written = { chunks: at + 1, summary: part.summary, calls, usage: addUsage(written.usage, part.usage) };
+    written = {
+      chunks: at + 1,
+      of: of(at + 1),
+      summary: part.summary,
+      calls,
+      usage: addUsage(written.usage, part.usage),
+    };
     if (at + 1 < chunks.length) await summariser.keepPart(written);
   }
   return { ok: true, written };
@@ -133,15 +145,6 @@ function isGoodPart(text: string): boolean {
 function isErrorText(summary: string): boolean {
   if (summary.length > ERROR_TEXT_CHARS_MAX) return false;
   return ERROR_START.test(summary) || classify(summary).kind === 'token';
-}
-
-/** The result of a summary in one call. */
-export function summaryOf(result: ModelResult): Summarised {
-  if (!result.ok) return { ok: false, failed: { reason: 'call_failed', failed: result, calls: 1 } };
-  const judged = judge(result.answer);
-  if ('reason' in judged) return { ok: false, failed: { reason: judged.reason, calls: 1 } };
-  const { usage } = result.answer;
-  return { ok: true, written: { chunks: 1, summary: judged.summary, calls: 1, usage } };
 }
 
 /** How much output a summary may use, and how many words the prompt asks for: the rest is thinking. */
@@ -196,8 +199,7 @@ export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): 
     untilMs: subject.untilMs,
     beforeCall: () => attempt.assertOwned(),
     keepPart: async (part) => {
-      const kept = JSON.stringify({ of: subjectKey(subject), part });
-      await attempt.write('', [attempt.turn.keepSummaryPart(kept)]);
+      await attempt.write('', [summaryPart(attempt.keys, attempt.session).keep(JSON.stringify(part))]);
       ports.observability.reach('summary part stored');
     },
   };
@@ -208,14 +210,11 @@ function otherModel({ compactionModel, fallbackModel, modelName }: Settings): st
   return [fallbackModel, modelName].find((name) => name !== undefined && name !== compactionModel);
 }
 
-/** The finished part of the same summary: the same records give the same chunks. */
-export function finishedPart(subject: Subject): SummaryPart | undefined {
-  const kept = subject.attempt.turn.summaryPart;
-  if (kept === undefined) return undefined;
-  const { of, part } = JSON.parse(kept) as { of: string; part: SummaryPart };
-  return of === subjectKey(subject) ? part : undefined;
+/** The part of a summary of this session that was finished last. */
+export function finishedPart({ summaryPart: part }: Attempt): SummaryPart | undefined {
+  return part === undefined ? undefined : (JSON.parse(part) as SummaryPart);
 }
 
-function subjectKey({ attempt, opened, room }: Subject): string {
-  return [attempt.session, opened.firstIndex, opened.logRecords, room.limitTokens].join(' ');
+function digestOf(texts: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(texts)).digest('base64url');
 }

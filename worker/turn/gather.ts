@@ -8,7 +8,7 @@ import {
 } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
-import { type Attempt, type Conclusion, isOfGuest } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, isOfGuest, type TurnTime } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
 
@@ -109,6 +109,17 @@ export async function supersededBy(
   );
   // What a guest asks is never done with the tools of others, nor what others ask without them.
   return (next?.message.from.isGuest === true) === isOfGuest(attempt) ? next?.entry : undefined;
+}
+
+/** Whether the message is answered, and what is still done for it yields to the next one of its lane. */
+export async function isYielding(
+  { lane }: GatherPorts,
+  attempt: Attempt,
+  { yieldsTo }: Pick<TurnTime, 'yieldsTo'>,
+): Promise<boolean> {
+  if (yieldsTo === undefined) return false;
+  const [next] = await lane.behind(attempt.lane);
+  return next !== undefined && yieldsTo(next.message);
 }
 
 /** Whether an earlier attempt has shown words, or has acted. */

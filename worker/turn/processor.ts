@@ -5,14 +5,14 @@ import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
-import { type Attempt, ageMs, FencedError, spentMs } from '../lane/attempt.ts';
+import { type Attempt, ageMs, FencedError, spentMs, type TurnTime } from '../lane/attempt.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
 import { startDeadline } from './deadline.ts';
-import { supersededBy } from './gather.ts';
+import { isYielding, supersededBy } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
 import {
   agentAttributes,
@@ -187,10 +187,11 @@ function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefin
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
-/** Whether a later message ends the running turn: it cancels it, or is answered together with it. */
-async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt, isSeen: boolean): Promise<boolean> {
+/** Whether a later message ends the running turn: it cancels it, is answered together with it, or comes next. */
+async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt, time: TurnTime): Promise<boolean> {
   if (await lane.isCancelled(attempt.entry)) return true;
-  return (await supersededBy({ lane }, attempt, { isSeen })) !== undefined;
+  if (time.yieldsTo) return isYielding({ lane }, attempt, time);
+  return (await supersededBy({ lane }, attempt, { isSeen: time.isSeen() })) !== undefined;
 }
 
 /** Looks by the clock: see `ProcessorPorts`. */
@@ -218,7 +219,7 @@ async function attemptTurn(
   const stopWatching = ports.watch(attempt, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
-    if (await isOvertaken(ports, attempt, deadline.isSeen()).catch(() => false)) cutShort();
+    if (await isOvertaken(ports, attempt, deadline).catch(() => false)) cutShort();
   });
   const sources = [ports.ending, ...(lockLost ? [lockLost] : [])];
   for (const source of sources) source.addEventListener('abort', cutShort, { once: true });

@@ -1,14 +1,15 @@
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { carryOut } from '../command/commands.ts';
 import { type Attempt, summonsOf, type TurnTime } from '../lane/attempt.ts';
-import { type Delivered, type Ending, failed, type Verdict } from '../lane/verdict.ts';
+import { type AfterReply, type Delivered, failed, type Verdict } from '../lane/verdict.ts';
+import { calibrationFor, countContent } from '../model/count.ts';
 import { compactAfterReply } from '../recovery/stage-1.ts';
 import { showTyping } from '../reply/typing.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
 import { deliverAndClear, destinationOf, heldBack, neverDelivered } from './deliver.ts';
 import { endedEarly, endedWithout } from './early-end.ts';
-import { failTogether, gather } from './gather.ts';
+import { failTogether, gather, isYielding } from './gather.ts';
 import { parkTurn } from './park.ts';
 import { portsFor, type TurnPorts } from './ports.ts';
 import { waitingNotice, withLateness } from './reminder.ts';
@@ -80,15 +81,22 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
   return failTogether(attempt, await answer(ports, attempt, messages, to, time), gathered.pieces);
 }
 
-/** The chat's next message cannot run in between. */
+/**
+ * Compacts the session unless a message waits that fits without. One that comes meanwhile cuts the compaction short, which
+ * goes on after the reply to that message.
+ */
 async function compactWhileNobodyWaits(
   ports: TurnPorts,
   attempt: Attempt,
-  { opened, room }: NonNullable<Ending['afterReply']>,
+  { opened, room, leftTokens }: AfterReply,
   time: TurnTime,
 ): Promise<void> {
-  await time.recovering(ports.ask.settings.recoveryTimeoutMs, (signal, deadline) =>
-    compactAfterReply(ports.ask, attempt, opened, room, { signal, deadline }),
+  const calibration = calibrationFor(ports.ask.settings.modelName, attempt.calibration);
+  // A file counts by its name: its size is known once it is read.
+  time.yieldsTo = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
+  if (await isYielding(ports, attempt, time)) return;
+  await time.recovering(ports.ask.settings.recoveryTimeoutMs, (signal) =>
+    compactAfterReply(ports.ask, attempt, opened, room, signal),
   );
 }
 

@@ -78,7 +78,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
     ],
     /** How often in a row it was compacted since a request last fitted without. */
     setCompactionsInRow: (count: number): Change => ['HSET', key, 'compactionsInRow', count],
-    countVainCompaction: (): Change => ['HINCRBY', key, 'vainCompactions', 1],
+    setVainCompactions: (count: number): Change => ['HSET', key, 'vainCompactions', count],
     /** An answer said what was summarised, or the reply to whoever asked for it. */
     reportCompactions: (): Change => ['HDEL', key, 'unreportedCompactions'],
     countRefusal: (): Change => ['HINCRBY', key, 'refusalsInRow', 1],
@@ -87,6 +87,15 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       ['UNLINK', key, keys.log(id), keys.archive(id)],
       ['SREM', keys.archivable, id],
     ],
+  };
+}
+
+/** Verbs of the finished part of a session's summary, which is JSON of the room that makes it. */
+export function summaryPart(keys: Pick<Keys, 'session'>, id: SessionId) {
+  const key = keys.session(id);
+  return {
+    keep: (part: string): Change => ['HSET', key, 'summaryPart', part],
+    forget: (): Change => ['HDEL', key, 'summaryPart'],
   };
 }
 

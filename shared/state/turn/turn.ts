@@ -169,19 +169,6 @@ export class Turn extends Fields {
     return this.set('countedToFit', request);
   }
 
-  /** The finished part of a summary, as JSON of whoever makes it. */
-  get summaryPart(): string | undefined {
-    return this.text('summary');
-  }
-
-  keepSummaryPart(part: string): Change {
-    return this.set('summary', part);
-  }
-
-  forgetSummaryPart(): Change {
-    return this.unset('summary');
-  }
-
   /** A stage of recovery, one more recovery, and a reset count of attempts: progress was made. */
   enter(stage: RecoveryStage): Change[] {
     return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];

@@ -62,6 +62,47 @@ test('a failed compaction after the reply affects neither that reply nor the nex
   expect(world.telegram.shown(CHAT)).toHaveLength(2);
 });
 
+test('a compaction after a reply yields to a message that fits, and goes on where it was after that reply', async () => {
+  world.claude.windowTokens = 120_000;
+  await givenLines(conversation(150, 1_000));
+  let isHeld = true;
+  // The second part of the first summary never comes.
+  world.claude.react((call) =>
+    call.kind === 'compaction' && isHeld && JSON.stringify(call.body).includes('<previous-summary>')
+      ? { do: 'silent', text: 'Still writing', pingEveryMs: 100 }
+      : undefined,
+  );
+  world.telegram.say(CHAT, 'Fill it up');
+  const second = await world.claude.waitForCall(({ reaction }) => reaction === 'silent');
+  world.telegram.say(CHAT, 'And after that');
+  const next = await world.claude.waitForCall(({ pendingText }) => pendingText === 'And after that');
+  isHeld = false;
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(next.at - (world.telegram.shown(CHAT)[0]?.at ?? 0)).toBeLessThan(10_000);
+  const made = calls('compaction');
+  expect(second).toMatchObject({ aborted: true });
+  expect(made.map(({ body }) => JSON.stringify(body).includes('<previous-summary>'))).toEqual([false, true, true]);
+  expect(world.claude.calls.every(({ at }, n) => at >= (world.claude.calls[n - 1]?.endedAt ?? 0))).toBe(true);
+  world.telegram.say(CHAT, 'And at last');
+  await nextOutcome(world, CHAT, 3);
+  const [first, , last] = calls('main');
+  expect(last?.inputTokens).toBeLessThan((first?.inputTokens ?? 0) / 2);
+});
+
+test('of a chat that writes all the time, two summaries are left at most before a call needs one', async () => {
+  await givenLines(conversation(60, 1_000));
+  world.claude.react(({ kind }) =>
+    kind === 'compaction' ? { do: 'silent', text: 'Still writing', pingEveryMs: 100 } : undefined,
+  );
+  for (let n = 1; n <= 4; n++) {
+    world.telegram.say(CHAT, `Message ${n}`);
+    await world.claude.waitForCall(({ pendingText }) => pendingText === `Message ${n}`);
+    if (n < 3) await world.claude.waitForCall((call) => call.kind === 'compaction' && calls('compaction').length === n);
+  }
+  expect(await nextOutcome(world, CHAT, 4)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(calls('compaction').map(({ aborted }) => aborted)).toEqual([true, true]);
+});
+
 test('a session that is too long again after three compactions in a row goes on in a fresh one', async () => {
   const session = await givenLines(denseHistory());
   await world.peek.hset(world.keys.session(session), 'compactionsInRow', 3);
