@@ -7,7 +7,7 @@ import { queueAlert } from '../shared/state/incident/book.ts';
 import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
 import { openEndpoint } from './endpoint.ts';
 import type { WorkerPorts } from './ports.ts';
-import { modelsOf, readSettingFiles, type SettingFiles } from './settings.ts';
+import { modelsOf, priceProblem, readSettingFiles, type SettingFiles } from './settings.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';
@@ -16,7 +16,9 @@ import { startWorker } from './worker.ts';
 export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
   const { config } = root;
   const { problems, servers, ...files } = await readSettingFiles(config, modelsOf(config));
-  if (problems.length > 0) throw new Error(problems.join('\n'));
+  const price = priceProblem(config, files);
+  const all = [...problems, ...(price === undefined ? [] : [price])];
+  if (all.length > 0) throw new Error(all.join('\n'));
   const tools = withExclusions(await startTools(root, servers, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
   // Connected only when every file could be read: nobody would close the connection of a start that failed.
   const endpoint = openEndpoint(root, files.prices, limits);

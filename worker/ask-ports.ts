@@ -1,8 +1,7 @@
 import type { Config } from '../shared/base/config.ts';
 import { createMemoryBook } from '../shared/state/memory/book.ts';
-import type { Budget } from '../shared/state/spending/budget.ts';
 import { notedFiles } from '../shared/state/turn/noted-files.ts';
-import { withBudget, withBudgetToHear } from './budget/guarded.ts';
+import { type Books, withAccount, withAccountToHear } from './budget/guarded.ts';
 import { chatTools } from './chat-tools.ts';
 import { createMediaStore } from './media/store.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
@@ -22,7 +21,7 @@ export function askPorts(
   ports: WorkerPorts,
   shared: ProcessPorts,
   shard: ShardPorts,
-  { memory, budget }: { memory: ChatMemory; budget: Budget | undefined },
+  { memory, books }: { memory: ChatMemory; books: Books },
 ) {
   const { config, observability } = ports;
   const { redis, keys, blobs } = shard;
@@ -31,10 +30,10 @@ export function askPorts(
   const media = createMediaStore({ redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS, log, reach });
   const files = notedFiles(redis, keys);
   const tools = chatTools(ports, shard, { memory, files, media, settings });
-  const model = budget ? withBudget(ports.model, budget, settings.prices) : ports.model;
+  const model = withAccount(ports.model, books, settings.prices);
   const endpoint: Endpoint = {
     model,
-    budget,
+    budget: books.budget,
     storm: shared.storm,
     boundModels: shared.boundModels,
     takesFixedParts: (fixed, failure, signal) => shared.fixedParts(model, fixed, failure, signal),
@@ -47,11 +46,10 @@ export function askPorts(
 /**
  * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
  */
-export function transcriberOf(config: Config, budget: Budget | undefined, prices: Prices): Transcriber | undefined {
+export function transcriberOf(config: Config, books: Books, prices: Prices): Transcriber | undefined {
   const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
   if (baseUrl === undefined || model === undefined) return undefined;
   const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
   const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
-  const minute = costOfMinute(model, prices);
-  return minute !== undefined ? withBudgetToHear(transcriber, budget, minute) : transcriber;
+  return withAccountToHear(transcriber, books, { model, minute: costOfMinute(model, prices) });
 }

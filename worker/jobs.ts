@@ -1,5 +1,6 @@
 import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
+import { openAccount } from '../shared/state/spending/usage-book.ts';
 import { summonsBook } from '../shared/state/turn/summons.ts';
 import { askPorts, transcriberOf } from './ask-ports.ts';
 import { commandPorts, progressViews } from './chat-ports.ts';
@@ -21,8 +22,8 @@ const DRAIN_MS = 25_000;
 
 /** The budget of a shard; `undefined` without any limit: then nothing is counted. */
 function openBudget({ config, files }: WorkerPorts, { redis, lane }: ShardPorts): Budget | undefined {
-  const isLimited = [{}, ...files.chats.values()].some((chat) => limitsOf(config, chat).length > 0);
-  return isLimited ? createBudget(redis, (payer) => limitsOf(config, payer?.own), lane.nowMs) : undefined;
+  const isLimited = [{}, ...files.chats.values()].some((chat) => limitsOf(config, chat, { isGuest: true }).length > 0);
+  return isLimited ? createBudget(redis, (payer) => limitsOf(config, payer?.own, payer), lane.nowMs) : undefined;
 }
 
 /** One of the chats of each kind whose requests begin alike; the first are those without settings of their own. */
@@ -38,11 +39,11 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
   const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
-  const budget = openBudget(ports, shard);
-  const ask = askPorts(ports, shared, shard, { memory, budget });
+  const books = { budget: openBudget(ports, shard), book: openAccount(shard.redis, shard.keys, lane.nowMs, log) };
+  const ask = askPorts(ports, shared, shard, { memory, books });
   const commands = commandPorts(ports, shard, memory, ask.store.media);
   const progress = progressViews(ports);
-  const transcriber = transcriberOf(ports.config, budget, ask.settings.prices);
+  const transcriber = transcriberOf(ports.config, books, ask.settings.prices);
   const { breaker, running } = shared;
   const summonses = summonsBook(shard.redis, shard.keys);
   const turn = { ask, telegram: ports.telegram, breaker, progress, summonses, lane, commands, transcriber };

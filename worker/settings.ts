@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
+import { limitsOf } from '../shared/state/spending/limit.ts';
 import { loadChatTable, promptOf } from './chat-table.ts';
 import type { ChatTable } from './lane/chat-settings.ts';
 import type { Settings } from './lane/settings.ts';
 import { RETRY_MS } from './lane/verdict.ts';
-import { tokenizerFactor } from './model/catalog.ts';
+import { modelsInUse, tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';
-import type { Prices } from './model/prices.ts';
-import { loadPrices } from './model/prices.ts';
+import { costOf, costOfMinute, loadPrices, type Prices } from './model/prices.ts';
 import { type McpConfigReading, type McpServer, readMcpConfig } from './tools/mcp/config.ts';
 import { serverTools } from './tools/server-tools.ts';
 import type { ToolSpec } from './tools/toolbox.ts';
@@ -55,6 +55,31 @@ export async function readSettingFiles(named: NamedFiles, models?: readonly stri
   return { systemPrompt, preserve: preserve ?? '', prices, servers: mcp?.servers ?? [], chats, problems };
 }
 
+const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+
+/** The models in use whose price is not known; 0 is a price. Pure. */
+export function unpricedModels(config: Config, prices: Prices): string[] {
+  const { TRANSCRIPTION_MODEL: ear } = config;
+  return [
+    ...[...modelsInUse(config).keys()].filter((model) => costOf(model, NO_TOKENS, prices) === undefined),
+    ...(ear !== undefined && costOfMinute(ear, prices) === undefined ? [ear] : []),
+  ];
+}
+
+/** Why a model without a price is refused: no limit in money bounds it. `undefined` where all have one, or none is set. Pure. */
+export function priceProblem(config: Config, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
+  const isGuest = mayHaveGuests(config);
+  const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(config, chat, { isGuest }));
+  const unpriced = unpricedModels(config, prices);
+  const named = [...new Set(limits.filter(({ unit }) => unit === 'usd').map(({ setting }) => setting))];
+  if (config.PRICE_UNKNOWN === 'allow' || unpriced.length === 0 || named.length === 0) return undefined;
+  return `No price is known of ${unpriced.join(', ')}, so ${named.join(', ')} would not bound what they cost: name their prices in MODEL_PRICES_FILE, or set PRICE_UNKNOWN=allow.`;
+}
+
+function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: Config): boolean {
+  return ids === 'everyone' || [...ids].some((id) => id < 0) || guests.size > 0;
+}
+
 /** The models that chats may have; the first is the default. Pure. */
 export function modelsOf({ MODEL, MODELS }: Pick<Config, 'MODEL' | 'MODELS'>): readonly string[] {
   return [...new Set([MODEL, ...MODELS])];
@@ -74,7 +99,9 @@ export async function judgeSettingFiles(reading: ConfigReading): Promise<Setting
     const problem = system === undefined ? undefined : roomProblem(config, { system, tools: [] });
     return problem === undefined ? [] : [`CHATS_FILE, chat ${chat}: ${problem}`];
   });
-  return { ...files, problems: [...files.problems, ...(room === undefined ? ofChats : [room])] };
+  const price = priceProblem(config, files);
+  const further = [...(room === undefined ? ofChats : [room]), ...(price === undefined ? [] : [price])];
+  return { ...files, problems: [...files.problems, ...further] };
 }
 
 /** The problems alone. Never rejects. */

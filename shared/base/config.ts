@@ -136,6 +136,7 @@ const environment = z.object({
   CHAT_MONTHLY_USD: dollars.optional(),
   PERSON_DAILY_USD: dollars.optional(),
   PERSON_MONTHLY_USD: dollars.optional(),
+  PRICE_UNKNOWN: z.enum(['refuse', 'allow'], { error: 'expected refuse or allow' }).default('refuse'),
   CHAT_DAILY_TOKENS: positive.optional(),
   TOTAL_DAILY_TOKENS: positive.optional(),
   UNANSWERED_ALERT_MS: milliseconds.default(120_000),

@@ -28,29 +28,21 @@ export function missingSettings(set: Readonly<Record<string, unknown>>, role: Ro
 
 /** The settings that are required together with others that are set. */
 function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly string[] {
-  const open = role !== 'tool' && isOpen(set) ? ['PERSON_DAILY_USD'] : [];
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
   const wanted = pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
   const isForVoice = [...TRANSCRIPTION, 'TRANSCRIPTION_API_KEY'].some((name) => set[name] !== undefined);
   return ANSWERING.includes(role)
-    ? [...open, ...wanted, ...(isForVoice ? TRANSCRIPTION : []), ...(isForPagerDuty(set) ? ALERTING : [])]
-    : [...open, ...wanted];
+    ? [...wanted, ...(isForVoice ? TRANSCRIPTION : []), ...(isForPagerDuty(set) ? ALERTING : [])]
+    : wanted;
 }
 
 function isForPagerDuty({ ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_FORMAT: chosen }: Readonly<Record<string, unknown>>) {
   return typeof url === 'string' && alertFormat(url, (chosen ?? 'auto') as AlertFormat | 'auto') === 'pagerduty';
 }
 
-/** Whether anybody may use the bot. */
-function isOpen({ TELEGRAM_ALLOWED_IDS: ids }: Readonly<Record<string, unknown>>): boolean {
-  return typeof ids === 'string' && ids.split(',').some((id) => id.trim() === '*');
-}
-
 function hint(name: string): string {
   if (name === 'TELEGRAM_BOT_TOKEN') return 'the token that BotFather gave you';
   if (name === 'TELEGRAM_ALLOWED_IDS') return 'numeric user or chat ids, comma separated; * opens the bot to all';
-  if (name === 'PERSON_DAILY_USD')
-    return 'the dollars that one person may spend in a day, since TELEGRAM_ALLOWED_IDS is *; 0 is no limit';
   if (name === 'TELEGRAM_ALERT_CHAT_ID') return 'the chat id for operator alerts, or none';
   if (name === 'TELEGRAM_WEBHOOK_URL') return 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set';
   if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';

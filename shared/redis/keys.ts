@@ -89,6 +89,8 @@ function chatKeys(tag: string) {
     media: (sha256: string, chat: ChatKey) => `${tag}:media:${chat}:${sha256}`,
     /** Hash: what the calls for a chat came to on a day, `2026-11-22`. */
     usage: (day: string, chat: ChatKey) => `${tag}:usage:${day}:${chat}`,
+    /** That a call is booked. */
+    booked: (call: string) => `${tag}:booked:${call}`,
   };
 }
 

@@ -3,7 +3,7 @@ import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
 import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
-import { billOf, commit } from '../lane/events.ts';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrate, type Room, tokensWith } from '../model/count.ts';
@@ -65,15 +65,14 @@ export function answered(
     nearlySpent,
   }: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
-  settings: Pick<Settings, 'rich' | 'prices' | 'timeZone'>,
+  settings: Pick<Settings, 'rich' | 'timeZone'>,
 ): Verdict {
-  const { rich, prices } = settings;
+  const { rich } = settings;
   const { answer, sent, byFallback } = called;
   const record = recordOf(attempt, called);
   const words = answerWords(attempt, opened, answer);
   const notice = nearlySpent && nearlyInWords(attempt, settings, nearlySpent);
   const text = answerText(attempt, opened, answer, { words, notice });
-  const cost = billOf(attempt, 'answer', answer, prices);
   const won = trialWon(attempt);
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const leftTokens = room.usableTokens - tokensWith(answer, sent.count, sent.calibration);
@@ -84,16 +83,12 @@ export function answered(
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     changes: [
       ...append(attempt.keys, attempt.session, [record]),
-      ...cost.changes,
       ...learnt(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer), isFull),
       ...won.changes,
       ...(attempt.unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
     ],
-    events: [...cost.events, ...won.events],
-    ifCancelled: {
-      changes: [...wordsCommands(attempt, { recorded: '', own: words }), ...cost.changes],
-      events: cost.events,
-    },
+    events: won.events,
+    ifCancelled: { changes: wordsCommands(attempt, { recorded: '', own: words }), events: [] },
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room, leftTokens } }),
   };
 }
@@ -112,7 +107,7 @@ function learnt(attempt: Attempt, calibration: number | undefined, isFull: boole
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  ports: Pick<CallPorts, 'observability' | 'settings'>,
+  ports: Pick<CallPorts, 'observability'>,
   attempt: Attempt,
   opened: OpenedSession,
   { called, room, speech }: { called: Answered; room: Room; speech: Speech },
@@ -120,11 +115,9 @@ export async function recordRound(
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
   const stage = stageAfterRound(attempt);
-  const cost = billOf(attempt, 'answer', called.answer, ports.settings.prices);
   const won = trialWon(attempt);
   const changes = [
     ...append(attempt.keys, attempt.session, [record]),
-    ...cost.changes,
     ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
     ...won.changes,
@@ -133,7 +126,7 @@ export async function recordRound(
   await commit(ports.observability, attempt, {
     step: `round:${round}`,
     changes,
-    events: [...cost.events, ...won.events],
+    events: won.events,
   });
   ports.observability.reach('round stored');
   return withRecord(opened, record);

@@ -2,7 +2,7 @@ import { METRIC } from '../../shared/base/telemetry.ts';
 import type { NotedFiles } from '../../shared/state/turn/noted-files.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
-import { billOf, billOfFailed, commit } from '../lane/events.ts';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { systemWith } from '../memory/memory.ts';
@@ -18,7 +18,7 @@ import {
   withBelievedSize,
 } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText, Usage } from '../model/port.ts';
+import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
 import type { Endpoint } from '../recovery/effects.ts';
 import { countedTooLarge } from '../recovery/output.ts';
@@ -105,12 +105,6 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   ports.observability.reach('model called');
   const result = await sendOrFallBack(ports, attempt, request, { window, fixed, onText }, signal);
   await recordRepairs(ports, attempt, result.repairs);
-  await recordBesides(ports, attempt, result.besides);
-  if (!result.ok && result.spent)
-    await commit(ports.observability, attempt, {
-      step: '',
-      ...billOfFailed(attempt, 'answer', ports.settings.modelName, result, ports.settings.prices),
-    });
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const most = () => countAtMost(fixed, opened.window, messages, ports.settings.modelName);
@@ -176,18 +170,10 @@ async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelR
   });
 }
 
-/** Of a model and its fallback, both may have been billed: the result holds the cost of one. */
-async function recordBesides(ports: CallPorts, attempt: Attempt, besides: Fetched['besides']): Promise<void> {
-  if (besides === undefined) return;
-  const cost = billOf(attempt, 'retry', besides, ports.settings.prices);
-  await commit(ports.observability, attempt, { step: '', ...cost });
-}
-
-/** The result that counts, and what the other call cost where two were made and both are billed. */
+/** The result that counts, where two calls were made. */
 type Fetched = ModelResult & {
   byFallback: boolean;
   silences: number;
-  besides?: { model: string; usage: Usage };
   /** Whether both models declined. */
   isSeconded?: true;
 };
@@ -218,11 +204,10 @@ async function sendOrFallBack(
   const again = { ...request, model: fallbackModel, messages: await filled(ports, attempt, messages) };
   const second = await model.send(again, signal, onText);
   if (second.ok && second.answer.stopReason !== 'refusal')
-    return { ...second, byFallback: true, silences: first.silences, ...billed(request.model, first) };
+    return { ...second, byFallback: true, silences: first.silences };
   return {
     ...first,
     silences: first.silences + silencesIn(second),
-    ...billed(fallbackModel, second),
     ...(second.ok && first.ok && { isSeconded: true as const }),
   };
 }
@@ -230,11 +215,6 @@ async function sendOrFallBack(
 /** Whether another model may do what this one did not. */
 function helpsAnother(result: ModelResult): boolean {
   return result.ok ? result.answer.stopReason === 'refusal' : result.failure.kind === 'transient';
-}
-
-function billed(model: string, result: ModelResult): Pick<Fetched, 'besides'> {
-  const usage = result.ok ? result.answer.usage : result.spent;
-  return usage === undefined ? {} : { besides: { model, usage } };
 }
 
 /** The endpoint's own timeouts are no silence: there, nothing was said. */

@@ -1,7 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { MemoryBook } from '../../shared/state/memory/book.ts';
 import { type Attempt, payerOf, type TurnTime } from '../lane/attempt.ts';
-import { billOf, commit } from '../lane/events.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { withMemory } from '../memory/memory.ts';
@@ -102,8 +101,6 @@ export async function askModel(
     if (!called.ok) return reactTo(ports, now, called, time);
     const hidden = hiddenFailure(settings, now, called.answer, round);
     if (hidden) {
-      const cost = billOf(attempt, 'retry', called.answer, settings.prices);
-      await commit(ports.observability, attempt, { step: '', ...cost });
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
       return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);
     }

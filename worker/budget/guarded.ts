@@ -1,6 +1,7 @@
 import { pause } from '../../shared/base/lifecycle.ts';
 import type { Bounds, Budget, Reservation } from '../../shared/state/spending/budget.ts';
 import { type Bill, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
+import type { BookCall, CallRecord } from '../../shared/state/spending/usage-book.ts';
 import type { Recording, Transcriber } from '../media/transcriber.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
@@ -14,48 +15,68 @@ const ABORTED: Failure = { kind: 'transient', reason: 'aborted' };
 /** Of a file of which nobody says how long it is: speech as phones record it. */
 const BYTES_A_SECOND = 4_000;
 
+/** The books of all calls: what is held of the limits while a call runs, and the account in which it is booked. */
+export interface Books {
+  /** Absent without any limit. */
+  budget: Budget | undefined;
+  book: BookCall;
+}
+
 /**
- * The model within the limits of whoever it is asked for, and of all. The most that a call may cost is held first and
- * then replaced by its real cost; a call that died after the server had taken it costs what the server bills. One for
- * which nothing is left is not made: it fails as terminal, with the budget's name. One for which others hold what is
- * left waits for them.
+ * The model within the limits of whoever it is asked for, and of all, with an account of each call. The most that a call may
+ * cost is held first and then replaced by its real cost; a call that died after it was sent costs what the server bills. One
+ * for which nothing is left is not made: it fails as terminal, with the budget's name. One for which others hold what is left
+ * waits for them.
  */
-export function withBudget(model: Model, budget: Budget, prices: Prices): Model {
+export function withAccount(model: Model, { budget, book }: Books, prices: Prices): Model {
   return {
     limits: (name) => model.limits(name),
     countTokens: (request, signal) => model.countTokens(request, signal),
     async send(request, signal, onText) {
-      const reserved = await reserveInTime(budget, request.payer, boundsOf(request, prices), signal);
-      if ('kind' in reserved) return { ok: false, repairs: [], failure: reserved };
+      const reserved = budget && (await reserveInTime(budget, request.payer, boundsOf(request, prices), signal));
+      if (reserved && 'kind' in reserved) return { ok: false, repairs: [], failure: reserved };
       const result = await model.send(request, signal, onText);
-      await reserved.settle(billOf(request, result, prices));
+      const call = recordOf(request, result, prices);
+      const isMade = result.ok || result.failure.reason !== 'paused';
+      await Promise.all([reserved?.settle(billOf(call)), isMade && book(request.payer, call)]);
       return result;
     },
   };
 }
 
 /**
- * A transcriber within the same limits, if there are any, which says what it cost. A recording costs by its length, as its
- * endpoint states it, or its sender.
+ * A transcriber within the same limits, and with the same account. A recording costs by its length, as its endpoint states
+ * it, or its sender; without a price of a minute it counts in no limit.
  */
-export function withBudgetToHear(transcriber: Transcriber, budget: Budget | undefined, minute: number): Transcriber {
-  const billed = (seconds: number): Bill => ({ usd: (seconds / 60) * minute * PER_DOLLAR, tokens: 0 });
+export function withAccountToHear(
+  transcriber: Transcriber,
+  { budget, book }: Books,
+  { model, minute }: { model: string; minute: number | undefined },
+): Transcriber {
+  const dollarsOf = (seconds: number) => (minute === undefined ? undefined : (seconds / 60) * minute);
   return {
     async transcribe(recording, signal) {
-      const bill = billed(secondsOf(recording));
+      const bill = billOf({ ...NO_TOKENS, dollars: dollarsOf(secondsOf(recording)) });
       const bounds = { least: bill, most: bill, certain: bill };
       const reserved = budget && (await reserveInTime(budget, recording.payer, bounds, signal));
       if (reserved && 'kind' in reserved)
         return reserved.reason === 'aborted' ? { kind: 'aborted' } : { kind: 'over budget', failure: reserved };
       const said = await transcriber.transcribe(recording, signal);
-      const isBilled = said.kind === 'heard' || said.kind === 'aborted';
-      const seconds = said.kind === 'heard' ? said.seconds : undefined;
-      const cost = seconds === undefined ? billed(isBilled ? secondsOf(recording) : 0) : billed(seconds);
-      await reserved?.settle(cost);
-      return said.kind === 'heard' ? { ...said, dollars: cost.usd / PER_DOLLAR } : said;
+      const isHeard = said.kind === 'heard';
+      const billed = isHeard || said.kind === 'aborted';
+      const dollars = dollarsOf(billed ? ((isHeard ? said.seconds : undefined) ?? secondsOf(recording)) : 0);
+      const call: CallRecord = {
+        ...(isHeard ? { event: 'model.answered' } : { event: 'model.failed', reason: REASON[said.kind], billed }),
+        ...{ purpose: 'transcription', model, ...NO_TOKENS, ...(dollars !== undefined && { dollars }) },
+      };
+      await Promise.all([reserved?.settle(billOf(call)), book(recording.payer, call)]);
+      return said;
     },
   };
 }
+
+const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+const REASON = { trouble: 'server_error', refused: 'refused', aborted: 'aborted', 'over budget': 'unknown' } as const;
 
 function secondsOf({ seconds, bytes }: Recording): number {
   return seconds ?? bytes.length / BYTES_A_SECOND;
@@ -95,11 +116,19 @@ function boundsOf(request: ModelRequest, prices: Prices): Bounds {
   };
 }
 
-/** A model may be answered for under another name, of which no price is known. */
-function billOf({ model }: ModelRequest, result: ModelResult, prices: Prices): Bill {
-  const usage = result.ok ? result.answer.usage : result.spent;
-  if (usage === undefined) return { usd: 0, tokens: 0 };
-  const answered = result.ok ? costOf(result.answer.model, usage, prices) : undefined;
-  const usd = (answered ?? costOf(model, usage, prices) ?? 0) * PER_DOLLAR;
-  return { usd, tokens: totalTokens(usage) };
+/** A call as its account has it. A model may be answered for under another name, of which no price is known. */
+function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResult, prices: Prices): CallRecord {
+  if (!result.ok) {
+    const { failure, spent = NO_TOKENS } = result;
+    const dollars = costOf(model, spent, prices);
+    const about = { purpose, model, reason: failure.reason, billed: result.spent !== undefined };
+    return { event: 'model.failed', ...about, ...spent, ...(dollars !== undefined && { dollars }) };
+  }
+  const { model: answerer, usage } = result.answer;
+  const dollars = costOf(answerer, usage, prices) ?? costOf(model, usage, prices);
+  return { event: 'model.answered', purpose, model: answerer, ...usage, ...(dollars !== undefined && { dollars }) };
+}
+
+function billOf({ dollars = 0, ...usage }: Usage & { dollars?: number | undefined }): Bill {
+  return { usd: dollars * PER_DOLLAR, tokens: totalTokens(usage) };
 }

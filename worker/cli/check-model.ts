@@ -6,8 +6,8 @@ import { createClaude } from '../model/claude/adapter.ts';
 import { askLifecycle, openClient } from '../model/claude/endpoint.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
 import { wordRequest } from '../model/port.ts';
-import { costOf, costOfMinute, type Prices } from '../model/prices.ts';
-import { type Fixed, fixedTokens, roomProblem } from '../settings.ts';
+import type { Prices } from '../model/prices.ts';
+import { type Fixed, fixedTokens, roomProblem, unpricedModels } from '../settings.ts';
 import type { Finding } from './terminal.ts';
 
 const MODEL_DEADLINE_MS = 10_000;
@@ -99,28 +99,20 @@ async function call(config: Config): Promise<string | undefined> {
   return `the endpoint ${why} (${reason}, status ${status ?? 'none'})${todo}`;
 }
 
-const NOTHING = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-
 /** Names the limits of the cost, and the models whose cost no limit in money can count. */
 export function checkMoney(config: Config, prices: Prices): Finding {
   const limits = limitsOf(config);
+  const settings = limits.map(({ setting }) => setting);
+  const ofGuests = limitsOf(config, {}, { isGuest: true }).filter(({ setting }) => !settings.includes(setting));
   const unpriced = unpricedModels(config, prices);
   const isCounted = limits.some(({ unit }) => unit === 'tokens');
   const advice = [
     ...(limits.length === 0 ? ['nothing limits what may be spent; set TOTAL_DAILY_USD'] : []),
     ...(unpriced.length > 0 && !isCounted ? [withoutPrice(unpriced)] : []),
   ];
-  const detail = [limits.map(inWords).join(', '), ...advice].filter((part) => part !== '').join('; ');
+  const stated = [...limits.map(inWords), ...ofGuests.map((limit) => `${inWords(limit)} for guests`)];
+  const detail = [stated.join(', '), ...advice].filter((part) => part !== '').join('; ');
   return { part: 'money', ok: true, ...(advice.length > 0 && { isAdvice: true as const }), detail };
-}
-
-/** A price of 0 is a price. */
-function unpricedModels(config: Config, prices: Prices): string[] {
-  const { TRANSCRIPTION_MODEL: ear } = config;
-  return [
-    ...[...modelsInUse(config).keys()].filter((model) => costOf(model, NOTHING, prices) === undefined),
-    ...(ear !== undefined && costOfMinute(ear, prices) === undefined ? [ear] : []),
-  ];
 }
 
 function withoutPrice(models: readonly string[]): string {

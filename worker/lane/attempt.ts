@@ -1,3 +1,4 @@
+import { traceIdOf } from '../../shared/base/telemetry.ts';
 import type { Decoded, InboundMessage, Outcome } from '../../shared/flow/message.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
@@ -192,8 +193,15 @@ export interface TurnTime {
 }
 
 /** For whom the calls of an attempt are made. */
-export function payerOf({ chat, message, chatSettings }: Pick<Attempt, 'chat' | 'message' | 'chatSettings'>): Payer {
-  return { chat, own: chatSettings, ...(message.ok && { person: message.value.from.id }) };
+export function payerOf(
+  attempt: Pick<Attempt, 'chat' | 'home' | 'entry' | 'traceparent' | 'message' | 'chatSettings'>,
+): Payer {
+  const { chat, home, entry, traceparent, message, chatSettings: own } = attempt;
+  const about = { chat, home, entry, traceId: traceIdOf(traceparent), own };
+  if (!message.ok) return about;
+  const { from, chatType } = message.value;
+  const inGroup = chatType === 'private' ? {} : { groupName: from.name ?? '' };
+  return { ...about, person: from.id, isGuest: isOfGuest(attempt), ...inGroup };
 }
 
 /** How the bot was called in a chat that it is not part of; undefined for what was said in a chat of its own. */

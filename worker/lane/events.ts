@@ -7,14 +7,11 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import { auditLine } from '../../shared/state/lane/record-streams.ts';
-import { bookUsage } from '../../shared/state/spending/usage-book.ts';
+import type { CallRecord } from '../../shared/state/spending/usage-book.ts';
 import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
 import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';
 import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
-import type { FailureReason } from '../model/errors/failure.ts';
-import type { FailedCall, Usage } from '../model/port.ts';
-import { costOf, type Prices } from '../model/prices.ts';
 import type { Repair } from '../model/rules/repair.ts';
 import type { Attempt, Expected, Written } from './attempt.ts';
 
@@ -53,21 +50,8 @@ export type AuditEvent =
   | { event: 'context.thinking-dropped'; reason: string }
   /** Each old tool result is shown as one line; no summary was needed. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
-  /**
-   * A call that succeeded, and its cost; all calls of one compaction are one event. `retry`: the answer was of no use
-   * (empty, or cut before its first word), and the call was repeated.
-   */
-  | ({ event: 'model.answered'; purpose: 'answer' | 'summary' | 'retry'; model: string } & Usage)
-  /**
-   * A call without an answer. `billed`: the provider had accepted it; the counters state its cost, partly estimated.
-   */
-  | ({
-      event: 'model.failed';
-      purpose: 'answer' | 'summary';
-      model: string;
-      reason: FailureReason;
-      billed: boolean;
-    } & Usage)
+  /** A call; its account writes the line. Before version 0.4 the answers of a compaction were one line without `dollars`. */
+  | CallRecord
   /** A payload was cut before it was first sent; `chars` is its original length. */
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
@@ -146,8 +130,8 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.gave-up': { audit: true, count: ({ reason }) => recovered('give_up', reason) },
   'session.torn': { audit: true, alert: (attempt, { records }) => tornAlert(attempt, records) },
   'request.repaired': { audit: true },
-  'model.answered': { audit: true },
-  'model.failed': { audit: true },
+  'model.answered': {},
+  'model.failed': {},
   'message.capped': { audit: true },
   'answer.cut': { audit: true },
   'question.decided': { audit: true },
@@ -165,46 +149,6 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'fixed-parts.refused': { alert: (attempt, { why, status }) => fixedPartsAlert(attempt, why, status) },
   'model.gone': { alert: (attempt, { gone, now }) => modelGoneAlert(attempt, gone, now) },
 };
-
-const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-
-/** The event of a call without an answer, with what the provider bills for it all the same. */
-export function failedCallEvent(
-  purpose: 'answer' | 'summary',
-  model: string,
-  { failure, spent }: FailedCall,
-): AuditEvent {
-  const billed = spent !== undefined;
-  return { event: 'model.failed', purpose, model, reason: failure.reason, billed, ...(spent ?? NOTHING_SPENT) };
-}
-
-/** The bill of a call that went through, for its chat's book and the audit trail. */
-export function billOf(
-  attempt: Attempt,
-  purpose: 'answer' | 'retry' | 'summary',
-  { model, usage }: { model: string; usage: Usage },
-  prices: Prices,
-): { changes: Change[]; events: AuditEvent[] } {
-  return {
-    changes: bookUsage(attempt, usage, costOf(model, usage, prices)),
-    events: [{ event: 'model.answered', purpose, model, ...usage }],
-  };
-}
-
-/** The same of a call without an answer: a provider may bill it nevertheless. */
-export function billOfFailed(
-  attempt: Attempt,
-  purpose: 'answer' | 'summary',
-  model: string,
-  failed: FailedCall,
-  prices: Prices,
-): { changes: Change[]; events: AuditEvent[] } {
-  const { spent } = failed;
-  return {
-    changes: spent ? bookUsage(attempt, spent, costOf(model, spent, prices)) : [],
-    events: [failedCallEvent(purpose, model, failed)],
-  };
-}
 
 /** The changes that record events in one step with their effect: lines of the audit trail, and alerts. */
 export function recorded(attempt: Attempt, events: readonly TurnEvent[]): Change[] {

@@ -20,8 +20,8 @@ export interface Recording {
  * operator, and holds none of the endpoint's own words.
  */
 export type Transcription =
-  /** `seconds`: how long the recording was, where the endpoint states it; `dollars`: what that cost, where it is known. */
-  | { kind: 'heard'; text: string; seconds?: number; dollars?: number }
+  /** `seconds`: how long the recording was, where the endpoint states it. */
+  | { kind: 'heard'; text: string; seconds?: number }
   | { kind: 'trouble'; detail: string; retryAfterMs?: number }
   | { kind: 'refused'; detail: string }
   /** Nothing was asked: a budget is used up. */

@@ -1,5 +1,5 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
-import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
+import type { ChatKey, EntryId, SessionId } from '../../shared/redis/keys.ts';
 import type { OwnLimits } from '../../shared/state/spending/limit.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
@@ -26,8 +26,17 @@ export type Purpose = 'answer' | 'summary' | 'probe';
 /** For whom a call is made: their limits bound it. */
 export interface Payer {
   chat: ChatKey;
+  /** Under which its sums are kept, where that is another one: a group that moved. */
+  home?: ChatKey;
+  /** The message that is answered, and its trace. */
+  entry?: EntryId;
+  traceId?: string;
   /** The id of whoever wrote. */
   person?: number;
+  /** Their name as a group saw it; absent in a private chat. */
+  groupName?: string;
+  /** Whether they may use the bot only where somebody else let it in. */
+  isGuest?: boolean;
   /** The chat's own limits. */
   own?: OwnLimits;
 }

@@ -97,18 +97,6 @@ export function conversationSize(
   };
 }
 
-/** The sum of two calls. A part that neither of them states stays unstated. */
-export function addUsage(one: Usage, other: Usage): Usage {
-  const sum: Usage = {
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-  };
-  for (const part of ['cacheWriteTokens', 'cacheWrite1hTokens', 'thinkingTokens', 'searches'] as const)
-    if (one[part] !== undefined || other[part] !== undefined) sum[part] = (one[part] ?? 0) + (other[part] ?? 0);
-  return sum;
-}
-
 /** The tokens of a call, in all. */
 export function totalTokens({ inputTokens, outputTokens }: Usage): number {
   return inputTokens + outputTokens;

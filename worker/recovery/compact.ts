@@ -73,8 +73,8 @@ export async function compact(
   const unseen = left + window.omitted;
   const result = await summarise(summariser, { chunks }, { previous, unseen, done }, signal);
   if (!result.ok) return (await compactAnew(window, options, result.failed, signal)) ?? result;
-  const { calls, summary, usage } = result.written;
-  return accepted(window, { keptFrom, summary, calls, usage, unseen: before + unseen }, shortenings, options);
+  const { calls, summary } = result.written;
+  return accepted(window, { keptFrom, summary, calls, unseen: before + unseen }, shortenings, options);
 }
 
 /** One useless summary is no reason to leave a conversation: the calls that are left are for the other model. */
@@ -110,7 +110,7 @@ function earlierSummary({ head }: Window): { previous: string; unseen: number } 
 /** A summary counts only if it makes the next request smaller. */
 function accepted(
   window: Window,
-  written: Pick<Compaction, 'keptFrom' | 'summary' | 'calls' | 'usage' | 'unseen'>,
+  written: Pick<Compaction, 'keptFrom' | 'summary' | 'calls' | 'unseen'>,
   shortenings: readonly LogRecord[],
   { room, mask, thinking, boundary }: CompactionOptions,
 ): CompactionResult {

@@ -3,7 +3,7 @@ import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { type AuditEvent, billOf, billOfFailed, commit } from '../lane/events.ts';
+import { type AuditEvent, commit } from '../lane/events.ts';
 import { type Room, roomOf } from '../model/count.ts';
 import type { FailedCall } from '../model/port.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -67,14 +67,8 @@ export async function compactSession(
       const { reason, calls } = result.failed;
       if (signal.aborted) return { reason: 'aborted' };
       span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
-      const { failed } = result.failed;
-      const { compactionModel, prices } = ports.settings;
-      const cost = failed && billOfFailed(subject.attempt, 'summary', compactionModel, failed, prices);
-      await commit(ports.observability, subject.attempt, {
-        step: '',
-        changes: cost?.changes ?? [],
-        events: [{ event: 'context.compaction-failed', reason, calls }, ...(cost?.events ?? [])],
-      });
+      const events = [{ event: 'context.compaction-failed', reason, calls } as const];
+      await commit(ports.observability, subject.attempt, { step: '', events });
       return result.failed;
     }
     const { tokensBefore, tokensAfter, calls } = result.compaction;
@@ -141,7 +135,7 @@ async function summariseSession(
     const smaller = measuredAnew(ports, subject, result.failed);
     return smaller ? summariseSession(ports, smaller, signal) : result;
   }
-  const { summary, keptFrom, unseen, files, changes, tokensBefore, tokensAfter, calls, usage } = result.compaction;
+  const { summary, keptFrom, unseen, files, changes, tokensBefore, tokensAfter, calls } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const stamp = newStamp();
   const about = { summary, records: windowStart, unseen, boundary, ...(files.length > 0 && { files }) };
@@ -156,10 +150,8 @@ async function summariseSession(
     tokens: tokensAfter,
     unreported: messagesIn(opened.window, keptFrom),
   });
-  const { compactionModel, prices } = ports.settings;
-  const cost = billOf(subject.attempt, 'summary', { model: compactionModel, usage }, prices);
-  const effects = [...compacted, ...subject.effects, ...cost.changes];
-  await store(ports, { ...subject, effects }, [record, ...changes], [event, ...cost.events]);
+  const effects = [...compacted, ...subject.effects];
+  await store(ports, { ...subject, effects }, [record, ...changes], [event]);
   return result;
 }
 

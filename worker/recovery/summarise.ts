@@ -4,8 +4,7 @@ import { type Attempt, payerOf } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
 import { classify } from '../model/errors/classify.ts';
 import { estimateText } from '../model/estimate.ts';
-import type { FailedCall, ModelAnswer, ModelRequest, Usage } from '../model/port.ts';
-import { addUsage } from '../model/usage.ts';
+import type { FailedCall, ModelAnswer, ModelRequest } from '../model/port.ts';
 import type { RecoverPorts } from './effects.ts';
 import type { TimedSubject } from './session-compaction.ts';
 import { askInTime, type SummaryAsker } from './summary-call.ts';
@@ -34,7 +33,6 @@ export interface SummaryPart {
   of: string;
   summary: string;
   calls: number;
-  usage: Usage;
 }
 
 /** Why there is no summary; the `calls` were made even so. */
@@ -70,8 +68,6 @@ const SYSTEM = [
   'Leave out greetings, repetition and credentials. Write in the language of the user. Answer with the summary alone.',
 ].join('\n');
 
-const NOTHING_SPENT: Usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-
 /**
  * Has the model update a summary, chunk by chunk, in time. `unseen` records are in no chunk; the prompt says so. Resumes
  * from `done` where an earlier attempt, of this message or of one before, summarised the same chunks. Contract: throws only what `beforeCall` and `keepPart` throw; a
@@ -85,7 +81,7 @@ export async function summarise(
 ): Promise<Summarised> {
   const of = (count: number): string => digestOf([previous, ...chunks.slice(0, count)]);
   const isSame = done !== undefined && done.chunks < chunks.length && done.of === of(done.chunks);
-  let written = isSame ? done : { chunks: 0, of: '', summary: previous, calls: 0, usage: NOTHING_SPENT };
+  let written = isSame ? done : { chunks: 0, of: '', summary: previous, calls: 0 };
   for (const [at, chunk] of chunks.entries()) {
     if (at < written.chunks) continue;
     const calls = written.calls + 1;
@@ -97,7 +93,6 @@ export async function summarise(
       of: of(at + 1),
       summary: part.summary,
       calls,
-      usage: addUsage(written.usage, part.usage),
     };
     if (at + 1 < chunks.length) await summariser.keepPart(written);
   }
@@ -110,15 +105,11 @@ async function writePart(
   request: ModelRequest,
   partsLeft: number,
   signal: AbortSignal,
-): Promise<{ summary: string; usage: Usage } | Omit<SummaryFailure, 'calls'>> {
+): Promise<{ summary: string } | Omit<SummaryFailure, 'calls'>> {
   const isEnough = (text: string) => isGoodPart(text.trim());
   const { result, said, isLate } = await askInTime(summariser, request, { partsLeft, isEnough }, signal);
-  if (result.ok) {
-    const judged = judge(result.answer);
-    return 'reason' in judged ? judged : { ...judged, usage: result.answer.usage };
-  }
-  if (isEnough(said) && !signal.aborted)
-    return { summary: `${said.trim()}\n${CUT}`, usage: result.spent ?? NOTHING_SPENT };
+  if (result.ok) return judge(result.answer);
+  if (isEnough(said) && !signal.aborted) return { summary: `${said.trim()}\n${CUT}` };
   return { reason: isLate ? 'too_slow' : 'call_failed', failed: result };
 }
 

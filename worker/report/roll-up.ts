@@ -101,7 +101,7 @@ export function createRollUp(prices?: Prices) {
       if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
     },
     addEvent(event: AuditEvent & { chat?: string }): void {
-      const spent = (purpose: string, usage: Usage & { model: string }): void => {
+      const spent = (purpose: string, usage: Spent): void => {
         spend(tokens, purpose, usage, prices);
         if (event.chat !== undefined) addCall(totalsOf(event.chat), usage, prices);
       };
@@ -109,7 +109,7 @@ export function createRollUp(prices?: Prices) {
       else if (event.event === 'model.failed') {
         if (event.billed) spent('retry', event);
         failedCalls.billed += event.billed ? 1 : 0;
-        count(failedCalls.byReason, event.reason);
+        count(failedCalls.byReason, event.reason ?? 'unknown');
       } else addToSafety(safety, event);
     },
     /** Counts a record that cannot be read. */
@@ -132,10 +132,13 @@ export function createRollUp(prices?: Prices) {
   };
 }
 
-function addCall(totals: ChatTotals, usage: Usage & { model: string }, prices?: Prices): void {
+/** What a call came to. A line of an earlier version has no `dollars`. */
+type Spent = Usage & { model: string; dollars?: number };
+
+function addCall(totals: ChatTotals, usage: Spent, prices?: Prices): void {
   totals.calls += 1;
   totals.tokens += usage.inputTokens + usage.outputTokens;
-  totals.dollars += costOf(usage.model, usage, prices) ?? 0;
+  totals.dollars += usage.dollars ?? costOf(usage.model, usage, prices) ?? 0;
 }
 
 /** The chats that cost most; where nothing has a price, those with most tokens. */
@@ -146,13 +149,13 @@ function dearest(chats: ChatTotals[]): ChatTotals[] {
     .map((totals) => ({ ...totals, dollars: rounded(totals.dollars) }));
 }
 
-function spend(tokens: RollUp['tokens'], purpose: string, event: Usage & { model: string }, prices?: Prices): void {
+function spend(tokens: RollUp['tokens'], purpose: string, event: Spent, prices?: Prices): void {
   const { inputTokens, outputTokens, cacheReadTokens } = event;
   if (![inputTokens, outputTokens, cacheReadTokens].every(Number.isFinite)) throw new TypeError('a usage has counters');
   const models = tokens[purpose] ?? {};
   tokens[purpose] = models;
   const before = models[event.model] ?? NOTHING_SPENT;
-  const dollars = costOf(event.model, event, prices);
+  const dollars = event.dollars ?? costOf(event.model, event, prices);
   const sum = (name: keyof typeof TOKENS): number => before[name] + (event[name] ?? 0);
   models[event.model] = {
     calls: before.calls + 1,

@@ -1,6 +1,5 @@
 import { clip, graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
-import { bookUsage } from '../../shared/state/spending/usage-book.ts';
 import { overBudget } from '../ask/failures.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs, conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -14,7 +13,7 @@ import type { TurnPorts } from './ports.ts';
  */
 export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt } | Verdict;
 
-type Heard = { kind: 'words'; text: string; dollars?: number | undefined } | Verdict;
+type Heard = { kind: 'words'; text: string } | Verdict;
 
 const QUOTED_CHARS = 300;
 
@@ -63,17 +62,10 @@ export function soundIn({ content }: InboundMessage): Sound | undefined {
   return 'sound' in content ? content.sound : undefined;
 }
 
-const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-
-async function keep(
-  attempt: Attempt,
-  field: string,
-  { text, dollars }: Extract<Heard, { kind: 'words' }>,
-): Promise<Attempt> {
+async function keep(attempt: Attempt, field: string, { text }: Extract<Heard, { kind: 'words' }>): Promise<Attempt> {
   const shown = text === '' ? [] : [attempt.texts.heard(clip(text.replace(/\s+/g, ' '), QUOTED_CHARS))];
   const notices = [...attempt.notices, ...shown];
-  const booked = bookUsage(attempt, NO_TOKENS, dollars);
-  await attempt.write(field, [attempt.turn.keepContent(field, text), attempt.turn.notify(notices), ...booked]);
+  await attempt.write(field, [attempt.turn.keepContent(field, text), attempt.turn.notify(notices)]);
   return { ...attempt, notices };
 }
 
@@ -91,8 +83,7 @@ async function listen(
   }
   if (loaded.kind !== 'loaded') return loaded;
   const said = await ports.transcriber.transcribe(recordingOf(attempt, sound, loaded.bytes), signal);
-  if (said.kind === 'heard')
-    return { ...said, kind: 'words', text: graphemePrefix(said.text, ports.ask.settings.textMaxChars) };
+  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.ask.settings.textMaxChars) };
   return unheard(ports, attempt, said);
 }
 

@@ -48,7 +48,13 @@ const SETTINGS = {
 } as const satisfies Partial<Record<keyof Config, readonly [Whose, Period, Unit]>>;
 
 /** The settings that are limits. */
-export type BudgetSettings = Pick<Config, Limit['setting']>;
+export type BudgetSettings = Pick<Config, Limit['setting']> & Partial<Pick<Config, 'TELEGRAM_ALLOWED_IDS'>>;
+
+/**
+ * What a guest may spend in a day, and anybody of a bot that is open to all, where PERSON_DAILY_USD does not say: about a
+ * tenth of what all may spend, so that no stranger uses it up alone.
+ */
+export const GUEST_DAILY_USD = 2;
 
 /** A chat's own limits in money, in place of those that the settings state for every chat; 0 is none. */
 export interface OwnLimits {
@@ -56,11 +62,19 @@ export interface OwnLimits {
   monthlyUsd?: number | undefined;
 }
 
-/** The limits that are set, for a chat with its own ones; 0 is none. Pure. */
-export function limitsOf(config: BudgetSettings, { dailyUsd, monthlyUsd }: OwnLimits = {}): Limit[] {
-  const { CHAT_DAILY_USD = 0, CHAT_MONTHLY_USD = 0 } = config;
-  const own = { CHAT_DAILY_USD: dailyUsd ?? CHAT_DAILY_USD, CHAT_MONTHLY_USD: monthlyUsd ?? CHAT_MONTHLY_USD };
-  const stated = { ...config, ...own };
+/** The limits that are set, for a chat with its own ones, and for a guest or somebody listed; 0 is none. Pure. */
+export function limitsOf(
+  config: BudgetSettings,
+  { dailyUsd, monthlyUsd }: OwnLimits = {},
+  { isGuest = false }: Pick<Payer, 'isGuest'> = {},
+): Limit[] {
+  const isStranger = isGuest || config.TELEGRAM_ALLOWED_IDS === 'everyone';
+  const stated = {
+    ...config,
+    CHAT_DAILY_USD: dailyUsd ?? config.CHAT_DAILY_USD,
+    CHAT_MONTHLY_USD: monthlyUsd ?? config.CHAT_MONTHLY_USD,
+    PERSON_DAILY_USD: config.PERSON_DAILY_USD ?? (isStranger ? GUEST_DAILY_USD : undefined),
+  };
   return (Object.keys(SETTINGS) as Limit['setting'][]).flatMap((setting) => {
     const [whose, period, unit] = SETTINGS[setting];
     const max = Math.round((stated[setting] ?? 0) * (unit === 'usd' ? PER_DOLLAR : 1));

@@ -1,8 +1,11 @@
-import type { Attempt } from '../../../worker/lane/attempt.ts';
-import type { Usage } from '../../../worker/model/port.ts';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { FailureReason } from '../../../worker/model/errors/failure.ts';
+import type { Payer, Purpose, Usage } from '../../../worker/model/port.ts';
+import type { Logger } from '../../base/log.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, Keys } from '../../redis/keys.ts';
-import type { Change } from '../change.ts';
+import { bindScript } from '../../redis/script.ts';
 import { PER_DOLLAR, periodAt } from './limit.ts';
 
 /** What the calls for a chat came to. */
@@ -29,31 +32,55 @@ export interface Share {
 const DAY_MS = 24 * 3600_000;
 const KEEP_DAYS = 40;
 const KEEP_SECONDS = KEEP_DAYS * 24 * 3600;
+/** A command whose reply was lost is repeated within seconds. */
+const REPEAT_SECONDS = 300;
 const COST_OF = 'cost:';
 const NAME_OF = 'name:';
 
-/** Books a call to a model for its chat, and in a group for who asked; without `dollars` its price is not known. */
-export function bookUsage(
-  attempt: Pick<Attempt, 'keys' | 'home' | 'nowMs' | 'message'>,
-  usage: Usage,
-  dollars: number | undefined,
-): Change[] {
-  const key = attempt.keys.usage(periodAt('day', attempt.nowMs()), attempt.home);
-  return [
-    ['HINCRBY', key, 'calls', 1],
-    ['HINCRBY', key, 'input', usage.inputTokens],
-    ['HINCRBY', key, 'output', usage.outputTokens],
-    ...(dollars === undefined ? [['HINCRBY', key, 'unpriced', 1] as const] : bookCost(key, attempt, dollars)),
-    ['EXPIRE', key, KEEP_SECONDS],
-  ];
+/** A call that was made, as the audit trail keeps it. */
+export interface CallRecord extends Usage {
+  event: 'model.answered' | 'model.failed';
+  purpose: Purpose | 'transcription';
+  model: string;
+  /** By its price at that time; absent where none is known. */
+  dollars?: number;
+  /** Why there is no answer. */
+  reason?: FailureReason;
+  /** Whether the provider bills it although there is no answer. */
+  billed?: boolean;
 }
 
-function bookCost(key: string, { message }: Pick<Attempt, 'message'>, dollars: number): Change[] {
+/** Books a call for whoever pays. Contract: never rejects; what was bought is not lost for the sake of the books. */
+export type BookCall = (payer: Payer | undefined, call: CallRecord) => Promise<void>;
+
+/**
+ * The account of all calls of a shard: the audit trail, and the sums of each chat by day. `nowMs` is Redis' clock. Of a call
+ * whose process dies before it is booked, only the limits know; see `createBudget`.
+ */
+export function openAccount(redis: RedisClient, keys: Keys, nowMs: () => number, log: Logger): BookCall {
+  const book = bindScript<0 | 1>(redis, join(import.meta.dirname, 'book-call.lua'));
+  return async (payer, call) => {
+    const { chat, entry, traceId, home = chat, person, groupName } = payer ?? {};
+    const atMs = nowMs();
+    const record = JSON.stringify({ entry, chat, traceId, atMs, ...call });
+    const day = home === undefined ? [] : [keys.usage(periodAt('day', atMs), home)];
+    const name = groupName === undefined ? ['', ''] : [`${NAME_OF}${person}`, groupName];
+    const sums = sumsOf(call, groupName === undefined ? undefined : person);
+    const words = [REPEAT_SECONDS, call.event, record, KEEP_SECONDS, ...name, ...sums];
+    await book([keys.booked(randomUUID()), keys.events, ...day], words).catch((error: Error) =>
+      log.error({ err: error, chat, ...call }, 'a call could not be booked'),
+    );
+  };
+}
+
+/** What a call adds to its chat's day; in a group also to the share of who asked. */
+function sumsOf(call: CallRecord, person: number | undefined): (string | number)[] {
+  const { event, billed, dollars, inputTokens, outputTokens } = call;
+  const counts = ['calls', 1, 'input', inputTokens, 'output', outputTokens];
+  if (event === 'model.failed' && billed !== true) return counts;
+  if (dollars === undefined) return [...counts, 'unpriced', 1];
   const cost = Math.round(dollars * PER_DOLLAR);
-  const whole: Change = ['HINCRBY', key, 'cost', cost];
-  if (!message.ok || message.value.chatType === 'private') return [whole];
-  const { id, name = '' } = message.value.from;
-  return [whole, ['HINCRBY', key, `${COST_OF}${id}`, cost], ['HSET', key, `${NAME_OF}${id}`, name]];
+  return [...counts, 'cost', cost, ...(person === undefined ? [] : [`${COST_OF}${person}`, cost])];
 }
 
 export type UsageBook = ReturnType<typeof createUsageBook>;

@@ -94,6 +94,15 @@ test('a call that is cut after a ping, before the answer starts, is billed for i
   expect(spent).toMatchObject({ outputTokens: 0 });
 });
 
+test.each(['left', 'silent'])(
+  'a call that is %s before the headers is billed for its input as we count it',
+  async (how) => {
+    const model = await connect(() => {});
+    const signal = how === 'left' ? AbortSignal.timeout(SOON_MS) : forEver();
+    expect(spentOf(await model.send(request(LONG), signal))?.inputTokens).toBeGreaterThan(400);
+  },
+);
+
 test.each<[string, Script]>([
   ['a refusal', (r) => sendRefusal(r, 400, 'invalid_request_error', 'no')],
   ['a rate limit', (r) => sendRefusal(r, 429, 'rate_limit_error', 'slow down')],
@@ -104,7 +113,6 @@ test.each<[string, Script]>([
   ],
   ['a login page', (r) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>')],
   ['a connection that died', (r) => void r.destroy()],
-  ['silence before the headers', () => {}],
 ])('%s is not billed', async (_what, script) => {
   const model = await connect(script);
   const result = await model.send(request(), forEver());

@@ -30,7 +30,7 @@ export const TELEGRAM = {
   'long-wait': {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['take', 'close'],
+    acts: ['close'],
   },
 } satisfies Rules;
 

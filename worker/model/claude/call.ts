@@ -166,7 +166,8 @@ export class Call {
 
   /**
    * The bill of a call without an answer. A server that refused it, in a status or in its first event, bills
-   * nothing; one that had taken it bills the input, and the output that it wrote.
+   * nothing, and nor does one whose connection broke before it had begun. One that had taken it bills the input, and the
+   * output that it wrote; one that we left while it was silent may have taken it, so its input counts.
    */
   #spent(wire: Wire, error: unknown): Usage | undefined {
     const { message, written } = this.#draft;
@@ -177,7 +178,8 @@ export class Call {
       return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
     }
     const isRefused = error instanceof APIError && error.error !== undefined;
-    if (!wire.isTaken() || isRefused) return undefined;
+    const isLeft = wire.isSent() && (this.#signal.aborted || wire.isSilent());
+    if (isRefused || !(wire.isTaken() || isLeft)) return undefined;
     return { inputTokens: estimateRequest(this.#request), outputTokens: 0, cacheReadTokens: 0 };
   }
 }

@@ -11,6 +11,8 @@ export interface Wire {
   readonly signal: AbortSignal;
   /** Whether no byte came for too long. */
   isSilent(): boolean;
+  /** Whether the request went out. */
+  isSent(): boolean;
   /** Whether the server has taken the call: it has begun a stream. */
   isTaken(): boolean;
   /** The beginning of a body that is a page or plain JSON instead of a stream; bounded. */
@@ -40,6 +42,7 @@ export function openWire(idleMs: number, caller: AbortSignal, onBytes: (count: n
     end();
   }, idleMs);
   let isOpen = true;
+  let sent = false;
   let taken = false;
   let foreign: string | undefined;
   // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
@@ -54,6 +57,7 @@ export function openWire(idleMs: number, caller: AbortSignal, onBytes: (count: n
   return {
     signal: ended.signal,
     isSilent: () => isSilent,
+    isSent: () => sent,
     isTaken: () => taken,
     cut: end,
     foreign: () => foreign?.slice(0, FOREIGN_CHARS_MAX),
@@ -63,6 +67,7 @@ export function openWire(idleMs: number, caller: AbortSignal, onBytes: (count: n
       caller.removeEventListener('abort', end);
     },
     async listen(request, next) {
+      sent = true;
       const response = await next(request);
       hear(0);
       if (response.ok && NO_STREAM.test(response.headers.get('content-type') ?? '')) foreign = '';

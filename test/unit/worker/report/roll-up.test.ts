@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type AuditEvent, failedCallEvent } from '../../../../worker/lane/events.ts';
+import type { AuditEvent } from '../../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../../worker/lane/lane.ts';
 import { createRollUp } from '../../../../worker/report/roll-up.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
@@ -95,7 +95,7 @@ test('sums the cost of each call by purpose; billed calls without an answer have
   const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
   const uncached = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 };
   const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
-  const failure = { kind: 'transient', reason: 'timeout' } as const;
+  const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
   const { cost, tokens, failedCalls } = rolledUp(
     [],
     [
@@ -103,9 +103,9 @@ test('sums the cost of each call by purpose; billed calls without an answer have
       { event: 'model.answered', purpose: 'answer', model: 'anthropic/claude-opus-5.5', ...spent },
       { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...spent },
       { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...uncached },
-      { event: 'model.answered', purpose: 'retry', model: 'llama', ...spent },
-      failedCallEvent('answer', model, { ok: false, failure, spent: uncached }),
-      failedCallEvent('summary', model, { ok: false, failure: { ...failure, reason: 'overloaded' } }),
+      { event: 'model.answered', purpose: 'probe', model: 'llama', ...spent },
+      { event: 'model.failed', purpose: 'answer', model, reason: 'timeout', billed: true, ...uncached },
+      { event: 'model.failed', purpose: 'summary', model, reason: 'overloaded', billed: false, ...none },
     ],
   );
   // 0.1 read + 2 written for 5 minutes + 0.8 for an hour + 2 of output, and 0.2; 0.005 and, beyond 100,000 tokens, 0.75.
@@ -116,7 +116,7 @@ test('sums the cost of each call by purpose; billed calls without an answer have
     unpricedModels: ['llama'],
   });
   expect(tokens.retry?.[model]).toMatchObject({ calls: 1, inputTokens: MILLION, dollars: 6 });
-  expect(tokens.retry?.llama).not.toHaveProperty('dollars');
+  expect(tokens.probe?.llama).not.toHaveProperty('dollars');
   expect(tokens.answer?.[model]).toMatchObject({
     cacheWriteTokens: 500_000,
     cacheWrite1hTokens: 100_000,
