@@ -139,7 +139,6 @@ const HELD: readonly Held[] = [
     'Dependencies are pinned',
     ['contract/install.test.ts', 'runs no script of a dependency'],
     ['contract/ops.test.ts', 'every image has an exact version'],
-    ['unit/setup/unit.test.ts', 'neither the project nor what other commands run'],
   ],
   ['A search of `recall`', ['integration/tools/recall-past.test.ts', 'what was erased is not found any more']],
 ];
