@@ -11,14 +11,16 @@ export interface ToolSpec {
   inputSchema: Readonly<Record<string, unknown>>;
   /** Whether a call with an unknown outcome may be made again: it only reads, or is idempotent. */
   repeatable: boolean;
-  /** Whether it only reads: guests of a group are offered no others. Absent: it does not. */
+  /** Whether it only reads, by its server's own word. Absent: it does not. */
   onlyReads?: boolean;
   /**
    * When a person is asked before a call is made: until the chat allows the tool for good, or `always`. Absent: never.
    */
   asks?: 'until usual' | 'always' | undefined;
-  /** Whether guests of a group have it although it does more than read, and a summons what of it reads. Absent: not. */
+  /** Whether the operator gave it to guests of groups, and to calls from other chats if it only reads. Absent: not. */
   isForGuests?: boolean;
+  /** Whether calls from chats that the bot is not part of have it, if it only reads. Absent: only with `isForGuests`. */
+  isForSummons?: boolean;
 }
 
 /** A tool that the model is not shown, and why. */

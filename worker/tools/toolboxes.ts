@@ -71,25 +71,26 @@ const NOT_PERMITTED = 'Only people on the allow list may use this tool in this g
 const NOT_HERE = 'This chat does not have this tool. Go on without it.';
 
 /**
- * A toolbox as guests of a group have it: tools that do more than read are neither shown nor called, also where the model
- * knows one from before, unless the operator gave their server to guests. A server says of its own tools which only read
- * (`readOnlyHint`).
+ * The tools that guests of a group have: those of the servers that the operator gave to guests (`guests`), and no others,
+ * whatever a server says of its own tools. A call to any other tool returns an error, also where the model knows the tool
+ * from an earlier message.
  */
 export function forGuests<Box extends Toolbox>(box: Box): Box {
-  return restricted(box, isForGuest, NOT_PERMITTED);
+  return restricted(box, ({ isForGuests }) => isForGuests === true, NOT_PERMITTED);
 }
 
 /**
- * A toolbox as people have it in a chat that the bot is not part of, where anybody may have written what they point to: only
- * what reads without asking, and of servers only what the operator gave to guests.
+ * The tools for a call from a chat that the bot is not part of, where anybody may have written the text that is pointed to:
+ * those that only read and never ask, of servers that the operator gave to guests, and `recall`, which searches the
+ * conversation of these calls alone.
  */
 export function forSummons<Box extends Toolbox>(box: Box): Box {
-  const isHarmless = ({ onlyReads, isForGuests, asks }: ToolSpec) =>
-    onlyReads === true && isForGuests === true && !asks;
+  const isHarmless = ({ onlyReads, isForGuests, isForSummons, asks }: ToolSpec) =>
+    onlyReads === true && (isForGuests === true || isForSummons === true) && !asks;
   return restricted(box, isHarmless, NOT_HERE);
 }
 
-/** A toolbox as a chat has it whose tools the operator has listed: the others are neither shown nor called. */
+/** The tools of a chat whose tools the operator has listed. A call to any other tool returns an error. */
 export function forChat<Box extends Toolbox>(box: Box, chat: ChatSettings): Box {
   return chat.tools === undefined ? box : restricted(box, ({ name }) => hasTool(chat, name), NOT_HERE);
 }
@@ -104,8 +105,4 @@ function restricted<Box extends Toolbox>(box: Box, isShown: (spec: ToolSpec) => 
       return isBarred ? toolError(refusal) : box.call(call, signal);
     },
   };
-}
-
-function isForGuest({ onlyReads, isForGuests }: ToolSpec): boolean {
-  return onlyReads === true || isForGuests === true;
 }

@@ -25,7 +25,7 @@ export interface TurnPorts {
 
 /**
  * The ports as this chat and sender may use them: with what the operator has set for the chat, and what it has chosen itself;
- * a guest of a group has the tools that only read. In a chat that the bot is not part of, there are fewer still, and nothing
+ * a guest of a group has the tools that the operator gave to guests. In a chat that the bot is not part of, there are fewer still, and nothing
  * is shown before the answer.
  */
 export function portsFor(ports: TurnPorts, attempt: Attempt): TurnPorts {

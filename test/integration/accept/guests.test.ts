@@ -8,7 +8,6 @@ import { call } from '../../stand-in/claude/specimens.ts';
 
 const GROUP = -1005;
 const GUEST = 77;
-const READ_ONLY = ['recall', 'notebook__look', 'notebook__picture', 'notebook__long'];
 
 let notebook: Notebook;
 
@@ -31,50 +30,58 @@ const offered = (at: number) =>
 const told = () =>
   resultsIn(mainCalls().at(-1) as never).map(({ is_error: isError, content }) => [isError, JSON.stringify(content)]);
 
-test('a guest is offered the tools that only read, and the others are not carried out for them', async () => {
+test('a guest is offered no tool of a server that was not given to guests, and none is carried out for them', async () => {
   await start();
   say('Hello', CHAT);
   await nextOutcome(world, GROUP);
-  expect(offered(-1)).toEqual(expect.arrayContaining([...READ_ONLY, 'send_file', 'reminders', 'notebook__write']));
+  expect(offered(-1)).toEqual(expect.arrayContaining(['recall', 'notebook__look', 'send_file', 'reminders', 'notebook__write']));
   world.claude.react(
     callsTools([
       use('w', 'write'),
       use('l', 'look'),
       call('s', { name: 'send_file', input: { name: 'a.txt', content: 'a' } }),
       call('r', { name: 'reminders', input: { action: 'set', in: 60, text: 'evil' } }),
+      call('p', { name: 'recall', input: { query: 'Hello' } }),
       call('n', { name: 'nothing_of_the_kind', input: {} }),
     ]),
   );
   say('Write it down, and remind us', GUEST);
   expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'answered' });
-  expect(offered(-1)).toEqual(READ_ONLY);
+  expect(offered(-1)).toBeUndefined();
   const barred = [true, expect.stringMatching(/allow list/)];
   expect(told()).toEqual([
     barred,
-    [undefined, expect.stringMatching(/look: l/)],
+    barred,
+    barred,
     barred,
     barred,
     [true, expect.stringMatching(/no tool/)],
   ]);
-  expect(await notebook.notes()).toEqual(['look l']);
+  expect(await notebook.notes()).toEqual([]);
   expect(await world.peek.hlen(world.keys.remindersOf(String(GROUP) as never))).toBe(0);
   expect(world.telegram.shown(GROUP).filter(({ document }) => document)).toEqual([]);
   world.claude.react(callsTools([use('w2', 'write')]));
   say('Then write it for me', CHAT);
   await nextOutcome(world, GROUP, 3);
-  expect(await notebook.notes()).toEqual(['look l', 'write w2']);
+  expect(await notebook.notes()).toEqual(['write w2']);
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('the turn of a guest that was killed in its tools goes on with those that only read', async () => {
+test('the turn of a guest that was killed in its tools goes on with those of the servers that are for guests', async () => {
+  const shared = await openNotebook({ approve: 'never', guests: true, tools: { write: 'off' } });
+  world.env = { ...world.env, ...shared.env };
   world.claude.react(callsTools([use('l', 'look'), use('w', 'write')], [use('w2', 'write')]));
   const doomed = await spawn({ SPILLWAY_FAIL_AT: 'tool called:1' });
   say('Look, and write', GUEST);
   expect(await doomed.ended).toBe('SIGKILL');
   await takeOver();
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
-  for (const at of mainCalls().keys()) expect(offered(at)).toEqual(READ_ONLY);
-  expect((await notebook.notes()).filter((note) => note.startsWith('write'))).toEqual([]);
+  for (const at of mainCalls().keys()) {
+    expect(offered(at)).toContain('notebook__look');
+    expect(offered(at)?.filter((name) => !name.startsWith('notebook__'))).toEqual([]);
+  }
+  expect((await shared.notes()).filter((note) => note.startsWith('write'))).toEqual([]);
+  await shared.remove();
 });
 
 test('people and guests take turns: no thinking is refused, and each sees again what was thought with their tools', async () => {
@@ -113,7 +120,7 @@ test.each(['merge', 'interrupt'])(
     const all = asked[0]?.[1];
     expect(asked).toEqual([
       ['first', all],
-      ['of a guest', READ_ONLY.length],
+      ['of a guest', 0],
       ['of one of us', all],
     ]);
     expect((await settledOutcomes(world)).map(({ outcome }) => outcome)).toEqual([

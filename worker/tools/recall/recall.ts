@@ -42,7 +42,7 @@ const SPEC: ToolSpec = {
   },
   repeatable: true,
   onlyReads: true,
-  isForGuests: true,
+  isForSummons: true,
 };
 
 type Request = { query: string } | { ref: string; from: number };
