@@ -144,6 +144,9 @@ export const EN = {
       if (how === 'chosen') return `Answered${who}: ${choice}`;
       return `Declined${who}.`;
     },
+    /** To somebody whose message waits behind a question to somebody else, whose name may be empty. */
+    behind: (name: string) =>
+      `I'm still waiting for an answer to my question above. ${name || 'Somebody'} can answer it, or anybody here who may use my tools. Then I'll get to your message.`,
     over: 'This question is over: it was decided already, or I no longer wait for it.',
   },
   tools: {
@@ -218,6 +221,7 @@ export const EN = {
     /** Shown when no answer of the model says it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,
     late: (when: string) => `This reminder was due at ${when}, but I could not send it then.`,
+    behindQuestion: (text: string) => `⏰ Reminder: ${text}\n\nI'll say more once my question above is answered.`,
     waiting: (text: string) => `⏰ Reminder: ${text}\n\nThe model cannot be reached right now. Its answer will follow.`,
     left: (texts: readonly string[]) =>
       `This group has a new id, and these reminders could not be moved to it. Please set them again:\n${texts.join('\n')}`,

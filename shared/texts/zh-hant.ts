@@ -127,6 +127,8 @@ export const ZH_HANT: Texts = {
       if (how === 'chosen') return `${who}已回答：${choice}`;
       return `${who}不允許。`;
     },
+    behind: (name) =>
+      `我還在等上面那個問題的回覆。${name || '發問的人'}，或這裡任何可以使用我工具的人，都可以回答。之後我就處理你的訊息。`,
     over: '這個問題已經結束：已有人決定，或是我已不再等待。',
   },
   tools: {
@@ -197,6 +199,7 @@ export const ZH_HANT: Texts = {
     usage: '請輸入 /reminders，再選擇要取消的提醒。',
     plain: (text) => `⏰ 提醒：${text}`,
     late: (when) => `這則提醒原定於 ${when}，當時我無法送出。`,
+    behindQuestion: (text) => `⏰ 提醒：${text}\n\n等上面的問題有了回覆，我再接著說。`,
     waiting: (text) => `⏰ 提醒：${text}\n\n目前無法連上模型，它的回答稍後會到。`,
     left: (texts) => `這個群組換了新的 ID，下列提醒無法一起轉移。請重新設定：\n${texts.join('\n')}`,
   },

@@ -23,6 +23,9 @@ export interface Lanes {
   count: number;
   /** How many hold more than the one that is being answered. */
   waiting: number;
+  /** How many wait for somebody's decision, and how many messages wait behind the questions. */
+  parked: number;
+  behindQuestions: number;
   /** The deepest first. */
   deepest: LaneDepth[];
 }
@@ -44,7 +47,10 @@ export async function readInFlight(source: ReportSource): Promise<InFlight> {
 async function readLanes(source: ReportSource): Promise<Lanes> {
   const all = (await Promise.all(shardsOf(source).map((keys) => readDepths(source.redis, keys)))).flat();
   const deepest = all.sort((one, other) => other.messages - one.messages).slice(0, DEEPEST_SHOWN);
-  return { count: all.length, waiting: all.filter(({ messages }) => messages > 1).length, deepest };
+  const parked = all.filter(({ isParked }) => isParked);
+  const behindQuestions = parked.reduce((sum, { messages }) => sum + messages - 1, 0);
+  const waiting = all.filter(({ messages }) => messages > 1).length;
+  return { count: all.length, waiting, parked: parked.length, behindQuestions, deepest };
 }
 
 /** The pauses of all shards, each once. */

@@ -218,9 +218,10 @@ function turnsInFlight({ running, jobs, atMs }: Status): Section {
   return listSection('Turns in flight', { table, more: { count: jobs.active - shown.length, noun: 'turn' } });
 }
 
-function lanes({ lanes: { count, waiting, deepest } }: Status): Section {
+function lanes({ lanes: { count, waiting, parked, behindQuestions, deepest } }: Status): Section {
   if (count === 0) return { title: 'Lanes', empty: 'No message is waiting.' };
-  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.`;
+  const parkedWords = `${parked} ${parked === 1 ? 'chat waits' : 'chats wait'} for somebody's decision, with ${behindQuestions} messages behind it.`;
+  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.${parked === 0 ? '' : ` ${parkedWords}`}`;
   const rows = deepest.map(({ lane, messages }) => [chatName(chatOf(lane)), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
 }

@@ -128,7 +128,7 @@ function hasAnswerBegun({ turn, rounds }: Attempt): boolean {
 }
 
 /** A reminder is answered by itself: nobody has written it, and what it says must not be lost in another answer. */
-function isForModel(message: InboundMessage): boolean {
+export function isForModel(message: InboundMessage): boolean {
   const { kind } = message.content;
   return kind !== 'unsupported' && kind !== 'reminder' && commandIn(message) === undefined;
 }

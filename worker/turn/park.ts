@@ -11,6 +11,7 @@ import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { asked, type Shown } from '../reply/question.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
+import { notifyBehindQuestion } from './behind-question.ts';
 import { waitThrottled } from './deliver.ts';
 import type { TurnPorts } from './ports.ts';
 
@@ -46,7 +47,10 @@ export async function parkTurn(
   const parked = [parking.park({ id: asking.id, untilMs, ...offered(asking) }, depth - 1)];
   if ((await attempt.write('', parked, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
   ports.ask.observability.reach('parked');
-  if (parking.askedIn(asking.id) !== undefined) return { kind: 'park', asking };
+  if (parking.askedIn(asking.id) !== undefined) {
+    await notifyBehindQuestion(ports, attempt, asking, behind, to);
+    return { kind: 'park', asking };
+  }
   const waitedMs = attempt.nowMs() - (untilMs - ports.ask.settings.approvalTimeoutMs);
   return ask(ports, attempt, asking, to, waitedMs);
 }

@@ -16,16 +16,26 @@ export interface LaneDepth {
   chat: ChatKey;
   lane: LaneKey;
   messages: number;
+  /** Whether its first message waits for somebody's decision. */
+  isParked: boolean;
 }
 
 /** How deep the lanes of a shard are; empty ones are left out. */
 export async function readDepths(redis: RedisClient, keys: Keys): Promise<LaneDepth[]> {
   const lanes = (await redis.smembers(keys.lanes)) as LaneKey[];
   const pipeline = redis.pipeline();
-  for (const lane of lanes) pipeline.llen(keys.lane(lane));
-  const lengths = (await pipeline.exec()) ?? [];
+  for (const lane of lanes) pipeline.llen(keys.lane(lane)).lindex(keys.lane(lane), 0);
+  const found = (await pipeline.exec()) ?? [];
+  const heads = redis.pipeline();
+  for (const at of lanes.keys()) heads.hget(keys.turn((found[2 * at + 1]?.[1] ?? '') as EntryId), 'parkedUntil');
+  const parked = (await heads.exec()) ?? [];
   return lanes
-    .map((lane, at) => ({ chat: chatOf(lane), lane, messages: Number(lengths[at]?.[1] ?? 0) }))
+    .map((lane, at) => ({
+      chat: chatOf(lane),
+      lane,
+      messages: Number(found[2 * at]?.[1] ?? 0),
+      isParked: parked[at]?.[1] != null,
+    }))
     .filter(({ messages }) => messages > 0);
 }
 

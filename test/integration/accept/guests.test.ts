@@ -78,7 +78,7 @@ test('the turn of a guest that was killed in its tools goes on with those of the
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   for (const at of mainCalls().keys()) {
     expect(offered(at)).toContain('notebook__look');
-    expect(offered(at)?.filter((name) => !name.startsWith('notebook__'))).toEqual([]);
+    expect(offered(at)?.filter((name) => !String(name).startsWith('notebook__'))).toEqual([]);
   }
   expect((await shared.notes()).filter((note) => note.startsWith('write'))).toEqual([]);
   await shared.remove();
