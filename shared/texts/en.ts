@@ -213,9 +213,11 @@ export const EN = {
     cancelButton: (place: number) => `✕ Cancel ${place}`,
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'That reminder no longer exists.',
-    /** Set by the model while it answered, whoever asked for that. */
-    setForLater: (lines: string, more: number) =>
-      `⏰ I have set this for later:\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /reminders`}`,
+    restored: 'Set again: ',
+    full: (max: number) => `This chat already has ${max} reminders. Cancel one first.`,
+    /** By the model while it answered, whoever asked for that. */
+    setForLater: '⏰ I have set this for later:',
+    cancelledByModel: '⏰ I have cancelled this:',
     undoButton: (place: number) => `↩ Undo ${place}`,
     usage: 'Use /reminders, and choose one to cancel.',
     /** Shown when no answer of the model says it. */
@@ -244,8 +246,7 @@ export const EN = {
     asks: (count: number) =>
       `This deletes ${count === 1 ? 'the only line' : `all ${count} lines`} of my memory of this chat. It cannot be undone. What was said in the conversation stays.`,
     /** Changed by the model while it answered, whoever asked for that. */
-    changed: (lines: string, more: number) =>
-      `📝 I have changed my memory of this chat:\n${lines}${more === 0 ? '' : `\n… and ${more} more, see /memory`}`,
+    changed: '📝 I have changed my memory of this chat:',
     remembered: (text: string) => `Noted: ${text}`,
     replaced: (text: string, before: string) => `Changed to: ${text} (was: ${before})`,
     restored: (text: string) => `As it was: ${text}`,

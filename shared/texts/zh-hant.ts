@@ -193,8 +193,10 @@ export const ZH_HANT: Texts = {
     cancelButton: (place) => `✕ 取消 ${place}`,
     cancelled: (text) => `已取消：${text}`,
     unknown: '這則提醒已經不在了。',
-    setForLater: (lines, more) =>
-      `⏰ 我設定了以下提醒：\n${lines}${more === 0 ? '' : `\n……還有 ${more} 則，請看 /reminders`}`,
+    restored: '已重新設定：',
+    full: (max) => `這個聊天室已經有 ${max} 則提醒，請先取消一則。`,
+    setForLater: '⏰ 我設定了以下提醒：',
+    cancelledByModel: '⏰ 我取消了以下提醒：',
     undoButton: (place) => `↩ 復原 ${place}`,
     usage: '請輸入 /reminders，再選擇要取消的提醒。',
     plain: (text) => `⏰ 提醒：${text}`,
@@ -213,8 +215,7 @@ export const ZH_HANT: Texts = {
     deletedAll: '已刪除。我不再記得這個聊天室的任何事。',
     unknown: '這一則已經不存在。',
     asks: (count) => `這會刪除我對這個聊天室的全部記憶（${count} 則），而且無法復原。對話中說過的內容會留著。`,
-    changed: (lines, more) =>
-      `📝 我更改了對這個聊天室的記憶：\n${lines}${more === 0 ? '' : `\n……還有 ${more} 則，請看 /memory`}`,
+    changed: '📝 我更改了對這個聊天室的記憶：',
     remembered: (text) => `已記住：${text}`,
     replaced: (text, before) => `已改成：${text}（原本是：${before}）`,
     restored: (text) => `已恢復：${text}`,

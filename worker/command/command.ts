@@ -26,7 +26,7 @@ export interface CommandPorts {
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   memory: ChatMemory;
-  reminders: Pick<ReminderBook, 'of' | 'cancelling' | 'chatGone'>;
+  reminders: Pick<ReminderBook, 'of' | 'cancelled' | 'cancelling' | 'restoring' | 'chatGone'>;
   /** What goes beyond the chat. */
   installation: {
     /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */

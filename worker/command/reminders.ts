@@ -1,37 +1,63 @@
-import { clip } from '../../shared/base/text.ts';
-import type { Coming } from '../../shared/state/reminder/book.ts';
+import { type CancelledReminder, type Coming, REMINDERS_MAX } from '../../shared/state/reminder/book.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/settings.ts';
+import { nextDueMs } from '../reminders/schedule.ts';
 import { type Inline, plain } from '../reply/format/tree.ts';
 import { type CommandHandler, inRows, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
-const TEXT_CHARS = 200;
 const BUTTONS_A_ROW = 3;
-const CANCEL = /^cancel (\w{1,32})$/;
+const WORDS = /^(cancel|restore) (\w{1,32})$/;
 
 /**
- * `/reminders`: what is to come, each with a button that cancels it; `/reminders cancel <id>` is what the button sends.
- * The cancellation is stored in one step with the reply that says so.
+ * `/reminders`: what is to come, in full, each with a button that cancels it. The button sends `/reminders cancel <id>`,
+ * and the one under an answer for which the model cancelled a reminder `/reminders restore <id>`. The change is stored in
+ * one step with the reply that says so.
  */
 export const reminders: CommandHandler = async ({ ask: { settings }, reminders: book }, { attempt, words }) => {
   const { texts, home } = attempt;
+  const [, verb, id] = WORDS.exec(words) ?? [];
+  if (verb === undefined && words !== '') return replied('reminders', texts.reminders.usage);
   const coming = await book.of(home);
   const zone = timeZoneOf(attempt, settings);
-  const id = CANCEL.exec(words)?.[1];
-  if (id === undefined && words !== '') return replied('reminders', texts.reminders.usage);
-  const chosen = coming.filter(({ reminder }) => reminder.id === id);
-  const { list, buttons } = listed(
-    texts,
-    coming.filter((each) => !chosen.includes(each)),
-    zone,
-  );
-  if (id === undefined) return replied('reminders', list, { buttons });
-  const [first] = chosen;
-  const said = first === undefined ? texts.reminders.unknown : texts.reminders.cancelled(shown(first));
-  return replied('reminders', [plain(`${said}\n\n`), ...list], { buttons, changes: book.cancelling(chosen) });
+  if (verb === undefined) {
+    const { list, buttons } = listed(texts, coming, zone);
+    return replied('reminders', list, { buttons });
+  }
+  const { said, changes, after } = verb === 'cancel' ? cancel() : await restore();
+  const { list, buttons } = listed(texts, after, zone);
+  // The other cancelled reminders under the same answer can still be restored.
+  const keeps = verb === 'restore' && { keepsButtons: true as const };
+  return replied('reminders', [...said, plain('\n\n'), ...list], { buttons, changes, ...keeps });
+
+  function cancel() {
+    const [chosen] = coming.filter(({ reminder }) => reminder.id === id);
+    if (chosen === undefined) return { said: [plain(texts.reminders.unknown)], changes: [], after: coming };
+    const said = [plain(texts.reminders.cancelled(textOf(chosen)))];
+    return { said, changes: book.cancelling([chosen]), after: coming.filter((each) => each !== chosen) };
+  }
+
+  async function restore() {
+    const chosen = (await book.cancelled(home)).find(({ reminder }) => reminder.id === id);
+    const problem = chosen === undefined ? texts.reminders.unknown : texts.reminders.full(REMINDERS_MAX);
+    if (chosen === undefined || coming.length >= REMINDERS_MAX)
+      return { said: [plain(problem)], changes: [], after: coming };
+    const dueAtMs = dueAgainMs(chosen, attempt.nowMs());
+    const restored = { ...chosen, dueAtMs };
+    return {
+      said: [plain(texts.reminders.restored), ...lineOf(texts, restored, zone)],
+      changes: book.restoring(chosen, dueAtMs),
+      after: [...coming, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
+    };
+  }
 };
+
+/** When a cancelled reminder is due after it is restored. One whose only time has passed is due at once. */
+function dueAgainMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): number {
+  if (dueAtMs > nowMs) return dueAtMs;
+  return nextDueMs(reminder, nowMs) ?? nowMs;
+}
 
 function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
   const { reminders: text } = texts;
@@ -43,19 +69,23 @@ function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
   return { list: [plain(text.title(coming.length)), ...lines], buttons: inRows(buttons, BUTTONS_A_ROW) };
 }
 
-/** A reminder on one line: when it comes, whether again, and what it says. Pure. */
-export function lineOf({ reminders: text }: Texts, coming: Coming, timeZone: string): Inline[] {
+/** A reminder on one line: when it comes, whether again, and its whole text. Pure. */
+export function lineOf(
+  { reminders: text }: Texts,
+  coming: Pick<Coming, 'reminder' | 'dueAtMs'>,
+  timeZone: string,
+): Inline[] {
   const { repeat, timeZone: own } = coming.reminder;
   const again =
     repeat === undefined ? '' : 'cron' in repeat ? text.cron(repeat.cron, own) : text.every(repeat.everyMinutes);
   const { dueAtMs: atMs } = coming;
   return [
     { type: 'time', text: `${inMinutes(atMs, timeZone)} (${timeZone})`, atMs },
-    plain(text.line(again, shown(coming))),
+    plain(text.line(again, textOf(coming))),
   ];
 }
 
-/** On one line, and not all of a long one. */
-function shown({ reminder }: Coming): string {
-  return clip(reminder.text.replace(/\s+/gu, ' '), TEXT_CHARS);
+/** The whole text of a reminder: it is what the model will act on. */
+function textOf({ reminder }: Pick<Coming, 'reminder'>): string {
+  return reminder.text.replace(/\s+/gu, ' ');
 }

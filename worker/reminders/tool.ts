@@ -1,4 +1,10 @@
-import { type Coming, REMINDERS_MAX, type ReminderBook, setBefore } from '../../shared/state/reminder/book.ts';
+import {
+  type Coming,
+  REMINDERS_MAX,
+  type ReminderBook,
+  SET_AT_ONCE_MAX,
+  setBefore,
+} from '../../shared/state/reminder/book.ts';
 import { type Attempt, FencedError } from '../lane/attempt.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
@@ -7,14 +13,14 @@ import { readReminderInput } from './reminder-input.ts';
 import { wallOf, wallText } from './wall-time.ts';
 
 export interface RemindersPorts {
-  book: Pick<ReminderBook, 'set' | 'of' | 'cancelling'>;
+  book: Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
   settings: Pick<Settings, 'timeZone' | 'reminderMinutesMin'>;
 }
 
 const NAME = 'reminders';
 const specOf = (minutesMin: number): ToolSpec => ({
   name: NAME,
-  description: `Sets, lists and cancels reminders of this chat. When one is due you get its text back and your answer reaches the chat, so it can also be a task, such as a morning summary. Once: "at" or "in". Again and again: "cron", or "every" with its beginning in "at" or "in". Times are local times of the chat, as in the line before each message. At least ${minutesMin} minutes between repeats, two years ahead at most. People see under your answer what you have set, and can undo it.`,
+  description: `Sets, lists and cancels reminders of this chat. When one is due you get its text back and your answer reaches the chat, so it can also be a task, such as a morning summary. Once: "at" or "in". Again and again: "cron", or "every" with its beginning in "at" or "in". Times are local times of the chat, as in the line before each message. At least ${minutesMin} minutes between repeats, two years ahead at most. People see under your answer what you have set or cancelled, and can undo it.`,
   inputSchema: {
     type: 'object',
     properties: {
@@ -64,6 +70,10 @@ async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: s
   const { text, schedule, dueAtMs } = asked;
   const done = await book.set(attempt, call, { ...schedule, text, ...setIn(attempt.entry, message) }, dueAtMs);
   if (done.kind === 'fenced') throw new FencedError();
+  if (done.kind === 'too many')
+    return toolError(
+      `At most ${SET_AT_ONCE_MAX} reminders are set for one message: people could not look through more.`,
+    );
   if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
   return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
 }
@@ -79,7 +89,9 @@ async function cancel({ book }: RemindersPorts, attempt: Attempt, call: string, 
   const found = (await book.of(attempt.home)).filter(({ reminder }) => reminder.id === id);
   const isDone = attempt.turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
-  await attempt.write(`reminder:${call}`, book.cancelling(found));
+  const before = await book.cancelled(attempt.home);
+  const by = { cancelledIn: attempt.entry, cancelledAtMs: attempt.nowMs() };
+  await attempt.write(`reminder:${call}`, book.cancellingForUndo(found, by, before));
   return toolText(`Cancelled: ${id}.`);
 }
 

@@ -8,36 +8,41 @@ import { wallOf, wallText } from '../reminders/wall-time.ts';
 import type { Inline } from '../reply/format/tree.ts';
 import type { TurnPorts } from './ports.ts';
 
-/** More are only counted; `/reminders` lists all. */
-const NAMED_MAX = 10;
-
-/** What the model did that stays, each on a line, with the command that undoes it. */
+/** Changes by the model that stay, each on a line, with the command that undoes it. */
 export interface Undoable {
+  /** The line above them. */
+  title: string;
   lines: readonly (readonly Inline[])[];
   commands: readonly string[];
-  /** The words around the lines, which stand there in the place of what is given. */
-  said: (lines: string) => string;
 }
 
 /**
- * The reminders that the model has set while it worked on some messages: a page or a tool's result may have talked it into
- * them. Contract: rejects when Redis cannot be reached.
+ * The reminders that the model set, and those that it cancelled, while it worked on some messages: a page or a tool's result
+ * may have talked it into either. Contract: rejects when Redis cannot be reached.
  */
-export async function setForLater(
+export async function changedReminders(
   { ask: { settings }, commands: { reminders } }: TurnPorts,
   attempt: Attempt,
   entries: readonly EntryId[],
-): Promise<Undoable> {
-  const set = (await reminders.of(attempt.home)).filter(
+): Promise<Undoable[]> {
+  const { home, texts } = attempt;
+  const zone = timeZoneOf(attempt, settings);
+  const set = (await reminders.of(home)).filter(
     ({ reminder: { setIn } }) => setIn !== undefined && entries.includes(setIn),
   );
-  const zone = timeZoneOf(attempt, settings);
-  const named = set.slice(0, NAMED_MAX);
-  return {
-    lines: named.map((each) => lineOf(attempt.texts, each, zone)),
-    commands: named.map(({ reminder: { id } }) => `/reminders cancel ${id}`),
-    said: (lines) => attempt.texts.reminders.setForLater(lines, set.length - named.length),
-  };
+  const cancelled = (await reminders.cancelled(home)).filter(({ cancelledIn }) => entries.includes(cancelledIn));
+  return [
+    {
+      title: texts.reminders.setForLater,
+      lines: set.map((each) => lineOf(texts, each, zone)),
+      commands: set.map(({ reminder: { id } }) => `/reminders cancel ${id}`),
+    },
+    {
+      title: texts.reminders.cancelledByModel,
+      lines: cancelled.map((each) => lineOf(texts, each, zone)),
+      commands: cancelled.map(({ reminder: { id } }) => `/reminders restore ${id}`),
+    },
+  ];
 }
 
 /** An attempt at a reminder that comes late, with the notice that says so; any other attempt as it is. */

@@ -28,11 +28,26 @@ export interface Due {
   stored: string;
 }
 
+/** A reminder that the model cancelled, as long as that can be undone. Plain JSON. */
+export interface CancelledReminder {
+  reminder: Reminder;
+  dueAtMs: number;
+  /** The message that was being answered. */
+  cancelledIn: EntryId;
+  cancelledAtMs: number;
+  chat: ChatKey;
+}
+
 /** The most reminders of a chat. */
 export const REMINDERS_MAX = 50;
+/** The most that are set for one message: all are shown in full under its answer, with a button each. */
+export const SET_AT_ONCE_MAX = 10;
 const ID_CHARS = 8;
-/** Begins the field that stands beside a reminder whose chat was gone. */
+/** The fields that stand beside a reminder. The id of a reminder has no colon. */
 const GONE = 'gone:';
+const CANCELLED = 'cancelled:';
+const UNANSWERED = 'unanswered:';
+const UNDO_MS = 7 * 24 * 3_600_000;
 
 /** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
 export function setBefore(attempt: Attempt, call: string): number | undefined {
@@ -45,24 +60,33 @@ export type ReminderBook = ReturnType<typeof createReminderBook>;
 /** The reminders of the chats of one shard. Each method rejects when Redis cannot be reached, and may be repeated at will. */
 export function createReminderBook(redis: RedisClient, keys: Keys) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const set = script<['set' | 'full' | 'fenced', due: string]>('set');
+  const set = script<['set' | 'too many' | 'full' | 'fenced', due: string]>('set');
   const due = script<[number, string, [ChatKey, string, string, string, ChatKey | ''][]]>('due');
   const enter = script<EntryId | ''>('enter');
   const move = (each: Due, message: string, nextMs: number | undefined, traceparent: string) => {
     const { chat, id, dueAtMs } = each;
     const at = [keys.reminders, keys.remindersOf(chat), keys.inbound, keys.counts];
-    return enter(at, [memberOf(chat, id), id, dueAtMs, nextMs ?? '', chat, message, traceparent]);
+    const args = [memberOf(chat, id), id, dueAtMs, nextMs ?? '', chat, message, traceparent, `${UNANSWERED}${id}`];
+    return enter(at, args);
   };
   return {
     /**
-     * Sets a reminder, once per call: repeated, it keeps its first time. `full`: the chat has as many as it may have.
+     * Sets a reminder, once per call: repeated, it keeps its first time. `too many`: the message has set as many
+     * as it may. `full`: the chat has as many as it may have.
      * `fenced`: the turn was taken over.
      */
     async set(attempt: Attempt, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
       const { entry, home, fencingToken } = attempt;
       const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
       const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
-      const args = [memberOf(home, id), id, JSON.stringify({ id, ...reminder }), dueAtMs, REMINDERS_MAX, GONE];
+      const args = [
+        memberOf(home, id),
+        id,
+        JSON.stringify({ id, ...reminder }),
+        dueAtMs,
+        REMINDERS_MAX,
+        SET_AT_ONCE_MAX,
+      ];
       const [kind, first] = await attempt.asWrite((number) => set(at, [fencingToken, number, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
@@ -71,6 +95,16 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
       const chats = await withFormerGroup(redis, keys, chat);
       const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
       return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
+    },
+    /** The reminders of a chat that the model cancelled within the last week, in the order of their due times. */
+    async cancelled(chat: ChatKey): Promise<CancelledReminder[]> {
+      const chats = await withFormerGroup(redis, keys, chat);
+      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
+      return stored
+        .flatMap((fields) => Object.entries(fields))
+        .filter(([field]) => field.startsWith(CANCELLED))
+        .map(([, json]) => JSON.parse(json) as CancelledReminder)
+        .sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
     ...reminderChanges(keys),
     /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
@@ -84,7 +118,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
     },
     /**
      * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else
-     * has done so, or it was cancelled.
+     * has done so, when it was cancelled, or when its last message is not answered yet: that one speaks for all times.
      */
     async enter(each: Due, message: string, nextMs: number | undefined, traceparent: string) {
       return (await move(each, message, nextMs, traceparent)) || undefined;
@@ -100,12 +134,37 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
 function reminderChanges(keys: Keys) {
   const cancelling = (coming: readonly Coming[]): Change[] =>
     coming.flatMap(({ chat, reminder: { id } }) => [
-      ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`],
+      ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`, `${UNANSWERED}${id}`],
       ['ZREM', keys.reminders, memberOf(chat, id)],
     ]);
+  const fieldOf = ({ chat, reminder: { id } }: CancelledReminder) =>
+    [keys.remindersOf(chat), `${CANCELLED}${id}`] as const;
   return {
     /** Cancels reminders. */
     cancelling,
+    /** Cancels reminders so that `restoring` brings them back, and forgets what was cancelled more than a week ago. */
+    cancellingForUndo: (
+      coming: readonly Coming[],
+      by: Pick<CancelledReminder, 'cancelledIn' | 'cancelledAtMs'>,
+      before: readonly CancelledReminder[],
+    ): Change[] => {
+      const made = coming.map(({ reminder, dueAtMs, chat }): CancelledReminder => ({ reminder, dueAtMs, chat, ...by }));
+      const old = before.filter(({ cancelledAtMs }) => cancelledAtMs < by.cancelledAtMs - UNDO_MS);
+      return [
+        ...cancelling(coming),
+        ...made.map((each): Change => ['HSET', ...fieldOf(each), JSON.stringify(each)]),
+        ...old.map((each): Change => ['HDEL', ...fieldOf(each)]),
+      ];
+    },
+    /** Sets a cancelled reminder again, due at `dueAtMs`. */
+    restoring: (cancelled: CancelledReminder, dueAtMs: number): Change[] => {
+      const { chat, reminder } = cancelled;
+      return [
+        ['HSET', keys.remindersOf(chat), reminder.id, JSON.stringify(reminder)],
+        ['ZADD', keys.reminders, dueAtMs, memberOf(chat, reminder.id)],
+        ['HDEL', ...fieldOf(cancelled)],
+      ];
+    },
     /**
      * Notes that the chat of a repeat was gone at a due time. One refusal may be a mistake: the repeat ends only where the
      * chat was gone at the due time before as well.
@@ -119,7 +178,11 @@ function reminderChanges(keys: Keys) {
   };
 }
 
-type SetReply = { kind: 'set'; id: string; dueAtMs: number } | { kind: 'full' } | { kind: 'fenced' };
+type SetReply =
+  | { kind: 'set'; id: string; dueAtMs: number }
+  | { kind: 'too many' }
+  | { kind: 'full' }
+  | { kind: 'fenced' };
 
 function memberOf(chat: ChatKey, id: string): string {
   return `${chat}:${id}`;
@@ -127,7 +190,7 @@ function memberOf(chat: ChatKey, id: string): string {
 
 async function comingIn(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<Coming[]> {
   const stored = await redis.hgetall(keys.remindersOf(chat));
-  const ids = Object.keys(stored).filter((field) => !field.startsWith(GONE));
+  const ids = Object.keys(stored).filter((field) => !field.includes(':'));
   if (ids.length === 0) return [];
   const due = await redis.zmscore(keys.reminders, ...ids.map((id) => memberOf(chat, id)));
   return ids.flatMap((id, at) => {

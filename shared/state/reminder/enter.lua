@@ -3,14 +3,16 @@
 -- KEYS  1 reminders   2 reminders of the chat   3 inbound   4 counts
 -- ARGV  1 member of the sorted set   2 id   3 due, as it was listed   4 when it is due next, ms, or ''
 --       5 chat   6 message, or '' to put the reminder off until then   7 traceparent
--- Reply the new entry | '' when it was put off, or is not due at that time any more
+--       8 field with the last entry of a reminder that repeats: while that entry is unanswered, no further one is made
+-- Reply the new entry | '' when none was made
 -- include: counts
 local due = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if not due or tonumber(due) ~= tonumber(ARGV[3]) or redis.call('HEXISTS', KEYS[2], ARGV[2]) == 0 then
   return ''
 end
 local entry = ''
-if ARGV[6] ~= '' then
+local last = redis.call('HGET', KEYS[2], ARGV[8])
+if ARGV[6] ~= '' and not (last and redis.call('XRANGE', KEYS[3], last, last)[1]) then
   count(KEYS[4], KEYS[3], 'accepted')
   entry = redis.call(
     'XADD', KEYS[3], '*', 'chat', ARGV[5], 'message', ARGV[6], 'traceparent', ARGV[7], 'reminder', ARGV[2]
@@ -18,8 +20,11 @@ if ARGV[6] ~= '' then
 end
 if ARGV[4] == '' then
   redis.call('ZREM', KEYS[1], ARGV[1])
-  redis.call('HDEL', KEYS[2], ARGV[2])
+  redis.call('HDEL', KEYS[2], ARGV[2], ARGV[8])
 else
+  if entry ~= '' then
+    redis.call('HSET', KEYS[2], ARGV[8], entry)
+  end
   redis.call('ZADD', KEYS[1], ARGV[4], ARGV[1])
 end
 return entry

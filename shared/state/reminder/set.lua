@@ -1,8 +1,9 @@
 -- Sets a reminder of a chat, once per call of a tool, if this attempt still owns the turn.
 -- KEYS  1 turn   2 reminders   3 reminders of the chat
 -- ARGV  1 fence   2 number of this write, as in write.lua   3 call   4 member of the sorted set   5 id
---       6 reminder (JSON)   7 due, ms   8 most reminders of a chat   9 prefix of the fields that are no reminder
--- Reply {'set', due} (now or before; the due time is that of the first time) | {'full', ''} | {'fenced', ''}
+--       6 reminder (JSON)   7 due, ms   8 most reminders of a chat
+--       9 most that one message sets
+-- Reply {'set', due} (now or before; the due time is that of the first time) | {'too many', ''} | {'full', ''} | {'fenced', ''}
 -- include: fence
 if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[2])) then
   return { 'fenced', '' }
@@ -12,14 +13,18 @@ local before = redis.call('HGET', KEYS[1], mark)
 if before then
   return { 'set', before }
 end
+if tonumber(redis.call('HGET', KEYS[1], 'remindersSet') or 0) >= tonumber(ARGV[9]) then
+  return { 'too many', '' }
+end
 local reminders = 0
 for _, field in ipairs(redis.call('HKEYS', KEYS[3])) do
-  reminders = reminders + (field:sub(1, #ARGV[9]) == ARGV[9] and 0 or 1)
+  reminders = reminders + (field:find(':', 1, true) and 0 or 1)
 end
 if reminders >= tonumber(ARGV[8]) then
   return { 'full', '' }
 end
 redis.call('HSET', KEYS[1], mark, ARGV[7])
+redis.call('HINCRBY', KEYS[1], 'remindersSet', 1)
 redis.call('ZADD', KEYS[2], ARGV[7], ARGV[4])
 redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
 return { 'set', ARGV[7] }

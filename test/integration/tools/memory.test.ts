@@ -180,7 +180,7 @@ test('guests of a group are neither shown the memory nor offered the tool, and c
   await tell(1, [remembers('m1', 'evil'), notes('m2', { action: 'list' })], { chat: GROUP, say: { fromId: GUEST } });
   expect(toolTexts()).toEqual([expect.stringMatching(/allow list/), expect.stringMatching(/allow list/)]);
   expect(system()).not.toContain(FACT);
-  expect(mainCalls()[0]?.body.tools?.map(({ name }) => name)).not.toContain('memory');
+  expect((mainCalls()[0]?.body.tools ?? []).map(({ name }) => name)).not.toContain('memory');
   for (const [at, words] of ['', ` forget ${id}`].entries()) {
     world.telegram.say(GROUP, `/memory@${world.telegram.username}${words}`, { fromId: GUEST });
     expect(await nextOutcome(world, GROUP, 2 + at)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });

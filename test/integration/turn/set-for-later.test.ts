@@ -46,18 +46,58 @@ test('what the model sets while it answers is named under the answer, and a butt
   expect(shown().filter((each) => each.includes('set this for later'))).toHaveLength(1);
 });
 
-test('in Chinese too, above files, and of many the first ten', async () => {
+test('in Chinese too, above files; more than ten are not set for one message', async () => {
   await start({}, OFTEN);
   await say('/lang zh-hant', 1);
   const sets = Array.from({ length: 12 }, (_, at) => asks(`r${at}`, { action: 'set', in: 60 + at, text: TEXT }));
   const file = { type: 'tool_use', id: 'f1', name: 'send_file', input: { name: 'a.txt', content: 'a' } };
   await tell(2, [...sets, file]);
   const named = world.telegram.shown(CHAT).at(-2);
-  expect(named?.text).toMatch(/^⏰ 我設定了以下提醒：\n1\. .*\n10\. .*\n……還有 2 則，請看 \/reminders$/s);
+  expect(named?.text).toMatch(/^⏰ 我設定了以下提醒：\n1\. .*\n10\. [^\n]*$/s);
+  expect(await coming()).toHaveLength(10);
+  expect(toolTexts().filter((each) => each.startsWith('At most 10 reminders are set'))).toHaveLength(2);
   const markup = named?.replyMarkup as { inline_keyboard: { text: string }[][] } | undefined;
   expect(markup?.inline_keyboard.flat().map(({ text: label }) => label)).toEqual(
     Array.from({ length: 10 }, (_, at) => ZH_HANT.reminders.undoButton(at + 1)),
   );
+});
+
+test('the whole text of a reminder is shown when it is set, in /reminders and when it is cancelled', async () => {
+  await start({}, OFTEN);
+  const long = `${'call Ann about the boat, '.repeat(38)}and send her the keys`;
+  const sets = Array.from({ length: 6 }, (_, at) => asks(`r${at}`, { action: 'set', in: 60 + at, text: long }));
+  await tell(1, sets);
+  const count = (text: string) => text.split(long).length - 1;
+  expect(count(shown().join(''))).toBe(6);
+  expect(buttons()).toHaveLength(6);
+  await say('/reminders', 2);
+  expect(count(shown().join(''))).toBe(12);
+  await press(buttons()[0] ?? '', 3);
+  expect(newest()?.text ?? '').toContain('keys');
+});
+
+test('a reminder that the model cancels is named under the answer, and a button sets it again', async () => {
+  await start({}, OFTEN);
+  const weekly = await givenReminder({ repeat: { cron: '0 9 * * 1' }, text: 'water the plants' }, 30_000);
+  const once = await givenReminder({ text: 'call the bank' }, 60_000);
+  await tell(1, [asks('c1', { action: 'cancel', id: weekly }), asks('c2', { action: 'cancel', id: once })]);
+  expect(await coming()).toEqual([]);
+  expect(shown()[1]).toMatch(/^⏰ I have cancelled this:\n1\. .*water the plants\n2\. .*call the bank$/);
+  expect(buttons()).toEqual([`/reminders restore ${weekly}`, `/reminders restore ${once}`]);
+  const [first = '', second = ''] = buttons();
+  const named = newest()?.messageId ?? 0;
+  const restore = async (data: string, nth: number) => {
+    world.telegram.press(CHAT, named, data);
+    await nextOutcome(world, CHAT, nth);
+  };
+  await restore(first, 2);
+  expect(newest()?.text).toMatch(/^Set again: .*water the plants/);
+  expect(await coming()).toEqual([`${CHAT}:${weekly}`]);
+  await restore(second, 3);
+  expect((await coming()).sort()).toEqual([`${CHAT}:${weekly}`, `${CHAT}:${once}`].sort());
+  await restore(second, 4);
+  expect(newest()?.text).toMatch(/^That reminder no longer exists/);
+  expect(await coming()).toHaveLength(2);
 });
 
 test('a message that fails after it had something set names it as well', async () => {
