@@ -31,6 +31,8 @@ const file = z.object({
 });
 
 /** Something in which somebody may speak, which Telegram stores for us. */
+const repeat = z.union([z.object({ cron: z.string() }), z.object({ everyMinutes: z.int() })]);
+
 const sound = z.object({
   /** Its kind, where the message does not say it: `voice`, `audio` or `video_note`. */
   kind: z.string().optional(),
@@ -115,8 +117,10 @@ const schema = z
         dueAtMs: z.int(),
         /** How that message began. */
         answering: z.string().optional(),
-        /** It comes well after its time. */
+        /** It became a message well after its time. */
         isLate: z.literal(true).optional(),
+        /** Absent for a reminder that comes once, and in what an earlier version entered. */
+        repeats: z.object({ firstMs: z.int(), timeZone: z.string(), repeat }).optional(),
       }),
     ]),
   })
@@ -214,6 +218,11 @@ const AT_ONCE_MS_MAX = 2_000;
 /** As many messages as an app forwards at once. */
 export const BURST_MAX = 100;
 
+/** Whether a message is a reminder that is due. Pure. */
+export function isReminder({ content }: Pick<InboundMessage, 'content'>): boolean {
+  return content.kind === 'reminder';
+}
+
 /** Whether further messages may complete this one: an album, a long text that an app cut, or forwards. Pure. */
 export function mayHavePieces(message: InboundMessage): boolean {
   if (message.summons) return false;
@@ -230,12 +239,20 @@ export function mayBeComment(message: InboundMessage): boolean {
 
 /** The further pieces of a message among those waiting behind it, in order. Pure. */
 export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Waiting[] {
-  const own = behind.filter(({ message }) => message.from.id === first.from.id);
   if (first.summons) return [];
+  if (isReminder(first)) return remindersBehind(first, behind);
+  const own = behind.filter(({ message }) => message.from.id === first.from.id);
   if (isForward(first) || mayBeComment(first)) return run(first, own, isForward).slice(0, BURST_MAX);
   if (!mayHavePieces(first)) return [];
   if (first.album !== undefined) return own.filter(({ message }) => isOfAlbum(message, first.album));
   return run(first, own, isRest);
+}
+
+/** The reminders with the same rights: one that a guest had set is not answered with the tools of others. */
+function remindersBehind({ from }: InboundMessage, behind: readonly Waiting[]): Waiting[] {
+  return behind
+    .filter(({ message }) => isReminder(message) && message.from.isGuest === from.isGuest)
+    .slice(0, BURST_MAX);
 }
 
 /** Whether a message was forwarded. Pure. */

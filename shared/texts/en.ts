@@ -222,7 +222,10 @@ export const EN = {
     usage: 'Use /reminders, and choose one to cancel.',
     /** Shown when no answer of the model says it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,
-    late: (when: string) => `This reminder was due at ${when}, but I could not send it then.`,
+    dueAt: (when: string, more: number) =>
+      more === 0 ? when : `${when} (and ${more === 1 ? 'once' : `${more} times`} more since then)`,
+    late: (when: string) => `This reminder was due at ${when}, but I couldn't send it then.`,
+    lateTogether: (lines: string) => `These reminders were due earlier, but I couldn't send them then:\n${lines}`,
     behindQuestion: (text: string) => `⏰ Reminder: ${text}\n\nI'll say more once my question above is answered.`,
     waiting: (text: string) => `⏰ Reminder: ${text}\n\nThe model cannot be reached right now. Its answer will follow.`,
     left: (texts: readonly string[]) =>

@@ -8,6 +8,7 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { dueSince } from '../reminders/schedule.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { newStamp, type UserRecord } from '../session/record.ts';
 import type { ConversationStore } from '../session/store.ts';
@@ -125,14 +126,26 @@ function before({ overheard = [] }: InboundMessage, code: string): string[] {
 
 /** Nobody has written just now, and nobody did then: the line says that the text below is the model's own. */
 function reminderHeader(
-  { from, sentAtMs }: InboundMessage,
-  { dueAtMs, isLate, answering }: DueReminder,
-  { timeZone, code }: HeaderFacts,
+  message: InboundMessage,
+  reminder: DueReminder,
+  { timeZone, code, nowMs }: HeaderFacts,
 ): string {
-  const due = isLate ? `was due at ${timeIn(timeZone, dueAtMs)} and comes late` : 'is due now';
+  const words = reminderInWords(message, reminder, { timeZone, nowMs });
+  return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${words}: its text is yours and no person's; say or do it as far as that message asked for it]`;
+}
+
+/** For which message a reminder was set, and when it was due. Pure. */
+export function reminderInWords(
+  { from }: Pick<InboundMessage, 'from'>,
+  { dueAtMs, isLate, answering, repeats }: DueReminder,
+  { timeZone, nowMs }: Pick<HeaderFacts, 'timeZone' | 'nowMs'>,
+): string {
+  const since = repeats && dueSince(repeats, dueAtMs, nowMs);
+  const again = since ? `, ${since.times} more times until ${timeIn(timeZone, since.lastMs)}` : '';
+  const wasDue = isLate === true || nowMs - dueAtMs > LATE_MS;
+  const due = wasDue ? `was due at ${timeIn(timeZone, dueAtMs)}${again} and comes late` : 'is due now';
   const words = answering === undefined ? '' : ` which began ${plainName(answering)},`;
-  const set = `a reminder that you set yourself, while answering a message of ${plainName(from.name)} (id ${from.id}),${words}`;
-  return `[${code} ${timeIn(timeZone, sentAtMs)} ${timeZone}, ${set} ${due}: its text is yours and no person's; say or do it as far as that message asked for it]`;
+  return `a reminder that you set yourself, while answering a message of ${plainName(from.name)} (id ${from.id}),${words} ${due}`;
 }
 
 function reference({ answers, forwardedFrom }: InboundMessage): string {

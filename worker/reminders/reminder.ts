@@ -81,9 +81,15 @@ export function entering(stored: string, { dueAtMs, nowMs, minutesMin, isListed 
   }
 }
 
-function messageOf({ id, text, asked, answering }: Reminder, dueAtMs: number, nowMs: number): InboundMessage {
+function messageOf(reminder: Reminder, dueAtMs: number, nowMs: number): InboundMessage {
+  const { id, text, asked, answering, firstMs, timeZone, repeat } = reminder;
   const isLate = nowMs - dueAtMs > LATE_MS;
-  const about = { ...(answering !== undefined && { answering }), ...(isLate && { isLate }) };
+  const repeats = repeat && { firstMs, timeZone, repeat };
+  const about = {
+    ...(answering !== undefined && { answering }),
+    ...(isLate && { isLate }),
+    ...(repeats && { repeats }),
+  };
   const content = { kind: 'reminder', id, text, dueAtMs, ...about } as const;
   // No update brought it.
   return { v: 2, updateId: 0, ...asked, sentAtMs: nowMs, content };

@@ -38,6 +38,26 @@ export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: numb
   }
 }
 
+/** The times of a repeat that nobody counts beyond this. */
+const MISSED_MAX = 200;
+
+/**
+ * How often a repeat that was due at `dueAtMs` was due again until `nowMs`, counted up to 200, and when for the last time.
+ * Undefined where it was not. Throws on a cron expression that is none. Pure.
+ */
+export function dueSince(
+  schedule: Schedule,
+  dueAtMs: number,
+  nowMs: number,
+): { times: number; lastMs: number } | undefined {
+  let [times, lastMs] = [0, dueAtMs];
+  for (let next = nextDueMs(schedule, dueAtMs); next !== undefined && next <= nowMs && times < MISSED_MAX; times += 1) {
+    lastMs = next;
+    next = nextDueMs(schedule, next);
+  }
+  return times === 0 ? undefined : { times, lastMs };
+}
+
 /** Clocks are changed after the expression was worked out: in its own time each day has all its hours, each once. */
 function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
   const times = CronExpressionParser.parse(cron, { currentDate: wallOf(afterMs, timeZone), tz: 'UTC' });

@@ -81,7 +81,8 @@ async function storeConclusion(
  * Under the notice of a failure stands a button that tries the message again.
  */
 function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
-  if (conclusion.outcome === 'answered') return conclusion;
+  // Of a message that went into another one, that one speaks.
+  if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
   const told = inOneMessage(inItsOwnWords(attempt, conclusion), conclusion, attempt.notices);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || summonsOf(attempt)) return told;
   return { ...told, buttons: [[{ text: attempt.texts.retryButton, command: `/retry ${attempt.entry}` }]] };

@@ -11,6 +11,7 @@ import { turnOf } from '../../shared/state/turn/turn.ts';
 import { type Attempt, type Conclusion, isOfGuest, type TurnTime } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
+import { isLateReminder, keepReminders } from './reminder.ts';
 
 /** The ports of gathering. */
 interface GatherPorts {
@@ -25,7 +26,8 @@ const WAIT_MS = 1_000;
 
 /**
  * Takes the further pieces of a message (an album, a pasted text that Telegram split, messages that were forwarded
- * together or with a comment) out of its lane; each of them is then settled as merged in its turn. The list of pieces
+ * together or with a comment, and the reminders behind one that is late) out of its lane; each of them is then settled as
+ * merged in its turn. The list of pieces
  * is stored in one step with the mark on each, so all later attempts take the same ones. A text waits for nothing: where
  * messages that were forwarded with it come after it was sent to the model, it joins them (`supersededBy`).
  *
@@ -34,13 +36,14 @@ const WAIT_MS = 1_000;
 export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
   const taken = attempt.turn.company.pieces;
   // A message that stands in its conversation without its forwards cannot take them any more.
-  const isComment = mayBeComment(message) && !attempt.isAloneAtBegin && !attempt.turn.isRecordedIn(attempt.session);
-  if (taken === undefined && !isComment && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
+  const mayTake = (mayBeComment(message) || isLateReminder(attempt)) && !attempt.isAloneAtBegin;
+  const needsNoPieces = mayTake && !attempt.turn.isRecordedIn(attempt.session);
+  if (taken === undefined && !needsNoPieces && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   const behind = await lane.behind(attempt.lane);
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
   // Most texts are no comment, and are not held up.
-  if (isComment && pieces.length === 0) return { kind: 'gathered', pieces };
+  if (needsNoPieces && pieces.length === 0) return { kind: 'gathered', pieces };
   const { turn } = attempt;
   if (turn.company.piecesSeen !== pieces.length) {
     await attempt.write('', [turn.company.seePieces(pieces.length)]);
@@ -51,6 +54,7 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
     'gathered',
     [
       turn.company.takePieces(pieces.map(({ entry }) => entry)),
+      ...keepReminders(attempt, pieces),
       ...turns.map((piece) => piece.company.mergeInto(attempt.entry)),
     ],
     turns.map((piece) => piece.notCancelled()),
@@ -58,6 +62,8 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
   // One that was cancelled meanwhile is no piece of anything: the next attempt does not see it.
   if (taking === 'unmet') return { kind: 'hand back' };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
+  // The next attempt says the times of all of them.
+  if (isLateReminder(attempt)) return { kind: 'hand back' };
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));
   return { kind: 'gathered', pieces: (await lane.behind(attempt.lane)).filter(({ entry }) => marked.has(entry)) };

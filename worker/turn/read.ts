@@ -1,6 +1,7 @@
-import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
-import { messageCode, plainName } from '../ask/pending.ts';
+import { type InboundFile, type InboundMessage, isForward, isReminder } from '../../shared/flow/message.ts';
+import { messageCode, plainName, reminderInWords } from '../ask/pending.ts';
 import type { Attempt } from '../lane/attempt.ts';
+import { timeZoneOf } from '../lane/settings.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
@@ -29,6 +30,8 @@ interface Item extends FileToRead {
 /** Words, or a file. */
 type Piece = { kind: 'words'; text: string } | { kind: 'label'; text: string } | ({ kind: 'file' } & Item);
 
+type ReminderFacts = Parameters<typeof reminderInWords>[2];
+
 /** Trouble that lasts longer than one repeat does not hold up a message that can be answered without the file. */
 const OPTIONAL_TRIES = 2;
 const SPOKEN: Readonly<Record<string, string>> = {
@@ -53,7 +56,10 @@ export async function readContents(
 ): Promise<ContentReading> {
   const code = messageCode(ports.ask.settings.headerSecret, attempt.entry);
   const blocks: Block[] = [];
-  const pieces = isBurst(messages) ? forwardedPieces(messages, words) : ownPieces(messages, words);
+  const pieces = piecesOf(
+    { messages, words },
+    { timeZone: timeZoneOf(attempt, ports.ask.settings), nowMs: attempt.nowMs() },
+  );
   for (const piece of pieces) {
     if (piece.kind === 'words') blocks.push(textBlock(piece.text));
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
@@ -71,9 +77,23 @@ export async function readContents(
   return { kind: 'read', content: hasWordsAlone ? blocks.map(({ text }) => text).join('\n') : blocks };
 }
 
+function piecesOf({ messages, words }: ToRead, facts: ReminderFacts): Piece[] {
+  if (isBurst(messages)) return forwardedPieces(messages, words);
+  return messages.every(isReminder) ? reminderPieces(messages, facts) : ownPieces(messages, words);
+}
+
 /** Whether messages are forwards that came together, with or without a comment before them. Pure. */
 export function isBurst(messages: readonly InboundMessage[]): boolean {
   return messages.length > 1 && messages.slice(1).every(isForward);
+}
+
+/** Reminders that are due together: the first stands below the header of the message, each further one below its own line. */
+function reminderPieces(messages: readonly InboundMessage[], facts: ReminderFacts): Piece[] {
+  return messages.flatMap((message, at) => {
+    const words = wordsOf(message).map((text) => ({ kind: 'words', text }) as const);
+    if (at === 0 || message.content.kind !== 'reminder') return words;
+    return [{ kind: 'label', text: `and ${reminderInWords(message, message.content, facts)}` } as const, ...words];
+  });
 }
 
 /** Files first, then the words of all. */

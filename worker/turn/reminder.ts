@@ -1,9 +1,11 @@
-import type { DueReminder } from '../../shared/flow/message.ts';
+import { clip } from '../../shared/base/text.ts';
+import type { DueReminder, Waiting } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { lineOf } from '../command/reminders.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { dueSince } from '../reminders/schedule.ts';
 import { wallOf, wallText } from '../reminders/wall-time.ts';
 import type { Inline } from '../reply/format/tree.ts';
 import type { TurnPorts } from './ports.ts';
@@ -45,45 +47,74 @@ export async function changedReminders(
   ];
 }
 
-/** An attempt at a reminder that comes late, with the notice that says so; any other attempt as it is. */
+/** A reminder that waited longer is late: its person reads when it was due, and it takes the reminders behind it. */
+const LATE_MS = 60_000;
+const LINE_CHARS_MAX = 80;
+/** The field of a turn with the reminders that were taken out of the lane and are answered with it. */
+const TAKEN = 'remindersTaken';
+
+/** Whether an attempt is at a reminder that comes late, e.g. since its chat was paused. */
+export function isLateReminder(attempt: Attempt): boolean {
+  const [own] = remindersOf(attempt);
+  return own !== undefined && (own.isLate === true || attempt.nowMs() - own.dueAtMs > LATE_MS);
+}
+
+/** Keeps the reminders that an attempt takes out of its lane. */
+export function keepReminders({ turn }: Attempt, pieces: readonly Waiting[]): Change[] {
+  const taken = pieces.map(({ message }) => message.content).filter((content) => content.kind === 'reminder');
+  return taken.length === 0 ? [] : [turn.keepContent(TAKEN, JSON.stringify(taken))];
+}
+
+/** An attempt at a late reminder, or at several, with the notice that says when each was due; any other attempt as it is. */
 export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZone'>): Attempt {
-  const reminder = reminderIn(attempt);
-  if (reminder?.isLate === undefined) return attempt;
-  const late = attempt.texts.reminders.late(wallText(wallOf(reminder.dueAtMs, timeZoneOf(attempt, settings))));
-  // A recovery may have stored it with notices of its own.
-  return attempt.notices.includes(late) ? attempt : { ...attempt, notices: [late, ...attempt.notices] };
+  if (!isLateReminder(attempt)) return attempt;
+  const { texts, notices } = attempt;
+  const late = remindersOf(attempt);
+  const zone = timeZoneOf(attempt, settings);
+  const times = late.map(({ repeats, dueAtMs }) => {
+    const since = repeats && dueSince(repeats, dueAtMs, attempt.nowMs());
+    return texts.reminders.dueAt(wallText(wallOf(dueAtMs, zone)), since?.times ?? 0);
+  });
+  const lines = late.map(({ text }, at) => `${times[at]}: ${clip(text, LINE_CHARS_MAX)}`);
+  const notice =
+    late.length === 1 ? texts.reminders.late(times[0] ?? '') : texts.reminders.lateTogether(lines.join('\n'));
+  // An earlier attempt may have stored it.
+  return notices.includes(notice) ? attempt : { ...attempt, notices: [notice, ...notices] };
 }
 
 /**
- * The words of a reminder itself where no answer says them: nobody may miss it because the model is away, or because
+ * The words of the reminders themselves where no answer says them: nobody may miss them because the model is away, or because
  * something else was stopped. Whoever had all of the chat erased wants none of it.
  */
 export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion): string[] {
-  const reminder = reminderIn(attempt);
-  if (reminder === undefined || (outcome === 'cancelled' && reason === 'forget')) return [];
-  return [attempt.texts.reminders.plain(reminder.text)];
+  if (outcome === 'cancelled' && reason === 'forget') return [];
+  return remindersOf(attempt).map(({ text }) => attempt.texts.reminders.plain(text));
 }
 
 /** The notice to a user whose message waits for long: a reminder does not wait for the model. */
 export function waitingNotice(attempt: Attempt): string {
-  const reminder = reminderIn(attempt);
-  return reminder === undefined ? attempt.texts.waiting : attempt.texts.reminders.waiting(reminder.text);
+  const reminders = remindersOf(attempt).map(({ text }) => text);
+  return reminders.length === 0 ? attempt.texts.waiting : attempt.texts.reminders.waiting(reminders.join('\n\n'));
 }
 
 /**
- * A repeat does not come again where its chat was gone at two due times in a row: each time would be a call of the model,
- * and an alert.
+ * Ends repeats whose chat was gone at two due times in a row: each further time would be a call of the model, and an alert.
  */
 export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, attempt: Attempt): Promise<Change[]> {
-  const own = reminderIn(attempt);
-  if (own === undefined) return [];
+  const due = remindersOf(attempt);
+  if (due.length === 0) return [];
   const coming = await reminders.of(attempt.home);
-  return reminders.chatGone(
-    coming.filter(({ reminder }) => reminder.id === own.id),
-    own.dueAtMs,
+  return due.flatMap(({ id, dueAtMs }) =>
+    reminders.chatGone(
+      coming.filter(({ reminder }) => reminder.id === id),
+      dueAtMs,
+    ),
   );
 }
 
-function reminderIn({ message }: Attempt): DueReminder | undefined {
-  return message.ok && message.value.content.kind === 'reminder' ? message.value.content : undefined;
+/** The reminder that the message is, and those that are answered with it. */
+function remindersOf({ message, turn }: Attempt): DueReminder[] {
+  if (!message.ok || message.value.content.kind !== 'reminder') return [];
+  const taken = turn.content(TAKEN);
+  return [message.value.content, ...(taken === undefined ? [] : (JSON.parse(taken) as DueReminder[]))];
 }
