@@ -59,10 +59,7 @@ export type ReminderBook = ReturnType<typeof createReminderBook>;
 
 /** The reminders of the chats of one shard. Each method rejects when Redis cannot be reached, and may be repeated at will. */
 export function createReminderBook(redis: RedisClient, keys: Keys) {
-  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  const set = script<['set' | 'too many' | 'full' | 'fenced', due: string]>('set');
-  const due = script<[number, string, [ChatKey, string, string, string, ChatKey | ''][]]>('due');
-  const enter = script<EntryId | ''>('enter');
+  const { set, due, enter } = bindScripts(redis);
   const move = (each: Due, message: string, nextMs: number | undefined, traceparent: string) => {
     const { chat, id, dueAtMs } = each;
     const at = [keys.reminders, keys.remindersOf(chat), keys.inbound, keys.counts];
@@ -96,17 +93,8 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
       const all = await Promise.all(chats.map((each) => comingIn(redis, keys, each)));
       return all.flat().sort((one, other) => one.dueAtMs - other.dueAtMs);
     },
-    /** The reminders of a chat that the model cancelled within the last week, in the order of their due times. */
-    async cancelled(chat: ChatKey): Promise<CancelledReminder[]> {
-      const chats = await withFormerGroup(redis, keys, chat);
-      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
-      return stored
-        .flatMap((fields) => Object.entries(fields))
-        .filter(([field]) => field.startsWith(CANCELLED))
-        .map(([, json]) => JSON.parse(json) as CancelledReminder)
-        .sort((one, other) => one.dueAtMs - other.dueAtMs);
-    },
     ...reminderChanges(keys),
+    ...cancelledReminders(redis, keys),
     /** Lists at most so many that are due, oldest first, and when the next one is. Times are those of Redis. */
     async due(count: number): Promise<{ nowMs: number; nextMs: number | undefined; due: Due[] }> {
       const at = [keys.reminders, keys.absent];
@@ -130,18 +118,30 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
   };
 }
 
-/** The verbs of a fenced write. */
-function reminderChanges(keys: Keys) {
-  const cancelling = (coming: readonly Coming[]): Change[] =>
-    coming.flatMap(({ chat, reminder: { id } }) => [
-      ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`, `${UNANSWERED}${id}`],
-      ['ZREM', keys.reminders, memberOf(chat, id)],
-    ]);
+function bindScripts(redis: RedisClient) {
+  const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
+  const set = script<['set' | 'too many' | 'full' | 'fenced', due: string]>('set');
+  const due = script<[number, string, [ChatKey, string, string, string, ChatKey | ''][]]>('due');
+  const enter = script<EntryId | ''>('enter');
+  return { set, due, enter };
+}
+
+/** The reminders that the model cancelled, and the verbs by which that can be undone. */
+function cancelledReminders(redis: RedisClient, keys: Keys) {
   const fieldOf = ({ chat, reminder: { id } }: CancelledReminder) =>
     [keys.remindersOf(chat), `${CANCELLED}${id}`] as const;
+  const { cancelling } = reminderChanges(keys);
   return {
-    /** Cancels reminders. */
-    cancelling,
+    /** The reminders of a chat that the model cancelled within the last week, in the order of their due times. */
+    async cancelled(chat: ChatKey): Promise<CancelledReminder[]> {
+      const chats = await withFormerGroup(redis, keys, chat);
+      const stored = await Promise.all(chats.map((each) => redis.hgetall(keys.remindersOf(each))));
+      return stored
+        .flatMap((fields) => Object.entries(fields))
+        .filter(([field]) => field.startsWith(CANCELLED))
+        .map(([, json]) => JSON.parse(json) as CancelledReminder)
+        .sort((one, other) => one.dueAtMs - other.dueAtMs);
+    },
     /** Cancels reminders so that `restoring` brings them back, and forgets what was cancelled more than a week ago. */
     cancellingForUndo: (
       coming: readonly Coming[],
@@ -165,6 +165,19 @@ function reminderChanges(keys: Keys) {
         ['HDEL', ...fieldOf(cancelled)],
       ];
     },
+  };
+}
+
+/** The verbs of a fenced write. */
+function reminderChanges(keys: Keys) {
+  const cancelling = (coming: readonly Coming[]): Change[] =>
+    coming.flatMap(({ chat, reminder: { id } }) => [
+      ['HDEL', keys.remindersOf(chat), id, `${GONE}${id}`, `${UNANSWERED}${id}`],
+      ['ZREM', keys.reminders, memberOf(chat, id)],
+    ]);
+  return {
+    /** Cancels reminders. */
+    cancelling,
     /**
      * Notes that the chat of a repeat was gone at a due time. One refusal may be a mistake: the repeat ends only where the
      * chat was gone at the due time before as well.

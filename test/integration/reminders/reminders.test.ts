@@ -20,7 +20,6 @@ import {
 import { until } from '../../fixture/root.ts';
 
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /** The answer to `hold` takes a while. */
 function holdUp(): void {
@@ -71,42 +70,6 @@ test('a repeat that was missed several times comes once, and then at its next ti
   expect(Math.abs(next - Date.now() - 30 * MINUTE_MS)).toBeLessThan(MINUTE_MS);
   await stopGateways();
   expect(await outcomes()).toEqual(['answered']);
-});
-
-test('reminders that fell due while their chat was paused come as one message with their times, and one call of the model', async () => {
-  await start({}, OFTEN);
-  await runCli(['pause', String(CHAT)], world.env);
-  const daily = await givenReminder({ repeat: { everyMinutes: 1_440 }, text: 'water the plants' }, -2.1 * DAY_MS);
-  await givenReminder({ text: 'call the bank' }, -2 * DAY_MS);
-  await givenReminder({ text: 'buy milk' }, -DAY_MS);
-  await untilWaiting(3);
-  // The repeat falls due again, and again: its first message is not answered yet and speaks for all times.
-  for (const agoMs of [DAY_MS, 1_000]) {
-    await world.peek.zadd(world.keys.reminders, String(Date.now() - agoMs), `${CHAT}:${daily}`);
-    await until('it is put off', async () => ((await dueTimes())[0] ?? 0) > Date.now() || undefined);
-  }
-  await runCli(['resume', String(CHAT)], world.env);
-  await nextOutcome(world, CHAT, 3);
-  expect(await outcomes()).toEqual(['answered', 'merged', 'merged']);
-  expect(mainCalls()).toHaveLength(1);
-  const asked = JSON.stringify(mainCalls()[0]?.body.messages.at(-1));
-  for (const text of ['water the plants', 'call the bank', 'buy milk']) expect(asked).toContain(text);
-  expect(asked.match(/was due at \w+ \d{4}-/g)).toHaveLength(3);
-  expect(shown()).toHaveLength(2);
-  expect(shown()[0]).toMatch(
-    /^These reminders were due earlier.*\n\d{4}-.* \(and 2 times more since then\): water the plants\n.*: call the bank\n.*: buy milk$/,
-  );
-});
-
-test('late reminders that end without an answer are all said in their own words', async () => {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no key' }));
-  await givenReminder({ text: 'call the bank' }, -7_200_000);
-  await givenReminder({ text: 'buy milk' }, -3_600_000);
-  await start({}, OFTEN);
-  await nextOutcome(world, CHAT, 2);
-  expect(shown().join('\n')).toContain(EN.reminders.plain('call the bank'));
-  expect(shown().join('\n')).toContain(EN.reminders.plain('buy milk'));
-  expect(new Set(mainCalls().map(({ pendingText }) => pendingText))).toEqual(new Set(['buy milk']));
 });
 
 test('a reminder that is due waits for what is being answered, in order with everything else', async () => {
