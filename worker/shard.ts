@@ -39,11 +39,11 @@ export async function startShard(
   shard: number,
 ): Promise<{ services: Service[]; readiness: ReadinessPart; probed: Probed }> {
   const { config, observability } = ports;
-  const { log, reach } = observability;
+  const { telemetry, log, reach } = observability;
   const opened = openShard(ports, shard);
   const { redis, queueRedis, keys, blobs, keeper, lane, queue, discard } = opened;
   await lane.prepare();
-  const service = { lane, queue, discard, log, reach };
+  const service = { lane, queue, discard, telemetry, log, reach };
   const jobs = startJobs(ports, shared, opened);
   return {
     probed: jobs,

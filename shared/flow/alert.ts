@@ -70,7 +70,8 @@ export interface Alert {
 /** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
 export type Severity = 'page' | 'today' | 'note';
 
-type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
+/** The message that an alert is about. */
+export type Place = Required<Pick<Alert, 'chat' | 'entry'>>;
 
 /** The fields of an alert that lead to its message. */
 export function whereOf({ chat, entry, traceparent }: Place & { traceparent: string }): Place & { traceId: string } {

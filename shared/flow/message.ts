@@ -244,8 +244,9 @@ export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Wai
   const own = behind.filter(({ message }) => message.from.id === first.from.id);
   if (isForward(first) || mayBeComment(first)) return run(first, own, isForward).slice(0, BURST_MAX);
   if (!mayHavePieces(first)) return [];
-  if (first.album !== undefined) return own.filter(({ message }) => isOfAlbum(message, first.album));
-  return run(first, own, isRest);
+  const pieces =
+    first.album === undefined ? run(first, own, isRest) : own.filter(({ message }) => isOfAlbum(message, first.album));
+  return pieces.slice(0, BURST_MAX);
 }
 
 /** The reminders with the same rights: one that a guest had set is not answered with the tools of others. */

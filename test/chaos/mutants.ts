@@ -24,13 +24,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'shared/redis/lua/fence.lua',
-        from: 'if last ~= number and last ~= number - 1 then',
-        to: 'if false then',
-      },
-      {
-        file: 'shared/redis/lua/fence.lua',
-        from: 'return writes_of(turn, fence) == number',
-        to: 'return true',
+        from: 'return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil',
+        to: 'return last or -1',
       },
       {
         file: 'worker/turn/conclude.ts',

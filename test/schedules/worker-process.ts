@@ -141,7 +141,7 @@ export class WorkerProcess {
     const isReady = () => this.hasNews;
     const blocking = gatedRedis(this.#ground.redis, process, (command) => command !== 'xread' || isReady());
     const { keys, observability } = this.#ground;
-    const { log, reach } = observability;
+    const { telemetry, log, reach } = observability;
     process.strands += 1;
     const service = startDispatcher({
       blocking,
@@ -149,6 +149,7 @@ export class WorkerProcess {
       lane: this.#lane,
       queue: this.#queue,
       discard: async () => {},
+      telemetry,
       log,
       reach,
     });

@@ -23,10 +23,6 @@ export interface Conclusion {
   reason?: string;
   /** The message into which this one was merged, as a fragment of it, or whose reply reports on it. */
   into?: EntryId;
-  /** The entries behind this one that end with it, in order: this message's parts report on them. */
-  also?: readonly EntryId[];
-  /** Further entries behind this one that this message's parts report on; each ends in its own turn. */
-  told?: readonly EntryId[];
   /** The messages that are sent, in order, as plain texts. */
   parts: readonly string[];
   /** How each part is shown; `null` for a plain text. Absent where all are, and before version 0.3. */
@@ -68,6 +64,9 @@ export type PartPlace = number | 'placeholder' | 'text' | `${number}:${'placehol
 
 /** The result of a fenced write; see `write.lua`. */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
+
+/** Where an attempt is in the row of its writes, as `fence.lua` reads it: `<last known to have taken effect> <last sent>`. */
+export type WritePlace = `${number} ${number}`;
 
 /** A field of a hash that must have this value when something is written, or none where that is empty. */
 export type Expected = readonly [key: string, field: string, value: string];
@@ -169,10 +168,10 @@ export interface Attempt {
   write(step: string, commands: readonly Change[], expected?: readonly Expected[]): Promise<Exclude<Written, 'fenced'>>;
   /** Checks ownership just before an effect outside Redis. Contract: throws `FencedError`. */
   assertOwned(): Promise<void>;
-  /** Makes a write with its own script, after all earlier writes: `send` must make it under the number that it gets. */
-  asWrite<T>(send: (number: number) => Promise<T>): Promise<T>;
-  /** Runs a query with its own script, after all earlier writes: `send` gets the number of the last one. */
-  afterWrites<T>(send: (last: number) => Promise<T>): Promise<T>;
+  /** Makes a write with its own script, after all earlier writes. `send` must pass on the place that it gets. */
+  asWrite<T>(send: (place: WritePlace) => Promise<T>): Promise<T>;
+  /** Runs a query with its own script, after all earlier writes. `send` must pass on the place that it gets. */
+  afterWrites<T>(send: (place: WritePlace) => Promise<T>): Promise<T>;
 }
 
 /** The time that an attempt has. */

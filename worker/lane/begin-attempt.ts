@@ -178,7 +178,8 @@ function parsed<T>(json: string | undefined): T | undefined {
 }
 
 /**
- * The writes of one attempt: each goes under its fencing token and its number. `run` is `write.lua`, `at` its keys.
+ * The writes of one attempt: each goes under its fencing token and its number. A write counts once its reply has come: one
+ * that was rejected keeps no later one from being made, whether or not it took effect. `run` is `write.lua`, `at` its keys.
  * Contract: as at `Attempt`.
  */
 export function fencedWrites(
@@ -186,24 +187,28 @@ export function fencedWrites(
   at: string[],
   fencingToken: string,
 ): Pick<Attempt, 'write' | 'asWrite' | 'afterWrites' | 'assertOwned'> {
-  let writes = 0;
+  let known = 0;
+  let lastSent = 0;
   let before: Promise<unknown> = Promise.resolve();
   // One after the other: on a cluster, another write could overtake a re-sent one, which would then seem to be lost.
   const afterWrites: Attempt['afterWrites'] = (send) => {
-    const sent = before.then(() => send(writes));
+    const sent = before.then(() => send(`${known} ${lastSent}`));
     before = sent.catch(() => {});
     return sent;
   };
   const asWrite: Attempt['asWrite'] = (send) =>
-    afterWrites((last) => {
-      writes = last + 1;
-      return send(writes);
+    afterWrites(async () => {
+      const number = lastSent + 1;
+      lastSent = number;
+      const reply = await send(`${known} ${number}`);
+      known = number;
+      return reply;
     });
   const write: Attempt['write'] = (step, commands, expected = []) => {
     const words = commands.flatMap((command) => [command.length, ...command]);
     const onlyChecks = step === '' && commands.length === 0;
-    return (onlyChecks ? afterWrites : asWrite)(async (number) => {
-      const args = [fencingToken, number, step, expected.length, ...expected.flat(), ...words];
+    return (onlyChecks ? afterWrites : asWrite)(async (place) => {
+      const args = [fencingToken, place, step, expected.length, ...expected.flat(), ...words];
       const written = (await run(at, args)) as Written;
       if (written === 'fenced') throw new FencedError();
       return written;

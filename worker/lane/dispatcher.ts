@@ -3,10 +3,11 @@ import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Observability } from '../../shared/base/observability.ts';
-import { METRIC } from '../../shared/base/telemetry.ts';
+import { METRIC, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
+import type { Alert } from '../../shared/flow/alert.ts';
 import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';
-import type { EntryId, Keys } from '../../shared/redis/keys.ts';
+import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
 import { undecodableAlert } from '../alerts/causes/unanswered.ts';
 import type { Lane } from './lane.ts';
@@ -18,8 +19,8 @@ export interface DispatcherPorts {
   keys: Keys;
   lane: Lane;
   queue: TurnQueue;
-  /** Removes entries that name no chat from the flow. */
-  discard: (entries: readonly EntryId[]) => Promise<void>;
+  discard: Discard;
+  telemetry: Pick<Telemetry, 'count'>;
   log: Logger;
   reach: ReachFailpoint;
 }
@@ -59,13 +60,17 @@ export function startDispatcher(ports: DispatcherPorts): Service {
 }
 
 /** Moves new entries, and waits for more when there are none left. */
-async function dispatch({ lane, queue, discard, reach, ...ports }: DispatcherPorts): Promise<void> {
-  const { newest, read, heads, broken, cancelled } = await lane.admit(BATCH);
+async function dispatch({ lane, queue, discard, reach, telemetry, log, ...ports }: DispatcherPorts): Promise<void> {
+  const { newest, read, heads, broken, cancelled, refused } = await lane.admit(BATCH);
   if (read > 0) reach('admitted');
   await queue.add(heads);
   if (read > 0) reach('job added');
   await queue.promote(cancelled);
   await discard(broken);
+  for (const { entry, chat, traceparent } of refused) {
+    telemetry.count(METRIC.outcomes, { outcome: 'refused' });
+    log.info({ entry, chat, outcome: 'refused', reason: 'lane_full', traceId: traceIdOf(traceparent) }, 'settled');
+  }
   // This read only wakes us: `admit` reads the entries, together with the lane.
   if (read < BATCH) await untilNews(ports.blocking, ports.keys.inbound, newest, BLOCK_MS);
 }
@@ -83,7 +88,7 @@ async function heal(ports: DispatcherPorts): Promise<void> {
 export interface ReconcilerPorts {
   lane: Lane;
   queue: TurnQueue;
-  discard: (entries: readonly EntryId[]) => Promise<void>;
+  discard: Discard;
   log: Logger;
   everyMs: number;
   /** How long a head may be no job before nobody is about to make it one. */
@@ -173,26 +178,35 @@ async function proveLedger({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>)
   if (alert) log[numbers.unaccounted === 0 ? 'info' : 'error'](numbers, alert.text);
 }
 
-/** An entry that names no chat has no user to answer: it is kept as a dead letter, and the operator is notified. */
-export function discardBroken(
-  lane: Lane,
-  { telemetry, log }: Observability,
-): (entries: readonly EntryId[]) => Promise<void> {
-  return async (entries) => {
+/** A message that no turn can end: its chat, and what the ledger, the alert and the log say of it. */
+export interface Unanswerable {
+  chat: ChatKey;
+  reason: string;
+  traceId: string;
+  alert: Alert;
+}
+
+/** Removes entries from the flow, as failed: those that name no chat, or one that no turn can end. */
+export type Discard = (entries: readonly EntryId[], why?: Unanswerable) => Promise<void>;
+
+/** Discards as a dead letter with an alert: nobody is told, or somebody else does that. */
+export function discardBroken(lane: Lane, { telemetry, log }: Observability): Discard {
+  return async (entries, why) => {
     for (const entry of entries) {
       const record = {
         entry,
+        ...(why && { chat: why.chat }),
         outcome: 'failed',
-        reason: 'undecodable',
-        traceId: '',
+        reason: why?.reason ?? 'undecodable',
+        traceId: why?.traceId ?? '',
         settledAtMs: lane.nowMs(),
         attempts: 0,
         recoveries: 0,
       } as const;
-      const alert = JSON.stringify(undecodableAlert(entry));
+      const alert = JSON.stringify(why?.alert ?? undecodableAlert(entry));
       if (!(await lane.discard(entry, record, alert))) continue;
       telemetry.count(METRIC.outcomes, { outcome: record.outcome });
-      log.error({ entry }, 'undecodable entry put aside');
+      log.error({ entry, reason: record.reason }, 'an entry was put aside');
     }
   };
 }

@@ -1,5 +1,5 @@
 import type { Alert } from '../../shared/flow/alert.ts';
-import { BURST_MAX, type Outcome, type Waiting } from '../../shared/flow/message.ts';
+import type { Outcome, Waiting } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { queueAlert } from '../../shared/state/incident/book.ts';
@@ -11,14 +11,7 @@ import {
   type Settled,
 } from '../../shared/state/lane/lanes.ts';
 import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
-import {
-  type Glance,
-  type Refused,
-  readBehind,
-  readDepth,
-  readGlances,
-  readRefused,
-} from '../../shared/state/lane/waiting.ts';
+import { readBehind, readDepth, readRefusedNext } from '../../shared/state/lane/waiting.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import { leftLanesAlert } from '../alerts/causes/watch.ts';
@@ -104,10 +97,10 @@ export interface Lane {
   /**
    * One call at a time. Reads at most `count` new entries and queues each in its lane. `newest` is the newest entry
    * ever read. An entry that cancels others marks the earlier entries of its lane; `cancelled` lists the heads among
-   * them.
+   * them. Messages that a full lane refuses are settled in the same step.
    */
   admit(count: number): Promise<Admission>;
-  /** The messages waiting behind a lane's head, in order, without refused, cancelled and unreadable ones. */
+  /** The next messages behind a lane's head, in order, without refused, cancelled and unreadable ones. */
   behind(lane: LaneKey): Promise<Waiting[]>;
   /** How many messages stand in a lane, its head included. */
   depth(lane: LaneKey): Promise<number>;
@@ -122,22 +115,14 @@ export interface Lane {
   readmit(): Promise<Readmission>;
   /** Begins an attempt. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
-  /** The messages refused at admission behind a lane's head: those that a notice has reported on, or the others. */
-  refusedBehind(lane: LaneKey, isTold: boolean): Promise<Refused>;
-  /** The traces and times of entries, in order; an entry that is gone is omitted. */
-  glance(entries: readonly EntryId[]): Promise<Glance[]>;
+  /** The message directly behind a lane's head, if it was refused at admission and not cancelled since. */
+  refusedNext(lane: LaneKey): Promise<EntryId | undefined>;
   /**
-   * Writes the outcome, acknowledges the entry, and returns the lane's next head. In the same step it gives the same
-   * outcome to the entries that end with this one, in order. With `keepsAnswer` the dead letter holds what was to be
-   * delivered, for all of them.
+   * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter holds
+   * what was to be delivered.
    */
-  settle(
-    attempt: Attempt,
-    record: OutcomeRecord,
-    also?: readonly OutcomeRecord[],
-    keepsAnswer?: boolean,
-  ): Promise<Settled>;
-  /** Dead-letters an entry that names no chat, or that cannot be begun. */
+  settle(attempt: Attempt, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
+  /** Dead-letters an entry that names no chat, or that no turn can end. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
 
@@ -159,8 +144,8 @@ const LANE_MESSAGES_MAX = 50;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is marked as
- * refused: its user is notified in its turn, so that outcomes stay in order. An open session in which nobody writes for
+ * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is refused: the first
+ * of them tells its user in its turn, and how many there were. An open session in which nobody writes for
  * `idleDays` is forgotten; 0 for never.
  */
 export function createLane(
@@ -177,16 +162,15 @@ export function createLane(
     ...store,
     nowMs: clock.nowMs,
     ledger: createLedger(redis, keys),
-    behind: (lane) => readBehind(redis, keys, lane, messagesMax + BURST_MAX),
+    behind: (lane) => readBehind(redis, keys, lane),
     depth: (lane) => readDepth(redis, keys, lane),
     isCancelled: turnReads(redis, keys).isCancelled,
     takePass: createPasses(redis, keys).takeReconciler,
     readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
     begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock, chats }, entry, lane, newSession),
-    settle: (attempt, record, also = [], keepsAnswer = false) =>
-      settle(attempt, { record, also, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
-    refusedBehind: (lane, isTold) => readRefused(redis, keys, lane, isTold),
-    glance: (entries) => readGlances(redis, keys, entries),
+    settle: (attempt, record, keepsAnswer = false) =>
+      settle(attempt, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
+    refusedNext: (lane) => readRefusedNext(redis, keys, lane),
   };
 }
 

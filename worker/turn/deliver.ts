@@ -9,7 +9,6 @@ import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
-import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { longWaitAlert, telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
@@ -212,13 +211,10 @@ async function undelivered(
   conclusion: Conclusion,
   { outcome, reason, alert, commands = [] }: Undeliverable,
 ): Promise<Delivered> {
-  const { also, told = [] } = conclusion;
-  // Where the notice could not be delivered, nobody was told: each of the others has to do that itself.
-  const untold = told.map((entry) => turnOf(attempt.keys, entry).company.clearReported());
-  await attempt.write(outcome, [queuedAlert(attempt.keys, alert), ...untold, ...commands]);
+  await attempt.write(outcome, [queuedAlert(attempt.keys, alert), ...commands]);
   return {
     kind: 'settle',
-    conclusion: { outcome, reason, parts: [], ...(also && { also }) },
+    conclusion: { outcome, reason, parts: [] },
     ...(isKept(conclusion, outcome) && { keepsAnswer: true }),
   };
 }

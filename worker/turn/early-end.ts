@@ -29,9 +29,9 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
   const message = attempt.message.value;
   const before = concludedBefore(attempt);
   if (before) return conclude(before);
-  if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
   const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
   if (ended) return endedWithout(ports, attempt, ended);
+  if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
   const command = commandIn(message);
   // The words behind a `/new` are what its new conversation begins with.
   if (command && attempt.turn.hasDone(BEGUN_ANEW))
@@ -94,34 +94,19 @@ function stopped(attempt: Attempt, command: string): Conclusion {
 }
 
 const REASON = 'lane_full';
-const WAIT_MS = 1_000;
-/** Messages that were taken meanwhile wait behind, so a flood without an end is told of from time to time. */
-const LOOKS_MAX = 10;
 
 /**
- * The end of a message that a full lane did not take. The first of them waits until a second was quiet; then its notice
- * counts all that wait in the lane. The others are marked as told in the same step, and end in their turn without a
- * word. Those directly behind end at once with it.
+ * The end of a message that a full lane did not take. It tells the person, with how many others. Where one stands behind it
+ * that was refused too, that one tells of both: a version before 0.4 left all of them in their lane.
  *
- * Contract: throws `FencedError`, or what Redis throws.
+ * Contract: throws what Redis throws.
  */
-async function notTaken({ lane }: { lane: Pick<Lane, 'refusedBehind'> }, attempt: Attempt): Promise<Verdict> {
-  // Each has a place of its own, in which it is told.
+async function notTaken({ lane }: { lane: Pick<Lane, 'refusedNext'> }, attempt: Attempt): Promise<Verdict> {
+  // Each has a place of its own, in which the person is told.
   if (summonsOf(attempt)) return conclude(refused(REASON, attempt.texts.laneFull(1)));
-  const teller = attempt.turn.company.reportedBy;
-  const { adjacent, others } = await lane.refusedBehind(attempt.lane, teller !== undefined);
-  const also = adjacent.length > 0 && { also: adjacent };
-  if (teller !== undefined) return conclude({ outcome: 'refused', reason: REASON, into: teller, parts: [], ...also });
-  const count = 1 + adjacent.length + others.length;
-  if (await isGrowing(attempt, count)) return { kind: 'later', delayMs: WAIT_MS, reason: REASON, isFree: true };
-  const told = others.length > 0 && { told: others };
-  const marks = others.map((entry) => turnOf(attempt.keys, entry).company.reportBy(attempt.entry));
-  return conclude({ ...refused(REASON, attempt.texts.laneFull(count)), ...also, ...told }, { changes: marks });
-}
-
-async function isGrowing({ turn, write }: Attempt, count: number): Promise<boolean> {
-  const seen = turn.company.refusedSeen;
-  if (seen.count === count || seen.looks >= LOOKS_MAX) return false;
-  await write('', [turn.company.seeRefused(count, seen.looks + 1)]);
-  return true;
+  const count = 1 + attempt.turn.company.refusedBesides;
+  const into = await lane.refusedNext(attempt.lane);
+  if (into === undefined) return conclude(refused(REASON, attempt.texts.laneFull(count)));
+  const changes = [turnOf(attempt.keys, into).company.reportRefused(count)];
+  return conclude({ outcome: 'refused', reason: REASON, into, parts: [] }, { changes });
 }

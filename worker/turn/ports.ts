@@ -20,7 +20,7 @@ export interface TurnPorts {
   commands: Omit<CommandPorts, 'ask'>;
   /** Absent without an endpoint that turns speech into text. */
   transcriber: Transcriber | undefined;
-  lane: Pick<Lane, 'behind' | 'depth' | 'refusedBehind'>;
+  lane: Pick<Lane, 'behind' | 'depth' | 'refusedNext'>;
 }
 
 /**

@@ -1,11 +1,13 @@
-import type { Job } from 'bullmq';
+import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { loggingAbout } from '../../shared/base/log.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
+import { unendedAlert } from '../alerts/causes/unanswered.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
 import { type Attempt, ageMs, FencedError, spentMs, type TurnTime } from '../lane/attempt.ts';
+import type { Discard } from '../lane/dispatcher.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share } from '../lane/slots.ts';
@@ -34,8 +36,7 @@ export interface ProcessorPorts {
   queue: TurnQueue;
   /** The turns that this shard may run. */
   share: Share;
-  /** Removes an entry that cannot be answered from the flow. */
-  discard: (entries: readonly EntryId[]) => Promise<void>;
+  discard: Discard;
   /** The messages that this process is answering, with those of its other shards. */
   running: Map<EntryId, ChatKey>;
   /** Aborted when the process must end: running turns are handed back. */
@@ -105,6 +106,11 @@ async function run(
     return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
       carryOutAttempt(ports, attempt, job, token, lockLost),
     );
+  } catch (error) {
+    const isMoved = error instanceof DelayedError || error instanceof WaitingError;
+    if (isMoved || isInfrastructureError(error) || attempt.attempts < ports.turn.ask.settings.maxAttempts) throw error;
+    await putAside(ports, attempt, error, attempt.conclusion ? undefined : attempt.texts.unavailable);
+    return;
   } finally {
     ports.running.delete(entry);
   }
@@ -140,23 +146,36 @@ async function carryOutAttempt(
   return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
-/**
- * Begins an attempt. If a message's record makes this throw every time, no attempt exists that could notify its user
- * through the outbox: after as many tries as any other, the message is set aside.
- */
+/** Begins an attempt. A message whose record makes this throw is put aside after as many tries as any other. */
 async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
   const { entry, chat } = job.data;
   try {
     return await ports.turn.lane.begin(entry, chat, newSessionId());
   } catch (error) {
     if (isInfrastructureError(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
-    ports.turn.ask.observability.log.error({ err: error, entry, chat }, 'a message cannot be begun');
-    const to = parseChatKey(chatOf(chat));
-    // If this process is killed before the next line, the notice is sent twice: better than never.
-    if (to) await ports.turn.telegram.sendMessage(to, TEXTS[DEFAULT_LANGUAGE].unreadable);
-    await ports.discard([entry]);
+    const place = { entry, chat: chatOf(chat), traceparent: '' };
+    await putAside(ports, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
     return { kind: 'put aside' };
   }
+}
+
+/**
+ * The end of a message on which everything throws, also what ends a message that failed. It needs no turn: the entry leaves
+ * the flow as a dead letter, and the chat gets a notice. If the process dies between the two, only the operator is told;
+ * the other way round, a chat would get its notice again and again while Redis cannot store the end.
+ */
+async function putAside(
+  ports: ProcessorPorts,
+  place: Pick<Attempt, 'entry' | 'chat' | 'traceparent'>,
+  error: unknown,
+  notice: string | undefined,
+): Promise<void> {
+  const { entry, chat, traceparent } = place;
+  ports.turn.ask.observability.log.error({ err: error, entry, chat }, 'a message cannot be ended by its turn');
+  const alert = unendedAlert(place, error instanceof Error ? error.name : 'no error');
+  await ports.discard([entry], { chat, reason: INTERNAL_ERROR, traceId: traceIdOf(traceparent), alert });
+  const to = parseChatKey(chat);
+  if (to && notice !== undefined) await ports.turn.telegram.sendMessage(to, notice);
 }
 
 /**

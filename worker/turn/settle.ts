@@ -2,7 +2,6 @@ import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
-import type { EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
 import { type Attempt, type Conclusion, FencedError } from '../lane/attempt.ts';
@@ -11,15 +10,8 @@ import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
-/** A settled message, as the ledger and the operator see it. */
-interface Settled extends Pick<OutcomeRecord, 'attempts' | 'recoveries'> {
-  entry: EntryId;
-  traceparent: string;
-  sentAtMs?: number;
-}
-
 /**
- * Settles a message and those that end with it, and makes the lane's next head a job. Contract: throws `FencedError`,
+ * Settles a message, and makes the lane's next head a job. Contract: throws `FencedError`,
  * or what Redis throws.
  */
 export async function settle(
@@ -27,39 +19,25 @@ export async function settle(
   attempt: Attempt,
   { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
-  const { entry, traceparent, attempts, recoveries } = attempt;
-  const { outcome } = conclusion;
-  const sent = attempt.message.ok && { sentAtMs: attempt.message.value.sentAtMs };
-  const own: Settled = { entry, traceparent, attempts, recoveries, ...sent };
-  const glanced = conclusion.also ? await ports.turn.lane.glance(conclusion.also) : [];
-  const also = glanced.map((each) => ({ ...each, attempts: 0, recoveries: 0 }));
-  const settledAtMs = attempt.nowMs();
-  const rest = { settledAtMs, ...(delivery && { delivery }) };
+  const record = recordFor(attempt, conclusion, delivery);
   const { result, next } = await ports.turn.ask.observability.telemetry.span(
     SPAN.settle,
-    { 'messaging.system': 'redis', 'messaging.message.id': entry, 'spillway.outcome': outcome },
-    () =>
-      ports.turn.lane.settle(
-        attempt,
-        recordFor(attempt, conclusion, own, rest),
-        also.map((each) => recordFor(attempt, conclusion, each, rest)),
-        keepsAnswer,
-      ),
+    { 'messaging.system': 'redis', 'messaging.message.id': attempt.entry, 'spillway.outcome': record.outcome },
+    () => ports.turn.lane.settle(attempt, record, keepsAnswer),
     { kind: SpanKind.CLIENT },
   );
   if (result === 'fenced') throw new FencedError();
   ports.turn.ask.observability.reach('settled');
-  for (const each of [own, ...also]) tellSettled(ports, attempt, conclusion, each, settledAtMs);
+  reportSettled(ports, attempt, conclusion, record);
   if (!next) return;
   await ports.queue.add([next]);
   ports.turn.ask.observability.reach('next added');
 }
 
 function recordFor(
-  { chat, session }: Attempt,
+  { entry, chat, session, traceparent, message, attempts, recoveries, nowMs }: Attempt,
   { outcome, reason, into }: Conclusion,
-  { entry, traceparent, sentAtMs, attempts, recoveries }: Settled,
-  rest: Pick<OutcomeRecord, 'settledAtMs' | 'delivery'>,
+  delivery: OutcomeRecord['delivery'],
 ): OutcomeRecord {
   return {
     entry,
@@ -68,31 +46,27 @@ function recordFor(
     ...(reason !== undefined && { reason }),
     ...(into !== undefined && { into }),
     traceId: traceIdOf(traceparent),
-    ...(sentAtMs !== undefined && { sentAtMs }),
+    ...(message.ok && { sentAtMs: message.value.sentAtMs }),
     attempts,
     recoveries,
-    ...rest,
+    settledAtMs: nowMs(),
+    ...(delivery && { delivery }),
     session,
   };
 }
 
-function tellSettled(
+function reportSettled(
   ports: ProcessorPorts,
-  attempt: Attempt,
-  { outcome, reason, parts: answered }: Conclusion,
-  { entry, traceparent, sentAtMs }: Settled,
-  settledAtMs: number,
+  { message, chat }: Attempt,
+  { parts: answered }: Conclusion,
+  { entry, outcome, reason, traceId, sentAtMs, settledAtMs }: OutcomeRecord,
 ): void {
   const { settings, observability } = ports.turn.ask;
   const { telemetry, log } = observability;
   telemetry.count(METRIC.outcomes, { outcome });
   if (sentAtMs !== undefined) telemetry.record(METRIC.latency, settledAtMs - sentAtMs, { outcome });
-  const isOwn = entry === attempt.entry;
-  const content =
-    settings.logContent && isOwn && attempt.message.ok
-      ? { content: { asked: attempt.message.value.content, answered } }
-      : {};
-  log.info({ entry, chat: attempt.chat, outcome, reason, traceId: traceIdOf(traceparent), ...content }, 'settled');
+  const content = settings.logContent && message.ok ? { content: { asked: message.value.content, answered } } : {};
+  log.info({ entry, chat, outcome, reason, traceId, ...content }, 'settled');
 }
 
 const NO_SLOT_WAIT_MS = 20;

@@ -1,21 +1,24 @@
 -- An attempt numbers its writes, and the turn stores the fencing token of its owner with the number of the owner's last
--- write. A different token means that another attempt has taken over; a lower number means that Redis has lost a write.
-local function writes_of(turn, fence)
-  local known = redis.call('HMGET', turn, 'fence', 'writes')
-  return known[1] == fence and tonumber(known[2] or 0) or nil
+-- write. `at` says where the attempt is: the number of the last write that it knows to have taken effect, a space, and the
+-- number of the last one that it sent. A write in between was rejected, or its reply was lost, and may have taken effect.
+-- Returns the number of the last write. Returns nil where another attempt has taken over, or Redis has lost a write.
+local function last_write(turn, fence, at)
+  local owner = redis.call('HMGET', turn, 'fence', 'writes')
+  local known, sent = at:match('^(%d+) (%d+)$')
+  local last = owner[1] == fence and tonumber(owner[2] or 0)
+  return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil
 end
 
--- Whether the attempt with this fencing token owns the turn, and none of its writes up to this number is lost.
-local function owns(turn, fence, number)
-  return writes_of(turn, fence) == number
+-- The number of the write that is being made.
+local function number_of(at)
+  return tonumber(at:match('%d+$'))
 end
 
--- Begins a write of that attempt: its next one, or its last one re-sent. False when the write is not allowed.
-local function begin_write(turn, fence, number)
-  local last = writes_of(turn, fence)
-  if last ~= number and last ~= number - 1 then
+-- Begins a write that may be made again without harm. False when the write is not allowed.
+local function begin_write(turn, fence, at)
+  if not last_write(turn, fence, at) then
     return false
   end
-  redis.call('HSET', turn, 'writes', number)
+  redis.call('HSET', turn, 'writes', number_of(at))
   return true
 end

@@ -1,10 +1,12 @@
 import { keysBehind, type RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, Keys } from '../../redis/keys.ts';
+import { inSlices } from '../../redis/stream.ts';
 
 /** A kept file: the name of its blob, or its bytes, where they were kept in Redis itself. */
 export type Kept = { blob: string } | { bytes: Buffer };
 
 const SHA256_CHARS = 64;
+const POINTERS_AT_ONCE = 1_000;
 
 /**
  * The files that each chat of a shard keeps, by the SHA-256 of their bytes. Each method rejects when Redis cannot be
@@ -49,8 +51,12 @@ export function keptFiles(redis: RedisClient, keys: Keys) {
     },
     /** Of the blobs of a chat those that are pointed at. The name of each begins with the SHA-256 of its bytes. */
     async pointedAt(chat: ChatKey, blobs: readonly string[]): Promise<ReadonlySet<string>> {
-      const pointers = await redis.mget(blobs.map((name) => keys.blob(name.slice(0, SHA256_CHARS), chat)));
-      return new Set(blobs.filter((name, at) => pointers[at] === name));
+      const live = new Set<string>();
+      for (const some of inSlices(blobs, POINTERS_AT_ONCE)) {
+        const pointers = await redis.mget(some.map((name) => keys.blob(name.slice(0, SHA256_CHARS), chat)));
+        for (const name of some.filter((name, at) => pointers[at] === name)) live.add(name);
+      }
+      return live;
     },
   };
 }

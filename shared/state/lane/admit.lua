@@ -2,18 +2,23 @@
 -- left on the stream, for a later version. So two dispatchers never admit the messages
 -- of one chat in different orders, and no entry is read without being in its lane. A call that is re-sent because its
 -- reply was lost gets the same reply again.
+-- A lane is bounded: a message that finds it full is settled here, as refused, and counted on the first one that was, which
+-- stays in the lane to tell the person in its turn.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
+--       5 outcomes   6 counts
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
---       6 most messages of a lane: one more is marked as refused, unless the operator replayed it, it cancels others, or
+--       6 most messages of a lane: one more is refused, unless the operator replayed it, it cancels others, or
 --         it is a reminder, of which a chat has only so many
 --       7 how many more may be forwards, of which people send many at once that are answered as one
---       8 name of this call, which no other call of this caller has
+--       8 name of this call, which no other call of this caller has   9 prefix of the keys that name who tells of refusals
 -- Reply {what was read, ms since the epoch}; what was read is
 --       {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …},
---        {head that was cancelled, …}}
--- include: chat, entry, time
+--        {head that was cancelled, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
+-- include: chat, counts, entry, time
 local KEEP_SECONDS = 60
+-- In a lane that is paused for longer, the next message that is refused tells again.
+local TELL_SECONDS = 86400
 local now = now_ms()
 
 local before = redis.call('GET', KEYS[4])
@@ -24,13 +29,21 @@ if before then
   end
 end
 
--- Marks the lane's messages before its last entry that have no conclusion yet. Another cancelling command among them is
--- carried out all the same, and what went into another message ends as that one does.
+-- Marks the lane's messages before its last entry that have no conclusion yet, newest first. What went into another message
+-- ends as that one does. An earlier cancelling command is carried out all the same; it has marked what stands before it.
 local function cancel(lane, last, command)
-  for _, entry in ipairs(redis.call('LRANGE', lane, 0, -2)) do
+  local length = redis.call('LLEN', lane)
+  for at = 2, length do
+    local entry = redis.call('LINDEX', lane, -at)
     local turn = ARGV[5] .. entry
     local found = redis.call('XRANGE', KEYS[1], entry, entry)
-    local decided = redis.call('HMGET', turn, 'conclusion', 'mergedInto')
+    local decided = redis.call('HMGET', turn, 'conclusion', 'mergedInto', 'cancelledOthers')
+    if found[1] and field(found[1][2], 'cancels') and not field(found[1][2], 'replayed') then
+      if at < length and decided[3] then
+        redis.call('HSET', ARGV[5] .. last, 'cancelledOthers', decided[3])
+      end
+      return
+    end
     if found[1] and not field(found[1][2], 'cancels') and not decided[1] and not decided[2] then
       redis.call('HSETNX', turn, 'cancelled', command)
       redis.call('HINCRBY', ARGV[5] .. last, 'cancelledOthers', 1)
@@ -38,30 +51,81 @@ local function cancel(lane, last, command)
   end
 end
 
+local function is_full(lane, fields)
+  local most = ARGV[6] + (field(fields, 'forwarded') and ARGV[7] or 0)
+  local is_taken = field(fields, 'cancels') or field(fields, 'replayed') or field(fields, 'reminder')
+  return not is_taken and redis.call('LLEN', lane) >= most
+end
+
+-- The message that tells of those that its lane refuses: the first that was refused, until its turn begins.
+local function teller_of(chat)
+  local teller = redis.call('GET', ARGV[9] .. chat)
+  local marks = teller and redis.call('HMGET', ARGV[5] .. teller, 'refused', 'fence', 'cancelled')
+  return marks and marks[1] and not marks[2] and not marks[3] and teller
+end
+
+local function become_teller(entry, chat)
+  redis.call('HSET', ARGV[5] .. entry, 'refused', 'lane_full')
+  -- What was called from elsewhere is told in its own place, each.
+  if not chat:find('@', 1, true) then
+    redis.call('SET', ARGV[9] .. chat, entry, 'EX', TELL_SECONDS)
+  end
+end
+
+local function sent_ms(fields)
+  local is_read, message = pcall(cjson.decode, field(fields, 'message'))
+  return is_read and type(message) == 'table' and tonumber(message.sentAtMs) or nil
+end
+
+-- Ends a message as refused; the person is told by another one.
+local function refuse(entry, chat, fields, teller)
+  count(KEYS[6], KEYS[1], 'settled')
+  redis.call('HINCRBY', ARGV[5] .. teller, 'refusedBesides', 1)
+  local record = {
+    entry = entry,
+    chat = chat_of(chat),
+    outcome = 'refused',
+    reason = 'lane_full',
+    into = teller,
+    traceId = (field(fields, 'traceparent') or ''):match('^[^-]*-([^-]*)') or '',
+    sentAtMs = sent_ms(fields),
+    settledAtMs = now,
+    attempts = 0,
+    recoveries = 0,
+  }
+  redis.call('XADD', KEYS[5], '*', 'outcome', 'refused', 'record', cjson.encode(record))
+  redis.call('XACK', KEYS[1], ARGV[1], entry)
+  redis.call('XDEL', KEYS[1], entry)
+  redis.call('DEL', ARGV[5] .. entry)
+end
+
 local read = redis.call('XREADGROUP', 'GROUP', ARGV[1], ARGV[2], 'COUNT', ARGV[3], 'STREAMS', KEYS[1], '>')
 if not read then
   for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     if field(group, 'name') == ARGV[1] then
-      return { { field(group, 'last-delivered-id'), 0, {}, {}, {} }, now }
+      return { { field(group, 'last-delivered-id'), 0, {}, {}, {}, {} }, now }
     end
   end
 end
 
-local touched, order, broken, last = {}, {}, {}, ''
+local touched, order, broken, refused, last = {}, {}, {}, {}, ''
 for _, entry in ipairs(read[1][2]) do
   last = entry[1]
   local chat = field(entry[2], 'chat')
   if chat and is_lane(chat) then
-    local length = redis.call('RPUSH', ARGV[4] .. chat, last)
-    local cancels, replayed = field(entry[2], 'cancels'), field(entry[2], 'replayed')
-    if cancels and not replayed then
-      cancel(ARGV[4] .. chat, last, cancels)
-    elseif
-      length > ARGV[6] + (field(entry[2], 'forwarded') and ARGV[7] or 0)
-      and not replayed
-      and not field(entry[2], 'reminder')
-    then
-      redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
+    local lane, cancels = ARGV[4] .. chat, field(entry[2], 'cancels')
+    local full = is_full(lane, entry[2])
+    local teller = full and teller_of(chat)
+    if teller then
+      refuse(last, chat, entry[2], teller)
+      refused[#refused + 1] = { last, chat_of(chat), field(entry[2], 'traceparent') or '' }
+    else
+      redis.call('RPUSH', lane, last)
+    end
+    if full and not teller then
+      become_teller(last, chat)
+    elseif cancels and not field(entry[2], 'replayed') then
+      cancel(lane, last, cancels)
     end
     if not touched[chat] then
       touched[chat] = true
@@ -81,6 +145,6 @@ for _, chat in ipairs(order) do
     cancelled[#cancelled + 1] = head
   end
 end
-local reply = { last, #read[1][2], heads, broken, cancelled }
+local reply = { last, #read[1][2], heads, broken, cancelled, refused }
 redis.call('SET', KEYS[4], cmsgpack.pack({ ARGV[8], reply }), 'EX', KEEP_SECONDS)
 return { reply, now }

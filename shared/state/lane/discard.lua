@@ -1,4 +1,4 @@
--- Removes an entry that names no chat from the flow: keeps it as a dead letter, settles it as failed and alerts the
+-- Removes an entry from the flow that names no chat, or that no turn can end: keeps it as a dead letter, settles it as failed and alerts the
 -- operator.
 -- KEYS  1 inbound   2 outcomes   3 dead   4 alerts   5 counts   6 turn
 -- ARGV  1 entry   2 group   3 ledger record (JSON)   4 alert (JSON)

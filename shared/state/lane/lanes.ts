@@ -4,7 +4,7 @@ import type { Attempt } from '../../../worker/lane/attempt.ts';
 import type { OutcomeRecord, RedisClock } from '../../../worker/lane/lane.ts';
 import { BURST_MAX } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
 /** The oldest unanswered message of a lane: the only one of it that may be a job. */
@@ -30,6 +30,15 @@ export interface Admission {
   heads: Head[];
   broken: EntryId[];
   cancelled: EntryId[];
+  /** Those that a full lane did not take, which have their outcome; the first of each lane is not among them. */
+  refused: Refusal[];
+}
+
+/** A message that was settled at its admission, because its lane was full. */
+export interface Refusal {
+  entry: EntryId;
+  chat: ChatKey;
+  traceparent: string;
 }
 
 /** The result of a repair of the lanes. */
@@ -44,11 +53,9 @@ export interface Readmission {
   foreign: EntryId[];
 }
 
-/** How a message ends, and what ends with it. */
+/** How a message ends. */
 export interface Settling {
   record: OutcomeRecord;
-  /** The outcomes of the entries that end with it, in order. */
-  also: readonly OutcomeRecord[];
   /** Whether the dead letter holds what was to be delivered. */
   keepsAnswer: boolean;
   /** How long an open session lasts in which nobody writes; 0 for ever. */
@@ -98,22 +105,27 @@ async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
 }
 
 type AdmitReply = [
-  [newest: string, read: number, HeadReply[], broken: EntryId[], cancelled: EntryId[]],
+  [
+    ...[newest: string, read: number, HeadReply[], broken: EntryId[], cancelled: EntryId[]],
+    refused: [EntryId, ChatKey, traceparent: string][],
+  ],
   timeMs: number,
 ];
 
 function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMax: number) {
   const admit = bindScript<AdmitReply>(redis, join(import.meta.dirname, 'admit.lua'));
-  const at = [keys.inbound, keys.lanes, keys.absent, keys.admitted(randomUUID())];
+  const at = [keys.inbound, keys.lanes, keys.absent, keys.admitted(randomUUID()), keys.outcomes, keys.counts];
   let calls = 0;
   return async (count: number): Promise<Admission> => {
     const call = ++calls;
-    const args = [INBOUND_GROUP, CONSUMER, count, keys.lanePrefix, keys.turnPrefix, messagesMax, BURST_MAX, call];
-    const [[newest, read, heads, broken, cancelled]] = await clock.learn(
+    const prefixes = [keys.lanePrefix, keys.turnPrefix];
+    const args = [INBOUND_GROUP, CONSUMER, count, ...prefixes, messagesMax, BURST_MAX, call, keys.tellerPrefix];
+    const [[newest, read, heads, broken, cancelled, settled]] = await clock.learn(
       () => admit(at, args),
       ([, timeMs]) => timeMs,
     );
-    return { newest, read, heads: heads.map(headOf), broken, cancelled };
+    const refused = settled.map(([entry, chat, traceparent]) => ({ entry, chat, traceparent }));
+    return { newest, read, heads: heads.map(headOf), broken, cancelled, refused };
   };
 }
 
@@ -153,18 +165,17 @@ type SettleReply = [Settled['result'], head: EntryId | '', traceparent: string, 
 
 function bindSettle(redis: RedisClient, keys: Keys) {
   const settle = bindScript<SettleReply>(redis, join(import.meta.dirname, 'settle.lua'));
-  return async (attempt: Attempt, { record, also, keepsAnswer, idleSeconds }: Settling): Promise<Settled> => {
+  return async (attempt: Attempt, { record, keepsAnswer, idleSeconds }: Settling): Promise<Settled> => {
     const { entry, lane, chat, fencingToken, session } = attempt;
     const { inbound, lanes, outcomes, dead, counts, poisonCandidates, absent, lanePrefix, turnPrefix } = keys;
     const at = [
       ...[inbound, keys.lane(lane), lanes, keys.turn(entry), outcomes, dead, counts, poisonCandidates],
       ...[keys.chat(chat), absent, keys.session(session), keys.log(session)],
     ];
-    const [result, head, traceparent, next] = await attempt.afterWrites((lastWrite) =>
+    const [result, head, traceparent, next] = await attempt.afterWrites((place) =>
       settle(at, [
         ...[entry, lane, fencingToken, INBOUND_GROUP, record.outcome, JSON.stringify(record), idleSeconds],
-        ...[TURN_KEEP_SECONDS, lastWrite, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
-        ...also.flatMap((each) => [each.entry, JSON.stringify(each)]),
+        ...[TURN_KEEP_SECONDS, place, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
       ]),
     );
     return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };

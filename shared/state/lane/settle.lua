@@ -1,13 +1,11 @@
--- Writes a message's outcome, acknowledges its entry and hands over the lane, in one step, together with the entries
--- that end with it. An empty lane hands over to the lane that its chat has under its other id: see begin.lua.
+-- Writes a message's outcome, acknowledges its entry and hands over the lane, in one step. An empty lane hands over to the lane that its chat has under its other id: see begin.lua.
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts  8 poison candidates   9 chat
 --       10 absent, for the keys that are not named: see keys.ts   11 session   12 log
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 seconds that an open session
 --       lasts in which nobody writes, or 0
---       8 seconds to keep the turn   9 number of the attempt's last write, as in write.lua
+--       8 seconds to keep the turn   9 where the attempt is: see fence.lua
 --       10 prefix of lane keys   11 prefix of turn keys
---       12 '1': the dead letter keeps what was to be delivered, and how far that came; one letter for all that end here,
---       then the entry and the ledger record (JSON) of each that ends with it
+--       12 '1': the dead letter keeps what was to be delivered, and how far that came
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
 -- include: counts, entry, fence
 -- What a turn holds of its reply: the conclusion, the marks of its parts, and the ids of lines that repeats go into.
@@ -21,29 +19,28 @@ local function reply_of(turn)
   return cjson.encode(kept)
 end
 
-local function letter_of(entry, turn, record, found)
-  local letter = { 'entry', entry, 'record', record }
+local function letter_of(found)
+  local letter = { 'entry', ARGV[1], 'record', ARGV[6] }
   if ARGV[12] == '1' then
-    letter[5], letter[6] = 'answer', reply_of(turn)
+    letter[5], letter[6] = 'answer', reply_of(KEYS[4])
   end
-  for _, word in ipairs(as_edited(found[1][2], redis.call('HGET', turn, 'edited'))) do
+  for _, word in ipairs(as_edited(found[1][2], redis.call('HGET', KEYS[4], 'edited'))) do
     letter[#letter + 1] = word
   end
   return letter
 end
 
-local function settle(entry, turn, record, found)
+local function settle(found)
   count(KEYS[7], KEYS[1], 'settled')
-  redis.call('XADD', KEYS[5], '*', 'outcome', ARGV[5], 'record', record)
-  local keeps_answer = ARGV[12] == '1' and entry == ARGV[1]
-  if keeps_answer or ARGV[5] == 'failed' and ARGV[12] == '' then
-    redis.call('XADD', KEYS[6], '*', unpack(letter_of(entry, turn, record, found)))
+  redis.call('XADD', KEYS[5], '*', 'outcome', ARGV[5], 'record', ARGV[6])
+  if ARGV[12] == '1' or ARGV[5] == 'failed' then
+    redis.call('XADD', KEYS[6], '*', unpack(letter_of(found)))
   end
-  redis.call('XACK', KEYS[1], ARGV[4], entry)
-  redis.call('XDEL', KEYS[1], entry)
-  redis.call('LREM', KEYS[2], 1, entry)
-  redis.call('ZREM', KEYS[8], entry)
-  redis.call('EXPIRE', turn, ARGV[8])
+  redis.call('XACK', KEYS[1], ARGV[4], ARGV[1])
+  redis.call('XDEL', KEYS[1], ARGV[1])
+  redis.call('LREM', KEYS[2], 1, ARGV[1])
+  redis.call('ZREM', KEYS[8], ARGV[1])
+  redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 
 -- What is written last says from when on nobody writes; a closed session ends by itself.
@@ -63,19 +60,12 @@ end
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
-  if not owns(KEYS[4], ARGV[3], tonumber(ARGV[9])) then
+  if not last_write(KEYS[4], ARGV[3], ARGV[9]) then
     return { 'fenced', '', '', '' }
   end
   result = 'settled'
-  settle(ARGV[1], KEYS[4], ARGV[6], found)
+  settle(found)
   keep_session(tonumber(ARGV[7]))
-  for at = 13, #ARGV, 2 do
-    local entry = ARGV[at]
-    local also = redis.call('XRANGE', KEYS[1], entry, entry)
-    if also[1] then
-      settle(entry, ARGV[11] .. entry, ARGV[at + 1], also)
-    end
-  end
 end
 local head, chat = redis.call('LINDEX', KEYS[2], 0), ARGV[2]
 if not head then

@@ -84,7 +84,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
         REMINDERS_MAX,
         SET_AT_ONCE_MAX,
       ];
-      const [kind, first] = await attempt.asWrite((number) => set(at, [fencingToken, number, call, ...args]));
+      const [kind, first] = await attempt.asWrite((place) => set(at, [fencingToken, place, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
     /** The reminders of a chat, the next one first. */

@@ -1,11 +1,11 @@
 -- Sets a reminder of a chat, once per call of a tool, if this attempt still owns the turn.
 -- KEYS  1 turn   2 reminders   3 reminders of the chat
--- ARGV  1 fence   2 number of this write, as in write.lua   3 call   4 member of the sorted set   5 id
+-- ARGV  1 fence   2 which write it is: see fence.lua   3 call   4 member of the sorted set   5 id
 --       6 reminder (JSON)   7 due, ms   8 most reminders of a chat
 --       9 most that one message sets
 -- Reply {'set', due} (now or before; the due time is that of the first time) | {'too many', ''} | {'full', ''} | {'fenced', ''}
 -- include: fence
-if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[2])) then
+if not begin_write(KEYS[1], ARGV[1], ARGV[2]) then
   return { 'fenced', '' }
 end
 local mark = 'reminder:' .. ARGV[3]
@@ -23,8 +23,8 @@ end
 if reminders >= tonumber(ARGV[8]) then
   return { 'full', '' }
 end
-redis.call('HSET', KEYS[1], mark, ARGV[7])
-redis.call('HINCRBY', KEYS[1], 'remindersSet', 1)
-redis.call('ZADD', KEYS[2], ARGV[7], ARGV[4])
 redis.call('HSET', KEYS[3], ARGV[5], ARGV[6])
+redis.call('ZADD', KEYS[2], ARGV[7], ARGV[4])
+redis.call('HINCRBY', KEYS[1], 'remindersSet', 1)
+redis.call('HSET', KEYS[1], mark, ARGV[7])
 return { 'set', ARGV[7] }

@@ -62,7 +62,7 @@ export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'sessi
     open({ entry, session, fencingToken, asWrite }: Attempt, line: string, bytesMax: number, held: HeldPlace) {
       const at = [keys.turn(entry), keys.session(session), keys.log(session)];
       const args = [fencingToken, recordStep(session), line, bytesMax];
-      return asWrite((number) => open(at, [...args, number, ...held]));
+      return asWrite((place) => open(at, [...args, place, ...held]));
     },
     /** Reads at most `bytesMax` of the newest lines before an index, but always one. */
     async tail(session: SessionId, bytesMax: number, before = Number.POSITIVE_INFINITY): Promise<LogTail> {

@@ -1,7 +1,7 @@
 -- Records the pending message in its session, once, and loads the window that the model will see. Without a message it
 -- only loads.
 -- KEYS  1 turn   2 session   3 log
--- ARGV  1 fence   2 step   3 record (JSON), or ''   4 most bytes to load   5 number of this write, as in write.lua
+-- ARGV  1 fence   2 step   3 record (JSON), or ''   4 most bytes to load   5 which write it is: see fence.lua
 --       6 index behind the newest record that the caller holds, or 0   7 SHA-1 of that record's line
 --       8 index of the head that the caller holds, or -1
 -- Reply {'fenced'} or
@@ -18,8 +18,9 @@ local CHUNK = 32
 local function open_window(keys, step, record, bytes_max, held)
   local archived = tonumber(redis.call('HGET', keys.session, 'archived') or 0)
   local size = archived + redis.call('LLEN', keys.log)
-  if record ~= '' and redis.call('HSETNX', keys.turn, 'did:' .. step, size) == 1 then
+  if record ~= '' and redis.call('HEXISTS', keys.turn, 'did:' .. step) == 0 then
     redis.call('RPUSH', keys.log, record)
+    redis.call('HSET', keys.turn, 'did:' .. step, size)
     redis.call('HINCRBY', keys.session, 'bytes', #record)
     redis.call('HINCRBY', keys.session, 'entries', 1)
     size = size + 1
@@ -63,7 +64,7 @@ local function open_window(keys, step, record, bytes_max, held)
   return { size, first, window, opening, records, head, start, pending, isHeld and 1 or 0 }
 end
 
-if not begin_write(KEYS[1], ARGV[1], tonumber(ARGV[5])) then
+if not begin_write(KEYS[1], ARGV[1], ARGV[5]) then
   return { 'fenced' }
 end
 local keys = { turn = KEYS[1], session = KEYS[2], log = KEYS[3] }

@@ -78,28 +78,13 @@ export class Company extends Fields {
     return this.set('pieces', JSON.stringify(entries));
   }
 
-  /** The message whose reply reports on this one. */
-  get reportedBy(): EntryId | undefined {
-    return this.text('reportedBy') as EntryId | undefined;
+  /** How many other messages its lane refused that its notice reports on. */
+  get refusedBesides(): number {
+    return this.number('refusedBesides') ?? 0;
   }
 
-  reportBy(entry: EntryId): Change {
-    return this.set('reportedBy', entry);
-  }
-
-  /** Its reply could not be delivered, so nobody was told. */
-  clearReported(): Change {
-    return this.unset('reportedBy');
-  }
-
-  /** How many refused messages it saw in its lane when it last looked, and how often it looked. */
-  get refusedSeen(): { count: number; looks: number } {
-    const [count = -1, looks = 0] = this.text('refusedSeen')?.split(' ').map(Number) ?? [];
-    return { count, looks };
-  }
-
-  seeRefused(count: number, looks: number): Change {
-    return this.set('refusedSeen', `${count} ${looks}`);
+  reportRefused(count: number): Change {
+    return this.add('refusedBesides', count);
   }
 
   /** A command that cancelled others, when it was admitted. */

@@ -24,7 +24,7 @@ export function notedFiles(redis: RedisClient, keys: Keys) {
      */
     note({ entry, fencingToken, asWrite }: Attempt, call: string, file: FilePart) {
       const words = [call, JSON.stringify(file), FILES_MAX];
-      return asWrite((number) => note([keys.turn(entry)], [fencingToken, number, ...words]));
+      return asWrite((place) => note([keys.turn(entry)], [fencingToken, place, ...words]));
     },
     /** The noted files, in order. */
     async of({ entry }: Attempt): Promise<FilePart[]> {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
+import { compareStreamIds } from '../../../shared/redis/stream.ts';
 import { readUsage, totalTokens } from '../../../worker/model/usage.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
@@ -92,7 +93,8 @@ test('messages over a full lane are refused in order, with one notice', async ()
   release();
   await gate;
   const outcomes = await untilSettled(world, 5);
-  expect(outcomes.map(({ outcome, reason }) => reason ?? outcome)).toEqual([
+  const inOrder = outcomes.sort((one, other) => compareStreamIds(one.entry, other.entry));
+  expect(inOrder.map(({ outcome, reason }) => reason ?? outcome)).toEqual([
     'answered',
     'answered',
     'answered',

@@ -1,5 +1,8 @@
+import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
+import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { type EntryId, INBOUND_GROUP, jobIdOf, type LaneKey, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
+import { bindScript } from '../../../shared/redis/script.ts';
 import { reconcile } from '../../../worker/lane/dispatcher.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
@@ -78,16 +81,6 @@ variants([40_000, 100_000])(
 );
 
 test('a script is never given a list of any length', async () => {
-  const lane = createLane(redis, keys);
-  const many = Array.from({ length: 10_000 }, (_, at) => ({ entry: `${at}-0` as EntryId, outcome: 'failed' }) as never);
-  const attempt = {
-    entry: '1-0',
-    lane: '1',
-    chat: '1',
-    fencingToken: 'f',
-    afterWrites: (run: (last: number) => unknown) => run(0),
-  };
-  await expect(lane.settle(attempt as never, { outcome: 'failed', settledAtMs: 1 } as never, many)).rejects.toThrow(
-    /settle was given \d+ arguments/,
-  );
+  const write = bindScript(redis, join(PROJECT_ROOT, 'shared', 'state', 'turn', 'write.lua'));
+  await expect(write([keys.absent], Array(10_000).fill('word'))).rejects.toThrow(/write was given \d+ arguments/);
 });

@@ -10,7 +10,8 @@ eachWithQueue();
 
 test('a dispatcher that waits for news ends when it is asked to, although Redis is away', async () => {
   const blocking = connectRedis(server.url, 'patient');
-  const ports = { blocking, keys, lane, queue, discard: async () => {}, log: createLogger('silent'), reach: () => {} };
+  const silent = { telemetry: { count: () => {} }, log: createLogger('silent'), reach: () => {} };
+  const ports = { blocking, keys, lane, queue, discard: async () => {}, ...silent };
   const dispatcher = startDispatcher(ports);
   await until('blocking read', async () => /blocked_clients:1/.test(await redis.info('clients')) || undefined);
   server.kill9();

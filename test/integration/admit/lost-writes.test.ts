@@ -81,7 +81,41 @@ test('writes sent together are applied in order, and a resent write is applied o
   await Promise.all([1, 2, 3].map((at) => attempt.write('', [['RPUSH', `${keys.counts}:list`, at]])));
   const write = bindScript<string>(redis, join(PROJECT_ROOT, 'shared', 'state', 'turn', 'write.lua'));
   // What ioredis does when a connection breaks before the answer has come.
-  const again = () => write([keys.turn(entry), keys.absent], [attempt.fencingToken, 4, 'fourth', 0]);
+  const again = () => write([keys.turn(entry), keys.absent], [attempt.fencingToken, '3 4', 'fourth', 0]);
   expect([await again(), await again()]).toEqual(['written', 'written']);
   expect(await redis.lrange(`${keys.counts}:list`, 0, -1)).toEqual(['1', '2', '3']);
+});
+
+/** What Redis does to a write, and what ends that. */
+const REJECTIONS: [string, RegExp, () => Promise<unknown>, () => Promise<unknown>][] = [
+  ['full', /OOM/, () => redis.config('SET', 'maxmemory', '1'), () => redis.config('SET', 'maxmemory', '0')],
+  ['running no scripts', /NOPERM/, () => permit('-evalsha', '-eval'), () => permit('+@all')],
+  ['refusing a command of the list', /can't run this command/, () => permit('-set'), () => permit('+@all')],
+];
+const permit = (...rules: string[]) => redis.acl('SETUSER', 'default', ...rules);
+
+test.each(REJECTIONS)(
+  'a write that a Redis rejects which is %s is made again, and all later ones',
+  async (...given) => {
+    const [, error, reject, permitAgain] = given;
+    const attempt = await begun();
+    const write = () => attempt.write('first', [['SET', `${keys.counts}:x`, 1]]);
+    try {
+      await reject();
+      await expect(write()).rejects.toThrow(error);
+    } finally {
+      await permitAgain();
+    }
+    expect(await write()).toBe('written');
+    for (const [, next] of AFTERWARDS) await next(attempt);
+    expect(await redis.get(`${keys.counts}:x`)).toBe('1');
+    expect(await lane.settle(attempt, { ...answer, entry })).toEqual({ result: 'settled' });
+  },
+);
+
+test('a write that is rejected before it is sent fences nobody', async () => {
+  const attempt = await begun();
+  const many = Array.from({ length: 10_000 }, (_, at) => at);
+  await expect(attempt.write('first', [['RPUSH', `${keys.counts}:list`, ...many]])).rejects.toThrow(RangeError);
+  for (const [, next] of AFTERWARDS) await next(attempt);
 });

@@ -46,12 +46,31 @@ test('a message whose turn cannot start fails after its attempts, and the chat g
   await world.peek.hset(world.keys.turn(entry), 'trial', '{"torn');
   world.telegram.openChat(CHAT);
   await start({}, LIMITS);
-  await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
-  expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ entry, outcome: 'failed' })]);
+  await world.telegram.waitForText(ALERT_CHAT, /put aside as a dead letter/);
+  expect(await settledOutcomes(world)).toEqual([
+    expect.objectContaining({ entry, chat: String(CHAT), outcome: 'failed' }),
+  ]);
   expect(shown()).toEqual([expect.stringContaining('could not read this message')]);
   expect(await world.peek.ttl(world.keys.turn(entry))).toBeGreaterThan(0);
   world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+});
+
+test('a message on which everything throws, also what ends it, fails after its attempts, and the chat goes on', async () => {
+  const { peek, keys } = world;
+  await peek.hset(keys.chat(chatKey(CHAT)), 'session', 's-broken');
+  const damaged = [keys.log('s-broken' as SessionId), keys.memoryChanges(chatKey(CHAT))];
+  for (const key of damaged) await peek.set(key, 'not what it should be');
+  await start({}, LIMITS);
+  world.telegram.say(CHAT, 'Do not turn in circles');
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error' });
+  await world.telegram.waitForText(ALERT_CHAT, /put aside as a dead letter/);
+  await until('a notice', () => shown().length > 0 || undefined);
+  expect(shown()).toEqual([expect.stringContaining('The operator has been notified')]);
+  expect(await firstDead()).toContain('message');
+  await peek.del(...damaged);
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
 test('a Redis that is out of memory for a while does not use up the attempts of a message', async () => {

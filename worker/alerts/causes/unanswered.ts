@@ -1,6 +1,6 @@
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { counted, inSeconds } from '../../../shared/base/text.ts';
-import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import { type Alert, type Place, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { FailureReason } from '../../model/errors/failure.ts';
@@ -71,6 +71,15 @@ export function failedAlert(attempt: Attempt, reason: string, detail: string): A
     ...(trouble === undefined ? { cause: 'failed' as const } : { cause: 'provider' as const, level: trouble }),
     ...whereOf(attempt),
     text: `A message failed (${reason}; ${detail})${why}. Chat ${attempt.chat}, entry ${attempt.entry}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
+  };
+}
+
+/** A message that failed without a turn that could end it: something in the code or in Redis throws on each try. */
+export function unendedAlert(where: Place & { traceparent: string }, detail: string): Alert {
+  return {
+    cause: 'failed',
+    ...whereOf(where),
+    text: `A message failed (internal_error; ${detail}), and so did each try to end it as usual; it was put aside as a dead letter. Chat ${where.chat}, entry ${where.entry}.`,
   };
 }
 
