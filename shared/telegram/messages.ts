@@ -15,6 +15,7 @@ import {
   METHOD_MISSING,
   MISSING_MS,
   ofOptional,
+  type Timing,
   type Unchecked,
   unlessMissing,
   withoutValue,
@@ -42,7 +43,6 @@ export type Link = Readonly<{ text: string; url: string }>;
 const FILE_METHODS = { photo: 'sendPhoto', audio: 'sendAudio', document: 'sendDocument' } as const;
 /** How people see a file: as a picture, as something to play, or by its name. */
 export type FileKind = keyof typeof FILE_METHODS;
-type FileMethod = (typeof FILE_METHODS)[FileKind];
 
 /** A file to send. */
 export interface OutboundFile {
@@ -56,7 +56,7 @@ export interface OutboundFile {
 }
 
 /** How a message is sent. */
-export interface SendOptions {
+export interface SendOptions extends Timing {
   /** The message arrives without a sound. */
   isSilent?: boolean;
   /** What formats the text, by offsets in UTF-16 units. */
@@ -94,7 +94,7 @@ export interface Messages {
     to: Destination,
     messageId: number,
     text: string,
-    options?: Pick<SendOptions, 'entities' | 'buttons'>,
+    options?: Pick<SendOptions, 'entities' | 'buttons'> & Timing,
   ): Promise<TelegramResult<void>>;
   /**
    * Puts a text into a chat that the bot is not part of, in answer to a summons: once, and soon. Waits `timeoutMs` at most.
@@ -131,7 +131,7 @@ const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
 /** Sends files in a form. Contract: never throws. */
-export type UploadFiles = <Name extends FileMethod | 'sendMediaGroup'>(
+export type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGroup'>(
   method: Name,
   fields: Omit<Arguments<Name>, FileKind>,
   files: readonly FormFile[],

@@ -1,6 +1,8 @@
 import pThrottle from 'p-throttle';
-import { pause } from '../base/lifecycle.ts';
+import { pause, within } from '../base/lifecycle.ts';
 import type { Telegram } from './client.ts';
+import type { TelegramResult } from './failure.ts';
+import type { Timing } from './method.ts';
 
 /** So many calls within so long, at any time; a burst of that many goes through at once. */
 export interface Allowance {
@@ -9,8 +11,17 @@ export interface Allowance {
   interval: number;
 }
 
-/** Resolves when a call may be made; in the order of asking. */
-type Gate = () => Promise<void>;
+/** Resolves when a call may be made; in the order of asking. Once the signal is aborted, the call takes no place. */
+type Gate = (leaving?: AbortSignal) => Promise<void>;
+
+/** The pace of one chat. */
+interface ChatPace {
+  readonly pass: Gate;
+  /** Calls that wait to be made. */
+  waiting: number;
+  /** When the last one could be made. */
+  lastMs: number;
+}
 
 /**
  * Asks for one call's place in a group among all processes. Resolves with 0 when it has it, or with the ms until there are
@@ -40,50 +51,77 @@ export const PACE: Pace = {
 };
 /** How long after the end of a window a call asks again that was refused once; one that was refused n times, an nth. */
 const AGAIN_MS = 500;
+/** No call waits for longer: a timer cannot. */
+const WAIT_MS_MAX = 2 ** 31 - 1;
+const NEVER = Number.NEGATIVE_INFINITY;
 /** The chats whose recent calls are remembered; one that was idle for longest is forgotten first. */
 const CHATS_MAX = 10_000;
 
 /**
  * Keeps Telegram's limits instead of learning them from refusals: what shows something in a chat waits until it may be
  * sent. Waiting calls go out in the order in which they came, and a chat makes one at a time, so none is held up by
- * another's many. Drafts, "typing…" and polls do not count.
+ * another's many. Drafts, "typing…" and polls do not count. What only shows that an answer is coming takes at most half of
+ * what a chat may get, and never a place for which something else waits.
  *
  * `processes` is how many processes send for this bot: each keeps its share of what all may do. Where there are several, a
  * call into a group also has a place among all of theirs.
  */
 export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
   const mayAnybody = shared(processes, pace.all);
-  const chats = new Map<number, Gate>();
-  const gateOf = (chatId: number): Gate => {
+  const chats = new Map<number, ChatPace>();
+  const paceOf = (chatId: number): ChatPace => {
     // A chat's own wait comes first: meanwhile others use what all may do.
-    const gate = chats.get(chatId) ?? oneByOne(...ownGates(chatId), mayAnybody);
+    const known = chats.get(chatId) ?? { pass: oneByOne(...ownGates(chatId), mayAnybody), waiting: 0, lastMs: NEVER };
     chats.delete(chatId);
-    chats.set(chatId, gate);
+    chats.set(chatId, known);
     const [oldest] = chats.keys();
     if (chats.size > CHATS_MAX && oldest !== undefined) chats.delete(oldest);
-    return gate;
+    return known;
   };
   const ownGates = (chatId: number): Gate[] => {
     if (chatId > 0) return [gateFor(pace.chat)];
     return [gateFor(pace.group), gateFor(pace.chat), amongAll(() => askPlace(chatId), processes)];
   };
-  const paced = async <T>(chatId: number, call: () => Promise<T>, messages = 1): Promise<T> => {
+  const hasRoom = (chatId: number, { waiting, lastMs }: ChatPace): boolean => {
+    const { limit, interval } = chatId > 0 ? pace.chat : pace.group;
+    return waiting === 0 && performance.now() - lastMs > (2 * interval) / limit;
+  };
+  const paced = async <T>(
+    chatId: number,
+    call: () => Promise<TelegramResult<T>>,
+    { leaving, isOptional }: Timing = {},
+    messages = 1,
+  ): Promise<TelegramResult<T>> => {
+    const chat = paceOf(chatId);
+    if (isOptional && !hasRoom(chatId, chat)) return NOT_CALLED;
+    chat.waiting += 1;
     // Asked for at once, so that no other call gets in between.
-    await Promise.all(Array.from({ length: messages }, () => gateOf(chatId)()));
-    return call();
+    const passed = Promise.all(Array.from({ length: messages }, () => chat.pass(leaving)));
+    await within(passed, WAIT_MS_MAX, leaving);
+    chat.waiting -= 1;
+    chat.lastMs = performance.now();
+    return leaving?.aborted ? NOT_CALLED : call();
   };
   return {
     ...telegram,
-    sendMessage: (to, text, options) => paced(to.chatId, () => telegram.sendMessage(to, text, options)),
-    sendRichMessage: (to, blocks, options) => paced(to.chatId, () => telegram.sendRichMessage(to, blocks, options)),
-    sendFile: (to, file, options) => paced(to.chatId, () => telegram.sendFile(to, file, options)),
+    sendMessage: (to, text, options) => paced(to.chatId, () => telegram.sendMessage(to, text, options), options),
+    sendRichMessage: (to, blocks, options) =>
+      paced(to.chatId, () => telegram.sendRichMessage(to, blocks, options), options),
+    sendFile: (to, file, options) => paced(to.chatId, () => telegram.sendFile(to, file, options), options),
     // Telegram counts each of its pictures.
-    sendAlbum: (to, photos, options) => paced(to.chatId, () => telegram.sendAlbum(to, photos, options), photos.length),
-    editMessage: (to, id, text, options) => paced(to.chatId, () => telegram.editMessage(to, id, text, options)),
+    sendAlbum: (to, photos, options) =>
+      paced(to.chatId, () => telegram.sendAlbum(to, photos, options), options, photos.length),
+    editMessage: (to, id, text, options) =>
+      paced(to.chatId, () => telegram.editMessage(to, id, text, options), options),
     editSummoned: (id, text, entities) => mayAnybody().then(() => telegram.editSummoned(id, text, entities)),
     removeButtons: (to, id) => paced(to.chatId, () => telegram.removeButtons(to, id)),
   };
 }
+
+const NOT_CALLED: TelegramResult<never> = {
+  ok: false,
+  failure: { kind: 'throttled', description: 'not called: it is not its turn yet' },
+};
 
 function gateFor(allowance: Allowance): Gate {
   const gate = pThrottle({ ...allowance, strict: true })(() => undefined);
@@ -93,9 +131,9 @@ function gateFor(allowance: Allowance): Gate {
 /** Through all gates, one call after the other: those that have passed one of them do not pile up before the next. */
 function oneByOne(...gates: readonly Gate[]): Gate {
   let last = Promise.resolve();
-  return () => {
+  return (leaving) => {
     last = last.then(async () => {
-      for (const gate of gates) await gate();
+      for (const gate of gates) if (!leaving?.aborted) await gate();
     });
     return last;
   };

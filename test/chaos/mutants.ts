@@ -9,7 +9,7 @@ import { PROCESS_MUTANTS } from './process-mutants.ts';
 import { SUMMONS_MUTANTS } from './summons-mutants.ts';
 import { WATCHER_MUTANTS } from './watcher-mutants.ts';
 
-const ADMITTED = "redis.call('RPUSH', ARGV[4] .. chat, last)";
+const ADMITTED = "redis.call('RPUSH', lane, last)";
 
 /** The safeguards of the flow. */
 export const FLOW_MUTANTS: readonly Mutant[] = [
@@ -105,9 +105,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lane hands out its newest message first',
-    mutations: [
-      { file: 'shared/state/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', ARGV[4] .. chat, last)" },
-    ],
+    mutations: [{ file: 'shared/state/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', lane, last)" }],
     scenario: 'killed-answer-stored',
     violates: 'I3',
   },
@@ -256,7 +254,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'a dead letter keeps no answer',
     mutations: [
-      { file: 'shared/state/lane/settle.lua', from: "letter[5], letter[6] = 'answer', reply_of(turn)", to: '' },
+      { file: 'shared/state/lane/settle.lua', from: "letter[5], letter[6] = 'answer', reply_of(KEYS[4])", to: '' },
     ],
     scenario: 'telegram-away-too-long',
     violates: 'I4',

@@ -11,6 +11,7 @@ import type { Payer } from '../model/port.ts';
 import type { Part } from '../reply/format/layout.ts';
 import type { FilePart } from '../reply/part.ts';
 import type { ChatSettings } from './chat-settings.ts';
+import type { Slot } from './slots.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
@@ -189,6 +190,10 @@ export interface TurnTime {
   isSeen(): boolean;
   /** Set once the message is answered: whether what is still done for it yields to a message that waits. */
   yieldsTo?: (message: InboundMessage) => boolean;
+  /** Its place among the turns that run: given back before it delivers. */
+  readonly slot: Slot;
+  /** Aborted when the process ends, or has lost the job: what waits to be sent is not sent here any more. */
+  readonly leaving: AbortSignal;
 }
 
 /** For whom the calls of an attempt are made. */

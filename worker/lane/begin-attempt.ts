@@ -12,6 +12,7 @@ import type { RunScript } from '../../shared/redis/script.ts';
 import { fieldsOf } from '../../shared/redis/stream.ts';
 import { chatFieldsOf } from '../../shared/state/chat/chat.ts';
 import { goneMsOf } from '../../shared/state/chat/presence.ts';
+import { headOf } from '../../shared/state/lane/lanes.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { textsFor } from '../../shared/texts/language.ts';
 import {
@@ -28,7 +29,7 @@ import type { Begun, RedisClock } from './lane.ts';
 
 /** The reply of `begin.lua`. */
 export type BeginReply =
-  | ['settled' | 'waiting', head: EntryId | '', traceparent: string, lane: LaneKey]
+  | ['settled' | 'waiting', head: EntryId | '', lane: LaneKey, traceparent: string, person: string]
   | ['fenced']
   | ['paused']
   | ['poison candidate', timeMs: number]
@@ -75,8 +76,8 @@ function timeOf(reply: BeginReply): number | undefined {
 /** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
   if (reply[0] === 'poison candidate' || reply[0] === 'fenced' || reply[0] === 'paused') return { kind: reply[0] };
-  const [kind, head, traceparent, lane] = reply;
-  return head === '' ? { kind: 'settled' } : { kind, head: { entry: head, chat: lane, traceparent } };
+  const [kind, head, ...rest] = reply;
+  return head === '' ? { kind: 'settled' } : { kind, head: headOf([head, ...rest]) };
 }
 
 /** The reply of `begin.lua`, read. Flat lists are field, value, field, value… */

@@ -1,6 +1,6 @@
 import { type Job, Queue, Worker } from 'bullmq';
 import { type RedisClient, timeLeftMs } from '../../shared/redis/connection.ts';
-import { type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
+import { chatOf, type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { Share } from './slots.ts';
@@ -9,6 +9,8 @@ import type { Share } from './slots.ts';
 export interface TurnJob {
   entry: EntryId;
   chat: LaneKey;
+  /** Who wrote it; absent where that is not known, and for commands, which take no long turn. */
+  person?: number;
   /** When its last delay ends, by the clock of Redis, and how long that delay is; absent where it was never put off. */
   untilMs?: number;
   delayMs?: number;
@@ -95,7 +97,7 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     async add(heads) {
       for (const some of inSlices(heads, ADDED_AT_ONCE)) {
         await queue.addBulk(
-          some.map(({ entry, chat }) => ({ name: 'turn', data: { entry, chat }, opts: { jobId: jobIdOf(entry) } })),
+          some.map((head) => ({ name: 'turn', data: jobOf(head), opts: { jobId: jobIdOf(head.entry) } })),
         );
       }
     },
@@ -127,6 +129,10 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
     },
     close: () => queue.close(),
   };
+}
+
+function jobOf({ entry, chat, person }: Head): TurnJob {
+  return { entry, chat, ...(person !== undefined && chat === chatOf(chat) && { person }) };
 }
 
 /**

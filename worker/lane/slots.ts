@@ -1,19 +1,29 @@
 /**
  * How many turns a process runs at once, over all its shards. Slots are granted in the order of the requests, so no
- * shard can starve another.
+ * shard can starve another; but while others wait, or have lately been here, one person has at most half of them.
  */
 export interface Slots {
   /** The share of one shard. */
   share(): Share;
 }
 
+/** A job's place among those that run. */
+export interface Slot {
+  /** Gives the slot back: from now on the job only delivers. The job stays in hand. May be called again. */
+  rest(): void;
+  /** Takes a slot again. Returns false when none came free in time. */
+  resume(timeoutMs: number): Promise<boolean>;
+  /** Ends the job. */
+  end(): void;
+}
+
 /** A shard's share of its process's slots. */
 export interface Share {
-  /** Waits for a slot. Returns a function that releases it, or nothing when none came free in time. Never rejects. */
-  take(timeoutMs: number): Promise<(() => void) | undefined>;
+  /** Waits for a slot for a job of a person. Returns nothing when none came free in time. Never rejects. */
+  take(timeoutMs: number, person?: number): Promise<Slot | undefined>;
   /** Resolves when a slot is free, and in any case after `timeoutMs`. Never rejects. */
   whenFree(timeoutMs: number): Promise<void>;
-  /** How many jobs the shard has in hand: running, or waiting for a slot. */
+  /** How many jobs the shard has in hand: running, delivering, or waiting for a slot. */
   inHand(): number;
   /** How many jobs the shard may have in hand; at least one, because without a listener it is never notified. */
   allowed(): number;
@@ -21,97 +31,172 @@ export interface Share {
   onChange(listener: () => void): void;
 }
 
+/** Jobs of a shard that may deliver without a slot. Beyond that a delivery keeps its slot, and no more turns begin. */
+const DELIVERING_MAX = 500;
+/** Jobs of a shard that are held back because their person has enough slots, to find those of others behind them. */
+const HELD_MAX = 200;
+/** Whoever was here within this time finds half of the slots free. */
+const OTHERS_MS = 600_000;
+
 /** A pool of `count` slots for turns. */
 export function createSlots(count: number): Slots {
   const pool = new Pool(count);
   return { share: () => shareOf(pool) };
 }
 
-/** Those who wait for something, in the order in which they came. */
-class Waiters {
-  readonly #waiting: (() => void)[] = [];
-
-  /** Returns whether it was woken in time. */
-  wait(timeoutMs: number): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const wake = (): void => {
-      clearTimeout(timer);
-      resolve(true);
-    };
-    const timer = setTimeout(() => {
-      this.#waiting.splice(this.#waiting.indexOf(wake), 1);
-      resolve(false);
-    }, timeoutMs);
-    this.#waiting.push(wake);
-    return promise;
-  }
-
-  /** Returns whether anybody waited. */
-  wakeFirst(): boolean {
-    const first = this.#waiting.shift();
-    first?.();
-    return first !== undefined;
-  }
-
-  wakeAll(): void {
-    while (this.wakeFirst());
-  }
+/** A job that waits for a slot. */
+interface Request {
+  readonly share: object;
+  readonly person: number | undefined;
+  readonly grant: () => void;
 }
 
 /** The slots of a process, and who wants to know of them. */
 class Pool {
   free: number;
   readonly listeners: (() => void)[] = [];
-  readonly #asking = new Waiters();
-  readonly #resting = new Waiters();
+  readonly #half: number;
+  /** How many slots each person has. */
+  readonly #running = new Map<number | undefined, number>();
+  readonly #requests = new Set<Request>();
+  readonly #resting = new Set<() => void>();
+  /** Who asked last, and when; and when the last one of anybody else did. */
+  #last: number | undefined;
+  #lastMs = Number.NEGATIVE_INFINITY;
+  #otherMs = Number.NEGATIVE_INFINITY;
 
   constructor(count: number) {
     this.free = count;
+    this.#half = Math.ceil(count / 2);
   }
 
-  /** Returns whether a slot is ours. */
-  async take(timeoutMs: number): Promise<boolean> {
-    if (this.free === 0) return this.#asking.wait(timeoutMs);
-    this.free -= 1;
-    return true;
+  /** Returns whether a slot was granted in time; `onGrant` is called at that very moment. */
+  async take(share: object, person: number | undefined, timeoutMs: number, onGrant: () => void): Promise<boolean> {
+    this.#note(person);
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const grant = (): void => {
+      clearTimeout(timer);
+      onGrant();
+      resolve(true);
+    };
+    const request = { share, person, grant };
+    const timer = setTimeout(() => {
+      this.#requests.delete(request);
+      resolve(false);
+      this.notify();
+    }, timeoutMs);
+    this.#requests.add(request);
+    this.#grant();
+    this.notify();
+    return promise;
   }
 
-  release(): void {
-    if (this.#asking.wakeFirst()) return;
+  release(person: number | undefined): void {
     this.free += 1;
-    this.#resting.wakeAll();
+    this.#count(person, -1);
+    this.#grant();
+    if (this.free > 0) for (const wake of [...this.#resting]) wake();
+    this.notify();
   }
 
   async whenFree(timeoutMs: number): Promise<void> {
-    if (this.free === 0) await this.#resting.wait(timeoutMs);
+    if (this.free > 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMs);
+    this.#resting.add(resolve);
+    await promise;
+    clearTimeout(timer);
+    this.#resting.delete(resolve);
   }
 
-  notifyListeners(): void {
+  /** How many more jobs a share may have in hand, to find those of others behind the jobs of one who has enough. */
+  lookAhead(share: object): number {
+    const held = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;
+    const hasMoreThanHalf = [...this.#running].some(([person, slots]) => person !== undefined && slots > this.#half);
+    return held + (this.free === 0 && hasMoreThanHalf && held < HELD_MAX ? 1 : 0);
+  }
+
+  notify(): void {
     for (const listener of this.listeners) listener();
+  }
+
+  #grant(): void {
+    for (const request of this.#requests) {
+      if (this.free === 0) return;
+      if (!this.#mayRun(request.person)) continue;
+      this.#requests.delete(request);
+      this.free -= 1;
+      this.#count(request.person, 1);
+      request.grant();
+    }
+  }
+
+  #mayRun(person: number | undefined): boolean {
+    if (person === undefined || (this.#running.get(person) ?? 0) < this.#half) return true;
+    const otherMs = person === this.#last ? this.#otherMs : this.#lastMs;
+    if (performance.now() - otherMs < OTHERS_MS) return false;
+    for (const request of this.#requests) if (request.person !== person) return false;
+    return true;
+  }
+
+  #note(person: number | undefined): void {
+    if (person === undefined) return;
+    if (person !== this.#last) this.#otherMs = this.#lastMs;
+    this.#last = person;
+    this.#lastMs = performance.now();
+  }
+
+  #count(person: number | undefined, by: number): void {
+    const now = (this.#running.get(person) ?? 0) + by;
+    if (now === 0) this.#running.delete(person);
+    else this.#running.set(person, now);
   }
 }
 
 function shareOf(pool: Pool): Share {
-  let [running, asking] = [0, 0];
+  const counts = { inHand: 0, running: 0, delivering: 0 };
+  const take = (person: number | undefined, timeoutMs: number, onGrant: () => void) =>
+    pool.take(counts, person, timeoutMs, () => {
+      counts.running += 1;
+      onGrant();
+    });
+  const slotOf = (person: number | undefined): Slot => {
+    let state: 'running' | 'delivering' = 'running';
+    const leave = (): void => {
+      counts[state] -= 1;
+      if (state === 'running') pool.release(person);
+    };
+    return {
+      rest() {
+        if (state === 'delivering' || counts.delivering >= DELIVERING_MAX) return;
+        counts.delivering += 1;
+        leave();
+        state = 'delivering';
+      },
+      resume: async (timeoutMs) =>
+        state === 'running' ||
+        take(person, timeoutMs, () => {
+          leave();
+          state = 'running';
+        }),
+      end() {
+        counts.inHand -= 1;
+        leave();
+        pool.notify();
+      },
+    };
+  };
   return {
-    async take(timeoutMs) {
-      asking += 1;
-      const asked = pool.take(timeoutMs);
-      pool.notifyListeners();
-      const isMine = await asked;
-      asking -= 1;
-      if (!isMine) return undefined;
-      running += 1;
-      pool.notifyListeners();
-      return () => {
-        running -= 1;
-        pool.release();
-        pool.notifyListeners();
-      };
+    async take(timeoutMs, person) {
+      counts.inHand += 1;
+      if (await take(person, timeoutMs, () => {})) return slotOf(person);
+      counts.inHand -= 1;
+      pool.notify();
+      return undefined;
     },
     whenFree: (timeoutMs) => pool.whenFree(timeoutMs),
-    inHand: () => running + asking,
-    allowed: () => Math.max(1, running + pool.free),
+    inHand: () => counts.inHand,
+    allowed: () => Math.max(1, counts.running + counts.delivering + pool.free + pool.lookAhead(counts)),
     onChange: (listener) => void pool.listeners.push(listener),
   };
 }

@@ -24,6 +24,8 @@ export interface DeliveryTime {
   isNew: boolean;
   /** Something else comes before the message is settled, so the last part is marked too. */
   isFollowed: boolean;
+  /** Aborted when the process ends, or has lost the job: a call that still waits for its turn is not made. */
+  leaving: AbortSignal;
 }
 
 /** The result of a delivery. */
@@ -44,7 +46,7 @@ export async function deliver(
   attempt: Attempt,
   stored: Conclusion,
   to: Destination,
-  { isNew, isFollowed }: DeliveryTime,
+  { isNew, isFollowed, leaving }: DeliveryTime,
 ): Promise<Delivery> {
   let conclusion = stored;
   let isMarked = isNew;
@@ -55,7 +57,7 @@ export async function deliver(
     const count = albumFrom(conclusion, index, attempt.part);
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
-    const slot = { index, count, isSilent: isQuiet || index !== ringingPart(conclusion) };
+    const slot = { index, count, isSilent: isQuiet || index !== ringingPart(conclusion), leaving };
     // Not every server and app takes the edit of a text to a rich message.
     if (isRepeat && content.kind === 'rich') {
       conclusion = await simplify(attempt, conclusion, slot);
@@ -96,10 +98,10 @@ async function sendPart(
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<PartDelivery> {
-  const { index, isSilent } = slot;
+  const { index, isSilent, leaving } = slot;
   const before = deliveredBefore(attempt, index);
   if (before) return before;
-  const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent });
+  const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent, leaving });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.observability.reach('part sent');
   if (!isFollowed) return CONFIRMED;

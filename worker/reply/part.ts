@@ -82,6 +82,7 @@ export interface Sending {
   isSilent?: boolean;
   /** The mark before it is sent. */
   mark?: PartMark;
+  leaving?: AbortSignal | undefined;
 }
 
 /** Which part is sent, how many with those behind it that stand in the same album, and whether it rings. */
@@ -89,6 +90,7 @@ export interface PartSlot {
   index: number;
   count: number;
   isSilent: boolean;
+  leaving?: AbortSignal;
 }
 
 /** The marks of a part, and of those that stand in the same album. */
@@ -110,7 +112,7 @@ export async function sendMarked(
   at: PartPlace,
   content: Content,
   to: Destination,
-  { isMarked = false, isSilent = false, mark = 'sending' }: Sending = {},
+  { isMarked = false, isSilent = false, mark = 'sending', leaving }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const { reply } = attempt.turn;
   const before = isMarked ? undefined : attempt.part(at);
@@ -121,7 +123,7 @@ export async function sendMarked(
   const press = pressedByOperator(attempt);
   const answers = isSilent ? {} : { replyTo: askedIn(attempt) };
   const shown = { ...(isSilent && { isSilent }), ...answers, ...(press !== undefined && { replyTo: press }) };
-  const sent = await send(ports, content, to, { ...shown, buttons: content.buttons });
+  const sent = await send(ports, content, to, { ...shown, buttons: content.buttons, leaving });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', markAll(before));
   return sent;
 }

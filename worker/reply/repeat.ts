@@ -80,7 +80,7 @@ export async function repeatPart(
   const placed = kept === undefined ? await place(ports, attempt, places, to) : ({ kind: 'placed', id: kept } as const);
   if (placed.kind === 'lost') return sendOnce(ports, attempt, places, marked, to);
   if (placed.kind !== 'placed') return placed;
-  const edited = await ports.telegram.editMessage(to, placed.id, marked.text, marked);
+  const edited = await ports.telegram.editMessage(to, placed.id, marked.text, { ...marked, leaving: slot.leaving });
   ports.observability.reach('part sent');
   if (edited.ok) {
     await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);

@@ -43,7 +43,7 @@ export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPor
     const id = idOf(attempt);
     if (id !== undefined) {
       await attempt.assertOwned();
-      await telegram.editMessage(to, id, text, { buttons });
+      await telegram.editMessage(to, id, text, { buttons, isOptional: true });
     } else if (attempt.turn.reply.statusLine === undefined) {
       const sent = await sendLine(telegram, attempt, to, text, buttons);
       if (sent !== undefined) learnt.set(attempt, sent);
@@ -68,7 +68,7 @@ async function sendLine(
   buttons: readonly { text: string; command: string }[][],
 ): Promise<number | undefined> {
   await write('', [reply.showStatus('sending')]);
-  const sent = await telegram.sendMessage(to, text, { isSilent: true, buttons });
+  const sent = await telegram.sendMessage(to, text, { isSilent: true, buttons, isOptional: true });
   if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [reply.hideStatus()]);
   if (!sent.ok) return undefined;
   const { messageId } = sent.value;

@@ -9,8 +9,8 @@ export interface Deadline extends TurnTime {
   end(): void;
 }
 
-/** The limits of an attempt's time. */
-export interface TurnLimits {
+/** The limits of an attempt's time, and what else decides about it. */
+export interface TurnLimits extends Pick<TurnTime, 'slot' | 'leaving'> {
   /** Without any progress. */
   silenceMs: number;
   /** In all. */
@@ -30,7 +30,7 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
  * than either: it gets its own `leftMs`, and its second signal aborts when that time is over. Any limit aborts the
  * first signal.
  */
-export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
+export function startDeadline({ silenceMs, leftMs, slot, leaving }: TurnLimits): Deadline {
   const cut = new AbortController();
   const silence = setTimeout(() => cut.abort(SILENT), silenceMs);
   const over = setTimeout(() => cut.abort(OVER), Math.min(TIMER_MS_MAX, Math.max(0, leftMs) + TIMER_SLACK_MS));
@@ -43,6 +43,8 @@ export function startDeadline({ silenceMs, leftMs }: TurnLimits): Deadline {
   };
   return {
     signal: cut.signal,
+    slot,
+    leaving,
     async recovering(ownMs, work) {
       stop();
       const own = new AbortController();

@@ -16,6 +16,7 @@ import { lineText } from '../command/memory.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/stage-2.ts';
+import type { DeliveryTime } from '../reply/outbox.ts';
 import { splitReply } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
@@ -29,10 +30,13 @@ export async function deliverAndClear(
   attempt: Attempt,
   conclusion: Conclusion,
   to: Destination,
-  { isNew, isFollowed = false }: { isNew: boolean; isFollowed?: boolean },
+  { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
 ): Promise<Delivered> {
   const isLeft = ports.progress.isLeft(attempt);
-  const verdict = await deliverConclusion(ports, attempt, conclusion, to, { isNew, isFollowed: isFollowed || isLeft });
+  const verdict = await deliverConclusion(ports, attempt, conclusion, to, {
+    ...time,
+    isFollowed: isFollowed || isLeft,
+  });
   if (verdict.kind !== 'settle') return verdict;
   if (isLeft) await ports.progress.clear(attempt, to);
   const asking = attempt.turn.parking.shown;
@@ -50,7 +54,7 @@ async function deliverConclusion(
   attempt: Attempt,
   conclusion: Conclusion,
   to: Destination,
-  time: { isNew: boolean; isFollowed: boolean },
+  time: DeliveryTime,
 ): Promise<Delivered> {
   const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
   const { observability, store } = ports.ask;

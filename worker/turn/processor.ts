@@ -10,7 +10,7 @@ import { type Attempt, ageMs, FencedError, spentMs, type TurnTime } from '../lan
 import type { Discard } from '../lane/dispatcher.ts';
 import type { Begun, Lane } from '../lane/lane.ts';
 import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
-import type { Share } from '../lane/slots.ts';
+import type { Share, Slot } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
 import { startDeadline } from './deadline.ts';
@@ -70,22 +70,23 @@ const EARLY_MS = 2_000;
 /** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
 export function createProcessor(ports: ProcessorPorts): Processor {
   return async (job, token, lockLost) => {
-    const giveBack = await ports.share.take(SLOT_TIMEOUT_MS);
-    if (!giveBack) return handBack(ports, job, token);
+    const slot = await ports.share.take(SLOT_TIMEOUT_MS, job.data.person);
+    if (!slot) return handBack(ports, job, token);
     try {
-      return await run(ports, job, token, lockLost);
+      return await run(ports, job, token, { lockLost, slot });
     } finally {
-      giveBack();
+      slot.end();
     }
   };
 }
 
-async function run(
-  ports: ProcessorPorts,
-  job: Job<TurnJob>,
-  token: string | undefined,
-  lockLost: AbortSignal | undefined,
-): Promise<JobEnd> {
+/** What a running job has: its place among those that run, and the signal that another process has taken it. */
+interface Hold {
+  slot: Slot;
+  lockLost: AbortSignal | undefined;
+}
+
+async function run(ports: ProcessorPorts, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
   // A later version made it a job, and knows its lane.
   if (!parseChatKey(chatOf(job.data.chat))) return postpone(ports, job, token, FOREIGN_WAIT_MS);
   const begun = await begin(ports, job);
@@ -104,7 +105,7 @@ async function run(
   ports.running.set(entry, chat);
   try {
     return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
-      carryOutAttempt(ports, attempt, job, token, lockLost),
+      carryOutAttempt(ports, attempt, job, token, hold),
     );
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
@@ -122,7 +123,7 @@ async function carryOutAttempt(
   attempt: Attempt,
   job: Job<TurnJob>,
   token: string | undefined,
-  lockLost: AbortSignal | undefined,
+  hold: Hold,
 ): Promise<JobEnd> {
   const { telemetry, log } = ports.turn.ask.observability;
   log.debug({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
@@ -133,8 +134,8 @@ async function carryOutAttempt(
     { ...attributes, ...agentAttributes(telemetry, attempt) },
     async (span) => {
       const ended = showRunning(telemetry, attributes);
-      const decided = await attemptTurn(ports, attempt, lockLost)
-        .catch((error) => afterThrow(ports, attempt, error))
+      const decided = await attemptTurn(ports, attempt, hold)
+        .catch((error) => afterThrow(ports, attempt, hold, error))
         .finally(ended);
       showVerdict(telemetry, span, decided);
       if (decided.kind === 'settle') await settle(ports, attempt, decided);
@@ -182,7 +183,12 @@ async function putAside(
  * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
  * store that fails is waited for, as Redis is.
  */
-async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknown): Promise<Delivered> {
+async function afterThrow(
+  ports: ProcessorPorts,
+  attempt: Attempt,
+  { slot, lockLost }: Hold,
+  error: unknown,
+): Promise<Delivered> {
   if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
     return { kind: 'later', delayMs: storeRetryMs(attempt), reason: `blob_store_${error.code}`, isFree: true };
@@ -190,7 +196,9 @@ async function afterThrow(ports: ProcessorPorts, attempt: Attempt, error: unknow
   ports.turn.ask.observability.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < ports.turn.ask.settings.maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempts, ports.turn.ask.settings.retryMs), reason: INTERNAL_ERROR };
-  return failTurn(ports.turn, attempt, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+  slot.rest();
+  const leaving = leavingOf(ports, lockLost);
+  return failTurn(ports.turn, attempt, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
 /**
@@ -227,22 +235,23 @@ export function watchByClock(attempt: Attempt, look: () => Promise<void>): () =>
   };
 }
 
-async function attemptTurn(
-  ports: ProcessorPorts,
-  attempt: Attempt,
-  lockLost: AbortSignal | undefined,
-): Promise<Delivered> {
+function leavingOf({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined): AbortSignal {
+  return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
+}
+
+async function attemptTurn(ports: ProcessorPorts, attempt: Attempt, { slot, lockLost }: Hold): Promise<Delivered> {
   const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
-  const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs: turnMaxMs - spentMs(attempt) });
+  const leaving = leavingOf(ports, lockLost);
+  const leftMs = turnMaxMs - spentMs(attempt);
+  const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs, slot, leaving });
   const cutShort = () => deadline.cutShort();
   const stopWatching = ports.watch(attempt, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
     if (await isOvertaken(ports, attempt, deadline).catch(() => false)) cutShort();
   });
-  const sources = [ports.ending, ...(lockLost ? [lockLost] : [])];
-  for (const source of sources) source.addEventListener('abort', cutShort, { once: true });
-  if (sources.some((source) => source.aborted)) cutShort();
+  leaving.addEventListener('abort', cutShort, { once: true });
+  if (leaving.aborted) cutShort();
   try {
     const verdict = await runTurn(ports.turn, attempt, deadline);
     if (verdict.kind !== 'hand back') return verdict;
@@ -251,7 +260,7 @@ async function attemptTurn(
   } finally {
     deadline.end();
     stopWatching();
-    for (const source of sources) source.removeEventListener('abort', cutShort);
+    leaving.removeEventListener('abort', cutShort);
   }
 }
 

@@ -15,6 +15,9 @@ import { portsFor, type TurnPorts } from './ports.ts';
 import { waitingNotice, withLateness } from './reminder.ts';
 import { beginThere } from './summons.ts';
 
+/** A session whose compaction gets no slot in time is compacted with the next message. */
+const SLOT_TIMEOUT_MS = 2_000;
+
 /**
  * One attempt at a message, as its steps in order: hold back, decide, conclude, deliver, compact. What an earlier attempt
  * concluded is only delivered. Contract: throws `FencedError` when another attempt took over, or what Redis throws;
@@ -26,12 +29,18 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
   const to = destinationOf(attempt);
   const held = await heldBack(ports, attempt);
   if (held) return held;
-  if (attempt.conclusion) return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false });
+  const { slot, leaving } = time;
+  if (attempt.conclusion) {
+    slot.rest();
+    return deliverAndClear(ports, attempt, attempt.conclusion, to, { isNew: false, leaving });
+  }
   const stopTyping = summonsOf(attempt)
     ? beginThere({ ...ports, observability: ports.ask.observability }, attempt)
     : showTyping(ports.telegram, to);
   try {
     const verdict = await decide(ports, attempt, to, time);
+    // What follows waits for Redis and for Telegram: others work meanwhile.
+    slot.rest();
     if (verdict.kind === 'park') return await parkTurn(ports, attempt, verdict.asking, to);
     if (verdict.kind !== 'conclude') {
       if (time.signal.aborted) return { kind: 'hand back' };
@@ -45,8 +54,10 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
     const delivered = await deliverAndClear(ports, attempt, concluded.conclusion, to, {
       isNew: true,
       isFollowed: afterReply !== undefined,
+      leaving,
     });
-    if (delivered.kind === 'settle' && afterReply) await compactWhileNobodyWaits(ports, attempt, afterReply, time);
+    const isToCompact = delivered.kind === 'settle' && afterReply && (await slot.resume(SLOT_TIMEOUT_MS));
+    if (isToCompact) await compactWhileNobodyWaits(ports, attempt, afterReply, time);
     return delivered;
   } finally {
     await stopTyping();
@@ -57,7 +68,13 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
  * Ends a message whose turn threw on every try. If it has a conclusion, it could not be delivered; otherwise it failed,
  * and its user is notified where that does not throw.
  */
-export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string, detail: string): Promise<Delivered> {
+export async function failTurn(
+  ports: TurnPorts,
+  begun: Attempt,
+  leaving: AbortSignal,
+  reason: string,
+  detail: string,
+): Promise<Delivered> {
   const attempt = withLateness(begun, ports.ask.settings);
   if (attempt.conclusion) return neverDelivered(attempt, attempt.conclusion, reason, detail);
   const verdict = await endedWithout(ports, attempt, failed(reason, attempt.texts.unavailable, detail));
@@ -65,7 +82,7 @@ export async function failTurn(ports: TurnPorts, begun: Attempt, reason: string,
   const concluded = await concludeTurn(ports, attempt, verdict);
   // Whatever else it ends as, it is not tried here again: that threw.
   if (concluded.kind !== 'stored') return { kind: 'again' };
-  return deliverAndClear(ports, attempt, concluded.conclusion, destinationOf(attempt), { isNew: true });
+  return deliverAndClear(ports, attempt, concluded.conclusion, destinationOf(attempt), { isNew: true, leaving });
 }
 
 /** The steps until the message has an end: see who is first, gather, hear, read, ask. Each may end the attempt here. */

@@ -7,10 +7,13 @@ local function field(fields, name)
   end
 end
 
--- The traceparent of a stream entry, '' when it has none or is gone.
-local function traceparent_of(stream, entry)
+-- The traceparent of a stream entry, and the id of the person who wrote it; '' for what it does not have.
+local function origin_of(stream, entry)
   local found = redis.call('XRANGE', stream, entry, entry)
-  return found[1] and field(found[1][2], 'traceparent') or ''
+  local fields = found[1] and found[1][2] or {}
+  local is_read, message = pcall(cjson.decode, field(fields, 'message') or '')
+  local from = is_read and type(message) == 'table' and type(message.from) == 'table' and tonumber(message.from.id)
+  return field(fields, 'traceparent') or '', from and string.format('%.0f', from) or ''
 end
 
 -- The fields of an entry, with its message as it was edited; `edited` is false where it was not.

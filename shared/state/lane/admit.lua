@@ -13,7 +13,7 @@
 --       8 name of this call, which no other call of this caller has   9 prefix of the keys that name who tells of refusals
 -- Reply {what was read, ms since the epoch}; what was read is
 --       {id of the newest entry that the group has read, number of entries read now,
---        {{head, chat, traceparent}, …} of every lane touched, {entry that names no chat, …},
+--        {{head, chat, traceparent, person | ''}, …} of every lane touched, {entry that names no chat, …},
 --        {head that was cancelled, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
 -- include: chat, counts, entry, time
 local KEEP_SECONDS = 60
@@ -140,7 +140,7 @@ end
 local heads, cancelled = {}, {}
 for _, chat in ipairs(order) do
   local head = redis.call('LINDEX', ARGV[4] .. chat, 0)
-  heads[#heads + 1] = { head, chat, traceparent_of(KEYS[1], head) }
+  heads[#heads + 1] = { head, chat, origin_of(KEYS[1], head) }
   if redis.call('HEXISTS', ARGV[5] .. head, 'cancelled') == 1 then
     cancelled[#cancelled + 1] = head
   end

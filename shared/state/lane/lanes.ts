@@ -13,14 +13,16 @@ export interface Head {
   /** Its lane: that of its chat, or the command lane. */
   chat: LaneKey;
   traceparent: string;
+  /** Who wrote it; absent where nobody looked. */
+  person?: number;
 }
 
 /** A head as a script names it. */
-export type HeadReply = [EntryId, LaneKey, traceparent: string];
+export type HeadReply = [EntryId, LaneKey, traceparent: string, person?: string];
 
 /** Reads a head from a script's reply. Pure. */
-export function headOf([entry, chat, traceparent]: HeadReply): Head {
-  return { entry, chat, traceparent };
+export function headOf([entry, chat, traceparent, person = '']: HeadReply): Head {
+  return { entry, chat, traceparent, ...(person !== '' && { person: Number(person) }) };
 }
 
 /** The result of reading new entries. */
@@ -161,7 +163,7 @@ function bindReadmit(redis: RedisClient, keys: Keys, clock: RedisClock) {
   };
 }
 
-type SettleReply = [Settled['result'], head: EntryId | '', traceparent: string, lane: LaneKey];
+type SettleReply = [Settled['result'], EntryId | '', LaneKey, traceparent: string, person: string];
 
 function bindSettle(redis: RedisClient, keys: Keys) {
   const settle = bindScript<SettleReply>(redis, join(import.meta.dirname, 'settle.lua'));
@@ -172,12 +174,12 @@ function bindSettle(redis: RedisClient, keys: Keys) {
       ...[inbound, keys.lane(lane), lanes, keys.turn(entry), outcomes, dead, counts, poisonCandidates],
       ...[keys.chat(chat), absent, keys.session(session), keys.log(session)],
     ];
-    const [result, head, traceparent, next] = await attempt.afterWrites((place) =>
+    const [result, head, ...rest] = await attempt.afterWrites((place) =>
       settle(at, [
         ...[entry, lane, fencingToken, INBOUND_GROUP, record.outcome, JSON.stringify(record), idleSeconds],
         ...[TURN_KEEP_SECONDS, place, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
       ]),
     );
-    return { result, ...(head !== '' && { next: { entry: head, chat: next, traceparent } }) };
+    return { result, ...(head !== '' && { next: headOf([head, ...rest]) }) };
   };
 }

@@ -6,7 +6,7 @@
 --       8 seconds to keep the turn   9 where the attempt is: see fence.lua
 --       10 prefix of lane keys   11 prefix of turn keys
 --       12 '1': the dead letter keeps what was to be delivered, and how far that came
--- Reply {'settled' | 'repeated' | 'fenced', next head | '', its traceparent, its chat}
+-- Reply {'settled' | 'repeated' | 'fenced', next head | '', its chat, its traceparent, its person | ''}
 -- include: counts, entry, fence
 -- What a turn holds of its reply: the conclusion, the marks of its parts, and the ids of lines that repeats go into.
 local function reply_of(turn)
@@ -61,7 +61,7 @@ local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local result = 'repeated'
 if found[1] then
   if not last_write(KEYS[4], ARGV[3], ARGV[9]) then
-    return { 'fenced', '', '', '' }
+    return { 'fenced', '', '', '', '' }
   end
   result = 'settled'
   settle(found)
@@ -75,11 +75,11 @@ if not head then
   head = chat and redis.call('LINDEX', ARGV[10] .. chat, 0)
 end
 if not head then
-  return { result, '', '', '' }
+  return { result, '', '', '', '' }
 end
 -- What waited behind a question is not overdue as soon as it can go on: see overdue.lua.
 local resumed = redis.call('HGET', KEYS[4], 'resumedAt')
 if resumed then
   redis.call('HSET', ARGV[11] .. head, 'resumedAt', resumed)
 end
-return { result, head, traceparent_of(KEYS[1], head), chat }
+return { result, head, chat, origin_of(KEYS[1], head) }

@@ -14,8 +14,8 @@
 --       4 ends without a verdict that make a poison candidate   5 fence, which no other attempt has
 --       6 lane   7 prefix of chat keys   8 prefix of lane keys   9 prefix of turn keys
 --       10 chat of the lane   11 prefix of log keys
--- Reply {'settled', head | '', its traceparent, its lane}   the entry is gone: its outcome is written
---       {'waiting', head, its traceparent, its lane}        another message of the chat comes first
+-- Reply {'settled', head | '', its lane, its traceparent, its person | ''}   the entry is gone: its outcome is written
+--       {'waiting', head, its lane, its traceparent, its person | ''}        another message of the chat comes first
 --       {'poison candidate', ms since the epoch}           an older poison candidate runs, or will
 --       {'paused'}                                an operator has paused the chat, or every chat
 --       {'fenced'}                                sent again, and another attempt has taken over meanwhile
@@ -29,10 +29,13 @@ local FENCES_KEPT = 16
 local found = redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])
 local head = redis.call('LINDEX', KEYS[3], 0)
 if not found[1] then
-  return { 'settled', head or '', head and traceparent_of(KEYS[1], head) or '', ARGV[6] }
+  if not head then
+    return { 'settled', '', ARGV[6], '', '' }
+  end
+  return { 'settled', head, ARGV[6], origin_of(KEYS[1], head) }
 end
 if head and head ~= ARGV[1] then
-  return { 'waiting', head, traceparent_of(KEYS[1], head), ARGV[6] }
+  return { 'waiting', head, ARGV[6], origin_of(KEYS[1], head) }
 end
 
 -- The head of another lane that must go first, if there is one.
@@ -44,7 +47,7 @@ local function in_the_way(chat, hasToHaveBegun)
   if hasToHaveBegun and redis.call('HEXISTS', ARGV[9] .. first, 'fence') == 0 then
     return nil
   end
-  return { 'waiting', first, traceparent_of(KEYS[1], first), chat }
+  return { 'waiting', first, chat, origin_of(KEYS[1], first) }
 end
 
 local moved = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')

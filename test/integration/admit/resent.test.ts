@@ -177,7 +177,9 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
-  const time = { signal: new AbortController().signal } as TurnTime;
+  const { signal } = new AbortController();
+  const slot = { rest: () => {}, resume: async () => true, end: () => {} };
+  const time = { signal, leaving: signal, slot } as Partial<TurnTime> as TurnTime;
   expect(await runTurn(ports, attempt, time)).toEqual({ kind: 'again' });
   expect(sent).toEqual([]);
   expect(await runTurn(ports, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });

@@ -99,30 +99,70 @@ test('whenFree resolves at the release of a slot, or at its timeout', async () =
   const slots = createSlots(1);
   const [one, other] = [slots.share(), slots.share()];
   await one.whenFree(60_000);
-  const release = await one.take(0);
+  const slot = await one.take(0);
   await other.whenFree(5);
   const freed = other.whenFree(60_000);
-  release?.();
+  slot?.end();
   await freed;
 });
 
 test('slots are granted in the order of the requests, and a request times out', async () => {
   const slots = createSlots(1);
   const [one, other] = [slots.share(), slots.share()];
-  const release = await one.take(0);
+  const slot = await one.take(0);
   expect([one.allowed(), other.allowed(), one.inHand()]).toEqual([1, 1, 1]);
   const order: string[] = [];
   const second = other.take(10_000).then((give) => {
     order.push('other');
-    give?.();
+    give?.end();
   });
   const third = one.take(10_000).then((give) => {
     order.push('one');
-    give?.();
+    give?.end();
   });
   expect(await other.take(5)).toBeUndefined();
-  release?.();
+  slot?.end();
   await Promise.all([second, third]);
   expect(order).toEqual(['other', 'one']);
   expect([one.inHand(), other.inHand(), one.allowed()]).toEqual([0, 0, 1]);
+});
+
+test('a job that delivers leaves its slot to others, and has to ask for it again', async () => {
+  const share = createSlots(1).share();
+  const slot = await share.take(0);
+  slot?.rest();
+  expect([share.inHand(), share.allowed()]).toEqual([1, 2]);
+  const other = await share.take(0);
+  expect(await slot?.resume(5)).toBe(false);
+  other?.end();
+  expect(await slot?.resume(5)).toBe(true);
+  expect([share.inHand(), share.allowed()]).toEqual([1, 1]);
+  slot?.end();
+  expect([share.inHand(), share.allowed()]).toEqual([0, 1]);
+});
+
+test('one person may have all slots alone; who comes then is next, and from then on has half of them to find', async () => {
+  const share = createSlots(4).share();
+  const [ann, bo] = [1, 2];
+  const slots = await Promise.all([1, 2, 3, 4].map(() => share.take(0, ann)));
+  // The jobs behind those of somebody who has more than half are looked at.
+  expect(share.allowed()).toBe(5);
+  const order: string[] = [];
+  const take = (name: string, person: number) =>
+    share.take(10_000, person).then((slot) => {
+      order.push(name);
+      return slot;
+    });
+  const others = [take('ann 5', ann), take('ann 6', ann), take('bo', bo)];
+  slots[0]?.end();
+  const bos = await others[2];
+  expect(order).toEqual(['bo']);
+  slots[1]?.end();
+  slots[2]?.end();
+  const fifth = await others[0];
+  expect(order).toEqual(['bo', 'ann 5']);
+  bos?.end();
+  expect(await share.take(5, ann)).toBeUndefined();
+  fifth?.end();
+  await others[1];
 });
