@@ -11,8 +11,8 @@ export interface Slots {
 export interface Slot {
   /** Gives the slot back: from now on the job only delivers. The job stays in hand. May be called again. */
   rest(): void;
-  /** Takes a slot again. Returns false when none came free in time. */
-  resume(timeoutMs: number): Promise<boolean>;
+  /** Takes a slot again, if one is free. */
+  resume(): Promise<boolean>;
   /** Ends the job. */
   end(): void;
 }
@@ -173,9 +173,9 @@ function shareOf(pool: Pool): Share {
         leave();
         state = 'delivering';
       },
-      resume: async (timeoutMs) =>
+      resume: async () =>
         state === 'running' ||
-        take(person, timeoutMs, () => {
+        take(person, 0, () => {
           leave();
           state = 'running';
         }),

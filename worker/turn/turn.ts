@@ -15,9 +15,6 @@ import { portsFor, type TurnPorts } from './ports.ts';
 import { waitingNotice, withLateness } from './reminder.ts';
 import { beginThere } from './summons.ts';
 
-/** A session whose compaction gets no slot in time is compacted with the next message. */
-const SLOT_TIMEOUT_MS = 2_000;
-
 /**
  * One attempt at a message, as its steps in order: hold back, decide, conclude, deliver, compact. What an earlier attempt
  * concluded is only delivered. Contract: throws `FencedError` when another attempt took over, or what Redis throws;
@@ -56,7 +53,8 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
       isFollowed: afterReply !== undefined,
       leaving,
     });
-    const isToCompact = delivered.kind === 'settle' && afterReply && (await slot.resume(SLOT_TIMEOUT_MS));
+    // Where no slot is free, the next message compacts.
+    const isToCompact = delivered.kind === 'settle' && afterReply && (await slot.resume());
     if (isToCompact) await compactWhileNobodyWaits(ports, attempt, afterReply, time);
     return delivered;
   } finally {

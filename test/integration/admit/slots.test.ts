@@ -133,9 +133,9 @@ test('a job that delivers leaves its slot to others, and has to ask for it again
   slot?.rest();
   expect([share.inHand(), share.allowed()]).toEqual([1, 2]);
   const other = await share.take(0);
-  expect(await slot?.resume(5)).toBe(false);
+  expect(await slot?.resume()).toBe(false);
   other?.end();
-  expect(await slot?.resume(5)).toBe(true);
+  expect(await slot?.resume()).toBe(true);
   expect([share.inHand(), share.allowed()]).toEqual([1, 1]);
   slot?.end();
   expect([share.inHand(), share.allowed()]).toEqual([0, 1]);
