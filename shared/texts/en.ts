@@ -213,7 +213,7 @@ export const EN = {
     cancelButton: (place: number) => `✕ Cancel ${place}`,
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'That reminder no longer exists.',
-    restored: 'Set again: ',
+    restored: 'Set again:',
     full: (max: number) => `This chat already has ${max} reminders. Cancel one first.`,
     /** By the model while it answered, whoever asked for that. */
     setForLater: '⏰ I have set this for later:',

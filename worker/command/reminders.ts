@@ -46,7 +46,7 @@ export const reminders: CommandHandler = async ({ ask: { settings }, reminders: 
     const dueAtMs = dueAgainMs(chosen, attempt.nowMs());
     const restored = { ...chosen, dueAtMs };
     return {
-      said: [plain(texts.reminders.restored), ...lineOf(texts, restored, zone)],
+      said: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],
       changes: book.restoring(chosen, dueAtMs),
       after: [...coming, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
     };
