@@ -1,8 +1,32 @@
-import type { Attributes, Meter, Observable } from '@opentelemetry/api';
+import type { Attributes, Meter, MetricOptions, Observable } from '@opentelemetry/api';
 import type { HistogramName, MetricName } from './telemetry.ts';
 
 /** The unit of a metric, in the words of OpenTelemetry. */
-export type Unit = 'ms' | 's' | 'By' | '{token}';
+export type Unit = 's' | 'By' | '{token}';
+
+/** What a metric is. */
+export interface Metric<Name extends string = string> {
+  name: Name;
+  kind: 'counter' | 'gauge' | 'histogram';
+  /** One sentence for whoever reads the metric, with the names of its attributes. */
+  help: string;
+  unit?: Unit | undefined;
+  /** Upper bounds of a histogram's buckets, in its unit. */
+  buckets?: number[];
+}
+
+export const counter = <const Name extends string>(name: Name, help: string, unit?: Unit): Metric<Name> => ({
+  ...{ name, kind: 'counter', help, unit },
+});
+export const gauge = <const Name extends string>(name: Name, help: string, unit?: Unit): Metric<Name> => ({
+  ...{ name, kind: 'gauge', help, unit },
+});
+export const histogram = <const Name extends string>(
+  name: Name,
+  help: string,
+  unit: Unit,
+  buckets: number[],
+): Metric<Name> => ({ name, kind: 'histogram', help, unit, buckets });
 
 /** The value of a gauge now. */
 export interface GaugeReading {
@@ -14,16 +38,8 @@ export interface GaugeReading {
 /** Contract: called only to export; when it rejects, its gauges stay as they were. */
 export type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
-/** Units and kinds of metrics. */
-export interface MetricShapes {
-  units: Readonly<Partial<Record<MetricName, Unit>>>;
-  /** Those among the observed ones that only grow. */
-  observedCounters: ReadonlySet<MetricName>;
-  buckets: Readonly<Record<HistogramName, number[]>>;
-}
-
 /** How Prometheus names what an OpenTelemetry collector exports: it adds the unit, except one in braces. */
-const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { ms: 'milliseconds', s: 'seconds', By: 'bytes' };
+const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
 /** Our metrics, on as many meters as there are exporters: none at first, and then nothing is computed. */
 export interface Meters {
@@ -51,13 +67,13 @@ interface Source {
 }
 
 /** No meters yet. */
-export function createMeters(shapes: MetricShapes): Meters {
+export function createMeters(metrics: ReadonlyMap<string, Metric>): Meters {
   const all: Instruments[] = [];
   const sources = new Set<Source>();
   const starts: (() => void)[] = [];
   return {
     attach(meter, naming) {
-      const instruments = instrumentsOn(meter, shapes, naming === 'units in names');
+      const instruments = instrumentsOn(meter, metrics, naming === 'units in names');
       all.push(instruments);
       for (const source of sources) source.ends.push(instruments.observe(source.gauges, source.read));
       for (const start of starts.splice(0)) start();
@@ -80,15 +96,16 @@ export function createMeters(shapes: MetricShapes): Meters {
   };
 }
 
-function instrumentsOn(meter: Meter, shapes: MetricShapes, hasUnitsInNames: boolean): Instruments {
-  const named = (metric: MetricName) => nameOf(metric, shapes, hasUnitsInNames);
+function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUnitsInNames: boolean): Instruments {
+  const named = (metric: MetricName) => nameOf(metricOf(metrics, metric), hasUnitsInNames);
   const counters = onceFor((metric: MetricName) => meter.createCounter(...named(metric)));
   const histograms = onceFor((metric: HistogramName) => {
     const [name, options] = named(metric);
-    return meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries: shapes.buckets[metric] } });
+    const explicitBucketBoundaries = metricOf(metrics, metric).buckets ?? [];
+    return meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries } });
   });
   const observables = onceFor((metric: MetricName): Observable => {
-    if (shapes.observedCounters.has(metric)) return meter.createObservableCounter(...named(metric));
+    if (metricOf(metrics, metric).kind === 'counter') return meter.createObservableCounter(...named(metric));
     return meter.createObservableGauge(...named(metric));
   });
   return {
@@ -106,12 +123,17 @@ function instrumentsOn(meter: Meter, shapes: MetricShapes, hasUnitsInNames: bool
   };
 }
 
-/** The instrument's name and unit, which is the end of the name where the exporter would not put it there. */
-function nameOf(metric: MetricName, { units }: MetricShapes, hasUnitInName: boolean): [string, { unit?: string }] {
-  const unit = units[metric];
-  if (unit === undefined) return [metric, {}];
-  const word = UNIT_WORDS[unit];
-  return hasUnitInName && word !== undefined ? [`${metric}.${word}`, {}] : [metric, { unit }];
+function metricOf(metrics: ReadonlyMap<string, Metric>, name: MetricName): Metric {
+  const metric = metrics.get(name);
+  if (metric === undefined) throw new RangeError(`there is no metric ${name}`);
+  return metric;
+}
+
+/** The instrument's name, unit and description; the unit is the end of the name where the exporter would not put it there. */
+function nameOf({ name, unit, help: description }: Metric, hasUnitInName: boolean): [string, MetricOptions] {
+  const word = unit && UNIT_WORDS[unit];
+  if (hasUnitInName && word !== undefined) return [`${name}.${word}`, { description }];
+  return [name, { description, ...(unit !== undefined && { unit }) }];
 }
 
 function onceFor<Name extends MetricName, T>(create: (metric: Name) => T): (metric: Name) => T {

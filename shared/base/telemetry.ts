@@ -1,7 +1,7 @@
 import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Exporter } from './exporter.ts';
 import { within } from './lifecycle.ts';
-import { createMeters, type Meters, type MetricShapes, type ReadGauges } from './meters.ts';
+import { counter, createMeters, gauge, histogram, type Meters, type Metric, type ReadGauges } from './meters.ts';
 import { createRunningTurns, observeRuntime } from './process-gauges.ts';
 import type { Scraper } from './prometheus.ts';
 import type { NameChat } from './spans.ts';
@@ -56,99 +56,119 @@ export const SPAN = {
 } as const;
 
 /**
- * The metrics that we emit, with their attributes. Gauges "of the installation" are the same in every worker process: take
- * their maximum over processes, never their sum. A unit becomes the end of the name in Prometheus: s is `_seconds`.
+ * The metrics that we emit. Their descriptions are in `# HELP` of a scrape. Gauges "of the installation" are the same in every
+ * worker process: take their maximum over processes, never their sum. Times are seconds, sizes bytes. A unit becomes the end
+ * of the name in Prometheus: s is `_seconds`.
  */
-export const METRIC = {
-  /** Counter: overflows found. `kind`, `stage`. */
-  overflows: 'spillway.context_overflow',
-  /** Counter: recovery steps. `action` (mask, compact, new_session, scrub, drop_thinking, lower_output, …), `result`. */
-  recoveries: 'spillway.recovery',
-  /** Counter: violations fixed in requests before they were sent. `rule` (of the API contract), `what`. */
-  repairs: 'spillway.request.repairs',
-  /** Counter: finished tool calls. `tool` (unknown for a name that we do not offer), `result` (ok, error). */
-  tools: 'spillway.tool.calls',
-  /** Counter: outcomes. `outcome`. */
-  outcomes: 'spillway.outcomes',
-  /** Counter: messages accepted, duplicates not counted. */
-  accepted: 'spillway.messages.accepted',
-  /** Counter: updates ignored. `reason`. */
-  ignored: 'spillway.updates.ignored',
-  /** Counter: webhook deliveries not answered with 200. `status`. */
-  refusedDeliveries: 'spillway.webhook.refused',
-  /** Counter: sends whose result is unknown. `resent`: whether it was the second and last try. */
-  unknownSends: 'spillway.sends.unknown',
-  /** Histogram, ms: from the time Telegram got a message to its outcome. `outcome`. */
-  latency: 'spillway.message.latency',
-  /** Counter: calls of a model. `model`, `purpose` (answer, summary, probe), `result` (ok, or the reason of the failure). */
-  modelCalls: 'spillway.model.calls',
-  /** Counter: tokens that calls were billed. `model`, `purpose`, `kind` (input, cache_read, cache_write, output). */
-  modelTokens: 'spillway.model.tokens',
-  /** Counter: dollars that calls cost; calls of a model without a known price are left out. `model`, `purpose`. */
-  modelCost: 'spillway.model.cost.dollars',
-  /** Histogram, {token}: tokens of a call, as the gen_ai conventions count them: input with what the cache had. `gen_ai.*`. */
-  genAiTokens: 'gen_ai.client.token.usage',
-  /** Histogram, s: duration of a call, after the same conventions. `gen_ai.*`, `error.type`. */
-  genAiDuration: 'gen_ai.client.operation.duration',
-  /** Counter: calls of the Bot API. `method`, `result` (ok, or the kind of the failure). */
-  telegramCalls: 'spillway.telegram.calls',
-  /** Counter: attempts that ended without an outcome. `reason`. */
-  retries: 'spillway.turns.postponed',
-  /** Gauge: messages without an outcome. Of the installation. */
-  pending: 'spillway.messages.pending',
-  /** Gauge, s: age of the oldest message whose user has no answer, 0 when there is none. Of the installation. */
-  unansweredAge: 'spillway.messages.unanswered.age',
-  /** Gauge: lanes that hold messages. Of the installation. */
-  lanes: 'spillway.lanes',
-  /** Gauge: messages in the longest lane. Of the installation. */
-  laneDepth: 'spillway.lane.depth',
-  /** Gauge: jobs. `state` (waiting, active, delayed). Of the installation. */
-  jobs: 'spillway.jobs',
-  /** Gauge: dead letters. Of the installation. */
-  deadLetters: 'spillway.dead_letters',
-  /** Gauge: alerts and notices that have not reached the operator. Of the installation. */
-  alertBacklog: 'spillway.alerts.backlog',
-  /** Gauge: open incidents. `cause`. Of the installation. */
-  incidents: 'spillway.incidents.open',
-  /** Gauge, s: time since Telegram last answered a poll or a webhook check. Of the installation. */
-  pollAge: 'spillway.poll.age',
-  /** Gauge, s: for how long no model call has gone through, 0 while they do. Of the installation. */
-  providerFailing: 'spillway.provider.failing.age',
-  /** Gauge, s: for how long Telegram has not answered, so that nothing is sent; 0 while it does. Of the installation. */
-  telegramAway: 'spillway.telegram.away.age',
-  /** Gauge: share of Redis' memory limit in use, from 0 to 1; 0 without a limit. Of the installation. */
-  redisMemoryShare: 'spillway.redis.memory.share',
-  /** Gauge, By: memory that Redis uses. Of the installation. */
-  redisMemory: 'spillway.redis.memory.used',
-  /** Gauge: 1 while Redis cannot write its files, else 0. Of the installation. */
-  redisUnwritten: 'spillway.redis.unwritten',
-  /** Gauge: 1 when this process could read the state of the installation, else 0: those gauges then stay as they were. */
-  redisUp: 'spillway.redis.up',
-  /** Gauge: worker processes that reported lately. Of the installation. */
-  workers: 'spillway.workers',
-  /** Gauge: turns that run in this process. `step`: the name of the span that they are in. */
-  turns: 'spillway.turns.running',
-  /** Gauge, s: age of the oldest attempt that runs in this process, 0 when none does. */
-  turnAge: 'spillway.turns.running.age',
-  /** Gauge: 1 while this process makes no calls of a model because its endpoint fails, else 0. `model`. */
-  breaker: 'spillway.breaker.open',
-  /** Gauge, By: what this process keeps of chats in memory, as it estimates it; at most PROCESS_CACHE_MB. */
-  cacheUsed: 'spillway.cache.used',
-  /** Gauge, s: 99th percentile of the delay of the event loop since the last reading. */
-  loopDelay: 'nodejs.eventloop.delay.p99',
-  /** Gauge: share of time that the event loop was busy since the last reading, from 0 to 1. */
-  loopUse: 'nodejs.eventloop.utilization',
-  /** Gauge, By: heap in use. */
-  heapUsed: 'v8js.memory.heap.used',
-  /** Gauge, By: the most that the heap may grow to. */
-  heapLimit: 'v8js.memory.heap.limit',
-  /** Counter, s: time that garbage collection took. */
-  gcTime: 'v8js.gc.time',
-  /** Counter, s: processor time of this process. */
-  cpuTime: 'process.cpu.time',
-  /** Gauge, By: memory of this process (RSS). */
-  memory: 'process.memory.usage',
+const TABLE = {
+  overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
+  recoveries: counter('spillway.recovery', 'Steps of a recovery, by action and result.'),
+  repairs: counter(
+    'spillway.request.repairs',
+    'Faults fixed in requests before they were sent, by rule of the API and what.',
+  ),
+  tools: counter('spillway.tool.calls', 'Finished tool calls, by tool (unknown: one that we do not offer) and result.'),
+  outcomes: counter('spillway.outcomes', 'Messages that ended, by outcome.'),
+  accepted: counter('spillway.messages.accepted', 'Messages accepted, without duplicates.'),
+  ignored: counter('spillway.updates.ignored', 'Updates ignored, by reason.'),
+  refusedDeliveries: counter('spillway.webhook.refused', 'Webhook deliveries not answered with 200, by status.'),
+  unknownSends: counter(
+    'spillway.sends.unknown',
+    'Sends whose result is unknown; resent is true for the second and last try.',
+  ),
+  latency: histogram(
+    'spillway.message.latency',
+    'Time from when Telegram got a message to its outcome, by outcome.',
+    's',
+    [
+      // A message may wait behind others of its chat, and a turn may last for TURN_MAX_MS: 30 minutes by default.
+      ...[0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1_800, 3_600],
+    ],
+  ),
+  modelCalls: counter('spillway.model.calls', 'Calls of a model, by model, purpose and result (ok, or why it failed).'),
+  modelTokens: counter('spillway.model.tokens', 'Tokens that calls were billed, by model, purpose and kind.'),
+  modelCost: counter(
+    'spillway.model.cost.dollars',
+    'US dollars that calls cost where a price is known, by model and purpose.',
+  ),
+  genAiTokens: histogram(
+    'gen_ai.client.token.usage',
+    'Tokens of a call by the gen_ai conventions: input includes what the cache had.',
+    '{token}',
+    Array.from({ length: 14 }, (_, power) => 4 ** power),
+  ),
+  genAiDuration: histogram(
+    'gen_ai.client.operation.duration',
+    'Duration of a call by the gen_ai conventions.',
+    's',
+    Array.from({ length: 14 }, (_, power) => 2 ** power / 100),
+  ),
+  telegramCalls: counter('spillway.telegram.calls', 'Calls of the Bot API, by method and result.'),
+  retries: counter('spillway.turns.postponed', 'Attempts that ended without an outcome, by reason.'),
+  pending: gauge('spillway.messages.pending', 'Messages without an outcome. Of the installation.'),
+  unansweredAge: gauge(
+    'spillway.messages.unanswered.age',
+    'Age of the oldest message whose user has no answer, 0 when there is none. Of the installation.',
+    's',
+  ),
+  lanes: gauge('spillway.lanes', 'Lanes that hold messages. Of the installation.'),
+  laneDepth: gauge('spillway.lane.depth', 'Messages in the longest lane. Of the installation.'),
+  jobs: gauge('spillway.jobs', 'Jobs, by state (waiting, active, delayed). Of the installation.'),
+  deadLetters: gauge(
+    'spillway.dead_letters',
+    'Messages that failed and are kept as dead letters. Of the installation.',
+  ),
+  alertBacklog: gauge('spillway.alerts.backlog', 'Alerts that have not reached the operator. Of the installation.'),
+  incidents: gauge('spillway.incidents.open', 'Open incidents, by cause. Of the installation.'),
+  pollAge: gauge(
+    'spillway.poll.age',
+    'Time since Telegram last answered a poll or a webhook check. Of the installation.',
+    's',
+  ),
+  providerFailing: gauge(
+    'spillway.provider.failing.age',
+    'For how long no model call has gone through, 0 while they do. Of the installation.',
+    's',
+  ),
+  telegramAway: gauge(
+    'spillway.telegram.away.age',
+    'For how long Telegram has not answered, 0 while it does. Of the installation.',
+    's',
+  ),
+  redisMemoryShare: gauge(
+    'spillway.redis.memory.share',
+    "Share of Redis' memory limit in use, from 0 to 1; 0 without a limit. Of the installation.",
+  ),
+  redisMemory: gauge('spillway.redis.memory.used', 'Memory that Redis uses. Of the installation.', 'By'),
+  redisUnwritten: gauge('spillway.redis.unwritten', '1 while Redis cannot write its files. Of the installation.'),
+  redisUp: gauge(
+    'spillway.redis.up',
+    '1 when this process could read the gauges of the installation; while it is 0 they stay as they were.',
+  ),
+  workers: gauge('spillway.workers', 'Worker processes that reported lately. Of the installation.'),
+  turns: gauge('spillway.turns.running', 'Turns that run in this process, by the step (a span) that they are in.'),
+  turnAge: gauge('spillway.turns.running.age', 'Age of the oldest attempt in this process, 0 when none runs.', 's'),
+  breaker: gauge('spillway.breaker.open', '1 while this process makes no calls of a model that fails, by model.'),
+  cacheUsed: gauge('spillway.cache.used', 'Estimate of what this process keeps of chats in memory.', 'By'),
+  loopDelay: gauge(
+    'nodejs.eventloop.delay.p99',
+    'Delay of the event loop since the last reading, 99th percentile.',
+    's',
+  ),
+  loopUse: gauge('nodejs.eventloop.utilization', 'Share of time that the event loop was busy since the last reading.'),
+  heapUsed: gauge('v8js.memory.heap.used', 'Heap in use.', 'By'),
+  heapLimit: gauge('v8js.memory.heap.limit', 'The most that the heap may grow to.', 'By'),
+  gcTime: counter('v8js.gc.time', 'Time that garbage collection took.', 's'),
+  cpuTime: counter('process.cpu.time', 'Processor time of this process.', 's'),
+  memory: gauge('process.memory.usage', 'Memory of this process (RSS).', 'By'),
 } as const;
+
+type Table = typeof TABLE;
+
+/** The names of the metrics. */
+export const METRIC = Object.fromEntries(Object.entries(TABLE).map(([key, { name }]) => [key, name])) as {
+  readonly [Key in keyof Table]: Table[Key]['name'];
+};
 
 /** The name of one of our metrics. */
 export type MetricName = (typeof METRIC)[keyof typeof METRIC];
@@ -156,37 +176,12 @@ export type MetricName = (typeof METRIC)[keyof typeof METRIC];
 /** The name of a histogram among them. */
 export type HistogramName = typeof METRIC.latency | typeof METRIC.genAiTokens | typeof METRIC.genAiDuration;
 
-const SCOPE = 'spillway';
+/** Every metric by its name. */
+export const METRICS: ReadonlyMap<string, Metric> = new Map(
+  Object.values(TABLE).map((metric) => [metric.name, metric]),
+);
 
-/** The units that the table states, and what else the SDK has to know of a metric. */
-export const SHAPES: MetricShapes = {
-  units: {
-    [METRIC.latency]: 'ms',
-    [METRIC.genAiTokens]: '{token}',
-    [METRIC.genAiDuration]: 's',
-    [METRIC.unansweredAge]: 's',
-    [METRIC.pollAge]: 's',
-    [METRIC.providerFailing]: 's',
-    [METRIC.telegramAway]: 's',
-    [METRIC.redisMemory]: 'By',
-    [METRIC.turnAge]: 's',
-    [METRIC.cacheUsed]: 'By',
-    [METRIC.loopDelay]: 's',
-    [METRIC.heapUsed]: 'By',
-    [METRIC.heapLimit]: 'By',
-    [METRIC.gcTime]: 's',
-    [METRIC.cpuTime]: 's',
-    [METRIC.memory]: 'By',
-  },
-  observedCounters: new Set([METRIC.gcTime, METRIC.cpuTime]),
-  buckets: {
-    // Up to the turn timeout and beyond: a message may wait behind others of its chat.
-    [METRIC.latency]: [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 150_000, 300_000, 900_000],
-    // The conventions': powers of four, and doublings from 10 ms.
-    [METRIC.genAiTokens]: Array.from({ length: 14 }, (_, power) => 4 ** power),
-    [METRIC.genAiDuration]: Array.from({ length: 14 }, (_, power) => 2 ** power / 100),
-  },
-};
+const SCOPE = 'spillway';
 
 /** Spans and metrics of this process. Every method is safe when nothing is exported. */
 export interface Telemetry {
@@ -223,7 +218,7 @@ export async function startTelemetry(options: {
   if (!options.exporting) return traceIdsOnly();
   const { startExporter } = await import('./exporter.ts');
   const exporter = startExporter(options.serviceName);
-  const meters = createMeters(SHAPES);
+  const meters = createMeters(METRICS);
   meters.attach(metrics.getMeter(SCOPE));
   return telemetryOver(exporter, meters, options.nameChat);
 }
@@ -231,7 +226,7 @@ export async function startTelemetry(options: {
 /** Telemetry that exports nothing, as `startTelemetry` starts it then. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
-  return telemetryOver({ shutdown: async () => {} }, createMeters(SHAPES), undefined);
+  return telemetryOver({ shutdown: async () => {} }, createMeters(METRICS), undefined);
 }
 
 function telemetryOver(exporter: Exporter, meters: Meters, nameChat: NameChat | undefined): Telemetry {

@@ -9,7 +9,7 @@ const DURATION = /\b(\d+)(ms|s|m|h|d)\b/g;
 /** Ranges of PromQL, and of subqueries their step. */
 const RANGE = /\[[\dsmhd:]+\]/g;
 /** A comparison of a metric that ends in a unit of time with a number. */
-const AGE_LIMIT = /(_(?:seconds|milliseconds_bucket)\b[^<>]*?>=?\s*)(\d+)/g;
+const AGE_LIMIT = /(_seconds(?:_bucket)?\b[^<>]*?>=?\s*)(\d+)/g;
 const RETENTION_OF_YAML = /^ +(?:time|size): .*$/m;
 
 /** A duration like `10m` as seconds. Rejects other words. */

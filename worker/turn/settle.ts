@@ -10,6 +10,8 @@ import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
 
+const MS_PER_S = 1_000;
+
 /**
  * Settles a message, and makes the lane's next head a job. Contract: throws `FencedError`,
  * or what Redis throws.
@@ -64,7 +66,7 @@ function reportSettled(
   const { settings, observability } = ports.turn.ask;
   const { telemetry, log } = observability;
   telemetry.count(METRIC.outcomes, { outcome });
-  if (sentAtMs !== undefined) telemetry.record(METRIC.latency, settledAtMs - sentAtMs, { outcome });
+  if (sentAtMs !== undefined) telemetry.record(METRIC.latency, (settledAtMs - sentAtMs) / MS_PER_S, { outcome });
   const content = settings.logContent && message.ok ? { content: { asked: message.value.content, answered } } : {};
   log.info({ entry, chat, outcome, reason, traceId, ...content }, 'settled');
 }

@@ -40,6 +40,16 @@ async function givenStuckChats(): Promise<{ end(): void }> {
   };
 }
 
+test('every metric says what it counts, and times are in seconds', async () => {
+  world.telegram.say(FINE, 'Hello');
+  await nextOutcome(world, FINE);
+  const text = await (await fetch(`http://127.0.0.1:${portOf(gateway)}/metrics`)).text();
+  const help = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].filter(([, name]) => name !== 'target_info');
+  expect(help.length).toBeGreaterThan(20);
+  expect(help.filter(([, , words]) => words === 'description missing')).toEqual([]);
+  expect(text).not.toContain('_milliseconds');
+});
+
 test('while turns hang and one failed, the gauges equal what the stand-ins saw', async () => {
   await givenStuckChats();
   const seen = await untilMetrics(gateway, {
