@@ -129,7 +129,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     './session.ts',
     './session.ts',
   ],
-  'worker/cli/check.ts': ['../tools/mcp/client.ts'],
+  'worker/cli/check.ts': ['../../shared/base/exporter.ts', '../tools/mcp/client.ts'],
   'test/integration/setup/build.test.ts': ['part'],
   'test/mutation/runner.ts': ['address'],
 };

@@ -39,7 +39,8 @@ export async function startWorker(
   );
   const [first] = shards;
   if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
-  const self = { name: processName, running: shared.running, cached: shared.space };
+  const { exportTrouble } = given.observability.telemetry;
+  const self = { name: processName, running: shared.running, cached: shared.space, exportTrouble };
   const oversight = startOversight({ ...ports, ...first.probed, self });
   return {
     name: 'worker',

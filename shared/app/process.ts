@@ -1,9 +1,10 @@
-import { type Config, type ConfigReading, type Role, readProcessConfig } from '../base/config.ts';
+import { type Config, type ConfigReading, processEnvironment, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { refuse } from '../base/project.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
+import { signalsOf } from '../base/signals.ts';
 import { createChatNames } from '../base/spans.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { connectRedis } from '../redis/connection.ts';
@@ -70,7 +71,8 @@ export async function runRoot(
   if (!redis.ok) return refuse([redis.problem]);
   const telemetry = await startTelemetry({
     serviceName,
-    exporting: config.OTEL_EXPORTER_OTLP_ENDPOINT !== undefined,
+    signals: signalsOf(config, processEnvironment()),
+    log,
     nameChat: createChatNames({ key: config.TELEGRAM_BOT_TOKEN, plain: config.TELEMETRY_CHAT_IDS }),
   });
   const telegram = openTelegram(config, telemetry);

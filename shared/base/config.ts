@@ -28,6 +28,7 @@ import {
   traceUrl,
   webhookUrl,
 } from './setting.ts';
+import { unusedExporterSettings } from './signals.ts';
 
 /** The role that reads the environment: each needs its own part and ignores the rest. */
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
@@ -169,6 +170,8 @@ const environment = z.object({
     .default('info'),
   LOG_CONTENT: flag,
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: httpUrl.optional(),
   TELEMETRY_CHAT_IDS: flag,
   TRACE_URL_TEMPLATE: traceUrl.optional(),
   RUNBOOK_URL: httpUrl.optional(),
@@ -288,5 +291,5 @@ function warnings(config: Config, set: Record<string, unknown>): string[] {
     (name) => `${name} is set, but this version does not use it yet`,
   );
   const crowded = config.REDIS_CLUSTER_NODES !== undefined && config.SHARDS === 1 ? [ONE_SHARD] : [];
-  return [...open, ...unused, ...crowded];
+  return [...open, ...unused, ...crowded, ...unusedExporterSettings(set)];
 }

@@ -1,9 +1,11 @@
 import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Exporter } from './exporter.ts';
 import { within } from './lifecycle.ts';
+import type { Logger } from './log.ts';
 import { counter, createMeters, gauge, histogram, type Meters, type Metric, type ReadGauges } from './meters.ts';
 import { createRunningTurns, observeRuntime } from './process-gauges.ts';
 import type { Scraper } from './prometheus.ts';
+import type { Signals } from './signals.ts';
 import type { NameChat } from './spans.ts';
 import { createMarks, createSpans, type MarkOptions, type RunInSpan, writeTraceparent } from './spans.ts';
 import { registerTraceIds } from './trace-ids.ts';
@@ -201,35 +203,39 @@ export interface Telemetry {
   observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
   /** The metrics as Prometheus' text. Counts begin with the first scrape where nothing else is exported. */
   scrape(): Promise<string>;
+  /** Why spans or metrics could not be exported lately; empty while all is well. */
+  exportTrouble(): string;
   /** Flushes, for at most `deadlineMs`: a dead collector must not hold up an exit. */
   stop(deadlineMs: number): Promise<void>;
 }
 
 /**
- * Starts OpenTelemetry. With `exporting` false (no `OTEL_EXPORTER_OTLP_ENDPOINT`) nothing is recorded or sent, yet
- * every message still has its trace id, for logs, alerts and the ledger. All other settings are the standard `OTEL_*`.
- * The SDK, which is larger than the gateway, is loaded only to export.
+ * Starts OpenTelemetry. Without `signals` nothing is recorded or sent, yet every message still has its trace id, for logs,
+ * alerts and the ledger. All other settings are the standard `OTEL_*`. The SDK, which is larger than the gateway, is loaded
+ * only to export.
  */
 export async function startTelemetry(options: {
   serviceName: string;
-  exporting: boolean;
+  signals: Signals;
   nameChat: NameChat;
+  log: Pick<Logger, 'warn'>;
 }): Promise<Telemetry> {
-  if (!options.exporting) return traceIdsOnly();
+  const { serviceName, signals } = options;
+  if (signals.traces === undefined && signals.metrics === undefined) return traceIdsOnly();
   const { startExporter } = await import('./exporter.ts');
-  const exporter = startExporter(options.serviceName);
+  const exporter = startExporter(serviceName, signals, options.log);
   const meters = createMeters(METRICS);
-  meters.attach(metrics.getMeter(SCOPE));
-  return telemetryOver(exporter, meters, options.nameChat);
+  if (signals.metrics !== undefined) meters.attach(metrics.getMeter(SCOPE));
+  return telemetryOver(exporter, meters, signals.traces === undefined ? undefined : options.nameChat);
 }
 
 /** Telemetry that exports nothing, as `startTelemetry` starts it then. */
 export function traceIdsOnly(): Telemetry {
   registerTraceIds();
-  return telemetryOver({ shutdown: async () => {} }, createMeters(METRICS), undefined);
+  return telemetryOver({ shutdown: async () => {}, trouble: () => '' }, createMeters(METRICS), undefined);
 }
 
-function telemetryOver(exporter: Exporter, meters: Meters, nameChat: NameChat | undefined): Telemetry {
+function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameChat: NameChat | undefined): Telemetry {
   const isExporting = nameChat !== undefined;
   const { count, record, observe } = meters;
   const turns = createRunningTurns();
@@ -244,6 +250,7 @@ function telemetryOver(exporter: Exporter, meters: Meters, nameChat: NameChat | 
     count,
     record,
     observe,
+    exportTrouble: () => exporter.trouble(),
     async scrape() {
       scraper ??= openScraper(meters);
       return (await scraper).scrape();

@@ -23,6 +23,11 @@ const SPAN_ID_BYTES = 8;
  */
 export function registerTraceIds(): void {
   context.setGlobalContextManager(asyncContext());
+  registerIdTracer();
+}
+
+/** The same where the SDK has registered its context, because it exports metrics alone. */
+export function registerIdTracer(): void {
   trace.setGlobalTracerProvider({ getTracer: () => TRACER });
 }
 

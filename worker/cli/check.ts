@@ -1,5 +1,6 @@
-import type { Config } from '../../shared/base/config.ts';
+import { type Config, processEnvironment } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
+import { signalsOf } from '../../shared/base/signals.ts';
 import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
 import type { ChatTable } from '../lane/chat-settings.ts';
@@ -10,11 +11,13 @@ import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
 import { checkTelegram, checkWatchers } from './check-telegram.ts';
-import { advised, type Finding, failed, UsageError } from './terminal.ts';
+import { advised, type Finding, failed, fine, UsageError } from './terminal.ts';
 import type { Call } from './verb.ts';
 
 /** A server that is downloaded first, as npx does, needs time. */
 const TOOLS_DEADLINE_MS = 30_000;
+/** Longer than the SDK itself tries: ten seconds. */
+const TELEMETRY_DEADLINE_MS = 12_000;
 const SECRETS = '.env and its keys, the conversations in Redis and all files included';
 
 /** Checks the configuration and every connection. */
@@ -58,11 +61,23 @@ async function tryAll(config: Config, files: SettingFiles): Promise<Finding[]> {
       checkPort(config, redis),
       checkMoney(config, files.prices),
       checkWatchers(config),
+      checkTelemetry(config),
     ]);
     return all.flat();
   } finally {
     await redis.stop();
   }
+}
+
+/** Sends a span and a metric, each named as of this check, where a start would send any. */
+async function checkTelemetry(config: Config): Promise<Finding[]> {
+  const signals = signalsOf(config, processEnvironment());
+  const addresses = [...new Set(Object.values(signals))];
+  if (addresses.length === 0) return [];
+  const { tryExport } = await import('../../shared/base/exporter.ts');
+  const failures = await tryExport('spillway-check', signals, TELEMETRY_DEADLINE_MS);
+  if (failures === '') return [fine('telemetry', `${addresses.join(', ')} took a span and a metric`)];
+  return [failed('telemetry', `${failures}; check OTEL_EXPORTER_OTLP_ENDPOINT, its protocol and headers`)];
 }
 
 /** Of the same width each. */

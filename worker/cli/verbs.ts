@@ -81,8 +81,8 @@ shards, role, memory, writes, recommended settings), the blob store, Telegram, t
 tokens), when each model in use retires, what limits the cost, the operator's chat (a typing action), HTTP_PORT, the
 servers of MCP_CONFIG and their tools, and whether the system prompt and the tools leave room for a message. Everything that
 is wrong is reported in one run, and what a running gateway recorded of its calls, polls and alerts.
-Sends no message, and starts nothing but the MCP servers that are programs, and a private Redis that has data and is not
-running; it ends them again. Advice fails nothing.`,
+Sends no message; sends a span and a metric where OTEL_EXPORTER_OTLP_ENDPOINT is set. Starts nothing but the MCP servers that
+are programs, and a private Redis that has data and is not running; it ends them again. Advice fails nothing.`,
     exits: '0 when all is well, 1 when something that was tried fails, 2 for configuration',
     load: async () => (await import('./check.ts')).check,
   },

@@ -22,6 +22,8 @@ export interface Connections {
   /** What keeps calls back: from models that fail, and from a Telegram that is away. Closed where it is absent. */
   breakers: { models: readonly ModelBreaker[]; telegram?: TelegramPause };
   alerts: PartState;
+  /** Why processes could not export spans or metrics lately. */
+  telemetry: readonly string[];
   /** `share` is 0 to 1; absent where Redis has no limit. Volatile: it writes nothing to disk. */
   redis: { usedBytes: number; maxBytes: number; share?: number; takesWrites: boolean; isVolatile: boolean };
 }
@@ -62,7 +64,8 @@ function breakersFact({ models, telegram }: Connections['breakers'], nowMs: numb
 }
 
 /** The state of each connection, in words. Pure. */
-export function connectionFacts({ receiving, provider, breakers, alerts, redis }: Connections, nowMs: number): Fact[] {
+export function connectionFacts(connections: Connections, nowMs: number): Fact[] {
+  const { receiving, provider, breakers, alerts, telemetry, redis } = connections;
   const { usedBytes, maxBytes, share, takesWrites, isVolatile } = redis;
   const room = share === undefined ? 'without a limit' : `of ${megabytes(maxBytes)}, ${percent(share)}`;
   const state = takesWrites ? 'takes writes' : 'TAKES NO WRITES';
@@ -79,5 +82,6 @@ export function connectionFacts({ receiving, provider, breakers, alerts, redis }
     breakersFact(breakers, nowMs),
     fact('Alerts', alerts),
     fact('Redis', { isWell: takesWrites, detail }),
+    ...telemetry.map((detail) => fact('Telemetry', { isWell: false, detail })),
   ];
 }

@@ -8,7 +8,7 @@ import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
 import { isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
-import { type Cached, countWorkers, readCached } from '../../shared/state/process/workers.ts';
+import { type Cached, countWorkers, readShown } from '../../shared/state/process/workers.ts';
 import {
   type BudgetSettings,
   percentOf,
@@ -68,12 +68,12 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, cached, takesWrites, by, ledger, inFlight, keeping, allowed, breakers] =
+  const [starting, incidents, workers, shown, takesWrites, by, ledger, inFlight, keeping, allowed, breakers] =
     await Promise.all([
       isStarting(redis),
       readIncidents(source),
       countWorkers(redis, nowMs),
-      readCached(redis, nowMs),
+      readShown(redis, nowMs),
       writeRefusal(redis).then((refusal) => refusal === undefined),
       readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),
@@ -101,13 +101,14 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       ledger,
       incidents,
       workers,
-      cached,
+      cached: shown.map(({ usedBytes, maxBytes }) => ({ usedBytes, maxBytes })),
       allowed,
       breakers,
       budgets: now.spent,
     },
     ...inFlight,
     ...partsOf(now, by),
+    telemetry: [...new Set(shown.flatMap(({ exportTrouble }) => exportTrouble || []))],
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
     redis: { ...memory, takesWrites, isVolatile: keeping.risks.includes('volatile') },
   };

@@ -21,12 +21,17 @@ export type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
 /** What a process keeps of chats in memory, and how much that may be, in bytes. */
 export type Cached = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
 
-/** What a process shows of itself: its name, what runs in it, and what it keeps. */
+/** What a process shows of itself: its name, what runs in it, what it keeps, and why it cannot export telemetry. */
 export interface Self {
   name: string;
   running: RunningMessages;
   cached: Cached;
+  /** Empty while telemetry is exported, or is to go nowhere. */
+  exportTrouble(): string;
 }
+
+/** What a process last showed of itself. */
+export type Shown = Cached & { exportTrouble: string };
 
 /** A process that ended uncleanly: what it had last shown to run (JSON), and where it stood still, if it did. */
 export interface UncleanEnd {
@@ -45,7 +50,7 @@ export interface UncleanEnd {
  */
 export function openWorkerList(
   redis: RedisClient,
-  { name, running, cached }: Self,
+  { name, running, cached, exportTrouble }: Self,
   alertOf: (end: UncleanEnd) => Alert,
 ) {
   const keys = keysOf(0);
@@ -67,7 +72,7 @@ export function openWorkerList(
         [
           name,
           JSON.stringify([...running].slice(0, TURNS_NAMED_MAX)),
-          JSON.stringify([cached.usedBytes, cached.maxBytes]),
+          JSON.stringify([cached.usedBytes, cached.maxBytes, exportTrouble()]),
         ],
       ),
     /** Alerts the operator of each process that ended without leaving the list, once for all who see it. */
@@ -103,16 +108,17 @@ export async function countWorkers(redis: RedisClient, nowMs: number): Promise<n
   return redis.zcount(keysOf(0).workers, nowMs - WORKER_GONE_MS, '+inf');
 }
 
-/** What each worker process that lives keeps, as it last showed. Rejects when Redis cannot be reached. */
-export async function readCached(redis: RedisClient, nowMs: number): Promise<Cached[]> {
+/** What each worker process that lives last showed of itself. Rejects when Redis cannot be reached. */
+export async function readShown(redis: RedisClient, nowMs: number): Promise<Shown[]> {
   const { workers, cached } = keysOf(0);
   const [alive, shown] = await Promise.all([
     redis.zrangebyscore(workers, nowMs - WORKER_GONE_MS, '+inf'),
     redis.hgetall(cached),
   ]);
   return alive.flatMap((name) => {
-    const [usedBytes, maxBytes] = JSON.parse(shown[name] ?? '[]');
-    return maxBytes === undefined ? [] : [{ usedBytes, maxBytes }];
+    // The released version shows no trouble.
+    const [usedBytes, maxBytes, exportTrouble = ''] = JSON.parse(shown[name] ?? '[]');
+    return maxBytes === undefined ? [] : [{ usedBytes, maxBytes, exportTrouble }];
   });
 }
 

@@ -69,7 +69,7 @@ function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: str
       },
       ...(deadMan && { deadMan }),
     },
-    { name: nameProcess(), running: new Map(), cached: { usedBytes: 0, maxBytes: 1 } },
+    { name: nameProcess(), running: new Map(), cached: { usedBytes: 0, maxBytes: 1 }, exportTrouble: () => '' },
   );
   started.push(watchdog);
   return watchdog;

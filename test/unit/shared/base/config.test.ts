@@ -171,6 +171,15 @@ test('gateway and producer need both the webhook URL and its secret, and the mis
   }
 });
 
+test.each([
+  [{ OTEL_EXPORTER_OTLP_HEADERS: 'a=b' }, [/^OTEL_EXPORTER_OTLP_HEADERS: nothing is exported without/]],
+  [{ OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://c:4318' }, [/^OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: logs are not exported/]],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://c:4318/v1/traces', OTEL_EXPORTER_OTLP_HEADERS: 'a=b' }, []],
+  [{ OTEL_METRICS_EXPORTER: 'none' }, []],
+])('settings of an exporter without an effect are named: %j', (set, expected) => {
+  expect(warningsOf({ ...GATEWAY, ...set })).toEqual(expected.map((words) => expect.stringMatching(words)));
+});
+
 test('TELEGRAM_WEBHOOK_URL is normalised and must be https or loopback, without a health path or credentials', () => {
   const urlOf = (url: string) => configOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: url }).TELEGRAM_WEBHOOK_URL;
   expect(urlOf('https://Example.org:443')).toBe('https://example.org/');

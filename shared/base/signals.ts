@@ -1,0 +1,43 @@
+import type { Config } from './config.ts';
+
+/** The addresses to which a process exports its spans and its metrics; one that is absent is not exported. */
+export interface Signals {
+  traces?: string;
+  metrics?: string;
+}
+
+type Addresses = Pick<
+  Config,
+  'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' | 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'
+>;
+
+const LOGS = /^OTEL_(?:EXPORTER_OTLP_LOGS_|LOGS_EXPORTER$|BLRP_)/;
+const EXPORTER = /^OTEL_(?:EXPORTER_OTLP_|TRACES_EXPORTER$|METRICS_EXPORTER$)/;
+
+/**
+ * What is exported, and where to: either signal with the endpoint of both or with its own, unless its `OTEL_…_EXPORTER` is
+ * `none` or `OTEL_SDK_DISABLED` is true. `env` has the settings that the OpenTelemetry SDK reads by itself. Pure.
+ */
+export function signalsOf(config: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {
+  const both = config.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const traces = config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? both;
+  const metrics = config.OTEL_EXPORTER_OTLP_METRICS_ENDPOINT ?? both;
+  const isOn = (exporter: string | undefined): boolean => exporter?.trim().toLowerCase() !== 'none';
+  if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return {};
+  return {
+    ...(traces !== undefined && isOn(env.OTEL_TRACES_EXPORTER) && { traces }),
+    ...(metrics !== undefined && isOn(env.OTEL_METRICS_EXPORTER) && { metrics }),
+  };
+}
+
+/** Settings of the exporter that have no effect, each in a sentence. `set` has no empty values. Pure. */
+export function unusedExporterSettings(set: Readonly<Record<string, unknown>>): string[] {
+  const names = Object.keys(set).filter((name) => EXPORTER.test(name));
+  const hasEndpoint = names.some((name) => /^OTEL_EXPORTER_OTLP_(?:TRACES_|METRICS_)?ENDPOINT$/.test(name));
+  const logs = Object.keys(set).filter((name) => LOGS.test(name) && set[name] !== 'none');
+  const idle = hasEndpoint ? [] : names.filter((name) => !LOGS.test(name) && set[name] !== 'none');
+  return [
+    ...(logs.length === 0 ? [] : [`${logs.join(', ')}: logs are not exported, they are on standard error`]),
+    ...(idle.length === 0 ? [] : [`${idle.join(', ')}: nothing is exported without OTEL_EXPORTER_OTLP_ENDPOINT`]),
+  ];
+}

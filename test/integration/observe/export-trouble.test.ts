@@ -1,0 +1,108 @@
+import { createServer, type Server } from 'node:http';
+import { createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { SPAN } from '../../../shared/base/telemetry.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { runFile } from '../../fixture/command.ts';
+import { createWorld, type World } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
+import { until } from '../../fixture/root.ts';
+import { variants } from '../../fixture/variants.ts';
+import { listen } from '../../stand-in/loopback.ts';
+import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
+
+const CHAT = 1001;
+const QUICK = {
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+  OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+  OTEL_BSP_SCHEDULE_DELAY: '50',
+  OTEL_METRIC_EXPORT_INTERVAL: '600',
+  OTEL_METRIC_EXPORT_TIMEOUT: '600',
+};
+
+let world: World;
+let otlp: OtlpStandIn;
+let gateway: GatewayProcess | undefined;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeEach(async () => {
+  world = await createWorld({ env: QUICK });
+  otlp = await startOtlp();
+});
+
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  for (const end of ends.splice(0)) await end();
+  await otlp.close();
+  await world.close();
+});
+
+async function givenServer(server: Server | TcpServer): Promise<string> {
+  ends.push(async () => void server.close());
+  return listen(server as Server);
+}
+
+const WRONG: [string, () => Promise<string>, RegExp][] = [
+  ['a wrong path', async () => `${otlp.url}/elsewhere`, /404/],
+  [
+    'a refused key',
+    () => givenServer(createServer((_, answer) => void answer.writeHead(401, { connection: 'close' }).end())),
+    /401|Unauthorized/,
+  ],
+  [
+    "gRPC's port",
+    // The first frame of HTTP/2: settings.
+    () => givenServer(createTcpServer((socket) => void socket.on('error', () => {}).end('\0\0\0\u0004\0\0\0\0\0'))),
+    /Parse Error|reset|timed out|hang up/,
+  ],
+  ['a collector that is away', async () => 'http://127.0.0.1:9', /ECONNREFUSED/],
+];
+
+variants(WRONG)(
+  'what cannot be exported for %s is named by check, once in the log, and in status',
+  async (_, give, why) => {
+    const address = await give();
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: address };
+    gateway = await spawnGateway(world, env);
+    world.telegram.say(CHAT, 'Hello');
+    const named = (signal: string) =>
+      gateway?.log.filter((line) => line.includes(`${signal} cannot be exported to ${address}`)) ?? [];
+    await until('both named in the log', () => (named('spans')[0] && named('metrics')[0]) || undefined);
+    expect(named('spans')[0]).toMatch(why);
+    await nextOutcome(world, CHAT);
+    world.telegram.say(CHAT, 'Again');
+    await nextOutcome(world, CHAT, 2);
+    const status = await until('status', async () => {
+      const { stdout } = await runCli(['status'], world.env);
+      return stdout.includes(`metrics cannot be exported to ${address}`) ? stdout : undefined;
+    });
+    expect(status).toMatch(/^Telemetry +.*spans cannot be exported/m);
+    expect([named('spans').length, named('metrics').length]).toEqual([1, 1]);
+    const checked = await runFile('worker/cli/main.ts', ['check'], { ...world.env, ...env });
+    expect(checked.stdout).toMatch(new RegExp(`^FAILED telemetry: .*spans cannot be exported to ${address} `, 'm'));
+    expect(checked.stdout).toMatch(/metrics cannot be exported/);
+    expect(checked.code).toBe(1);
+  },
+);
+
+test('an endpoint for spans alone is enough, and check says that it works', async () => {
+  const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${otlp.url}/v1/traces` };
+  gateway = await spawnGateway(world, env);
+  world.telegram.say(CHAT, 'Hello');
+  const { traceId } = await nextOutcome(world, CHAT);
+  await otlp.waitForSpan((span) => span.name === SPAN.settle && span.traceId === traceId);
+  expect(gateway.log.filter((line) => line.includes('cannot be exported'))).toEqual([]);
+  const { stdout } = await runFile('worker/cli/main.ts', ['check'], { ...world.env, ...env });
+  expect(stdout).toMatch(/^ok {4} telemetry: http:.*\/v1\/traces took/m);
+  expect([otlp.metrics, otlp.refusals]).toEqual([[], []]);
+});
+
+test('an endpoint for metrics alone exports metrics, and messages keep their trace ids', async () => {
+  gateway = await spawnGateway(world, { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${otlp.url}/v1/metrics` });
+  world.telegram.say(CHAT, 'Hello');
+  expect((await nextOutcome(world, CHAT)).traceId).toMatch(/^[0-9a-f]{32}$/);
+  await until('a metric', () => otlp.metrics.find(({ name }) => name === 'spillway.outcomes'));
+  expect(otlp.spans).toEqual([]);
+});
