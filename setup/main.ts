@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type Config, processEnvironment, readConfig, settingsFile } from '../shared/base/config.ts';
 import { readEnvFile } from '../shared/base/env-file.ts';
 import { PROJECT_ROOT, refuse } from '../shared/base/project.ts';
+import { useProxy } from '../shared/base/proxy.ts';
 import { createTelegram } from '../shared/telegram/client.ts';
 import { checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
@@ -26,6 +27,8 @@ async function main(): Promise<void> {
   if (file === undefined) return refuse([NO_FILE]);
   const { values, problems } = readEnvFile(file) ?? { values: {}, problems: [] };
   if (problems.length > 0) return refuse([...problems, 'Fix that first: npm run setup cannot read the file as it is.']);
+  const unusable = useProxy({ ...values, ...processEnvironment() });
+  if (unusable.length > 0) return refuse(unusable);
   if (!process.stdin.isTTY || !process.stdout.isTTY) return refuse([NO_TERMINAL]);
   await talk(file, values, openTerminal(stop.signal));
 }

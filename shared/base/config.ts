@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { blobPlace } from './blob-place.ts';
 import { type EnvFile, readEnvFile } from './env-file.ts';
 import { HOME } from './project.ts';
+import { useProxy } from './proxy.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
 import { missingSettings, nearName } from './required-settings.ts';
 import {
@@ -222,11 +223,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ro
  * The environment is changed, because telemetry reads it too.
  */
 export function readProcessConfig(role: Role): ConfigReading {
-  const { values, problems, warnings: noted } = readSettingsFile();
+  const { values, problems: unreadable, warnings: noted } = readSettingsFile();
   const missing = Object.entries(values).filter(([name]) => process.env[name] === undefined);
   Object.assign(process.env, Object.fromEntries(missing));
   const reading = readConfig(process.env, role);
   const said = [...noted, ...unreadNames(Object.keys(values))];
+  const problems = [...unreadable, ...useProxy(process.env)];
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...said, ...reading.warnings] } : reading;
   // Without its file the rest would only be a list of all that it may have held.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;

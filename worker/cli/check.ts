@@ -1,5 +1,6 @@
 import { type Config, processEnvironment } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
+import { proxyInWords, proxyOf } from '../../shared/base/proxy.ts';
 import { signalsOf } from '../../shared/base/signals.ts';
 import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
@@ -62,6 +63,7 @@ async function tryAll(config: Config, files: SettingFiles): Promise<Finding[]> {
       checkMoney(config, files.prices),
       checkWatchers(config),
       checkTelemetry(config),
+      checkProxy(config),
     ]);
     return all.flat();
   } finally {
@@ -78,6 +80,20 @@ async function checkTelemetry(config: Config): Promise<Finding[]> {
   const failures = await tryExport('spillway-check', signals, TELEMETRY_DEADLINE_MS);
   if (failures === '') return [fine('telemetry', `${addresses.join(', ')} took a span and a metric`)];
   return [failed('telemetry', `${failures}; check OTEL_EXPORTER_OTLP_ENDPOINT, its protocol and headers`)];
+}
+
+/** Says what goes through a proxy, and what does not although one is set. */
+function checkProxy(config: Config): Finding[] {
+  const env = processEnvironment();
+  const proxy = proxyOf(env);
+  if (proxy === undefined) return [];
+  const direct = [
+    ...(Object.keys(signalsOf(config, env)).length > 0 ? ['telemetry'] : []),
+    ...(config.BLOB_URL.kind === 's3' ? ['the bucket'] : []),
+  ];
+  const words = `${proxyInWords(proxy)}; Redis and this machine are reached directly`;
+  if (direct.length === 0) return [fine('proxy', words)];
+  return [advised('proxy', `${words}, and so are ${direct.join(' and ')}, which use no proxy`)];
 }
 
 /** Of the same width each. */

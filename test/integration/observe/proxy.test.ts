@@ -1,0 +1,79 @@
+import { writeFile } from 'node:fs/promises';
+import { createServer, request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { runFile } from '../../fixture/command.ts';
+import { createWorld, type World } from '../../fixture/gateway.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { spawnGateway } from '../../fixture/process.ts';
+import { temporaryFolder } from '../../fixture/redis.ts';
+import { closeServer, listen } from '../../stand-in/loopback.ts';
+
+const CHAT = 1001;
+
+let world: World;
+let proxied: Set<string>;
+let env: Record<string, string>;
+const ends: (() => Promise<unknown>)[] = [];
+
+/** A proxy, the only way to the names of the two stand-ins: it forwards requests and opens tunnels. */
+async function startProxy(places: Readonly<Record<string, string>>): Promise<string> {
+  const portOf = (host: string): number => Number(URL.parse(places[host] ?? '')?.port);
+  const server = createServer((from, answer) => {
+    const url = new URL(from.url ?? '');
+    proxied.add(url.hostname);
+    const { method, headers } = from;
+    const to = request({ port: portOf(url.hostname), path: url.pathname + url.search, method, headers }, (response) => {
+      answer.writeHead(response.statusCode ?? 502, response.headers);
+      response.pipe(answer);
+    });
+    to.on('error', () => answer.destroy());
+    from.pipe(to);
+  });
+  server.on('connect', ({ url = '' }, from) => {
+    const host = url.split(':')[0] ?? '';
+    proxied.add(host);
+    const to = connect(portOf(host), '127.0.0.1', () => {
+      from.write('HTTP/1.1 200 OK\r\n\r\n');
+      from.pipe(to).pipe(from);
+    });
+    for (const each of [to, from]) each.on('error', () => to.destroy(from.destroy() as never));
+  });
+  ends.push(() => closeServer(server));
+  return listen(server);
+}
+
+beforeEach(async () => {
+  world = await createWorld();
+  proxied = new Set();
+  const proxy = await startProxy({ 'telegram.test': world.telegram.url, 'claude.test': world.claude.url });
+  const file = join(await temporaryFolder(), '.env');
+  await writeFile(file, `HTTP_PROXY=${proxy}\nTELEGRAM_API_ROOT=http://telegram.test\n`);
+  const { TELEGRAM_API_ROOT: _, ...others } = world.env;
+  env = { ...others, ANTHROPIC_BASE_URL: 'http://claude.test', SPILLWAY_ENV_FILE: file };
+});
+
+afterEach(async () => {
+  await world.close();
+  for (const end of ends.splice(0)) await end();
+});
+
+test('a proxy that stands in .env leads to Telegram and to the model, and check names it', async () => {
+  const gateway = await spawnGateway({ ...world, env });
+  try {
+    world.telegram.say(CHAT, 'Hello');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  } finally {
+    await gateway.stop();
+  }
+  expect([...proxied].toSorted()).toEqual(['claude.test', 'telegram.test']);
+  const { stdout } = await runFile('worker/cli/main.ts', ['check'], env);
+  expect(stdout).toMatch(/^ok {4} proxy: http by 127\.0\.0\.1:\d+; Redis and this machine are reached directly$/m);
+  expect(stdout).toMatch(/^ok {4} model: /m);
+});
+
+test('a malformed proxy is named, and nothing starts', async () => {
+  const { code, stderr } = await runFile('spillway.ts', [], { ...env, HTTPS_PROXY: 'proxy.example:3128' });
+  expect([code, stderr]).toEqual([2, expect.stringContaining('HTTPS_PROXY is malformed: expected')]);
+});
