@@ -1,3 +1,4 @@
+import { rareWarning } from '../shared/base/log.ts';
 import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { openAccount } from '../shared/state/spending/usage-book.ts';
@@ -52,7 +53,8 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal, watch });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const worker = openWorker(shard.queueRedis, shard.keys, { share, limits }, processor);
-  worker.on('error', (error) => log.warn({ err: error }, 'the job worker had trouble'));
+  const noteTrouble = rareWarning(log, 'the job worker had trouble');
+  worker.on('error', (error) => noteTrouble({ err: error }));
   worker.on('failed', (job, error) =>
     log.error({ err: error, entry: job?.data.entry }, 'a job failed; it is run again'),
   );

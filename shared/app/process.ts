@@ -8,6 +8,7 @@ import { signalsOf } from '../base/signals.ts';
 import { createChatNames } from '../base/spans.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
 import { connectRedis } from '../redis/connection.ts';
+import { whenRefused } from '../redis/failover.ts';
 import { type Keeping, noteShards, readKeeping, wordsOf } from '../redis/keeping.ts';
 import { nameProcess, noteStart } from '../state/process/process.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
@@ -83,6 +84,12 @@ export async function runRoot(
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
   );
   endOnSignals(stop);
+  let isRunning = false;
+  whenRefused((problem) => {
+    log.fatal(problem);
+    // Another start would end in the same way.
+    void stop(isRunning ? 1 : 2);
+  });
   try {
     const { refusal, risks } = await judge(redis.url, config, role);
     for (const risk of risks) log.warn(wordsOf(risk));
@@ -100,6 +107,7 @@ export async function runRoot(
       routes: [metricsRoute(telemetry), ...assembled.flatMap((service) => service.routes ?? [])],
     });
     services.push(health);
+    isRunning = true;
     log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');
   } catch (error) {
     log.fatal({ err: error }, 'could not start');

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { Cluster, Command, Redis } from 'ioredis';
 import { pause, within } from '../base/lifecycle.ts';
 import { type RedisAddress, type SentinelAddress, socketPath } from '../base/redis-address.ts';
-import { PrimaryConnector, reconnectOn } from './failover.ts';
+import { noteRefusal, PrimaryConnector, reconnectOn } from './failover.ts';
 
 /** A connection to a server, or to all servers of a cluster. A command, script or transaction addresses one shard. */
 export type RedisClient = Redis | Cluster;
@@ -132,6 +132,7 @@ function connectCluster(urls: readonly string[], use: ConnectionUse): Cluster {
       ...(!isPatient && { socketTimeout: IMPATIENT_TIMEOUT_MS }),
       ...accessOf(urls[0] ?? ''),
       maxRetriesPerRequest: null,
+      reconnectOnError: noteRefusal,
     },
   });
   // A node connects only when a command first needs it, and commands sent meanwhile would fail instead of waiting.

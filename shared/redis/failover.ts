@@ -15,13 +15,42 @@ const ELSEWHERE = /(?:^|[\s-])(?:READONLY|MASTERDOWN|LOADING|UNBLOCKED) /;
  */
 const WHOLE = new Set(['eval', 'evalsha', 'bzpopmin', 'xread', 'xreadgroup']);
 
+/** No permission for a command, for a key, or for a command of a script, as Redis 6 to 8 say it. */
+const REFUSED = /^NOPERM |ACL failure in script|The user executing the script can't/;
+/** Commands without which the gateway only knows less. */
+const OPTIONAL = new Set(['acl', 'bgrewriteaof', 'client', 'cluster', 'config']);
+let onRefusal: ((problem: string) => void) | undefined;
+
+/**
+ * Calls back, once, when Redis refuses this process a command that it needs: asking again would be refused for ever. One
+ * listener a process.
+ */
+export function whenRefused(listener: (problem: string) => void): void {
+  onRefusal = listener;
+}
+
+/** Tells the listener if an error is such a refusal. Closes no connection. */
+export function noteRefusal(error: Error): false {
+  const { command, message } = error as Error & { command?: { name: string } };
+  const name = command?.name.toLowerCase() ?? '';
+  if (!REFUSED.test(message) || OPTIONAL.has(name)) return false;
+  onRefusal?.(refusalOf(name, message));
+  onRefusal = undefined;
+  return false;
+}
+
+function refusalOf(command: string, message: string): string {
+  const said = message.split('\n')[0]?.slice(0, 200);
+  return `Redis does not let this user run ${command.toUpperCase()} (${said}), and the gateway cannot work without that. Give the user all commands but administration, and INFO: ACL SETUSER <user> +@all -@admin -@dangerous +info +keys.`;
+}
+
 /**
  * Decides what a server error does to its connection: `1` replaces it and lets the command fail, `2` replaces it and
  * re-sends the command, `false` changes nothing.
  */
 export function reconnectOn(use: 'patient' | 'impatient'): (error: Error) => 1 | 2 | false {
   return (error) => {
-    if (!ELSEWHERE.test(error.message)) return false;
+    if (!ELSEWHERE.test(error.message)) return noteRefusal(error);
     const { command } = error as Error & { command?: { name: string } };
     return use === 'patient' && WHOLE.has(command?.name.toLowerCase() ?? '') ? 2 : 1;
   };

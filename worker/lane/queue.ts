@@ -234,7 +234,25 @@ export function openWorker(
     for (const id of ids) worker.cancelJob(id, 'lock lost');
   });
   share.onChange(() => follow(worker, share));
+  backOff(worker);
   return worker;
+}
+
+const BACKOFF_MS_MIN = 50;
+const BACKOFF_MS_MAX = 5_000;
+
+/** BullMQ asks for the next job again at once when Redis refuses it. This pauses it, ever longer until a job begins. */
+function backOff(worker: Worker<TurnJob, JobEnd>): void {
+  let waitMs = BACKOFF_MS_MIN;
+  worker.on('active', () => {
+    waitMs = BACKOFF_MS_MIN;
+  });
+  worker.on('error', () => {
+    if (worker.isPaused()) return;
+    void worker.pause(true);
+    setTimeout(() => !worker.closing && void worker.resume(), waitMs).unref();
+    waitMs = Math.min(waitMs * 2, BACKOFF_MS_MAX);
+  });
 }
 
 /** Leaves jobs beyond this process's share to other processes. */
