@@ -1,5 +1,5 @@
 import { type Job, Queue, Worker } from 'bullmq';
-import { type RedisClient, timeLeftMs } from '../../shared/redis/connection.ts';
+import { BLOCK_MS, type RedisClient, timeLeftMs } from '../../shared/redis/connection.ts';
 import { chatOf, type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
@@ -215,7 +215,7 @@ export function openWorker(
   const run = async (job: Job<TurnJob>, token?: string, signal?: AbortSignal): Promise<JobEnd> =>
     // Redis lost what the job holds: it ends, and the reconciler makes it anew.
     job.data.entry === undefined ? undefined : processor(job, token, signal);
-  const worker = new Worker<TurnJob, JobEnd>(TURNS_QUEUE, run, {
+  const worker = new TurnWorker(TURNS_QUEUE, run, {
     connection: redis,
     prefix: keys.queuePrefix,
     autorun: false,
@@ -236,6 +236,13 @@ export function openWorker(
   share.onChange(() => follow(worker, share));
   backOff(worker);
   return worker;
+}
+
+class TurnWorker extends Worker<TurnJob, JobEnd> {
+  /** In seconds. While a job is put off BullMQ would wait for 10, and a socket that is silent for 8 is replaced. */
+  override get maximumBlockTimeout(): number {
+    return BLOCK_MS / 1_000;
+  }
 }
 
 const BACKOFF_MS_MIN = 50;
