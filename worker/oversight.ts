@@ -87,6 +87,7 @@ function watchdogPorts(
       totals: totalsOf(config),
       deadLettersMax: config.DEAD_LETTERS_MAX,
       models: modelsInUse(config),
+      isVolatileAccepted: config.REDIS_ACCEPT.includes('volatile'),
     },
     around,
     trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },

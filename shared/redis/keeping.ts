@@ -1,6 +1,7 @@
 import { REDIS_RISKS, type RedisRisk } from '../base/redis-settings.ts';
 import { type RedisClient, serversOf } from './connection.ts';
 import { keysOf } from './keys.ts';
+import { readServer } from './server-state.ts';
 
 /** How the servers of an installation keep its data. */
 export interface Keeping {
@@ -10,22 +11,20 @@ export interface Keeping {
   risks: RedisRisk[];
 }
 
-type Server = ReturnType<typeof serversOf>[number];
-
 /**
  * Asks every server how it keeps its data. It is asked for what managed ones tell, too; a server that does not answer
  * is not judged, and one that does not tell when it writes to disk counts as one that does not.
  */
 export async function readKeeping(redis: RedisClient, accepted: readonly RedisRisk[] = []): Promise<Keeping> {
-  const asked = await Promise.allSettled(serversOf(redis).map(factsOf));
-  const all = asked.flatMap((facts) => (facts.status === 'fulfilled' ? [facts.value] : []));
-  const evicting = all.find(({ maxBytes, policy }) => maxBytes > 0 && !['', 'noeviction'].includes(policy));
+  const asked = await Promise.allSettled(serversOf(redis).map(readServer));
+  const all = asked.flatMap((state) => (state.status === 'fulfilled' ? [state.value] : []));
+  const evicts = all.find((state) => state.evicts !== undefined)?.evicts;
   const isRun: Record<RedisRisk, boolean> = {
-    volatile: all.some(({ isVolatile }) => isVolatile),
+    volatile: all.some(({ isOnDisk }) => isOnDisk !== true),
     unlimited: all.some(({ maxBytes }) => maxBytes === 0),
   };
   const risks = REDIS_RISKS.filter((risk) => isRun[risk] && !accepted.includes(risk));
-  return { ...(evicting && { refusal: refusalOf(evicting.policy) }), risks };
+  return { ...(evicts !== undefined && { refusal: evictionInWords(evicts) }), risks };
 }
 
 /** A risk in words, with what to do. Pure. */
@@ -45,19 +44,9 @@ const RISKS: Readonly<Record<RedisRisk, { may: string; setting: string }>> = {
   },
 };
 
-function refusalOf(policy: string): string {
+/** What a Redis that evicts does to the data, with what to do. Pure. */
+export function evictionInWords(policy: string): string {
   return `Redis evicts data when it is full (maxmemory-policy ${policy}): messages and conversations would be lost. CONFIG SET maxmemory-policy noeviction, and put it into redis.conf.`;
-}
-
-async function factsOf(server: Server): Promise<{ maxBytes: number; policy: string; isVolatile: boolean }> {
-  const [memory, persistence, schedule] = await Promise.all([
-    server.info('memory'),
-    server.info('persistence'),
-    server.config('GET', 'save').catch(() => []),
-  ]);
-  const value = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(`${memory}\n${persistence}`)?.[1] ?? '';
-  const isVolatile = value('aof_enabled') !== '1' && !(schedule as string[])[1];
-  return { maxBytes: Number(value('maxmemory')), policy: value('maxmemory_policy'), isVolatile };
 }
 
 /**

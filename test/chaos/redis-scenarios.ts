@@ -164,7 +164,7 @@ const diskFull: Scenario = {
   about: 'the disk of Redis is full for 3 seconds: every write is refused (MISCONF), then there is room again',
   traffic: { messages: 120, chats: 12 },
   // A look may fall into it, or not.
-  rules: { alertsMax: 2, alertLike: /^Redis cannot write its files|^Resolved: Redis writes its files/m },
+  rules: { alertsMax: 2, alertLike: /^Redis cannot write its files|^Resolved: Redis keeps its data on disk/m },
   async play(stage) {
     const { world, faults } = stage;
     await world.fleet.start();

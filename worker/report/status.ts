@@ -1,6 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { readKeeping } from '../../shared/redis/keeping.ts';
 import { chatOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
@@ -59,7 +58,10 @@ export interface Status extends InFlight, Connections {
 }
 
 /** The settings that the verdict depends on. */
-export type StatusLimits = Pick<Config, 'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN'> &
+export type StatusLimits = Pick<
+  Config,
+  'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN' | 'REDIS_ACCEPT'
+> &
   BudgetSettings &
   ModelSettings;
 
@@ -68,8 +70,8 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   const { redis } = source;
   const nowMs = await serverTimeMs(redis);
   const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, shown, takesWrites, by, ledger, inFlight, keeping, allowed, breakers] =
-    await Promise.all([
+  const [starting, incidents, workers, shown, takesWrites, by, ledger, inFlight, allowed, breakers] = await Promise.all(
+    [
       isStarting(redis),
       readIncidents(source),
       countWorkers(redis, nowMs),
@@ -78,10 +80,10 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),
       readInFlight(source),
-      readKeeping(redis),
       readAllowed(redis),
       readOpenBreakers(redis, nowMs),
-    ]);
+    ],
+  );
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
   const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
@@ -110,7 +112,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
     ...partsOf(now, by),
     telemetry: [...new Set(shown.flatMap(({ exportTrouble }) => exportTrouble || []))],
     deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
-    redis: { ...memory, takesWrites, isVolatile: keeping.risks.includes('volatile') },
+    redis: { ...memory, takesWrites, isVolatile: now.redis.isOnDisk !== true },
   };
 }
 
@@ -118,7 +120,8 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
 function ruleLimits(limits: StatusLimits) {
   const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = limits;
   const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(limits) };
-  return { unansweredMs, deadLettersMax, totals: totalsOf(limits), ...own };
+  const isVolatileAccepted = limits.REDIS_ACCEPT.includes('volatile');
+  return { unansweredMs, deadLettersMax, totals: totalsOf(limits), isVolatileAccepted, ...own };
 }
 
 async function readLedger(source: ReportSource): Promise<Balance> {

@@ -6,7 +6,7 @@ import type { Limit } from '../../shared/state/spending/limit.ts';
 import { budgetConditions } from '../alerts/causes/budget.ts';
 import { providerAlert, retirementCondition } from '../alerts/causes/endpoint.ts';
 import { conflictAlert, notReceivingAlert, tokenAlert } from '../alerts/causes/receiving.ts';
-import { memoryAlert, persistenceAlert } from '../alerts/causes/storage.ts';
+import { fileConditions, memoryConditions } from '../alerts/causes/storage.ts';
 import { telegramAlert } from '../alerts/causes/telegram.ts';
 import {
   deadLettersAlert,
@@ -48,6 +48,8 @@ export interface RuleLimits {
   deadLettersMax: number;
   /** The models that the settings name. */
   models: ModelsInUse;
+  /** The operator accepts a Redis that writes nothing to disk. */
+  isVolatileAccepted: boolean;
 }
 
 export const POLL_AGE_MS = 120_000;
@@ -73,7 +75,6 @@ const REFUSAL_RECENT_MS = 120_000;
 const PROVIDER_RECENT_MS = 900_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;
-const MEMORY_SHARE = 0.8;
 const DEAD_LETTERS_MANY = 100;
 /** Time to choose another model. */
 const RETIREMENT_AHEAD_MS = 30 * 24 * 3600_000;
@@ -142,9 +143,8 @@ const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
   'no-delivery': (watch) => notReceiving(watch, 'webhook'),
   conflict,
   token: refusedToken,
-  memory: ({ now: { redis } }) =>
-    redis.maxBytes > 0 && redis.usedBytes > redis.maxBytes * MEMORY_SHARE ? [memoryAlert(redis)] : [],
-  persistence: ({ now: { redis } }) => (redis.unwritten === undefined ? [] : [persistenceAlert(redis.unwritten)]),
+  memory: ({ now: { redis } }) => memoryConditions(redis),
+  persistence: ({ now: { redis }, limits }) => fileConditions(redis, limits.isVolatileAccepted),
   budget: ({ now: { spent } }) => spent.flatMap(budgetConditions),
   'dead-letters': manyDeadLetters,
   'alert-channel': alertChannelDown,

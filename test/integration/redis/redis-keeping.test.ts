@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { runCli } from '../../fixture/cli.ts';
 import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
+import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { portOf } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 
@@ -61,4 +62,16 @@ test('status says that Redis writes nothing to disk, and that it has no limit', 
   // Snapshots lose what came after the last one, and keep the rest.
   await given({ save: '60 1' });
   expect(await status()).not.toMatch(/writes nothing to disk/);
+});
+
+test.each([
+  [{ 'maxmemory-policy': 'allkeys-lru', maxmemory: '100mb' }, EVICTING, { 'maxmemory-policy': 'noeviction' }],
+  [{ appendonly: 'no', save: '' }, /Redis shows neither an append-only file nor snapshots/, { appendonly: 'yes' }],
+])('a running gateway alerts when %j is set, and when it is put right', async (worse, words, better) => {
+  await spawn();
+  await given(worse as Record<string, string>);
+  await world.telegram.waitForText(ALERT_CHAT, words);
+  expect(await status()).toMatch(words);
+  await given(better as Record<string, string>);
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: Redis (?:has room again, and evicts|keeps its data)/m);
 });

@@ -1,4 +1,6 @@
 import type { Alert } from '../../../shared/flow/alert.ts';
+import { evictionInWords, wordsOf } from '../../../shared/redis/keeping.ts';
+import type { RedisState } from '../../../shared/redis/server-state.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 
@@ -32,22 +34,26 @@ export const STORAGE = {
   },
 } satisfies Rules;
 
-/** A Redis that will soon accept no more messages. */
-export function memoryAlert({ usedBytes, maxBytes }: { usedBytes: number; maxBytes: number }): Condition {
+/** The share of its memory from which on a Redis is nearly full. */
+const MEMORY_SHARE = 0.8;
+
+/** A Redis that evicts, as a start refuses: it became one by hand or by a failover; or one that is nearly full. Pure. */
+export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
+  if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: evicts }];
+  if (maxBytes === 0 || usedBytes <= maxBytes * MEMORY_SHARE) return [];
   const [used, max] = [usedBytes, maxBytes].map((bytes) => Math.round(bytes / 1024 / 1024));
-  return {
-    cause: 'memory',
-    text: `Redis is nearly full: ${used} of ${max} MB are used. When it is full, no more messages are accepted.`,
-  };
+  const text = `Redis is nearly full: ${used} of ${max} MB are used. When it is full, no more messages are accepted.`;
+  return [{ cause: 'memory', text }];
 }
 
-/** A Redis whose data is not persisted to disk. `field` is the INFO field that says so. */
-export function persistenceAlert(field: string): Condition {
-  return {
-    cause: 'persistence',
-    text: `Redis cannot write its files (${field}): what it accepted since is lost if it ends now.`,
-    level: field,
-  };
+/** A Redis that cannot write its files, or keeps none although nobody accepts that. Pure. */
+export function fileConditions({ unwritten, isOnDisk }: RedisState, isVolatileAccepted: boolean): Condition[] {
+  if (unwritten !== undefined) {
+    const text = `Redis cannot write its files (${unwritten}): what it accepted since is lost if it ends now.`;
+    return [{ cause: 'persistence', text, level: unwritten }];
+  }
+  if (isOnDisk !== false || isVolatileAccepted) return [];
+  return [{ cause: 'persistence', text: wordsOf('volatile'), level: 'volatile' }];
 }
 
 /** A store of files and archives that takes or gives nothing just now, as one process sees it. */

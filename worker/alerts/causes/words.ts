@@ -30,8 +30,8 @@ export const ALERT_WORDS = {
     window: 'The endpoint takes less than CONTEXT_WINDOW_TOKENS',
     ledger: 'The ledger does not add up',
     'lost-data': 'Redis lost data',
-    memory: 'Redis is nearly full',
-    persistence: 'Redis cannot write its files',
+    memory: 'Redis is nearly full, or evicts data',
+    persistence: 'Redis does not keep its data on disk',
     'blob-store': 'The blob store cannot be used',
     telegram: 'Telegram does not answer',
     undeliverable: 'Replies could not be delivered',
@@ -73,8 +73,9 @@ export const ALERT_WORDS = {
     window: 'Lower CONTEXT_WINDOW_TOKENS, or remove it: until then every message of a longer chat is refused first.',
     ledger: 'See the runbook: messages may have gone without an outcome.',
     'lost-data': 'Check how Redis ended, and its settings of persistence and replication.',
-    memory: 'Raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
-    persistence: 'Check the disk of Redis: what it takes now is gone when it ends.',
+    memory:
+      'Nearly full: raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS. Evicting: set maxmemory-policy to noeviction.',
+    persistence: 'Check the disk of Redis, or its appendonly: what it takes now is gone when it ends.',
     'blob-store':
       'Check BLOB_URL: the disk and the owner of its folder, or its bucket and the keys for it; all workers need the same one.',
     telegram:
@@ -123,8 +124,8 @@ export const ALERT_WORDS = {
     window: 'no more requests are refused below CONTEXT_WINDOW_TOKENS.',
     ledger: 'the ledger adds up again.',
     'lost-data': '',
-    memory: 'Redis has room again.',
-    persistence: 'Redis writes its files again.',
+    memory: 'Redis has room again, and evicts nothing.',
+    persistence: 'Redis keeps its data on disk again.',
     'blob-store': 'the blob store is used again.',
     telegram: 'Telegram answers again; what waited is sent in order.',
     undeliverable: 'no more replies are undeliverable.',

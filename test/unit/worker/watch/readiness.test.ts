@@ -22,7 +22,7 @@ const SOUND: Snapshot = {
   telegram: {},
   provider: { lastAnswerMs: NOW - 1_000 },
   alerting: { sentMs: [] },
-  redis: { role: 'master', usedBytes: 2 ** 21, maxBytes: 2 ** 30 },
+  redis: { role: 'master', usedBytes: 2 ** 21, maxBytes: 2 ** 30, isOnDisk: true },
   spent: [],
   newest: [],
   open: new Set(),

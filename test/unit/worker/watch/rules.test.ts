@@ -148,11 +148,11 @@ test('alert-channel is raised when alerts have failed for two minutes', () => {
 
 test('memory is raised above 80 % of a limit only, and persistence whenever files are not written', () => {
   const of = (usedBytes: number, maxBytes: number) =>
-    causesOf(snapshot({ redis: { role: 'master', usedBytes, maxBytes } }));
+    causesOf(snapshot({ redis: { role: 'master', usedBytes, maxBytes, isOnDisk: true } }));
   expect(of(800, 1_000)).toEqual([]);
   expect(of(801, 1_000)).toEqual(['memory']);
   expect(of(10 ** 12, 0)).toEqual([]);
-  const redis = { role: 'master', usedBytes: 1, maxBytes: 0, unwritten: 'aof_last_write_status' };
+  const redis = { role: 'master', usedBytes: 1, maxBytes: 0, isOnDisk: true, unwritten: 'aof_last_write_status' };
   expect(found(snapshot({ redis }))).toMatchObject([
     { cause: 'persistence', text: expect.stringContaining('aof_last') },
   ]);
