@@ -15,6 +15,7 @@ import {
   flag,
   hostNames,
   httpUrl,
+  isVaried,
   messagesUpTo50,
   milliseconds,
   names,
@@ -163,6 +164,7 @@ const environment = z.object({
       /^[\x21-\x7e]{32,256}$/,
       'expected 32 to 256 characters without spaces, as `openssl rand -hex 32` makes them',
     )
+    .refine(isVaried, 'expected 8 different characters or more, as `openssl rand -hex 32` makes them')
     .optional(),
   LOG_LEVEL: z
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {

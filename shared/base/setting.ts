@@ -44,6 +44,11 @@ export const share = z
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
+const DIFFERENT_MIN = 8;
+
+/** Whether a secret is more than a few characters over and over. Chance alone hardly ever makes such a one. */
+export const isVaried = (secret: string): boolean => new Set(secret).size >= DIFFERENT_MIN;
+
 /** A URL that we call: a request to one that contains a user name always fails. */
 export const pingUrl = httpUrl.refine(
   (url) => URL.parse(url)?.username === '',

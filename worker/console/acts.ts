@@ -71,7 +71,7 @@ export function serveActs(app: Hono<VisitEnv>, desk: DeskPorts): void {
   });
   app.post(pathOfAct(':verb'), async (visit) => {
     const verb = verbOf(visit);
-    const target = await fieldOf(visit, 'target');
+    const target = fieldOf(visit, 'target');
     const meant = verb && (await DEEDS[verb].find(desk.source, target));
     if (verb === undefined || meant === undefined) return nothing(visit, desk);
     const result = await meant.run(await attributionOf(visit));
@@ -104,7 +104,9 @@ export async function attributionOf(visit: Visit): Promise<Attribution> {
 }
 
 async function lineOf(visit: Visit, field: string): Promise<string> {
-  return (await fieldOf(visit, field)).replaceAll(/\p{Cc}+/gu, ' ').trim();
+  return fieldOf(visit, field)
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .trim();
 }
 
 function verbOf(visit: Visit): Act['verb'] | undefined {

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { Route } from '../../shared/app/health.ts';
 import type { Config } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
@@ -17,7 +16,7 @@ import { serveMessages } from './messages.ts';
 import { HOME, problemPage } from './pages/layout.ts';
 import { serveReports } from './reports.ts';
 import { readRunbook, serveRunbook } from './runbook.ts';
-import { type ConsoleConfig, type DeskPorts, safeHeaders, show, type Visit, type VisitEnv } from './visit.ts';
+import { type ConsoleConfig, type DeskPorts, readForm, safeHeaders, show, type Visit, type VisitEnv } from './visit.ts';
 
 export interface ConsolePorts {
   config: ConsoleConfig & Pick<Config, 'SHARDS' | 'RUNBOOK_URL'>;
@@ -31,8 +30,6 @@ export interface ConsolePorts {
 
 const RUNBOOK = join(import.meta.dirname, '..', '..', 'docs', 'runbook.md');
 
-/** A form of ours is far smaller. */
-const FORM_BYTES_MAX = 16 * 1024;
 const UNKNOWN = 'Whether your click did anything is not known either: look, and click again. Twice does no harm.';
 /** A connection that is lost comes back within this, if it comes back soon. */
 const READY_MS = 2_000;
@@ -63,7 +60,7 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
   const style = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8');
   const app = new Hono<VisitEnv>({ strict: false });
   app.use(safeHeaders);
-  app.use(bodyLimit({ maxSize: FORM_BYTES_MAX, onError: (visit) => visit.text('Too large.', 413) }));
+  app.use(readForm);
   app.get(`${HOME}/style.css`, (visit) => visit.body(style, 200, { 'content-type': 'text/css; charset=utf-8' }));
   app.use(guard(desk));
   serveLogin(app, desk);

@@ -45,8 +45,12 @@ test('TELEGRAM_WEBHOOK_SECRET takes 32 to 256 characters of A-Z, a-z, 0-9, _ and
 
 test('OPERATOR_TOKEN is off unless set, and a short one or one with spaces is refused without being quoted', () => {
   expect(configOf({}).OPERATOR_TOKEN).toBeUndefined();
-  expect(configOf({ OPERATOR_TOKEN: 'x'.repeat(32) }).OPERATOR_TOKEN).toBe('x'.repeat(32));
-  for (const value of ['short', 'x'.repeat(31), `${'x'.repeat(32)} y`, 'x'.repeat(257)])
+  const varied = '0123456789abcdef'.repeat(2);
+  expect(configOf({ OPERATOR_TOKEN: varied }).OPERATOR_TOKEN).toBe(varied);
+  expect(problemsOf({ OPERATOR_TOKEN: 'x'.repeat(32) })).toEqual([
+    'OPERATOR_TOKEN is malformed: expected 8 different characters or more, as `openssl rand -hex 32` makes them',
+  ]);
+  for (const value of ['short-but-varied', 'abcdefghi'.repeat(3), `${'abcdefghi'.repeat(4)} y`, 'abcdefghi'.repeat(29)])
     expect([value, problemsOf({ OPERATOR_TOKEN: value })]).toEqual([
       value,
       [

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createLoginLimit, SESSION_MS, tokenOf, WINDOW_MS, WRONG_MAX } from '../../../../worker/console/login.ts';
+import { SESSION_MS, tokenOf } from '../../../../worker/console/login.ts';
 
 const NOW = 1_800_000_000_000;
 const token = tokenOf('an-operator-token-of-32-characters');
@@ -35,24 +35,4 @@ test('neither a session nor a form key contains the token', () => {
   expect(session + token.formKey(session)).not.toContain('operator');
   expect(token.isGiven('an-operator-token-of-32-characters')).toBe(true);
   expect(token.isGiven('an-operator-token-of-32-character')).toBe(false);
-});
-
-test('an address waits for the rest of the minute after its fifth wrong token; others do not', () => {
-  const limit = createLoginLimit();
-  for (let nth = 0; nth < WRONG_MAX; nth++) {
-    expect(limit.waitSeconds('a', nth)).toBe(0);
-    limit.note('a', nth);
-  }
-  expect(limit.waitSeconds('a', 10_000)).toBe(50);
-  expect(limit.waitSeconds('b', 10_000)).toBe(0);
-  expect(limit.waitSeconds('a', WINDOW_MS)).toBe(0);
-});
-
-test('a thousand other addresses make it forget the oldest, and its memory stays bounded', () => {
-  const limit = createLoginLimit();
-  for (let nth = 0; nth < WRONG_MAX; nth++) limit.note('a', 0);
-  for (let address = 0; address < 999; address++) limit.note(`other ${address}`, 0);
-  expect(limit.waitSeconds('a', 0)).toBeGreaterThan(0);
-  limit.note('one more', 0);
-  expect(limit.waitSeconds('a', 0)).toBe(0);
 });
