@@ -5,7 +5,7 @@ import { type EnvFile, readEnvFile } from './env-file.ts';
 import { HOME } from './project.ts';
 import { useProxy } from './proxy.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
-import { missingSettings, nearName } from './required-settings.ts';
+import { missingSettings, nearName, tooShort, twoPlaces } from './required-settings.ts';
 import {
   acceptedRisks,
   alertChat,
@@ -40,7 +40,6 @@ const NOT_YET = ['PINNED_MAX_CHARS'];
 /** Further names in a settings file: for the telemetry, the bucket, Node, a proxy and the compose file. */
 const READ_BY_OTHERS =
   /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
-const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
 
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
 const SHARDS_MAX = 256;
@@ -199,7 +198,10 @@ export function operatorsOf(config: Config): ReadonlySet<number> {
 }
 
 /** The result of reading the environment: a config and its warnings, or every problem at once. */
-export type ConfigReading = { ok: true; config: Config; warnings: string[] } | { ok: false; problems: string[] };
+export type ConfigReading =
+  | { ok: true; config: Config; warnings: string[] }
+  /** `rest`: the settings as they are without the malformed ones, for trying what these have no part in. */
+  | { ok: false; problems: string[]; rest?: Config };
 
 /**
  * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the
@@ -214,10 +216,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ro
   const twice = malformed.some((problem) => problem.startsWith('REDIS_')) ? [] : twoPlaces(set);
   const short = parsed.success ? tooShort(parsed.data, set) : [];
   const problems = [...new Set([...missingSettings(set, role), ...malformed, ...twice, ...short])];
-  if (!parsed.success || problems.length > 0) return { ok: false, problems };
+  if (!parsed.success || problems.length > 0) return { ok: false, problems, ...restOf(set, malformed) };
   const { TURN_TIMEOUT_MS, TURN_MAX_MS } = parsed.data;
   const config = { ...parsed.data, TURN_MAX_MS: Math.max(TURN_MAX_MS, TURN_TIMEOUT_MS) };
   return { ok: true, config, warnings: warnings(config, set) };
+}
+
+function restOf(set: Record<string, unknown>, malformed: readonly string[]): { rest?: Config } {
+  const isSound = (name: string): boolean => !malformed.some((problem) => problem.startsWith(`${name} `));
+  const { data } = environment.safeParse(Object.fromEntries(Object.entries(set).filter(([name]) => isSound(name))));
+  return data === undefined ? {} : { rest: data };
 }
 
 /**
@@ -234,7 +242,7 @@ export function readProcessConfig(role: Role): ConfigReading {
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...said, ...reading.warnings] } : reading;
   // Without its file the rest would only be a list of all that it may have held.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
-  return { ok: false, problems: [...problems, ...others] };
+  return { ok: false, problems: [...problems, ...others], ...(!reading.ok && reading.rest && { rest: reading.rest }) };
 }
 
 /** Problems with the names in a settings file: a misspelt one is read by nothing. Pure. */
@@ -276,17 +284,6 @@ function readSettingsFile(): EnvFile {
 /** The PATH of this process, for finding programs. */
 export function programPath(): string {
   return process.env.PATH ?? '';
-}
-
-function twoPlaces(set: Record<string, unknown>): string[] {
-  const places = PLACES.filter((name) => set[name] !== undefined);
-  return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
-}
-
-/** The default grows with what it must cover; what somebody wrote does not. */
-function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Config, set: Record<string, unknown>): string[] {
-  const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
-  return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
 }
 
 function warnings(config: Config, set: Record<string, unknown>): string[] {

@@ -1,4 +1,4 @@
-import type { Role } from './config.ts';
+import type { Config, Role } from './config.ts';
 import { type AlertFormat, alertFormat } from './setting.ts';
 
 const REQUIRED: Record<Role, readonly string[]> = {
@@ -24,6 +24,22 @@ export function missingSettings(set: Readonly<Record<string, unknown>>, role: Ro
   return [...REQUIRED[role], ...pairsOf(set, role)]
     .filter((name) => set[name] === undefined)
     .map((name) => `${name} is required: ${hint(name)}`);
+}
+
+const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
+
+/** The problem with several places for the data. Pure. */
+export function twoPlaces(set: Record<string, unknown>): string[] {
+  const places = PLACES.filter((name) => set[name] !== undefined);
+  return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
+}
+
+type Limits = Pick<Config, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
+
+/** The problem with a limit of a turn. The default grows with what it must cover; what somebody wrote does not. Pure. */
+export function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Limits, set: Readonly<Record<string, unknown>>): string[] {
+  const isShort = set.TURN_MAX_MS !== undefined && TURN_MAX_MS < TURN_TIMEOUT_MS;
+  return isShort ? ['TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS'] : [];
 }
 
 /** The settings that are required together with others that are set. */

@@ -12,7 +12,7 @@ import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
 import { checkTelegram, checkWatchers } from './check-telegram.ts';
-import { advised, type Finding, failed, fine, UsageError } from './terminal.ts';
+import { advised, type Finding, failed, fine } from './terminal.ts';
 import type { Call } from './verb.ts';
 
 /** A server that is downloaded first, as npx does, needs time. */
@@ -21,22 +21,23 @@ const TOOLS_DEADLINE_MS = 30_000;
 const TELEMETRY_DEADLINE_MS = 12_000;
 const SECRETS = '.env and its keys, the conversations in Redis and all files included';
 
-/** Checks the configuration and every connection. */
+/** Checks the configuration and every connection; of wrong settings, all that they have no part in. */
 export async function check({ isJson, terminal }: Call): Promise<number> {
   const reading = terminal.readConfig('gateway');
   const files = await judgeSettingFiles(reading);
-  const { problems } = files;
-  if (!reading.ok) throw new UsageError([...reading.problems, ...problems].join('\n'));
-  const findings = await tryAll(reading.config, files);
+  const problems = [...(reading.ok ? [] : reading.problems), ...files.problems];
+  const warnings = reading.ok ? reading.warnings : [];
+  const config = reading.ok ? reading.config : reading.rest;
+  const findings = config === undefined ? [] : await tryAll(config, files, problems);
   if (isJson) {
     const settings = [
       ...problems.map((problem) => failed('settings', problem)),
-      ...reading.warnings.map((odd) => advised('settings', odd)),
+      ...warnings.map((odd) => advised('settings', odd)),
     ];
     const ok = problems.length === 0 && findings.every((finding) => finding.ok);
     terminal.line(JSON.stringify({ ok, parts: [...settings, ...findings] }));
   } else {
-    for (const warning of reading.warnings) terminal.note(`warning: ${warning}`);
+    for (const warning of warnings) terminal.note(`warning: ${warning}`);
     for (const problem of problems) terminal.note(problem);
     for (const finding of findings) terminal.line(`${markOf(finding)} ${finding.part}: ${finding.detail}`);
   }
@@ -45,29 +46,33 @@ export async function check({ isJson, terminal }: Call): Promise<number> {
 }
 
 const WRONG_SETTINGS = 2;
+/** The settings of which a part needs every one, by their names. */
+const OF_REDIS = /^(?:REDIS_|SHARDS|BLOB_URL)/;
+const OF_TELEGRAM = /^TELEGRAM_(?:BOT_TOKEN|API_ROOT|ALERT_CHAT_ID|WEBHOOK_)/;
+const OF_MODEL = /^(?:ANTHROPIC_\w+|MODEL|CONTEXT_WINDOW_TOKENS) /;
+const OF_TELEMETRY = /^OTEL_/;
 
-/** Tries everything that a start and a first message need. */
-async function tryAll(config: Config, files: SettingFiles): Promise<Finding[]> {
-  const redis = await reachRedis(config);
-  const stated = askWindow(config);
+/** Tries everything that a start and a first message need, but for the parts that a problem with a setting is about. */
+async function tryAll(config: Config, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
+  const isSound = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
+  const where = (names: RegExp, tries: () => Promise<Finding | Finding[]>[]) => (isSound(names) ? tries() : []);
+  const redis = isSound(OF_REDIS) ? await reachRedis(config) : undefined;
+  const stated = isSound(OF_MODEL) ? askWindow(config) : Promise.resolve({ isKnown: false });
   try {
     const all = await Promise.all([
-      checkRedis(config, redis),
-      checkBlobs(config, redis),
-      checkTelegram(config),
-      checkModel(config, stated),
-      checkLives(config),
-      checkTools(config, files, stated),
+      ...(redis ? [checkRedis(config, redis), checkBlobs(config, redis)] : []),
+      ...where(OF_TELEGRAM, () => [checkTelegram(config)]),
+      ...where(OF_MODEL, () => [checkModel(config, stated), checkLives(config), checkTools(config, files, stated)]),
       checkDecoder(),
-      checkPort(config, redis),
+      ...(redis && isSound(/^HTTP_/) ? [checkPort(config, redis)] : []),
       checkMoney(config, files.prices),
       checkWatchers(config),
-      checkTelemetry(config),
+      ...where(OF_TELEMETRY, () => [checkTelemetry(config)]),
       checkProxy(config),
     ]);
     return all.flat();
   } finally {
-    await redis.stop();
+    await redis?.stop();
   }
 }
 

@@ -62,6 +62,8 @@ export async function replay(call: Call): Promise<number> {
           for (const name of letters) terminal.line(`${name}: ${REPLAYED[result]}${entry && ` as ${entry}`}`);
       }
     if (isJson) terminal.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
+    else if (ids.length === 0 && chatless === 0 && id === undefined)
+      terminal.line('No dead letter is meant: nothing was put back.');
     return chatless > 0 ? 1 : 0;
   });
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -121,8 +122,9 @@ export async function reset(call: Call): Promise<number> {
   });
 }
 
-/** Erases all of the chat; the exit code is 1 while messages of it wait. */
+/** Erases all of the chat; the exit code is 1 while messages of it wait, or when a person in a terminal says no. */
 export async function forget(call: Call): Promise<number> {
+  if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
   return withChat(call, async ({ redis, shards, store, shard, chat }) => {
     const noted = await notedStoreId(redis);
     // With another store the bytes would stay, and the chat be told to be erased.
@@ -136,6 +138,19 @@ export async function forget(call: Call): Promise<number> {
     });
     return underWay === 0 ? 0 : 1;
   });
+}
+
+/** Asks the person in the terminal. Throws `UsageError` where there is none. */
+async function isConfirmed({ terminal, words }: Call): Promise<boolean> {
+  const { input } = terminal;
+  if (!('isTTY' in input) || !input.isTTY) throw new UsageError('session forget erases a chat for good: add --yes.');
+  terminal.note(`This erases all of chat ${words[0]} for good. Type yes to go on:`);
+  const lines = createInterface({ input });
+  const [answer] = await Promise.race([once(lines, 'line'), once(lines, 'close')]);
+  lines.close();
+  const isYes = String(answer).trim().toLowerCase() === 'yes';
+  if (!isYes) terminal.note('Nothing was erased.');
+  return isYes;
 }
 
 async function boundSession({ redis, keys, chat }: Pick<SessionGround, 'redis' | 'keys' | 'chat'>): Promise<SessionId> {

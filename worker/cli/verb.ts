@@ -12,16 +12,30 @@ import type { Report, ReportSource } from '../report/report.ts';
 import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 import { textOf } from './text.ts';
 
-/** Whether a word can be an argument of its kind. */
+const AN_ENTRY = 'an entry, 1700000000000-0, or a trace id of 32 hexadecimal digits, as alerts and the log have them';
+const A_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> for a topic';
+
+/** Whether a word can be an argument of its kind, and what is expected. */
 const ARGUMENTS = {
-  message: { as: '<id>', isValid: isMessage },
-  chat: { as: '<chat>', isValid: isChat },
-  target: { as: '<id>|<chat>', isValid: (word: string) => isMessage(word) || isChat(word) },
-  letter: { as: '<id>', isValid: (word: string) => LETTER_NAME.test(word) },
-  someone: { as: '<who>', isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word) },
-  file: { as: '<file>', isValid: () => true },
+  message: { as: '<id>', isValid: isMessage, expected: AN_ENTRY },
+  chat: { as: '<chat>', isValid: isChat, expected: A_CHAT },
+  target: {
+    as: '<id>|<chat>',
+    isValid: (word: string) => isMessage(word) || isChat(word),
+    expected: `${AN_ENTRY}; or ${A_CHAT}`,
+  },
+  letter: {
+    as: '<id>',
+    isValid: (word: string) => LETTER_NAME.test(word),
+    expected: 'the id of a dead letter, 1700000000000-0, as "dead list" shows it',
+  },
+  someone: {
+    as: '<who>',
+    isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word),
+    expected: 'the number of a person, or that of a group, which begins with a minus sign',
+  },
+  file: { as: '<file>', isValid: () => true, expected: 'a file' },
 } as const;
-const SOMEONE = 'expected the number of a person, or that of a group, which begins with a minus sign';
 
 type Kind = keyof typeof ARGUMENTS;
 
@@ -114,9 +128,8 @@ export function callOf(verb: Verb, args: readonly string[], terminal: Terminal):
   if (positionals.length < needed || positionals.length > kinds.length) throw new UsageError(help);
   for (const [at, word] of positionals.entries()) {
     const kind = (kinds[at] ?? '').replace('?', '') as Kind;
-    const expected = kind === 'someone' ? `: ${SOMEONE}` : '';
-    if (!ARGUMENTS[kind].isValid(word))
-      throw new UsageError(`"${word}" is not a valid argument${expected}.\n\n${help}`);
+    const { isValid, expected } = ARGUMENTS[kind];
+    if (!isValid(word)) throw new UsageError(`"${word}" is not a valid argument: expected ${expected}.\n\n${help}`);
   }
   const isJson = values.json !== undefined;
   return {

@@ -1,3 +1,4 @@
+import { IS_BUILT } from '../../shared/base/project.ts';
 import { type Terminal, UsageError } from './terminal.ts';
 import { callOf, helpOf, namedUsage, type Option, type Verb } from './verb.ts';
 
@@ -236,10 +237,11 @@ to them as a new session. A bad line is named by its number, and then nothing is
   {
     name: 'session forget',
     args: ['chat'],
+    options: { yes: FLAG },
     acts: true,
     summary: 'erases all of the chat for good: conversations, files, failed messages',
-    about:
-      'Erases all of the chat for good, as /forget does: conversations, files, failed messages, reminders, memory, choices.',
+    about: `Erases all of the chat for good, as /forget does: conversations, files, failed messages, reminders, memory, choices. Asks
+first in a terminal; elsewhere it needs --yes.`,
     exits: '0, 1 while messages of the chat are waiting, 2 for usage or configuration',
     load: async () => (await import('./session.ts')).forget,
   },
@@ -285,6 +287,8 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
 function unknownVerb(name: string): string {
-  const names = new Set(VERBS.map((verb) => verb.name.split(' ')[0]));
+  // The programs of the package, which its command takes before it asks us.
+  const programs = IS_BUILT ? ['start', 'setup', 'producer', 'worker'] : [];
+  const names = new Set([...programs, ...VERBS.map((verb) => verb.name.split(' ')[0])]);
   return `There is no verb "${name}". The verbs are: ${[...names].join(', ')}.`;
 }

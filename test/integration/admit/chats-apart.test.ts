@@ -8,6 +8,7 @@ import { pdfOf } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, resultsIn, use } from '../../fixture/notebook.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
+import { runInTerminal } from '../../fixture/terminal.ts';
 import { variants } from '../../fixture/variants.ts';
 import { blocksOf, nestedBlocks } from '../../stand-in/claude/request.ts';
 import { call } from '../../stand-in/claude/specimens.ts';
@@ -139,7 +140,7 @@ test('killed between the references and the bytes: the forgetting is carried out
   for (const key of ['*:log:*', '*:session:*']) expect(await world.peek.keys(key)).toEqual([]);
 });
 
-const forget = (...args: string[]) => runCli(['session', 'forget', ...args], world.env);
+const forget = (...args: string[]) => runCli(['session', 'forget', '--yes', ...args], world.env);
 
 test('session forget erases a chat while a gateway runs, may be repeated, and is written down', async () => {
   await start();
@@ -161,6 +162,23 @@ test('session forget erases a chat while a gateway runs, may be repeated, and is
   expect(await forget('not a chat')).toMatchObject({ code: 2 });
 });
 
+test('session forget asks a person in a terminal, and wants --yes elsewhere', async () => {
+  await start();
+  await say(CHAT, 'Hello');
+  const refused = await runCli(['session', 'forget', String(CHAT)], world.env);
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
+  for (const [answer, code, words] of [
+    ['no', 1, /Nothing was erased/],
+    ['yes', 0, /All of chat 1001 is erased/],
+  ] as const) {
+    const terminal = runInTerminal(`worker/cli/main.ts session forget ${CHAT}`, world.env);
+    await terminal.sees(/erases all of chat 1001 for good\. Type yes/);
+    terminal.types(answer);
+    expect([await terminal.ended, terminal.shown()]).toEqual([code, expect.stringMatching(words)]);
+  }
+  expect(await world.peek.keys('*:log:*')).toEqual([]);
+});
+
 test('session forget erases nothing of a chat that waits for an answer, nor from another store', async () => {
   await start();
   await sendFile(CHAT, 'plan.pdf', PDF);
@@ -171,7 +189,7 @@ test('session forget erases nothing of a chat that waits for an answer, nor from
   await runCli(['cancel', String(CHAT)], world.env);
   await nextOutcome(world, CHAT, 2);
   const elsewhere = { ...world.env, BLOB_URL: `file://${await temporaryFolder()}` };
-  expect(await runCli(['session', 'forget', String(CHAT)], elsewhere)).toMatchObject({
+  expect(await runCli(['session', 'forget', String(CHAT), '--yes'], elsewhere)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/Nothing was erased/),
   });

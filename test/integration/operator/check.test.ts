@@ -63,17 +63,28 @@ test('check and start name every wrong file and a budget of 10 in one run, with 
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('what is wrong with files is said together with what is wrong with settings, before anything connects', async () => {
-  const wrong = { ...world.env, ...(await wrongFiles()), MAX_ATTEMPTS: '-1' };
-  for (const [file, args] of [
-    ['spillway.ts', []],
-    ['worker/cli/main.ts', ['check']],
-  ] as const) {
-    const { code, stderr } = await runFile(file, args, wrong);
-    expect(code).toBe(2);
-    for (const words of [/MAX_ATTEMPTS is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
-  }
+test('a start says what is wrong with files together with what is wrong with settings, before anything connects', async () => {
+  const { code, stderr } = await runFile('spillway.ts', [], {
+    ...world.env,
+    ...(await wrongFiles()),
+    MAX_ATTEMPTS: '-1',
+  });
+  expect(code).toBe(2);
+  for (const words of [/MAX_ATTEMPTS is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
   expect(world.telegram.calls).toEqual([]);
+});
+
+test('check finds wrong settings and files, and connections that fail, in one run', async () => {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  const wrong = { ...world.env, ...(await wrongFiles()), MAX_ATTEMPTS: '-1', REDIS_URL: 'nonsense' };
+  const { code, stdout, stderr } = await runFile('worker/cli/main.ts', ['check'], wrong);
+  expect(code).toBe(2);
+  for (const words of [/MAX_ATTEMPTS is malformed/, /REDIS_URL is malformed/, ...NAMED.slice(0, 3)])
+    expect(stderr).toMatch(words);
+  expect(stdout).toMatch(/^FAILED model: .*check ANTHROPIC_API_KEY/m);
+  expect(stdout).toMatch(/^ok {4} telegram: /m);
+  // Neither the malformed Redis nor a private one in its place.
+  expect(stdout).not.toMatch(/redis/);
 });
 
 test('the room is judged by the window that the endpoint states, and with the tools; in json, wrong settings are parts', async () => {

@@ -24,6 +24,21 @@ async function ids(): Promise<string[]> {
   return (await world.peek.xrange(world.keys.dead, '-', '+')).map(([id]) => id);
 }
 
+test('dead replay --all says that there is nothing to put back', async () => {
+  expect(await dead('replay', '--all')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/nothing was put back/),
+  });
+});
+
+test.each([
+  [['dead', 'show', 'x'], /"x" is not a valid argument: expected the id of a dead letter/],
+  [['message', 'x'], /"x" is not a valid argument: expected an entry, .* or a trace id/],
+  [['chat', 'x'], /"x" is not a valid argument: expected a chat: its number/],
+])('%j is refused with what was expected', async (args, words) => {
+  expect(await runCli(args, world.env)).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
+});
+
 test('dead list and show print failed messages newest first, and their text only with --content', async () => {
   await givenFailed('secret one', 'secret two');
   const [, newest = ''] = await ids();

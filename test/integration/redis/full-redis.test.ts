@@ -73,7 +73,9 @@ test('a chat is erased from a full Redis by "session forget"', async () => {
   await nextOutcome(world, CHAT);
   await gateway.stop();
   await givenFullWith(2);
-  expect(await runCli(['session', 'forget', String(CHAT), '--by', 'Ada'], world.env)).toMatchObject({ code: 0 });
+  expect(await runCli(['session', 'forget', String(CHAT), '--yes', '--by', 'Ada'], world.env)).toMatchObject({
+    code: 0,
+  });
   expect(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')).toBeNull();
   expect(await world.peek.keys('*:log:*')).toEqual([]);
   expect(await world.peek.xlen(world.keys.dead)).toBe(0);

@@ -104,7 +104,7 @@ test('the command says its version and its help, and refuses what it does not kn
   }
   expect((await spillway('dead', 'list', '--help')).stdout).toMatch(/^Usage: spillway dead list /);
   const refused = [
-    [['bogus'], /^There is no verb "bogus"/],
+    [['bogus'], /^There is no verb "bogus"\. The verbs are: start, setup, producer, worker, status/],
     [['start', 'now'], /^"spillway start" takes nothing/],
     [['setup'], /^spillway setup asks questions, so it needs a terminal/],
   ] as const;

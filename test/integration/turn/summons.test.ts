@@ -182,7 +182,7 @@ test('a message that fails is told so in its place, without a button; the operat
   expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'cancelled' });
   expect(abroad()[1]).toBe(EN.stoppedByOperator);
   expect((await runCli(['chat', HERE], world.env)).stdout).toContain(HERE);
-  expect((await runCli(['session', 'forget', HERE, '--by', 'Ada'], world.env)).code).toBe(0);
+  expect((await runCli(['session', 'forget', HERE, '--yes', '--by', 'Ada'], world.env)).code).toBe(0);
   expect(await world.peek.hexists(world.keys.chat(HERE), 'session')).toBe(0);
 });
 

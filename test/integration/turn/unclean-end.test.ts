@@ -77,7 +77,12 @@ test('a process that is killed is told with what it was answering, and one that 
   expect(told()[0]).toContain(`Being answered: chat ${CHAT}, entry `);
 });
 
-const selfNamed = (name: string): Self => ({ name, running: new Map(), cached: { usedBytes: 0, maxBytes: 1 }, exportTrouble: () => '' });
+const selfNamed = (name: string): Self => ({
+  name,
+  running: new Map(),
+  cached: { usedBytes: 0, maxBytes: 1 },
+  exportTrouble: () => '',
+});
 
 test('of other hosts, who was silent once after a suspended machine woke up is not struck off; who stays silent is, once', async () => {
   const own = openWorkerList(world.peek, selfNamed(nameProcess()), uncleanEndAlert);
