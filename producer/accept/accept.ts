@@ -97,8 +97,9 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
     const task = await taskOf(ports, update, gate);
     const pressId = pressIdOf(update);
     if (task.kind === 'ignore') {
-      const isStranger = task.reason === 'not_an_operator' && pressId !== undefined;
-      if (isStranger) void ports.atOnce.answerPress(pressId, OPERATORS_ONLY);
+      const words = task.reason === 'not_an_operator' ? OPERATORS_ONLY : undefined;
+      // Also for a button that names no command, such as one of an earlier bot: until then its app waits. Strangers get none.
+      if (pressId !== undefined && task.reason !== 'not_allowed') void ports.atOnce.answerPress(pressId, words);
       if (task.overheard) overheard.note(task.overheard, Date.now());
       return ignore(task.reason);
     }

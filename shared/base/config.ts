@@ -18,6 +18,7 @@ import {
   isVaried,
   messagesUpTo50,
   milliseconds,
+  modelsUrl,
   names,
   operatorIds,
   personIds,
@@ -77,7 +78,7 @@ const environment = z.object({
     )
     .optional(),
   ANTHROPIC_API_KEY: z.string().default(''),
-  ANTHROPIC_BASE_URL: httpUrl.default('https://api.anthropic.com'),
+  ANTHROPIC_BASE_URL: modelsUrl.default('https://api.anthropic.com'),
   MODEL: z.string().default('claude-opus-5-5'),
   MODELS: names,
   FALLBACK_MODEL: z.string().optional(),

@@ -44,6 +44,9 @@ export const share = z
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
+/** Where models are asked. Many documents give it with the version, which the client adds by itself. */
+export const modelsUrl = httpUrl.transform((url) => url.replace(/\/v1\/?$/, ''));
+
 const DIFFERENT_MIN = 8;
 
 /** Whether a secret is more than a few characters over and over. Chance alone hardly ever makes such a one. */

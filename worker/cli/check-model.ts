@@ -95,8 +95,12 @@ async function call(config: Config): Promise<string | undefined> {
   const trouble = providerTroubleOf(reason);
   const why = trouble === undefined ? 'refuses a call of a few tokens' : PROVIDER_SAID[trouble];
   const todo =
-    trouble === 'auth' ? '; check ANTHROPIC_API_KEY' : trouble === 'network' ? '; check ANTHROPIC_BASE_URL' : '';
-  return `the endpoint ${why} (${reason}, status ${status ?? 'none'})${todo}`;
+    trouble === 'auth'
+      ? '; check ANTHROPIC_API_KEY'
+      : trouble === 'network' || trouble === 'model'
+        ? '; check ANTHROPIC_BASE_URL'
+        : '';
+  return `the endpoint at ${config.ANTHROPIC_BASE_URL} ${why} (${reason}, status ${status ?? 'none'})${todo}`;
 }
 
 /** Names the limits of the cost, and the models whose cost no limit in money can count. */

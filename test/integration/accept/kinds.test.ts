@@ -4,6 +4,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { type Block, blocksOf, type Message } from '../../stand-in/claude/request.ts';
 import { assistant, image, png, text, thinking, user } from '../../stand-in/claude/specimens.ts';
@@ -182,4 +183,18 @@ test('a model that binds its thinking accepts the requests after a compaction wi
   expect(events).toMatch(/context\.compacted/);
   expect(events).not.toMatch(/thinking-dropped|request\.repaired/);
   expect(world.claude.violations()).toEqual([]);
+});
+
+test('the press of a button that names no command, such as one of an earlier bot, is answered', async () => {
+  await start();
+  const { url, token } = world.telegram;
+  world.telegram.openChat(CHAT);
+  const reply_markup = { inline_keyboard: [[{ text: 'Old', callback_data: 'of another program' }]] };
+  const sent = await fetch(`${url}/bot${token}/sendMessage`, {
+    ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+    body: JSON.stringify({ chat_id: CHAT, text: 'From before', reply_markup }),
+  });
+  const { result } = (await sent.json()) as { result: { message_id: number } };
+  const queryId = world.telegram.press(CHAT, result.message_id, 'of another program');
+  await until('an answer', () => world.telegram.answers.find((answer) => answer.queryId === queryId), 20_000);
 });

@@ -212,3 +212,11 @@ test('check says who may call the bot elsewhere, and that its owner has to switc
     expect([code, stderr]).toEqual([2, expect.stringMatching(/TELEGRAM_GUESTS is malformed: expected ids of people/)]);
   }
 });
+
+test('an address of models that ends in /v1 works, and one that leads nowhere is named', async () => {
+  expect((await check({ ANTHROPIC_BASE_URL: `${world.claude.url}/v1` })).stdout).toMatch(/^ok {4} model: /m);
+  const wrong = `${world.claude.url}/elsewhere`;
+  expect((await check({ ANTHROPIC_BASE_URL: wrong })).stdout).toMatch(
+    new RegExp(`^FAILED model: .* the endpoint at ${wrong} .*check ANTHROPIC_BASE_URL`, 'm'),
+  );
+});
