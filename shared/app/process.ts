@@ -84,12 +84,7 @@ export async function runRoot(
     { name: 'telemetry', stop: () => telemetry.stop(FLUSH_MS) },
   );
   endOnSignals(stop);
-  let isRunning = false;
-  whenRefused((problem) => {
-    log.fatal(problem);
-    // Another start would end in the same way.
-    void stop(isRunning ? 1 : 2);
-  });
+  const state = endOnRefusal(log, stop);
   try {
     const { refusal, risks } = await judge(redis.url, config, role);
     for (const risk of risks) log.warn(wordsOf(risk));
@@ -107,7 +102,7 @@ export async function runRoot(
       routes: [metricsRoute(telemetry), ...assembled.flatMap((service) => service.routes ?? [])],
     });
     services.push(health);
-    isRunning = true;
+    state.isRunning = true;
     log.info({ role, redis: shown(redis.url), healthPort: health.port }, 'running');
   } catch (error) {
     log.fatal({ err: error }, 'could not start');
@@ -133,6 +128,16 @@ function endOnSignals(stop: (code: number) => Promise<void>): void {
     if (performance.now() - interruptedMs > SAME_CTRL_C_MS) process.exit(EXIT_INTERRUPTED);
     void stop(0);
   });
+}
+
+/** A command that Redis refuses for good ends the process; before it runs, another start would end in the same way (exit 2). */
+function endOnRefusal(log: Logger, stop: (code: number) => Promise<void>): { isRunning: boolean } {
+  const state = { isRunning: false };
+  whenRefused((problem) => {
+    log.fatal(problem);
+    void stop(state.isRunning ? 1 : 2);
+  });
+  return state;
 }
 
 /**

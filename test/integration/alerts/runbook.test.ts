@@ -31,7 +31,7 @@ function filledIn(command: string): string[] | undefined {
 /** What tries every connection, or goes on for ever, has tests of its own. */
 const ELSEWHERE = /^(?:check|status --watch|session import)/;
 
-const alerts = ['worker/alerts/causes', 'worker/alerts/words'].flatMap((folder) =>
+const alerts = ['worker/alerts/causes'].flatMap((folder) =>
   readdirSync(join(ROOT, folder)).map((name) => textOf(`${folder}/${name}`)),
 );
 
