@@ -1,6 +1,6 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import type { Decision, Parked } from '../../shared/state/turn/parking.ts';
+import { type Decision, type Parked, verdicts } from '../../shared/state/turn/parking.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { type CommandHandler, type CommandPorts, replied } from './command.ts';
@@ -26,14 +26,18 @@ async function decided(ports: CommandPorts, attempt: Attempt, words: string): Pr
   if (entry === undefined || id === undefined || word === undefined) return undefined;
   const waiting = await ports.state.parked(entry as EntryId, attempt.chat);
   const kept = attempt.turn.content(DECISION);
-  const before = kept === undefined ? undefined : (JSON.parse(kept) as Decision);
-  // What was decided may be done already.
-  if (waiting === undefined) return before;
+  if (kept !== undefined) {
+    if (waiting) await ports.state.wake(waiting.head);
+    return JSON.parse(kept) as Decision;
+  }
+  if (waiting === undefined) return undefined;
   const { parking, head } = waiting;
-  const decision = before ?? decisionOf(word, parking.newest, attempt);
-  if (decision === undefined) return undefined;
-  const tools = parking.newest?.tools ?? [];
-  const usual = decision.how === 'always' ? (parking.newest?.mayBecomeUsual ?? []) : [];
+  const parked = parking.newest;
+  const decision = parked?.id === id ? decisionOf(word, parked, attempt) : undefined;
+  if (parked === undefined || decision === undefined) return undefined;
+  const tools = [...new Set(parked.calls.map(({ tool }) => tool))];
+  const lasting = parked.calls.filter(({ mayBecomeUsual }) => mayBecomeUsual).map(({ tool }) => tool);
+  const usual = decision.how === 'always' ? lasting : [];
   const allowed = chatState(attempt.keys, attempt.chat).allowTools([...new Set([...attempt.usualTools, ...usual])]);
   const written = await commit(ports.ask.observability, attempt, {
     step: 'decided',
@@ -42,7 +46,7 @@ async function decided(ports: CommandPorts, attempt: Attempt, words: string): Pr
       attempt.turn.keepContent(DECISION, JSON.stringify(decision)),
       ...(usual.length > 0 ? [allowed] : []),
     ],
-    expected: [...parking.isUndecided(id), parking.isAsked(id)],
+    expected: [...parking.isUndecided(id), parking.isAsked(parked)],
     events: [{ event: 'question.decided', of: head.entry, how: decision.how, by: decision.by?.id, tools }],
   });
   if (written === 'unmet') return undefined;
@@ -51,11 +55,11 @@ async function decided(ports: CommandPorts, attempt: Attempt, words: string): Pr
   return decision;
 }
 
-function decisionOf(word: string, parked: Parked | undefined, { message }: Attempt): Decision | undefined {
+function decisionOf(word: string, parked: Parked, { message }: Attempt): Decision | undefined {
   const by = message.ok ? { id: message.value.from.id, name: message.value.from.name } : undefined;
-  const calls = parked?.calls ?? [];
-  if (word === 'no') return { how: 'declined', by, ...(calls.length > 0 && { calls }) };
-  if (word === 'once' || word === 'always') return calls.length > 0 ? { how: word, by, calls } : undefined;
-  const text = parked?.choices[Number(word)];
+  if (word === 'no') return { how: 'declined', by, ...verdicts(parked, 'declined') };
+  if (word === 'once' || word === 'always')
+    return parked.calls.length > 0 ? { how: word, by, ...verdicts(parked, word) } : undefined;
+  const text = parked.choices[Number(word)];
   return text === undefined ? undefined : { how: 'chosen', by, text };
 }

@@ -1,11 +1,11 @@
-import type { Decision, Parking } from '../../shared/state/turn/parking.ts';
+import type { Decision, Parking, Verdict } from '../../shared/state/turn/parking.ts';
 import type { ToolUse } from './round.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 /** What a person has to decide before a round of tools goes on. */
 export type Asking =
-  /** Whether calls may be made. */
-  | { kind: 'approval'; id: string; calls: readonly AskedCall[] }
+  /** Whether calls may be made; `beyond` are those that one message has no room for. */
+  | { kind: 'approval'; id: string; calls: readonly AskedCall[]; beyond: readonly AskedCall[] }
   /** What the model wants to know. */
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
 
@@ -17,50 +17,78 @@ export interface AskedCall {
   mayBecomeUsual: boolean;
 }
 
-/** What decides whether a call is made. */
+/** The rules for calls that nobody has decided. */
 export interface AskingPolicy {
   specs: readonly ToolSpec[];
   /** Whether the chat has allowed a tool for good. */
   isUsual: (tool: string) => boolean;
 }
 
-/** Nobody reads more than this before they press. */
-const CALLS_MAX = 10;
-const TOO_MANY = `At most ${CALLS_MAX} calls that need an approval are asked for at once. This one was not made: make it in a later step.`;
+/** The stored questions and decisions of a message. */
+type StoredQuestions = Pick<Parking, 'decisionOf' | 'newest' | 'waitsFor'>;
+
+/** Nobody reads more calls than this before they press. */
+const CALLS_MAX = 5;
+const TOO_MANY = `At most ${CALLS_MAX} calls that need approval are asked for at once. This one was not made: make it again in a later step.`;
 const NOT_ASKED = 'The person could not be asked, so nothing was done. Go on without it.';
 const DECLINED = 'The person declined: this was not done. Do not try it again in another way.';
 const UNWILLING = 'The person does not want to answer this.';
 const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on without it.';
 
 /**
- * What a round still has to ask, or undefined when all of it is decided, or nobody can be asked: first all approvals at
- * once, then one question after the other. Pure.
+ * The question that a round still has to ask: first one about all calls that need an approval, then one after the other of
+ * the model's. Undefined when all is decided, or nobody can be asked. A question that is open stays as it was asked,
+ * whatever the policy says by now. Pure.
  */
 export function askingOf(
   calls: readonly ToolUse[],
   round: number,
-  parking: Pick<Parking, 'decisionOf' | 'newest'>,
+  parking: StoredQuestions,
   policy: AskingPolicy,
 ): Asking | undefined {
   // A model that goes on asking where nobody is would hold up its chat for as long as each question may wait.
   const before = parking.newest && parking.decisionOf(parking.newest.id);
   if (before?.how === 'late' || before?.how === 'untold') return undefined;
-  const approvals = toApprove(calls, policy);
-  if (approvals.length > 0 && parking.decisionOf(approvalId(round)) === undefined)
-    return {
-      kind: 'approval',
-      id: approvalId(round),
-      calls: approvals.slice(0, CALLS_MAX).map((each) => asked(each, policy)),
-    };
+  return approvalOf(calls, round, parking, policy) ?? questionToAsk(calls, round, parking, policy);
+}
+
+function approvalOf(
+  calls: readonly ToolUse[],
+  round: number,
+  parking: StoredQuestions,
+  policy: AskingPolicy,
+): Asking | undefined {
+  const id = approvalId(round);
+  if (parking.decisionOf(id) !== undefined) return undefined;
+  const open = parking.waitsFor?.id === id ? parking.waitsFor.calls : undefined;
+  const verdictOf = (call: ToolUse) => open?.find((each) => each.id === call.id);
+  const toAsk = open
+    ? calls.filter((call) => verdictOf(call) && verdictOf(call)?.how === undefined)
+    : calls.filter((call) => needsApproval(call, policy));
+  if (toAsk.length === 0) return undefined;
+  const all = toAsk.map((call) => asked(call, policy));
+  return { kind: 'approval', id, calls: all.slice(0, CALLS_MAX), beyond: all.slice(CALLS_MAX) };
+}
+
+function questionToAsk(
+  calls: readonly ToolUse[],
+  round: number,
+  parking: StoredQuestions,
+  policy: AskingPolicy,
+): Asking | undefined {
   for (const [at, call] of calls.entries()) {
-    const question = questionOf(call, policy);
     const id = questionId(round, at);
+    const isOpen = parking.waitsFor?.id === id;
+    const question = questionOf(call, isOpen || offersQuestions(policy));
     if (question !== undefined && parking.decisionOf(id) === undefined) return { kind: 'question', id, ...question };
   }
   return undefined;
 }
 
-/** The result of a call that is not made, or undefined for one that is to be made. Pure. */
+/**
+ * The result of a call that is not made, or undefined for one that is to be made. A stored decision is the last word; the
+ * policy decides only about calls that nobody has decided. Pure.
+ */
 export function insteadOf(
   call: ToolUse,
   calls: readonly ToolUse[],
@@ -68,32 +96,35 @@ export function insteadOf(
   parking: Pick<Parking, 'decisionOf'>,
   policy: AskingPolicy,
 ): ToolOutput | undefined {
-  if (questionOf(call, policy) !== undefined)
-    return resultOf(parking.decisionOf(questionId(round, calls.indexOf(call))), true);
-  if (!toApprove(calls, policy).includes(call)) return undefined;
+  const answer = parking.decisionOf(questionId(round, calls.indexOf(call)));
+  if (answer !== undefined) return resultOf(answer.how, answer, true);
   const decision = parking.decisionOf(approvalId(round));
-  // What has to be asked for may be another call by now than when the person was asked.
-  return decision?.calls?.includes(call.id) === false ? toolError(TOO_MANY) : resultOf(decision, false);
+  const how = decision?.calls?.[call.id];
+  if (how !== undefined) return resultOf(how, decision, false);
+  const isUndecided = needsApproval(call, policy) || questionOf(call, offersQuestions(policy)) !== undefined;
+  return isUndecided ? toolError(NOT_ASKED) : undefined;
 }
 
-/** What a call comes to by what was decided; undefined for one that is to be made. */
-function resultOf(decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
-  const { how, text = '' } = decision ?? {};
+/** The result of a call after a verdict; undefined for one that is to be made. */
+function resultOf(
+  how: Verdict,
+  { text = '' }: Pick<Decision, 'text'> = {},
+  isQuestion: boolean,
+): ToolOutput | undefined {
   if (how === 'once' || how === 'always') return undefined;
   if (how === 'late') return toolError(LATE);
+  if (how === 'beyond') return toolError(TOO_MANY);
   if (how === 'declined') return toolError(isQuestion ? UNWILLING : DECLINED);
   if (how === 'chosen' || how === 'written')
     return isQuestion ? toolText(text) : toolError(`The person did not allow it, and wrote instead: ${text}`);
   return toolError(NOT_ASKED);
 }
 
-/** The calls that may change something, of tools that the chat has not allowed for good. */
-function toApprove(calls: readonly ToolUse[], { specs, isUsual }: AskingPolicy): ToolUse[] {
-  return calls.filter((call) => {
-    const spec = specs.find(({ name }) => name === call.name);
-    if (!call.isReadable || spec?.asks === undefined) return false;
-    return spec.asks === 'always' || !isUsual(call.name);
-  });
+/** Whether a call may change something, with a tool that the chat has not allowed for good. */
+function needsApproval(call: ToolUse, { specs, isUsual }: AskingPolicy): boolean {
+  const spec = specs.find(({ name }) => name === call.name);
+  if (!call.isReadable || spec?.asks === undefined) return false;
+  return spec.asks === 'always' || !isUsual(call.name);
 }
 
 function asked({ id, name, input }: ToolUse, { specs }: AskingPolicy): AskedCall {
@@ -134,9 +165,14 @@ const SPEC: ToolSpec = {
   repeatable: true,
 };
 
-/** The question of a call of `ask_user`, where that is offered: guests do not have it. */
-function questionOf({ name, input }: ToolUse, { specs }: AskingPolicy): ReturnType<typeof questionIn> {
-  return name === ASK_USER && specs.some((spec) => spec.name === ASK_USER) ? questionIn(input) : undefined;
+/** Whether the model has `ask_user` here: guests do not. */
+function offersQuestions({ specs }: AskingPolicy): boolean {
+  return specs.some((spec) => spec.name === ASK_USER);
+}
+
+/** The question of a call of `ask_user`, where that is offered. */
+function questionOf({ name, input }: ToolUse, isOffered: boolean): ReturnType<typeof questionIn> {
+  return name === ASK_USER && isOffered ? questionIn(input) : undefined;
 }
 
 /** A question as it is shown; undefined where the input holds none that can be. Pure. */

@@ -1,7 +1,7 @@
 import { commandIn, type InboundMessage, type Waiting } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import type { Decision, Parked } from '../../shared/state/turn/parking.ts';
+import { type Decision, type Parked, verdicts } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
@@ -10,7 +10,7 @@ import type { Lane } from '../lane/lane.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { asked, type Shown } from '../reply/question.ts';
-import type { AskedCall, Asking } from '../tools/asking.ts';
+import type { Asking } from '../tools/asking.ts';
 import { waitThrottled } from './deliver.ts';
 import { isForModel } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
@@ -38,31 +38,33 @@ export async function parkTurn(
   // Counted first: what comes after the count wakes the turn.
   const depth = await ports.lane.depth(attempt.lane);
   const behind = before ? await ports.lane.behind(attempt.lane) : [];
-  const untilMs = before?.untilMs ?? attempt.nowMs() + ports.ask.settings.approvalTimeoutMs;
+  const parked = before ?? newlyParked(asking, attempt.nowMs() + ports.ask.settings.approvalTimeoutMs);
+  const question: Question = { asking, parked, to };
   if (before) {
-    if (attempt.nowMs() >= untilMs) return decide(ports, attempt, asking, to, { how: 'late' });
+    if (attempt.nowMs() >= parked.untilMs) return decide(ports, attempt, question, { how: 'late' });
     const next = behind.find((waiting) => isAnswer(attempt, asking, waiting));
-    if (next) return decideByWords(ports, attempt, asking, to, next);
+    if (next) return decideByWords(ports, attempt, question, next);
   }
-  const parked = [parking.park({ id: asking.id, untilMs, ...offered(asking) }, depth - 1)];
-  if ((await attempt.write('', parked, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
+  const changes = [parking.park(parked, depth - 1)];
+  if ((await attempt.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
   ports.ask.observability.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) {
     await notifyBehindQuestion(ports, attempt, asking, behind, to);
     return { kind: 'park', asking };
   }
-  const waitedMs = attempt.nowMs() - (untilMs - ports.ask.settings.approvalTimeoutMs);
-  return ask(ports, attempt, asking, to, waitedMs);
+  return ask(ports, attempt, question);
 }
 
-/** Shows the question; `waitedMs` is how long it has been tried before. */
-async function ask(
-  ports: TurnPorts,
-  attempt: Attempt,
-  asking: Asking,
-  to: Destination,
-  waitedMs: number,
-): Promise<Delivered> {
+/** A question, as it is stored, and where it is asked. */
+interface Question {
+  asking: Asking;
+  parked: Parked;
+  to: Destination;
+}
+
+/** Shows the question. */
+async function ask(ports: TurnPorts, attempt: Attempt, question: Question): Promise<Delivered> {
+  const { asking, parked, to } = question;
   const shown: Shown = asked(attempt, asking);
   // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
   const askedAtMs = await ports.commands.state.nowMs();
@@ -74,12 +76,13 @@ async function ask(
       if (kind === 'throttled') return waitThrottled(attempt, sent.failure);
       // It cannot be shown at all: the model goes on without, and its answer finds out the same.
       if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
-        return decide(ports, attempt, asking, to, { how: 'untold' });
+        return decide(ports, attempt, question, { how: 'untold' });
       // It may stand in the chat in spite of that: then it can be answered, and is not to be read again and again.
       const mayStand = kind === 'unknown' && !isAnswered;
       if (mayStand && at === shown.length - 1)
         await attempt.write('', [attempt.turn.parking.ask(asking.id, undefined, askedAtMs)]);
-      const leftMs = ports.ask.settings.approvalTimeoutMs - waitedMs;
+      const leftMs = parked.untilMs - attempt.nowMs();
+      const waitedMs = ports.ask.settings.approvalTimeoutMs - leftMs;
       const restMs = mayStand ? Math.min(waitedMs / 2, leftMs) : 0;
       const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
       return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
@@ -135,49 +138,47 @@ export async function resumeParked(
   if (waiting && !waiting.parking.isLeftAlone((await lane.depth(chat)) - 1)) await state.wake(waiting.head);
 }
 
-/** What can be decided by a press. */
-function offered(asking: Asking): Omit<Parked, 'id' | 'untilMs'> {
-  if (asking.kind === 'question') return { choices: asking.choices, calls: [], tools: [], mayBecomeUsual: [] };
-  const names = (calls: readonly AskedCall[]) => [...new Set(calls.map(({ name }) => name))];
-  const mayBecomeUsual = names(asking.calls.filter((call) => call.mayBecomeUsual));
-  return { choices: [], calls: asking.calls.map(({ id }) => id), tools: names(asking.calls), mayBecomeUsual };
+/** A question as it is stored when it is first asked. */
+function newlyParked(asking: Asking, untilMs: number): Parked {
+  const { id } = asking;
+  if (asking.kind === 'question') return { id, untilMs, choices: asking.choices, calls: [] };
+  const calls = asking.calls.map(({ id, name: tool, mayBecomeUsual }) => ({ id, tool, mayBecomeUsual }));
+  const beyond = asking.beyond.map(({ id, name: tool }) => ({ id, tool, how: 'beyond' as const }));
+  return { id, untilMs, choices: [], calls: [...calls, ...beyond] };
 }
 
 /** A text is the answer, and becomes a part of this message; anything else that was sent, or forwarded, comes next. */
 function decideByWords(
   ports: TurnPorts,
   attempt: Attempt,
-  asking: Asking,
-  to: Destination,
+  question: Question,
   { entry, message: { from, content, forwardedFrom } }: Waiting,
 ): Promise<Delivered> {
   const by = { id: from.id, name: from.name };
   return isPlainText(content) && forwardedFrom === undefined
-    ? decide(ports, attempt, asking, to, { how: 'written', by, text: content.text }, entry)
-    : decide(ports, attempt, asking, to, { how: 'declined', by });
+    ? decide(ports, attempt, question, { how: 'written', by, text: content.text }, entry)
+    : decide(ports, attempt, question, { how: 'declined', by });
 }
 
 /** Decides without a press. */
 async function decide(
   ports: TurnPorts,
   attempt: Attempt,
-  asking: Asking,
-  to: Destination,
+  { parked, to }: Question,
   made: Decision,
   written?: EntryId,
 ): Promise<Delivered> {
-  const { id } = asking;
-  const decision = asking.kind === 'approval' ? { ...made, calls: asking.calls.map((call) => call.id) } : made;
+  const { id } = parked;
   const { parking } = attempt.turn;
   const piece = written && turnOf(attempt.keys, written);
   const decided = await commit(ports.ask.observability, attempt, {
     step: '',
     changes: [
-      ...parking.decide(id, decision, attempt.nowMs()),
+      ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, attempt.nowMs()),
       ...(piece ? [piece.company.mergeInto(attempt.entry)] : []),
     ],
-    expected: [...parking.isUndecided(id), ...(piece ? [piece.notCancelled()] : [])],
-    events: [{ event: 'question.decided', of: attempt.entry, how: decision.how, by: decision.by?.id, tools: [] }],
+    expected: [...parking.isUndecided(id), parking.isAsked(parked), ...(piece ? [piece.notCancelled()] : [])],
+    events: [{ event: 'question.decided', of: attempt.entry, how: made.how, by: made.by?.id, tools: [] }],
   });
   // Nothing depends on it: a late press is told that it is late.
   const shown = parking.askedIn(id);

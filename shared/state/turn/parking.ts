@@ -10,23 +10,40 @@ export interface Parked {
   untilMs: number;
   /** The answers to choose from; none where calls wait for an approval. */
   choices: readonly string[];
-  /** The ids of the calls that wait for an approval. */
-  calls: readonly string[];
-  /** Their tools. */
-  tools: readonly string[];
-  /** Those of them that a press may allow for good. */
-  mayBecomeUsual: readonly string[];
+  /** The calls that needed an approval when the question was asked. */
+  calls: readonly ParkedCall[];
 }
 
-/** How a question was decided: by a press, by a text written instead, or by nobody. */
+/** A call that needed an approval when its question was asked. */
+export interface ParkedCall {
+  id: string;
+  tool: string;
+  /** Whether a press may allow the tool for good. */
+  mayBecomeUsual?: boolean;
+  /** The verdict on this call alone; absent while the question decides. */
+  how?: 'always' | 'beyond' | undefined;
+}
+
+/**
+ * A verdict on a call or a question: by a press, by a text written instead, or by nobody. `untold`: the question could not
+ * be shown. `beyond`: one message had no room to ask about the call.
+ */
+export type Verdict = 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'late' | 'untold' | 'beyond';
+
+/** How a question was decided. */
 export interface Decision {
-  how: 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'late' | 'untold';
+  how: Exclude<Verdict, 'beyond'>;
   /** Who decided; absent where nobody did. */
   by?: { id: number; name?: string | undefined } | undefined;
   /** The choice, or what was written. */
   text?: string;
-  /** The ids of the calls that were asked for; absent for a question. */
-  calls?: readonly string[];
+  /** The verdict on each call, by its id; absent for a question of the model. */
+  calls?: Readonly<Record<string, Verdict>>;
+}
+
+/** The verdict on each call of a question that was decided so; none for a question of the model. Pure. */
+export function verdicts({ calls }: Pick<Parked, 'calls'>, how: Verdict): Pick<Decision, 'calls'> {
+  return calls.length === 0 ? {} : { calls: Object.fromEntries(calls.map((call) => [call.id, call.how ?? how])) };
 }
 
 /** The question that a turn waits with, without a slot or a job, and the decisions on those before it. */
@@ -43,12 +60,13 @@ export class Parking extends Fields {
   }
 
   /**
-   * The head of a lane that waits in this way is left alone until somebody decides, its time is over, or more than
-   * `behind` messages stand behind it.
+   * Parks the turn with a question, which stays as it was first asked. The head of a lane that waits in this way is left
+   * alone until somebody decides, its time is over, or more than `behind` messages stand behind it.
    */
   park(parked: Parked, behind: number): Change {
     const { id, untilMs } = parked;
-    return this.set('parked', JSON.stringify(parked), 'parkedAs', id, 'parkedUntil', untilMs, 'parkedBehind', behind);
+    const question = this.newest?.id === id ? [] : ['parked', JSON.stringify(parked)];
+    return this.set(...question, 'parkedAs', id, 'parkedUntil', untilMs, 'parkedBehind', behind);
   }
 
   /** Whether it still waits, with so many messages behind it in its lane: see `heads.lua`. */
@@ -78,9 +96,9 @@ export class Parking extends Fields {
     ];
   }
 
-  /** Holds while it is the newest one. */
-  isAsked(id: string): Expected {
-    return [this.key, 'parkedAs', id];
+  /** Holds while the turn is parked with this question, as it is. */
+  isAsked(parked: Parked): Expected {
+    return [this.key, 'parked', JSON.stringify(parked)];
   }
 
   /** The message that asks. */

@@ -173,15 +173,15 @@ test.each<[Failpoint, number]>([
   },
 );
 
-test('thirty calls in one round are one question about ten; the others are told to come later', async () => {
+test('thirty calls in one round are one question about five; the model is told to make the others later', async () => {
   await start();
   wantsToWrite(...Array.from({ length: 30 }, (_, at) => `t${at}`));
   world.telegram.say(CHAT, 'Write all of it');
   await press('once');
   await untilSettled(world, 2, PATIENCE_MS);
-  expect(await notebook.notes()).toHaveLength(10);
+  expect(await notebook.notes()).toHaveLength(5);
   const last = mainCalls().at(-1);
-  expect((last ? resultsIn(last) : []).filter(({ is_error }) => is_error)).toHaveLength(20);
+  expect((last ? resultsIn(last) : []).filter(({ is_error }) => is_error)).toHaveLength(25);
 });
 
 test('a turn that waits survives a restart, costs no attempt, and is not called unanswered', async () => {
