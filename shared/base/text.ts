@@ -71,3 +71,9 @@ export function counted(number: number, noun: string, plural = `${noun}s`): stri
 export function inSeconds(ms: number): string {
   return counted(Math.round(ms / 1000), 'second');
 }
+
+/** A tool's name as a person says it: `notebook: write` for `notebook__write`. Pure. */
+export function toolLabel(name: string): string {
+  const [server = '', ...tool] = name.split('__');
+  return (tool.length === 0 ? server : `${server}: ${tool.join('__')}`).replaceAll('_', ' ');
+}

@@ -1,3 +1,5 @@
+import { ASKING_EN } from './asking-en.ts';
+
 const BUDGET = { chat: "This chat's budget", person: 'Your budget', total: 'My budget' };
 const PERIOD = { day: 'today', month: 'this month' };
 
@@ -128,34 +130,7 @@ export const EN = {
     memory: 'Looking at my memory of this chat',
     ask_user: 'Reading your answer',
   },
-  approval: {
-    title: (count: number) => (count === 1 ? 'May I do this?' : `May I do these ${count} things?`),
-    more: 'And:',
-    clipped: (chars: number) => `… and ${chars} more ${chars === 1 ? 'character' : 'characters'} that do not fit here.`,
-    once: 'Allow once',
-    always: 'Always here',
-    decline: 'Decline',
-    skip: 'Skip',
-    /** What a press has decided; `by` may be empty. */
-    decided: (how: string, by: string, choice: string) => {
-      const who = by === '' ? '' : ` by ${by}`;
-      if (how === 'once') return `Allowed once${who}.`;
-      if (how === 'always') return `Always allowed here${who}. You can take it back with /tools.`;
-      if (how === 'chosen') return `Answered${who}: ${choice}`;
-      return `Declined${who}.`;
-    },
-    /** To somebody whose message waits behind a question to somebody else, whose name may be empty. */
-    behind: (name: string) =>
-      `I'm still waiting for an answer to my question above. ${name || 'Somebody'} can answer it, or anybody here who may use my tools. Then I'll get to your message.`,
-    over: 'This question is over: it was decided already, or I no longer wait for it.',
-  },
-  tools: {
-    usual: (names: readonly string[]) =>
-      names.length === 0 ? '' : `I may use these here without asking:\n${names.join('\n')}`,
-    asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
-    none: 'There is no tool here that I would have to ask for.',
-    askButton: (name: string) => `Ask before ${name}`,
-  },
+  ...ASKING_EN,
   retryButton: '↻ Try again',
   retrying: 'I am retrying that message.',
   nothingToRetry: 'There is no failed message here to retry.',

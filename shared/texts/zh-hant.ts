@@ -114,8 +114,9 @@ export const ZH_HANT: Texts = {
   },
   approval: {
     title: (count) => (count === 1 ? '我可以這麼做嗎？' : `我可以做這 ${count} 件事嗎？`),
-    more: '還有：',
-    clipped: (chars) => `… 還有 ${chars} 個字放不下。`,
+    inFile: (chars) => `（共 ${chars} 個字，全文在上面的檔案裡）`,
+    moreInFile: (count) => `… 另外 ${count} 個參數在上面的檔案裡`,
+    file: '我打算做的事全部在這裡，問題在下面。',
     once: '允許這一次',
     always: '這裡一律允許',
     decline: '不允許',

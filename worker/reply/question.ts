@@ -1,32 +1,42 @@
 import type { MessageEntity } from '@grammyjs/types';
-import { clip } from '../../shared/base/text.ts';
-import type { Button, SendOptions } from '../../shared/telegram/messages.ts';
+import { clip, toolLabel } from '../../shared/base/text.ts';
+import { visible, visibleInLine } from '../../shared/base/visible.ts';
+import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
-import { MESSAGE_CHARS_MAX } from './split.ts';
 
-/** The messages that show a question, in order; the buttons are under the last. */
-export type Shown = readonly ({ text: string } & SendOptions)[];
-
-interface Part {
+/** A question as a chat sees it: a file with what one message cannot show, and below it the message with the buttons. */
+export interface ShownQuestion {
+  file?: OutboundFile;
   text: string;
-  entities: MessageEntity[];
+  options: SendOptions;
 }
 
-/** What a person reads of one call; Telegram takes 4096 in a message. */
-const INPUT_CHARS_MAX = 3_500;
-/** Characters that would show something else than what is called. */
-const UNSEEN = /[[\p{Cc}\p{Cf}]--[\n\t]]/gv;
+/** Characters for all calls of a question. Bot API, `sendMessage`: 4,096; the rest is for the title and the notes on the file. */
+const CALLS_CHARS_MAX = 3_600;
+/** Bot API, `sendMessage`: 100 entities; five calls have one for each argument and one for the tool. */
+const ARGUMENTS_MAX = 15;
+/** Of a value that stands in the file. */
+const BEGINNING_CHARS = 160;
+const NAME_CHARS_MAX = 64;
+/** Begins the line of an argument. */
+const MARK = '▸';
+/** Begins each line of a value in the file, so that no value can look like an argument. */
+const VALUE_MARK = '    │ ';
 
 /** A question with its buttons, as it is asked in the chat. Pure. */
-export function asked({ entry, texts, message }: Attempt, asking: Asking): Shown {
+export function questionIn({ entry, texts, message }: Attempt, asking: Asking): ShownQuestion {
   const press = (word: string) => `/decide ${entry} ${asking.id} ${word}`;
   const replyTo = message.ok ? message.value.messageId : undefined;
-  const parts = asking.kind === 'approval' ? approvalParts(texts, asking.calls) : [{ text: asking.question }];
-  const buttons =
-    asking.kind === 'approval' ? approvalButtons(texts, asking.calls, press) : choiceButtons(texts, asking, press);
-  return parts.map((part, at) => ({ ...part, replyTo, ...(at === parts.length - 1 && { buttons }) }));
+  if (asking.kind === 'question')
+    return { text: asking.question, options: { replyTo, buttons: choiceButtons(texts, asking, press) } };
+  const { text, entities, isWhole } = approvalText(texts, asking.calls);
+  return {
+    ...(!isWhole && { file: argumentsFile(texts, asking.calls) }),
+    text,
+    options: { entities, replyTo, buttons: approvalButtons(texts, asking.calls, press) },
+  };
 }
 
 function approvalButtons(
@@ -51,31 +61,75 @@ function choiceButtons(
   return [...rows, [{ text: approval.skip, command: press('no') }]];
 }
 
-/** Each call with its name and its whole input, folded; as many in a message as fit. */
-function approvalParts({ approval }: Texts, calls: readonly AskedCall[]): Part[] {
-  const parts: Part[] = [{ text: approval.title(calls.length), entities: [] }];
-  for (const { name, input } of calls) {
-    const head = `\n\n${name}\n`;
-    const words = inputInWords(approval, input);
-    const last = parts.at(-1);
-    const isFull = last === undefined || last.text.length + head.length + words.length > MESSAGE_CHARS_MAX;
-    const part: Part = isFull ? { text: approval.more, entities: [] } : last;
-    if (isFull) parts.push(part);
-    const offset = part.text.length + head.length;
-    part.entities.push({ type: 'bold', offset: offset - name.length - 1, length: name.length });
-    if (words !== '') part.entities.push({ type: 'expandable_blockquote', offset, length: words.length });
-    part.text += head + words;
+/** A piece of a message; names are bold, which no value can be. */
+type Piece = string | { bold: string };
+
+/** The calls with their arguments, as far as one message holds them, and whether that is all of them. */
+function approvalText(texts: Texts, calls: readonly AskedCall[]) {
+  const shown = calls.map((call) => callPieces(texts, call, Math.floor(CALLS_CHARS_MAX / calls.length)));
+  const entities: MessageEntity[] = [];
+  let text = texts.approval.title(calls.length);
+  for (const piece of shown.flatMap(({ pieces }) => pieces)) {
+    const words = typeof piece === 'string' ? piece : piece.bold;
+    if (typeof piece !== 'string') entities.push({ type: 'bold', offset: text.length, length: words.length });
+    text += words;
   }
-  return parts;
+  return { text, entities, isWhole: shown.every(({ isWhole }) => isWhole) };
 }
 
-function inputInWords({ clipped }: Texts['approval'], input: AskedCall['input']): string {
-  const lines = Object.entries(input).map(([name, value]) => `${name}: ${inWords(value)}`);
-  const whole = lines.join('\n').toWellFormed().replaceAll(UNSEEN, '\u{fffd}').trim();
-  if (whole.length <= INPUT_CHARS_MAX) return whole;
-  return `${clip(whole, INPUT_CHARS_MAX)}\n${clipped(whole.length - INPUT_CHARS_MAX)}`;
+function callPieces({ approval }: Texts, { name, input }: AskedCall, charsMax: number) {
+  const label = toolLabel(name);
+  const pieces: Piece[] = ['\n\n', { bold: label }];
+  let left = charsMax - label.length - 2;
+  let isWhole = true;
+  let omitted = 0;
+  for (const [at, whole] of argumentsOf(input).entries()) {
+    const isLong = whole.name.length > NAME_CHARS_MAX || lengthOf(whole) > left;
+    const line = isLong ? beginningOf(approval, whole) : whole;
+    if (isLong) isWhole = false;
+    if (at < ARGUMENTS_MAX && lengthOf(line) <= left) {
+      pieces.push(`\n${MARK} `, { bold: line.name }, `: ${line.value}`);
+      left -= lengthOf(line);
+    } else omitted += 1;
+  }
+  if (omitted > 0) pieces.push(`\n${approval.moreInFile(omitted)}`);
+  return { pieces, isWhole: isWhole && omitted === 0 };
 }
 
-function inWords(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+/** An argument of a call, with every character visible, on one line. */
+interface Argument {
+  name: string;
+  value: string;
+}
+
+/** The arguments of a call, short ones first. */
+function argumentsOf(input: AskedCall['input']): Argument[] {
+  const all = Object.entries(input).map(([name, value]) => ({
+    name: visibleInLine(name),
+    value: visibleInLine(typeof value === 'string' ? value : JSON.stringify(value)),
+  }));
+  return all.sort((a, b) => lengthOf(a) - lengthOf(b));
+}
+
+function beginningOf({ inFile }: Texts['approval'], { name, value }: Argument): Argument {
+  const beginning = clip(value, BEGINNING_CHARS);
+  return { name: clip(name, NAME_CHARS_MAX), value: `${beginning} ${inFile(value.length)}` };
+}
+
+/** Characters of an argument's line, with its mark. */
+function lengthOf({ name, value }: Argument): number {
+  return name.length + value.length + MARK.length + 4;
+}
+
+/** Everything that the calls hold, with line breaks as they are. */
+function argumentsFile({ approval }: Texts, calls: readonly AskedCall[]): OutboundFile {
+  const text = calls.map(({ name, input }) =>
+    [toolLabel(name), ...Object.entries(input).map(inFullLength)].join('\n\n'),
+  );
+  return { name: 'arguments.txt', bytes: Buffer.from(`${text.join('\n\n\n')}\n`), caption: approval.file };
+}
+
+function inFullLength([name, value]: [string, unknown]): string {
+  const lines = visible(typeof value === 'string' ? value : JSON.stringify(value, null, 2)).split('\n');
+  return [`${MARK} ${visibleInLine(name)}:`, ...lines.map((line) => `${VALUE_MARK}${line}`)].join('\n');
 }

@@ -1,3 +1,4 @@
+import { toolLabel } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
@@ -79,5 +80,5 @@ async function ask(
 /** The work of tools in plain words, each once. */
 function toolsInWords({ usingTool, usingOwnTool }: Texts, names: readonly string[]): string {
   const own: Readonly<Record<string, string>> = usingOwnTool;
-  return [...new Set(names.map((name) => own[name] ?? usingTool(name.replaceAll(/[_-]+/g, ' '))))].join('\n');
+  return [...new Set(names.map((name) => own[name] ?? usingTool(toolLabel(name))))].join('\n');
 }

@@ -3,13 +3,14 @@ import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { type Decision, type Parked, verdicts } from '../../shared/state/turn/parking.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
-import { asked, type Shown } from '../reply/question.ts';
+import { questionIn } from '../reply/question.ts';
 import type { Asking } from '../tools/asking.ts';
 import { waitThrottled } from './deliver.ts';
 import { isForModel } from './gather.ts';
@@ -62,36 +63,50 @@ interface Question {
   to: Destination;
 }
 
-/** Shows the question. */
+/** Shows the question; the file above it first, since nobody may be asked about what they cannot see. */
 async function ask(ports: TurnPorts, attempt: Attempt, question: Question): Promise<Delivered> {
-  const { asking, parked, to } = question;
-  const shown: Shown = asked(attempt, asking);
+  const { asking, to } = question;
+  const { parking } = attempt.turn;
+  const { file, text, options } = questionIn(attempt, asking);
+  if (file && !parking.hasFile(asking.id)) {
+    await attempt.assertOwned();
+    const sent = await ports.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
+    if (!sent.ok) return notShown(ports, attempt, question, sent.failure);
+    await attempt.write('', [parking.sendFile(asking.id)]);
+  }
   // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
   const askedAtMs = await ports.commands.state.nowMs();
-  for (const [at, { text, ...options }] of shown.entries()) {
-    await attempt.assertOwned();
-    const sent = await ports.telegram.sendMessage(to, text, options);
-    if (!sent.ok) {
-      const { kind, retryAfterMs, isAnswered } = sent.failure;
-      if (kind === 'throttled') return waitThrottled(attempt, sent.failure);
-      // It cannot be shown at all: the model goes on without, and its answer finds out the same.
-      if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
-        return decide(ports, attempt, question, { how: 'untold' });
-      // It may stand in the chat in spite of that: then it can be answered, and is not to be read again and again.
-      const mayStand = kind === 'unknown' && !isAnswered;
-      if (mayStand && at === shown.length - 1)
-        await attempt.write('', [attempt.turn.parking.ask(asking.id, undefined, askedAtMs)]);
-      const leftMs = parked.untilMs - attempt.nowMs();
-      const waitedMs = ports.ask.settings.approvalTimeoutMs - leftMs;
-      const restMs = mayStand ? Math.min(waitedMs / 2, leftMs) : 0;
-      const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
-      return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
-    }
-    ports.ask.observability.reach('question shown');
-    if (at === shown.length - 1)
-      await attempt.write('', [attempt.turn.parking.ask(asking.id, sent.value.messageId, askedAtMs)]);
-  }
-  return { kind: 'park', asking };
+  await attempt.assertOwned();
+  const sent = await ports.telegram.sendMessage(to, text, options);
+  if (sent.ok) ports.ask.observability.reach('question shown');
+  // It may stand in the chat in spite of the failure: then it can be answered, and is not to be read again and again.
+  if (sent.ok || mayStand(sent.failure))
+    await attempt.write('', [parking.ask(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
+  return sent.ok ? { kind: 'park', asking } : notShown(ports, attempt, question, sent.failure);
+}
+
+/** Whether a message may stand in the chat although its send failed. */
+function mayStand({ kind, isAnswered }: TelegramFailure): boolean {
+  return kind === 'unknown' && !isAnswered;
+}
+
+/** The question, or the file above it, was not sent: it is sent later, or never where the chat does not take it. */
+function notShown(
+  ports: TurnPorts,
+  attempt: Attempt,
+  question: Question,
+  failure: TelegramFailure,
+): Promise<Delivered> | Delivered {
+  const { kind, retryAfterMs } = failure;
+  if (kind === 'throttled') return waitThrottled(attempt, failure);
+  // The model goes on without, and its answer finds out the same.
+  if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
+    return decide(ports, attempt, question, { how: 'untold' });
+  const leftMs = question.parked.untilMs - attempt.nowMs();
+  const waitedMs = ports.ask.settings.approvalTimeoutMs - leftMs;
+  const restMs = mayStand(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
+  const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
+  return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
 }
 
 /**

@@ -106,6 +106,16 @@ export class Parking extends Fields {
     return this.number(`asked:${id}`);
   }
 
+  /** Whether the file was sent that stands above the question. */
+  hasFile(id: string): boolean {
+    return this.fields.has(`askedFile:${id}`);
+  }
+
+  /** The file was sent, and is not sent again. */
+  sendFile(id: string): Change {
+    return this.set(`askedFile:${id}`, 1);
+  }
+
   /** The message that asks what is not decided. */
   get shown(): number | undefined {
     return this.waitsFor && this.askedIn(this.waitsFor.id);

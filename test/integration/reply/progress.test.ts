@@ -66,7 +66,7 @@ test.each(['status', 'draft'])('in plain words, a %s says which tools run', asyn
   await start({ ...notebook.env, TELEGRAM_STREAMING: streaming }, { ...SOON, draftsEveryMs: 20 });
   world.telegram.say(CHAT, 'hang around');
   await nextOutcome(world, CHAT);
-  const words = EN.usingTool('notebook hang');
+  const words = EN.usingTool('notebook: hang');
   const texts = world.telegram.calls.map(({ params }) => params.text);
   expect(texts).toContain(streaming === 'status' ? `${EN.working}\n${words}` : words);
   expect(shown()).toEqual(['Done after 1 rounds.']);

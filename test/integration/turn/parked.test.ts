@@ -27,7 +27,7 @@ test('a tool that may change something waits for a press without a job; what is 
   await untilParked();
   expect(await notebook.notes()).toEqual([]);
   const asked = await question();
-  expect(asked.text).toBe('May I do this?\n\nnotebook__write\ntext: t1');
+  expect(asked.text).toBe('May I do this?\n\nnotebook: write\n▸ text: t1');
   expect(buttonsOf(asked).map(({ text }) => text)).toEqual(['Allow once', 'Always here', 'Decline']);
   expect(buttonsOf(asked).map(({ style }) => style)).toEqual([undefined, undefined, 'danger']);
   await press('once');

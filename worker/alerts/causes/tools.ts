@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { traceIdOf } from '../../../shared/base/telemetry.ts';
-import { clip, counted } from '../../../shared/base/text.ts';
+import { clip, counted, toolLabel } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
@@ -35,7 +35,7 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(attempt),
-    text: `The model's API refuses the tool ${tool}, so it was removed until the next start; chats go on without it. Correct its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The model's API refuses the tool ${toolLabel(tool)}, so it was removed until the next start; chats go on without it. Correct its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
 }
 
@@ -44,9 +44,11 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
  * of a name only what cannot be a link, a mention or a command is told here, and the reason only in the log.
  */
 export function omittedToolsAlert(server: string, omitted: readonly { tool: string; why: string }[]): Alert {
+  const prefix = `${server}__`;
   const names = omitted
     .slice(0, TOOLS_NAMED_MAX)
-    .map(({ tool }) => clip(tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'), TOOL_CHARS_MAX) || '(no name)');
+    .map(({ tool }) => (tool.startsWith(prefix) ? tool.slice(prefix.length) : tool))
+    .map((tool) => clip(tool.replaceAll(/[^A-Za-z0-9_-]/g, '_'), TOOL_CHARS_MAX) || '(no name)');
   const more = omitted.length > names.length ? ` and ${omitted.length - names.length} more` : '';
   const digest = createHash('sha256').update(JSON.stringify(omitted)).digest('hex').slice(0, 16);
   return {
