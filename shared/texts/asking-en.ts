@@ -8,24 +8,27 @@ export const ASKING_EN = {
     file: 'Everything that I would do. The question is below.',
     once: 'Allow once',
     always: 'Always here',
+    alwaysTool: (tool: string) => `Always here: ${tool}`,
     decline: 'Decline',
     skip: 'Skip',
-    /** What a press has decided; `by` may be empty. */
-    decided: (how: string, by: string, choice: string) => {
+    /** The decision of a press; `by` may be empty, and `about` names the tools where it is not about all calls. */
+    decided: (how: string, by: string, about: string) => {
       const who = by === '' ? '' : ` by ${by}`;
-      if (how === 'once') return `Allowed once${who}.`;
-      if (how === 'always') return `Always allowed here${who}. You can take it back with /tools.`;
-      if (how === 'chosen') return `Answered${who}: ${choice}`;
-      return `Declined${who}.`;
+      if (how === 'chosen') return `Answered${who}: ${about}`;
+      return `${how === 'once' ? 'Allowed once' : 'Declined'}${who}${about === '' ? '' : `: ${about}`}.`;
     },
+    granted: (by: string, tool: string, until: string) =>
+      `Always allowed here by ${by} until ${until}: ${tool}. It ends earlier when the tool changes. You can take it back with /tools.`,
+    stillOpen: 'The question above still waits for the rest.',
     /** To somebody whose message waits behind a question to somebody else, whose name may be empty. */
     behind: (name: string) =>
       `I'm still waiting for an answer to my question above. ${name || 'Somebody'} can answer it, or anybody here who may use my tools. Then I'll get to your message.`,
     over: 'This question is over: it was decided already, or I no longer wait for it.',
   },
   tools: {
-    usual: (names: readonly string[]) =>
-      names.length === 0 ? '' : `I may use these here without asking:\n${names.join('\n')}`,
+    granted: (lines: readonly string[]) =>
+      lines.length === 0 ? '' : `I may use these here without asking:\n${lines.join('\n')}`,
+    grant: (tool: string, by: string, until: string) => `${tool} (allowed by ${by}, until ${until})`,
     asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
     none: 'There is no tool here that I would have to ask for.',
     askButton: (name: string) => `Ask before ${name}`,

@@ -119,21 +119,24 @@ export const ZH_HANT: Texts = {
     file: '我打算做的事全部在這裡，問題在下面。',
     once: '允許這一次',
     always: '這裡一律允許',
+    alwaysTool: (tool) => `這裡一律允許：${tool}`,
     decline: '不允許',
     skip: '略過',
-    decided: (how, by, choice) => {
+    decided: (how, by, about) => {
       const who = by === '' ? '' : `${by} `;
-      if (how === 'once') return `${who}已允許這一次。`;
-      if (how === 'always') return `${who}已設為這裡一律允許。可以用 /tools 收回。`;
-      if (how === 'chosen') return `${who}已回答：${choice}`;
-      return `${who}不允許。`;
+      if (how === 'chosen') return `${who}已回答：${about}`;
+      return `${who}${how === 'once' ? '已允許這一次' : '不允許'}${about === '' ? '' : `：${about}`}。`;
     },
+    granted: (by, tool, until) =>
+      `${by} 已設為這裡一律允許，到 ${until} 為止：${tool}。工具一有變動就會提前失效，也可以用 /tools 收回。`,
+    stillOpen: '上面的問題還在等其他部分的決定。',
     behind: (name) =>
       `我還在等上面那個問題的回覆。${name || '發問的人'}，或這裡任何可以使用我工具的人，都可以回答。之後我就處理你的訊息。`,
     over: '這個問題已經結束：已有人決定，或是我已不再等待。',
   },
   tools: {
-    usual: (names) => (names.length === 0 ? '' : `我在這裡可以直接使用：\n${names.join('\n')}`),
+    granted: (lines) => (lines.length === 0 ? '' : `我在這裡可以直接使用：\n${lines.join('\n')}`),
+    grant: (tool, by, until) => `${tool}（${by} 允許，到 ${until} 為止）`,
     asking: (names) => (names.length === 0 ? '' : `使用這些之前我會先問：\n${names.join('\n')}`),
     none: '這裡沒有需要先問的工具。',
     askButton: (name) => `使用 ${name} 前先問`,

@@ -1,6 +1,7 @@
 import { ALERT_SCENARIOS } from './alert-scenarios.ts';
 import { CLAUDE_SCENARIOS } from './claude-scenarios.ts';
 import { CLOCK_SCENARIOS } from './clock-scenarios.ts';
+import { CONSENT_SCENARIOS } from './consent-scenarios.ts';
 import { DECODER_SCENARIOS } from './decoder-scenarios.ts';
 import { FAILOVER_SCENARIOS } from './failover-scenarios.ts';
 import { FAILPOINT_SCENARIOS } from './failpoint-scenarios.ts';
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...GATEWAY_SCENARIOS,
   ...DECODER_SCENARIOS,
   ...JOB_SCENARIOS,
+  ...CONSENT_SCENARIOS,
   ...CLAUDE_SCENARIOS,
   ...SEARCH_SCENARIOS,
   ...WRITING_SCENARIOS,

@@ -2,6 +2,7 @@
  * Tests the suite itself: each mutant is a copy of the product with one safeguard taken out, and the scenario that should
  * notice must go red. A mutation whose text is not found is an error, so that this list stays true.
  */
+import { CONSENT_MUTANTS } from './consent-mutants.ts';
 import { DESK_MUTANTS } from './desk-mutants.ts';
 import { MODEL_MUTANTS } from './model-mutants.ts';
 import type { Mutant } from './mutant.ts';
@@ -279,6 +280,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
 /** All safeguards. */
 export const MUTANTS: readonly Mutant[] = [
   ...FLOW_MUTANTS,
+  ...CONSENT_MUTANTS,
   ...DESK_MUTANTS,
   ...MODEL_MUTANTS,
   ...PROCESS_MUTANTS,

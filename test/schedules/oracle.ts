@@ -59,7 +59,7 @@ const ACT = {
   description: 'Does it.',
   inputSchema: { type: 'object' },
   repeatable: false,
-  asks: 'until usual',
+  asks: 'until granted',
 } as const;
 
 /** The tools, as one process reaches them. `acts` gets the entry of each message that a call was made for. */

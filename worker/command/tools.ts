@@ -1,23 +1,43 @@
+import { toolLabel } from '../../shared/base/text.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
+import { isGranted } from '../../shared/state/chat/grants.ts';
+import { timeZoneOf } from '../lane/settings.ts';
 import { type CommandHandler, replied } from './command.ts';
+import { onDay } from './words.ts';
 
-const ASK = /^ask ([\w-]{1,64})$/;
+const ASK = /^ask (.{1,100})$/;
+/** A press carries 64 bytes. */
+const NAME_CHARS_MAX = 64 - '/tools ask '.length;
 
 /**
- * `/tools`: what may be done here without asking, each with a button that takes it back; `/tools ask <tool>` is what the
- * button sends.
+ * `/tools`: the tools that may be used here without asking, with who granted each and until when, and a button that takes it
+ * back. The button sends `/tools ask <tool>`; of a long name only its beginning.
  */
 export const tools: CommandHandler = ({ ask }, { attempt, words }) => {
-  const { tools: text } = attempt.texts;
-  const name = ASK.exec(words)?.[1];
-  const usual = [...attempt.usualTools].filter((tool) => tool !== name);
-  const asking = ask.tools.specs().filter(({ asks, name: tool }) => asks !== undefined && !usual.includes(tool));
-  const list = [text.usual(usual), text.asking(asking.map((spec) => spec.name))].filter((line) => line !== '');
-  const said = list.length === 0 ? text.none : list.join('\n\n');
-  // A press carries 64 bytes.
-  const buttons = usual
-    .filter((tool) => `/tools ask ${tool}`.length <= 64)
-    .map((tool) => [{ text: text.askButton(tool), command: `/tools ask ${tool}` }]);
-  const changes = name === undefined ? [] : [chatState(attempt.keys, attempt.chat).allowTools(usual)];
-  return replied('tools', said, { buttons, changes });
+  const { texts, toolGrants } = attempt;
+  const word = ASK.exec(words)?.[1];
+  const isTakenBack = (tool: string) => word !== undefined && [tool, toolLabel(tool), commandName(tool)].includes(word);
+  const specs = ask.tools.specs();
+  const grants = toolGrants.list.filter(({ tool, definition, untilMs }) => {
+    const spec = specs.find(({ name }) => name === tool);
+    const isInForce = untilMs > attempt.nowMs() && (spec === undefined || spec.definition === definition);
+    return isInForce && !isTakenBack(tool);
+  });
+  const left = { ...toolGrants, list: grants };
+  const asking = specs.filter((spec) => spec.asks !== undefined && !isGranted(left, spec, attempt.nowMs()));
+  const zone = timeZoneOf(attempt, ask.settings);
+  const lines = grants.map(({ tool, by, untilMs }) =>
+    texts.tools.grant(toolLabel(tool), by.name, onDay(untilMs, zone)),
+  );
+  const list = [texts.tools.granted(lines), texts.tools.asking(asking.map(({ name }) => toolLabel(name)))];
+  const said = list.filter((each) => each !== '').join('\n\n');
+  const buttons = grants.map(({ tool }) => [
+    { text: texts.tools.askButton(toolLabel(tool)), command: `/tools ask ${commandName(tool)}` },
+  ]);
+  const changes = word === undefined ? [] : [chatState(attempt.keys, attempt.chat).grantTools(grants)];
+  return replied('tools', said === '' ? texts.tools.none : said, { buttons, changes });
 };
+
+function commandName(tool: string): string {
+  return tool.slice(0, NAME_CHARS_MAX);
+}

@@ -9,6 +9,11 @@ export function inMinutes(atMs: number, timeZone: string): string {
   return new Intl.DateTimeFormat('sv-SE', { ...parts, timeZone }).format(atMs);
 }
 
+/** A day in a zone: `2026-11-22`. */
+export function onDay(atMs: number, timeZone: string): string {
+  return inMinutes(atMs, timeZone).slice(0, 10);
+}
+
 const GAUGE_CELLS = 10;
 
 /** A share as a bar: `▓▓▓▓░░░░░░`. */

@@ -4,6 +4,7 @@ import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/re
 import { msOf } from '../../shared/redis/stream.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Choice } from '../../shared/state/chat/chat.ts';
+import type { ToolGrants } from '../../shared/state/chat/grants.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
@@ -150,8 +151,8 @@ export interface Attempt {
   readonly chatSettings: ChatSettings;
   /** The chat's choice by a command, by its field. */
   choice(name: Choice): string | undefined;
-  /** The tools that the chat's people have allowed for good. */
-  readonly usualTools: ReadonlySet<string>;
+  /** The tools that the chat may use without asking. */
+  readonly toolGrants: ToolGrants;
   /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
   readonly quietUntilMs: number;
   /** The state of one place of the reply. */

@@ -99,7 +99,7 @@ export function readAttempt(reply: BegunReply): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
-  const { choice, calibration, usualTools, quietUntilMs, movedFrom } = chatFieldsOf(fieldsOf(reply.chatFields));
+  const { choice, calibration, toolGrants, quietUntilMs, movedFrom } = chatFieldsOf(fieldsOf(reply.chatFields));
   const stage = turn.get('stage') ?? 'none';
   const message = isStage(stage) ? decodeMessage(turn.get('edited') ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
@@ -132,7 +132,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     texts: textsFor(choice('language') ?? chatSettings.language, message.ok ? message.value.from.language : undefined),
     chatSettings,
     choice,
-    usualTools,
+    toolGrants,
     quietUntilMs,
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),

@@ -1,6 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { clip, toolLabel } from '../../shared/base/text.ts';
 import { visible, visibleInLine } from '../../shared/base/visible.ts';
+import { type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Attempt } from '../lane/attempt.ts';
@@ -26,7 +27,7 @@ const MARK = '▸';
 const VALUE_MARK = '    │ ';
 
 /** A question with its buttons, as it is asked in the chat. Pure. */
-export function questionIn({ entry, texts, message }: Attempt, asking: Asking): ShownQuestion {
+export function questionIn({ entry, texts, message }: Attempt, asking: Asking, parked: Parked): ShownQuestion {
   const press = (word: string) => `/decide ${entry} ${asking.id} ${word}`;
   const replyTo = message.ok ? message.value.messageId : undefined;
   if (asking.kind === 'question')
@@ -35,21 +36,31 @@ export function questionIn({ entry, texts, message }: Attempt, asking: Asking): 
   return {
     ...(!isWhole && { file: argumentsFile(texts, asking.calls) }),
     text,
-    options: { entities, replyTo, buttons: approvalButtons(texts, asking.calls, press) },
+    options: { entities, replyTo, buttons: approvalButtons(texts, parked, press) },
   };
 }
 
+/** Of several calls, "Always" is a button for each tool, which names it and covers its calls alone. */
 function approvalButtons(
   { approval }: Texts,
-  calls: readonly AskedCall[],
+  parked: Parked,
   press: (word: string) => string,
 ): readonly (readonly Button[])[] {
   const once = { text: approval.once, command: press('once') };
-  const always = { text: approval.always, command: press('always') };
-  return [
-    calls.some(({ mayBecomeUsual }) => mayBecomeUsual) ? [once, always] : [once],
-    [{ text: approval.decline, command: press('no'), destroys: true }],
-  ];
+  const decline: Button = { text: approval.decline, command: press('no'), destroys: true };
+  const grants = grantButtons(approval, parked, press);
+  const isOne = parked.calls.length === 1;
+  return isOne ? [[once, ...grants], [decline]] : [[once], ...grants.map((grant) => [grant]), [decline]];
+}
+
+function grantButtons({ always, alwaysTool }: Texts['approval'], { calls }: Parked, press: (word: string) => string) {
+  const tools = toolsShown({ calls });
+  return tools.flatMap((tool, at): Button[] => {
+    const open = calls.find((call) => call.tool === tool && call.how === undefined && call.definition !== undefined);
+    if (open === undefined) return [];
+    const text = calls.length === 1 ? always : alwaysTool(toolLabel(tool));
+    return [{ text, command: press(tools.length === 1 ? 'always' : `always${at}`) }];
+  });
 }
 
 function choiceButtons(

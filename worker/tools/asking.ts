@@ -9,19 +9,21 @@ export type Asking =
   /** What the model wants to know. */
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
 
-/** A call that waits for its approval, and whether its chat may be spared the question from then on. */
+/** A call that waits for its approval. */
 export interface AskedCall {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
-  mayBecomeUsual: boolean;
+  /** The definition that the tool can be granted with; absent where it asks each time. */
+  definition?: string | undefined;
 }
 
 /** The rules for calls that nobody has decided. */
 export interface AskingPolicy {
   specs: readonly ToolSpec[];
-  /** Whether the chat has allowed a tool for good. */
-  isUsual: (tool: string) => boolean;
+  /** Whether calls on behalf of this person can be granted for later ones. */
+  mayGrant: boolean;
+  isGranted: (spec: ToolSpec) => boolean;
 }
 
 /** The stored questions and decisions of a message. */
@@ -66,7 +68,7 @@ function approvalOf(
     ? calls.filter((call) => verdictOf(call) && verdictOf(call)?.how === undefined)
     : calls.filter((call) => needsApproval(call, policy));
   if (toAsk.length === 0) return undefined;
-  const all = toAsk.map((call) => asked(call, policy));
+  const all = toAsk.map((call) => askedCall(call, policy));
   return { kind: 'approval', id, calls: all.slice(0, CALLS_MAX), beyond: all.slice(CALLS_MAX) };
 }
 
@@ -120,15 +122,17 @@ function resultOf(
   return toolError(NOT_ASKED);
 }
 
-/** Whether a call may change something, with a tool that the chat has not allowed for good. */
-function needsApproval(call: ToolUse, { specs, isUsual }: AskingPolicy): boolean {
+/** Whether a call may change something, with a tool that is not granted. */
+function needsApproval(call: ToolUse, { specs, isGranted }: AskingPolicy): boolean {
   const spec = specs.find(({ name }) => name === call.name);
   if (!call.isReadable || spec?.asks === undefined) return false;
-  return spec.asks === 'always' || !isUsual(call.name);
+  return spec.asks === 'always' || !isGranted(spec);
 }
 
-function asked({ id, name, input }: ToolUse, { specs }: AskingPolicy): AskedCall {
-  return { id, name, input, mayBecomeUsual: specs.find((spec) => spec.name === name)?.asks !== 'always' };
+function askedCall({ id, name, input }: ToolUse, { specs, mayGrant }: AskingPolicy): AskedCall {
+  const spec = specs.find((each) => each.name === name);
+  const canBeGranted = mayGrant && spec?.asks === 'until granted';
+  return { id, name, input, ...(canBeGranted && { definition: spec.definition }) };
 }
 
 function approvalId(round: number): string {

@@ -1,7 +1,9 @@
 import type { Observability } from '../../shared/base/observability.ts';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { isGranted } from '../../shared/state/chat/grants.ts';
+import { type Attempt, type Expected, isOfGuest } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
@@ -68,8 +70,20 @@ export function askingIn(
   return askingOf(openCalls(opened, attempt), round, attempt.turn.parking, policyFor(tools, attempt));
 }
 
-function policyFor(tools: Toolbox, { usualTools }: Attempt): AskingPolicy {
-  return { specs: tools.specs(), isUsual: (tool) => usualTools.has(tool) };
+/** A grant is for calls on behalf of people on the allow list: about the calls of a guest they are asked each time. */
+function policyFor(tools: Toolbox, attempt: Attempt): AskingPolicy {
+  const mayGrant = !isOfGuest(attempt);
+  const nowMs = attempt.nowMs();
+  return {
+    specs: tools.specs(),
+    mayGrant,
+    isGranted: (spec) => mayGrant && isGranted(attempt.toolGrants, spec, nowMs),
+  };
+}
+
+/** Holds while no grant that calls may rely on was taken back since the attempt began. */
+function grantsHold({ keys, chat, toolGrants }: Attempt): Expected[] {
+  return toolGrants.list.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
 }
 
 /**
@@ -79,7 +93,7 @@ function policyFor(tools: Toolbox, { usualTools }: Attempt): AskingPolicy {
  * the names of the tools, and with none when all have ended; `onResult` whenever a call has ended.
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it returns `undefined`, and finished results stay
- * stored.
+ * stored; also where a grant changed since the attempt began, before any call.
  */
 export async function finishRound(
   ports: RoundPorts,
@@ -91,8 +105,10 @@ export async function finishRound(
   const calls = openCalls(opened, attempt);
   if (calls.length === 0) return opened;
   onTools(calls.map(({ name }) => name));
-  const begun = (await attempt.write(`calls:${round}`, [])) === 'repeated';
-  const made = { calls, round, begun, hasReadOthers: hasReadOthers(opened, attempt) };
+  const written = await attempt.write(`calls:${round}`, [], grantsHold(attempt));
+  // The next attempt reads the grants again.
+  if (written === 'unmet') return undefined;
+  const made = { calls, round, begun: written === 'repeated', hasReadOthers: hasReadOthers(opened, attempt) };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(

@@ -14,9 +14,11 @@ export interface ToolSpec {
   /** Whether it only reads, by its server's own word. Absent: it does not. */
   onlyReads?: boolean;
   /**
-   * When a person is asked before a call is made: until the chat allows the tool for good, or `always`. Absent: never.
+   * When a person is asked before a call is made: until somebody has granted the tool to the chat, or `always`. Absent: never.
    */
-  asks?: 'until usual' | 'always' | undefined;
+  asks?: 'until granted' | 'always' | undefined;
+  /** Of a server's tool: the hash of all that the server says about it. A grant is for one definition. */
+  definition?: string;
   /** Whether the operator gave it to guests of groups, and to calls from other chats if it only reads. Absent: not. */
   isForGuests?: boolean;
   /** Whether calls from chats that the bot is not part of have it, if it only reads. Absent: only with `isForGuests`. */

@@ -65,9 +65,9 @@ interface Question {
 
 /** Shows the question; the file above it first, since nobody may be asked about what they cannot see. */
 async function ask(ports: TurnPorts, attempt: Attempt, question: Question): Promise<Delivered> {
-  const { asking, to } = question;
+  const { asking, parked, to } = question;
   const { parking } = attempt.turn;
-  const { file, text, options } = questionIn(attempt, asking);
+  const { file, text, options } = questionIn(attempt, asking, parked);
   if (file && !parking.hasFile(asking.id)) {
     await attempt.assertOwned();
     const sent = await ports.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
@@ -157,7 +157,7 @@ export async function resumeParked(
 function newlyParked(asking: Asking, untilMs: number): Parked {
   const { id } = asking;
   if (asking.kind === 'question') return { id, untilMs, choices: asking.choices, calls: [] };
-  const calls = asking.calls.map(({ id, name: tool, mayBecomeUsual }) => ({ id, tool, mayBecomeUsual }));
+  const calls = asking.calls.map(({ id, name: tool, definition }) => ({ id, tool, definition }));
   const beyond = asking.beyond.map(({ id, name: tool }) => ({ id, tool, how: 'beyond' as const }));
   return { id, untilMs, choices: [], calls: [...calls, ...beyond] };
 }

@@ -2,6 +2,7 @@ import type { Expected } from '../../../worker/lane/attempt.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
+import { grantsIn, type ToolGrant, type ToolGrants } from './grants.ts';
 
 /** The choices that people make for a chat with a command. The names are the fields of its hash. */
 const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;
@@ -13,7 +14,9 @@ export type Choice = (typeof CHOICES)[number];
  */
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
-const USUAL_TOOLS = 'usualTools';
+const GRANTS = 'toolGrants';
+/** Grants by name alone, which early builds of 0.4 wrote: nobody reads them. */
+const FORMER_GRANTS = 'usualTools';
 
 type ShardKeys = Pick<Keys, 'chat'>;
 
@@ -26,9 +29,11 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** The same, where it has none yet. */
     beginIn: (session: SessionId): Change => ['HSETNX', key, 'session', session],
     choose: (choice: Choice, value: string): Change => ['HSET', key, choice, value],
-    /** The tools that may be called without asking. */
-    allowTools: (names: readonly string[]): Change =>
-      names.length === 0 ? ['HDEL', key, USUAL_TOOLS] : ['HSET', key, USUAL_TOOLS, names.join(' ')],
+    /** The tools that may be used without asking are these. */
+    grantTools: (grants: readonly ToolGrant[]): Change =>
+      grants.length === 0 ? ['HDEL', key, GRANTS] : ['HSET', key, GRANTS, JSON.stringify(grants)],
+    /** The condition that the grants are still those that were read. */
+    hasGrants: ({ stored }: ToolGrants): Expected => [key, GRANTS, stored],
     leaveToDefault: (choice: Choice): Change => ['HDEL', key, choice],
     /** The factor for our estimates, learnt from real usage. */
     calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
@@ -40,7 +45,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
       ['HSET', key, 'movedTo', supergroup],
     ],
     /** All but what is no content: where the chat moved, and until when it is left alone. */
-    forget: (): Change => ['HDEL', key, 'session', 'calibration', USUAL_TOOLS, ...CHOICES],
+    forget: (): Change => ['HDEL', key, 'session', 'calibration', GRANTS, FORMER_GRANTS, ...CHOICES],
     /** The condition that the chat is still in a session. */
     isIn: (session: SessionId): Expected => [key, 'session', session],
     /** The condition that the choice still stands. */
@@ -59,8 +64,7 @@ export interface ChatFields {
   readonly movedTo: ChatKey | undefined;
   readonly movedFrom: ChatKey | undefined;
   readonly choice: (name: Choice) => string | undefined;
-  /** The tools that its people have allowed for good. */
-  readonly usualTools: ReadonlySet<string>;
+  readonly toolGrants: ToolGrants;
 }
 
 /** Reads the fields of a chat's hash, where it has any. Pure. */
@@ -73,7 +77,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
     movedTo: fields.get('movedTo') as ChatKey | undefined,
     movedFrom: fields.get('movedFrom') as ChatKey | undefined,
     choice: (name) => fields.get(name),
-    usualTools: new Set(fields.get(USUAL_TOOLS)?.split(' ') ?? []),
+    toolGrants: grantsIn(fields.get(GRANTS)),
   };
 }
 

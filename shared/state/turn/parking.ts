@@ -18,8 +18,8 @@ export interface Parked {
 export interface ParkedCall {
   id: string;
   tool: string;
-  /** Whether a press may allow the tool for good. */
-  mayBecomeUsual?: boolean;
+  /** The definition that a press may grant the tool with; absent where it asks each time. */
+  definition?: string | undefined;
   /** The verdict on this call alone; absent while the question decides. */
   how?: 'always' | 'beyond' | undefined;
 }
@@ -39,6 +39,11 @@ export interface Decision {
   text?: string;
   /** The verdict on each call, by its id; absent for a question of the model. */
   calls?: Readonly<Record<string, Verdict>>;
+}
+
+/** The tools of the calls that a question shows, each once. Pure. */
+export function toolsShown({ calls }: Pick<Parked, 'calls'>): string[] {
+  return [...new Set(calls.filter(({ how }) => how !== 'beyond').map(({ tool }) => tool))];
 }
 
 /** The verdict on each call of a question that was decided so; none for a question of the model. Pure. */
@@ -67,6 +72,11 @@ export class Parking extends Fields {
     const { id, untilMs } = parked;
     const question = this.newest?.id === id ? [] : ['parked', JSON.stringify(parked)];
     return this.set(...question, 'parkedAs', id, 'parkedUntil', untilMs, 'parkedBehind', behind);
+  }
+
+  /** The same question, with verdicts on some of its calls. */
+  keepOpen(parked: Parked): Change {
+    return this.set('parked', JSON.stringify(parked));
   }
 
   /** Whether it still waits, with so many messages behind it in its lane: see `heads.lua`. */

@@ -159,11 +159,21 @@ function directoryOf(
   for (const [at, server] of running.entries()) {
     for (const tool of lists[at]?.tools ?? []) {
       const name = toolName(server.name, tool.name);
-      const { description, inputSchema, repeatable, onlyReads } = tool;
+      const { description, inputSchema, repeatable, onlyReads, definition } = tool;
       if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
       else if (server.policy.tools[tool.name] !== 'off') {
         const policy = { asks: asksFor(server.policy, tool), isForGuests: server.policy.guests };
-        byName.set(name, { name, description, inputSchema, repeatable, onlyReads, ...policy, server, tool });
+        byName.set(name, {
+          name,
+          description,
+          inputSchema,
+          repeatable,
+          onlyReads,
+          definition,
+          ...policy,
+          server,
+          tool,
+        });
       }
     }
   }
@@ -177,7 +187,7 @@ function directoryOf(
 function asksFor({ approve, tools }: ToolPolicy, { name, onlyReads }: McpTool): ToolSpec['asks'] {
   const wanted = tools[name] ?? approve;
   if (wanted === 'always') return 'always';
-  return wanted === 'write' && !onlyReads ? 'until usual' : undefined;
+  return wanted === 'write' && !onlyReads ? 'until granted' : undefined;
 }
 
 /** Tools that fit a bound, and what was omitted to fit it. */

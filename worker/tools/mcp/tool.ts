@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import { clip } from '../../../shared/base/text.ts';
@@ -17,6 +18,8 @@ export interface McpTool {
   inputSchema: Schema;
   repeatable: boolean;
   onlyReads: boolean;
+  /** A hash of its name, description, schema and annotations, as the server lists them. */
+  definition: string;
 }
 
 /** An entry of a list: a tool, or what is wrong with it; nothing for a tool that can only run as a task. */
@@ -26,13 +29,19 @@ const DESCRIPTION_CHARS_MAX = 4_000;
 
 const optionalText = z.string().optional().catch(undefined);
 const optionalFlag = z.boolean().optional().catch(undefined);
+const hints = {
+  readOnlyHint: optionalFlag,
+  idempotentHint: optionalFlag,
+  destructiveHint: optionalFlag,
+  openWorldHint: optionalFlag,
+};
 const toolForm = z.object({
   name: z.string(),
   title: optionalText,
   description: optionalText,
   inputSchema: z.unknown().optional(),
   annotations: z
-    .object({ title: optionalText, readOnlyHint: optionalFlag, idempotentHint: optionalFlag })
+    .object({ title: optionalText, ...hints })
     .optional()
     .catch(undefined),
   execution: z.object({ taskSupport: optionalText }).optional().catch(undefined),
@@ -57,8 +66,16 @@ export function readTool(listed: unknown): ToolReading {
     inputSchema: schema.schema,
     onlyReads: annotations?.readOnlyHint === true,
     repeatable: annotations?.readOnlyHint === true || annotations?.idempotentHint === true,
+    definition: hashOf([name, title, description, schema.schema, annotations]),
   };
   return { tool };
+}
+
+/** The hash of a JSON value, whatever the order of its keys. */
+function hashOf(value: unknown): string {
+  const inOrder = (_: string, each: unknown) =>
+    isObject(each) ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1))) : each;
+  return createHash('sha256').update(JSON.stringify(value, inOrder)).digest('hex');
 }
 
 export interface ListLimits {

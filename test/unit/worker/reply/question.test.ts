@@ -8,8 +8,9 @@ import { questionIn } from '../../../../worker/reply/question.ts';
 /** The question about calls with these inputs. */
 function shownOf(inputs: readonly Record<string, unknown>[], texts: Attempt['texts'] = EN) {
   const attempt = { entry: '1-0' as EntryId, texts, message: { ok: false, problem: '' } } as unknown as Attempt;
-  const calls = inputs.map((input, at) => ({ id: `t${at}`, name: 'mail_box__send_now', input, mayBecomeUsual: true }));
-  return questionIn(attempt, { kind: 'approval', id: '1', calls, beyond: [] });
+  const calls = inputs.map((input, at) => ({ id: `t${at}`, name: 'mail_box__send_now', input }));
+  const parked = { id: '1', untilMs: 0, choices: [], calls: calls.map(({ id, name: tool }) => ({ id, tool })) };
+  return questionIn(attempt, { kind: 'approval', id: '1', calls, beyond: [] }, parked);
 }
 
 const argumentsOf = (count: number, chars: number) =>
