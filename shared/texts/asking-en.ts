@@ -11,11 +11,11 @@ export const ASKING_EN = {
     alwaysTool: (tool: string) => `Always here: ${tool}`,
     decline: 'Decline',
     skip: 'Skip',
-    /** The decision of a press; `by` may be empty, and `about` names the tools where it is not about all calls. */
-    decided: (how: string, by: string, about: string) => {
+    /** The decision of a press; `by` may be empty. */
+    decided: (how: string, by: string, choice: string) => {
       const who = by === '' ? '' : ` by ${by}`;
-      if (how === 'chosen') return `Answered${who}: ${about}`;
-      return `${how === 'once' ? 'Allowed once' : 'Declined'}${who}${about === '' ? '' : `: ${about}`}.`;
+      if (how === 'chosen') return `Answered${who}: ${choice}`;
+      return how === 'once' ? `Allowed once${who}.` : `Declined${who}.`;
     },
     granted: (by: string, tool: string, until: string) =>
       `Always allowed here by ${by} until ${until}: ${tool}. It ends earlier when the tool changes. You can take it back with /tools.`,

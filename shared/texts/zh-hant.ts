@@ -122,10 +122,10 @@ export const ZH_HANT: Texts = {
     alwaysTool: (tool) => `這裡一律允許：${tool}`,
     decline: '不允許',
     skip: '略過',
-    decided: (how, by, about) => {
+    decided: (how, by, choice) => {
       const who = by === '' ? '' : `${by} `;
-      if (how === 'chosen') return `${who}已回答：${about}`;
-      return `${who}${how === 'once' ? '已允許這一次' : '不允許'}${about === '' ? '' : `：${about}`}。`;
+      if (how === 'chosen') return `${who}已回答：${choice}`;
+      return how === 'once' ? `${who}已允許這一次。` : `${who}不允許。`;
     },
     granted: (by, tool, until) =>
       `${by} 已設為這裡一律允許，到 ${until} 為止：${tool}。工具一有變動就會提前失效，也可以用 /tools 收回。`,

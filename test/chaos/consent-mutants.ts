@@ -16,7 +16,7 @@ export const CONSENT_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a grant outlives the definition that it was given for',
-    mutations: [{ file: 'shared/state/chat/grants.ts', from: 'grant.definition === definition && ', to: '' }],
+    mutations: [{ file: 'worker/tools/asking.ts', from: 'grant.definition === definition && ', to: '' }],
     scenario: 'consent-granted',
     violates: 'I12',
   },

@@ -1,10 +1,10 @@
 import { toolLabel } from '../../shared/base/text.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { chatState } from '../../shared/state/chat/chat.ts';
-import { GRANT_MS, type ToolGrant } from '../../shared/state/chat/grants.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { chatState, GRANT_MS, type ToolGrant } from '../../shared/state/chat/chat.ts';
 import { type Decision, type Parked, toolsShown, verdicts } from '../../shared/state/turn/parking.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { commit } from '../lane/events.ts';
+import { type AuditEvent, commit } from '../lane/events.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { type CommandHandler, type CommandPorts, replied } from './command.ts';
 import { onDay } from './words.ts';
@@ -18,10 +18,8 @@ interface Press {
   decision: Decision;
   /** The tool that it grants to the chat. */
   grant?: ToolGrant;
-  /** The question as it goes on, with the calls of other tools; absent where all is decided. */
+  /** The question as it goes on, about the calls of other tools; absent where all is decided. */
   open?: Parked;
-  /** The tools that it is about, where it is not about all that the question shows. */
-  about: readonly string[];
 }
 
 /**
@@ -34,13 +32,11 @@ export const decide: CommandHandler = async (ports, { attempt, words }) => {
   const { approval } = attempt.texts;
   const press = await pressed(ports, attempt, words);
   if (press === undefined) return replied('decide', approval.over);
-  const { decision, grant, open, about } = press;
-  if (grant === undefined) {
-    const tools = about.map(toolLabel).join(', ');
-    return replied('decide', approval.decided(decision.how, decision.by?.name ?? '', decision.text ?? tools));
-  }
+  const { decision, grant, open } = press;
+  const by = decision.by?.name ?? '';
+  if (grant === undefined) return replied('decide', approval.decided(decision.how, by, decision.text ?? ''));
   const until = onDay(grant.untilMs, timeZoneOf(attempt, ports.ask.settings));
-  const granted = approval.granted(grant.by.name, toolLabel(grant.tool), until);
+  const granted = approval.granted(by, toolLabel(grant.tool), until);
   if (open === undefined) return replied('decide', granted);
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
@@ -58,69 +54,55 @@ async function pressed(ports: CommandPorts, attempt: Attempt, words: string): Pr
   const parked = parking.newest;
   const press = before ?? (parked?.id === id ? pressOn(word, parked, attempt) : undefined);
   if (parked === undefined || press === undefined) return undefined;
-  if (before === undefined && !(await store(ports, attempt, { press, parked, waiting }))) return undefined;
+  if (before === undefined) {
+    const { decision, grant, open } = press;
+    const written = await commit(ports.ask.observability, attempt, {
+      step: 'decided',
+      changes: [
+        ...(open ? [parking.keepOpen(open)] : parking.decide(id, decision, attempt.nowMs())),
+        attempt.turn.keepContent(PRESS, JSON.stringify(press)),
+        ...(grant ? [granting(attempt, grant)] : []),
+      ],
+      expected: [...parking.isUndecided(id), parking.isAsked(parked)],
+      events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
+    });
+    if (written === 'unmet') return undefined;
+    ports.ask.observability.reach('question decided');
+  }
   if (press.open === undefined) await ports.state.wake(head);
   return press;
 }
 
-/** Stores the effect of a press with the turn that waits; false where the question has changed since it was read. */
-async function store(
-  ports: CommandPorts,
-  attempt: Attempt,
-  { press, parked, waiting: { parking, head } }: Waiting,
-): Promise<boolean> {
-  const { decision, grant, open } = press;
-  const tools = grant ? [grant.tool] : toolsShown(parked);
-  const others = attempt.toolGrants.list.filter(
-    ({ tool, untilMs }) => tool !== grant?.tool && untilMs > attempt.nowMs(),
-  );
-  const written = await commit(ports.ask.observability, attempt, {
-    step: 'decided',
-    changes: [
-      ...(open ? [parking.keepOpen(open)] : parking.decide(parked.id, decision, attempt.nowMs())),
-      attempt.turn.keepContent(PRESS, JSON.stringify(press)),
-      ...(grant ? [chatState(attempt.keys, attempt.chat).grantTools([...others, grant])] : []),
-    ],
-    expected: [...parking.isUndecided(parked.id), parking.isAsked(parked)],
-    events: [{ event: 'question.decided', of: head.entry, how: decision.how, by: decision.by?.id, tools }],
-  });
-  if (written !== 'unmet') ports.ask.observability.reach('question decided');
-  return written !== 'unmet';
+function questionDecided(of: EntryId, { how, by }: Decision, tools: readonly string[]): AuditEvent {
+  return { event: 'question.decided', of, how, by: by?.id, tools };
 }
 
-/** A press, and the question that waits for it. */
-interface Waiting {
-  press: Press;
-  parked: Parked;
-  waiting: NonNullable<Awaited<ReturnType<CommandPorts['state']['parked']>>>;
+function granting({ keys, chat, toolGrants, nowMs }: Attempt, grant: ToolGrant): Change {
+  const others = toolGrants.filter(({ tool, untilMs }) => tool !== grant.tool && untilMs > nowMs());
+  return chatState(keys, chat).grantTools([...others, grant]);
 }
 
 function pressOn(word: string, parked: Parked, attempt: Attempt): Press | undefined {
-  const { message } = attempt;
-  const by = message.ok ? { id: message.value.from.id, name: message.value.from.name } : undefined;
-  const rest = parked.calls.filter(({ how }) => how === undefined);
-  const about = rest.length < parked.calls.length ? toolsShown({ calls: rest }) : [];
-  if (word === 'no') return { decision: { how: 'declined', by, ...verdicts(parked, 'declined') }, about };
-  if (word === 'once')
-    return rest.length > 0 ? { decision: { how: 'once', by, ...verdicts(parked, 'once') }, about } : undefined;
-  if (word.startsWith('always')) return by && grantOn(Number(word.slice('always'.length)), parked, by, attempt.nowMs());
+  const by = attempt.message.ok ? attempt.message.value.from : undefined;
+  const who = by && { id: by.id, name: by.name };
+  if (word === 'no') return { decision: { how: 'declined', by: who, ...verdicts(parked, 'declined') } };
+  if (word === 'once' && parked.calls.length > 0)
+    return { decision: { how: 'once', by: who, ...verdicts(parked, 'once') } };
+  if (word.startsWith('always')) return who && grantOn(Number(word.slice('always'.length)), parked, who, attempt);
   const text = parked.choices[Number(word)];
-  return text === undefined ? undefined : { decision: { how: 'chosen', by, text }, about: [] };
+  return text === undefined ? undefined : { decision: { how: 'chosen', by: who, text } };
 }
 
 /** A press on "Always" of the tool at this place: it decides about the calls of that tool alone. */
-function grantOn(at: number, parked: Parked, by: NonNullable<Decision['by']>, nowMs: number): Press | undefined {
+function grantOn(at: number, parked: Parked, by: ToolGrant['by'], { nowMs }: Attempt): Press | undefined {
   const tool = toolsShown(parked)[at];
-  const definition = parked.calls.find((call) => call.tool === tool && call.definition !== undefined)?.definition;
+  const definition = parked.calls.find((call) => call.tool === tool)?.definition;
   if (tool === undefined || definition === undefined) return undefined;
-  const calls = parked.calls.map((call) =>
-    call.tool === tool ? { ...call, how: call.how ?? ('always' as const) } : call,
-  );
+  const calls = parked.calls.map((call) => (call.tool === tool ? { ...call, how: call.how ?? 'always' } : call));
   const isOpen = calls.some(({ how }) => how === undefined);
   return {
     decision: { how: 'always', by, ...verdicts({ calls }, 'always') },
-    grant: { tool, definition, by: { id: by.id, name: by.name ?? `${by.id}` }, untilMs: nowMs + GRANT_MS },
+    grant: { tool, definition, by, untilMs: nowMs() + GRANT_MS },
     ...(isOpen && { open: { ...parked, calls } }),
-    about: [tool],
   };
 }

@@ -1,7 +1,7 @@
 import { toolLabel } from '../../shared/base/text.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { isGranted } from '../../shared/state/chat/grants.ts';
 import { timeZoneOf } from '../lane/settings.ts';
+import { isGranted } from '../tools/asking.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';
 
@@ -14,27 +14,26 @@ const NAME_CHARS_MAX = 64 - '/tools ask '.length;
  * back. The button sends `/tools ask <tool>`; of a long name only its beginning.
  */
 export const tools: CommandHandler = ({ ask }, { attempt, words }) => {
-  const { texts, toolGrants } = attempt;
-  const word = ASK.exec(words)?.[1];
-  const isTakenBack = (tool: string) => word !== undefined && [tool, toolLabel(tool), commandName(tool)].includes(word);
+  const { texts } = attempt;
+  const word = ASK.exec(words)?.[1] ?? '';
+  const isTakenBack = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
   const specs = ask.tools.specs();
-  const grants = toolGrants.list.filter(({ tool, definition, untilMs }) => {
-    const spec = specs.find(({ name }) => name === tool);
-    const isInForce = untilMs > attempt.nowMs() && (spec === undefined || spec.definition === definition);
-    return isInForce && !isTakenBack(tool);
+  const grants = attempt.toolGrants.filter((grant) => {
+    // A server may be away.
+    const spec = specs.find(({ name }) => name === grant.tool) ?? { ...grant, name: grant.tool };
+    return isGranted(spec, [grant], attempt.nowMs()) && !isTakenBack(grant.tool);
   });
-  const left = { ...toolGrants, list: grants };
-  const asking = specs.filter((spec) => spec.asks !== undefined && !isGranted(left, spec, attempt.nowMs()));
+  const asking = specs.filter((spec) => spec.asks !== undefined && !isGranted(spec, grants, attempt.nowMs()));
   const zone = timeZoneOf(attempt, ask.settings);
   const lines = grants.map(({ tool, by, untilMs }) =>
-    texts.tools.grant(toolLabel(tool), by.name, onDay(untilMs, zone)),
+    texts.tools.grant(toolLabel(tool), by.name ?? `${by.id}`, onDay(untilMs, zone)),
   );
   const list = [texts.tools.granted(lines), texts.tools.asking(asking.map(({ name }) => toolLabel(name)))];
   const said = list.filter((each) => each !== '').join('\n\n');
   const buttons = grants.map(({ tool }) => [
     { text: texts.tools.askButton(toolLabel(tool)), command: `/tools ask ${commandName(tool)}` },
   ]);
-  const changes = word === undefined ? [] : [chatState(attempt.keys, attempt.chat).grantTools(grants)];
+  const changes = word === '' ? [] : [chatState(attempt.keys, attempt.chat).grantTools(grants)];
   return replied('tools', said === '' ? texts.tools.none : said, { buttons, changes });
 };
 

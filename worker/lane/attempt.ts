@@ -3,8 +3,7 @@ import type { Decoded, InboundMessage, Outcome } from '../../shared/flow/message
 import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import type { Change } from '../../shared/state/change.ts';
-import type { Choice } from '../../shared/state/chat/chat.ts';
-import type { ToolGrants } from '../../shared/state/chat/grants.ts';
+import type { Choice, ToolGrant } from '../../shared/state/chat/chat.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
@@ -152,7 +151,7 @@ export interface Attempt {
   /** The chat's choice by a command, by its field. */
   choice(name: Choice): string | undefined;
   /** The tools that the chat may use without asking. */
-  readonly toolGrants: ToolGrants;
+  readonly toolGrants: readonly ToolGrant[];
   /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
   readonly quietUntilMs: number;
   /** The state of one place of the reply. */

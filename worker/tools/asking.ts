@@ -1,3 +1,4 @@
+import type { ToolGrant } from '../../shared/state/chat/chat.ts';
 import type { Decision, Parking, Verdict } from '../../shared/state/turn/parking.ts';
 import type { ToolUse } from './round.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
@@ -21,13 +22,19 @@ export interface AskedCall {
 /** The rules for calls that nobody has decided. */
 export interface AskingPolicy {
   specs: readonly ToolSpec[];
-  /** Whether calls on behalf of this person can be granted for later ones. */
+  grants: readonly ToolGrant[];
+  /** Whether grants are for calls on behalf of this person. */
   mayGrant: boolean;
-  isGranted: (spec: ToolSpec) => boolean;
+  nowMs: number;
 }
 
-/** The stored questions and decisions of a message. */
-type StoredQuestions = Pick<Parking, 'decisionOf' | 'newest' | 'waitsFor'>;
+/** A round of calls, and all that decides about them: the stored questions and decisions first. */
+export interface DecidableRound {
+  calls: readonly ToolUse[];
+  round: number;
+  parking: Pick<Parking, 'decisionOf' | 'newest' | 'waitsFor'>;
+  policy: AskingPolicy;
+}
 
 /** Nobody reads more calls than this before they press. */
 const CALLS_MAX = 5;
@@ -42,46 +49,27 @@ const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on wi
  * the model's. Undefined when all is decided, or nobody can be asked. A question that is open stays as it was asked,
  * whatever the policy says by now. Pure.
  */
-export function askingOf(
-  calls: readonly ToolUse[],
-  round: number,
-  parking: StoredQuestions,
-  policy: AskingPolicy,
-): Asking | undefined {
+export function askingOf(of: DecidableRound): Asking | undefined {
+  const { newest } = of.parking;
   // A model that goes on asking where nobody is would hold up its chat for as long as each question may wait.
-  const before = parking.newest && parking.decisionOf(parking.newest.id);
-  if (before?.how === 'late' || before?.how === 'untold') return undefined;
-  return approvalOf(calls, round, parking, policy) ?? questionToAsk(calls, round, parking, policy);
+  const before = newest && of.parking.decisionOf(newest.id);
+  return before?.how === 'late' || before?.how === 'untold' ? undefined : (approvalOf(of) ?? firstQuestionOf(of));
 }
 
-function approvalOf(
-  calls: readonly ToolUse[],
-  round: number,
-  parking: StoredQuestions,
-  policy: AskingPolicy,
-): Asking | undefined {
+function approvalOf({ calls, round, parking, policy }: DecidableRound): Asking | undefined {
   const id = approvalId(round);
   if (parking.decisionOf(id) !== undefined) return undefined;
-  const open = parking.waitsFor?.id === id ? parking.waitsFor.calls : undefined;
-  const verdictOf = (call: ToolUse) => open?.find((each) => each.id === call.id);
-  const toAsk = open
-    ? calls.filter((call) => verdictOf(call) && verdictOf(call)?.how === undefined)
-    : calls.filter((call) => needsApproval(call, policy));
+  const open = parking.waitsFor?.id === id ? parking.waitsFor.calls.filter(({ how }) => how === undefined) : undefined;
+  const isToAsk = (call: ToolUse) => (open ? open.some((each) => each.id === call.id) : needsApproval(call, policy));
+  const toAsk = calls.filter(isToAsk).map((call) => askedCall(call, policy));
   if (toAsk.length === 0) return undefined;
-  const all = toAsk.map((call) => askedCall(call, policy));
-  return { kind: 'approval', id, calls: all.slice(0, CALLS_MAX), beyond: all.slice(CALLS_MAX) };
+  return { kind: 'approval', id, calls: toAsk.slice(0, CALLS_MAX), beyond: toAsk.slice(CALLS_MAX) };
 }
 
-function questionToAsk(
-  calls: readonly ToolUse[],
-  round: number,
-  parking: StoredQuestions,
-  policy: AskingPolicy,
-): Asking | undefined {
+function firstQuestionOf({ calls, round, parking, policy }: DecidableRound): Asking | undefined {
   for (const [at, call] of calls.entries()) {
     const id = questionId(round, at);
-    const isOpen = parking.waitsFor?.id === id;
-    const question = questionOf(call, isOpen || offersQuestions(policy));
+    const question = questionOf(call, parking.waitsFor?.id === id || offersQuestions(policy));
     if (question !== undefined && parking.decisionOf(id) === undefined) return { kind: 'question', id, ...question };
   }
   return undefined;
@@ -91,13 +79,7 @@ function questionToAsk(
  * The result of a call that is not made, or undefined for one that is to be made. A stored decision is the last word; the
  * policy decides only about calls that nobody has decided. Pure.
  */
-export function insteadOf(
-  call: ToolUse,
-  calls: readonly ToolUse[],
-  round: number,
-  parking: Pick<Parking, 'decisionOf'>,
-  policy: AskingPolicy,
-): ToolOutput | undefined {
+export function insteadOf(call: ToolUse, { calls, round, parking, policy }: DecidableRound): ToolOutput | undefined {
   const answer = parking.decisionOf(questionId(round, calls.indexOf(call)));
   if (answer !== undefined) return resultOf(answer.how, answer, true);
   const decision = parking.decisionOf(approvalId(round));
@@ -108,11 +90,8 @@ export function insteadOf(
 }
 
 /** The result of a call after a verdict; undefined for one that is to be made. */
-function resultOf(
-  how: Verdict,
-  { text = '' }: Pick<Decision, 'text'> = {},
-  isQuestion: boolean,
-): ToolOutput | undefined {
+function resultOf(how: Verdict, decision: Decision | undefined, isQuestion: boolean): ToolOutput | undefined {
+  const text = decision?.text ?? '';
   if (how === 'once' || how === 'always') return undefined;
   if (how === 'late') return toolError(LATE);
   if (how === 'beyond') return toolError(TOO_MANY);
@@ -123,11 +102,20 @@ function resultOf(
 }
 
 /** Whether a call may change something, with a tool that is not granted. */
-function needsApproval(call: ToolUse, { specs, isGranted }: AskingPolicy): boolean {
+function needsApproval(call: ToolUse, { specs, grants, mayGrant, nowMs }: AskingPolicy): boolean {
   const spec = specs.find(({ name }) => name === call.name);
   if (!call.isReadable || spec?.asks === undefined) return false;
-  return spec.asks === 'always' || !isGranted(spec);
+  return !mayGrant || !isGranted(spec, grants, nowMs);
 }
+
+/** Whether a tool, with the definition that it has now, may be used without asking. Pure. */
+export function isGranted(spec: Grantable, grants: readonly ToolGrant[], nowMs: number): boolean {
+  const { name, definition, asks } = spec;
+  const isFor = (grant: ToolGrant) => grant.tool === name && grant.definition === definition && grant.untilMs > nowMs;
+  return asks !== 'always' && grants.some(isFor);
+}
+
+type Grantable = Pick<ToolSpec, 'name' | 'definition' | 'asks'>;
 
 function askedCall({ id, name, input }: ToolUse, { specs, mayGrant }: AskingPolicy): AskedCall {
   const spec = specs.find((each) => each.name === name);

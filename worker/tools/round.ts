@@ -2,14 +2,13 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { isGranted } from '../../shared/state/chat/grants.ts';
 import { type Attempt, type Expected, isOfGuest } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import { type Asking, type AskingPolicy, askingOf, insteadOf } from './asking.ts';
+import { type Asking, askingOf, type DecidableRound, insteadOf } from './asking.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
 import { type Toolbox, type ToolCall, type ToolOutput, toolError } from './toolbox.ts';
 
@@ -67,23 +66,19 @@ export function askingIn(
   opened: OpenedSession,
   round: number,
 ): Asking | undefined {
-  return askingOf(openCalls(opened, attempt), round, attempt.turn.parking, policyFor(tools, attempt));
+  return askingOf(roundOf(tools, attempt, openCalls(opened, attempt), round));
 }
 
 /** A grant is for calls on behalf of people on the allow list: about the calls of a guest they are asked each time. */
-function policyFor(tools: Toolbox, attempt: Attempt): AskingPolicy {
-  const mayGrant = !isOfGuest(attempt);
-  const nowMs = attempt.nowMs();
-  return {
-    specs: tools.specs(),
-    mayGrant,
-    isGranted: (spec) => mayGrant && isGranted(attempt.toolGrants, spec, nowMs),
-  };
+function roundOf(tools: Toolbox, attempt: Attempt, calls: readonly ToolUse[], round: number): DecidableRound {
+  const { toolGrants: grants, turn } = attempt;
+  const policy = { specs: tools.specs(), grants, mayGrant: !isOfGuest(attempt), nowMs: attempt.nowMs() };
+  return { calls, round, parking: turn.parking, policy };
 }
 
-/** Holds while no grant that calls may rely on was taken back since the attempt began. */
+/** Holds while no grant was taken back that calls may rely on. */
 function grantsHold({ keys, chat, toolGrants }: Attempt): Expected[] {
-  return toolGrants.list.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
+  return toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
 }
 
 /**
@@ -151,7 +146,7 @@ async function resultOf(
   const kept = attempt.turn.content(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    insteadOf(call, calls, round, attempt.turn.parking, policyFor(ports.tools, attempt)) ??
+    insteadOf(call, roundOf(ports.tools, attempt, calls, round)) ??
     (begun && call.isReadable && !isRepeatable(ports.tools, call)
       ? toolError(INTERRUPTED)
       : await make(ports, { ...call, id: field, attempt, hasReadOthers }, signal));

@@ -2,7 +2,6 @@ import type { Expected } from '../../../worker/lane/attempt.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
-import { grantsIn, type ToolGrant, type ToolGrants } from './grants.ts';
 
 /** The choices that people make for a chat with a command. The names are the fields of its hash. */
 const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;
@@ -17,6 +16,21 @@ export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 const GRANTS = 'toolGrants';
 /** Grants by name alone, which early builds of 0.4 wrote: nobody reads them. */
 const FORMER_GRANTS = 'usualTools';
+
+/** A tool that a chat may use without asking: one tool of one server, as long as its definition is the same. */
+export interface ToolGrant {
+  /** Its name among the tools of a request. */
+  tool: string;
+  /** The hash of its definition when it was granted. */
+  definition: string;
+  /** Who granted it. */
+  by: { id: number; name?: string | undefined };
+  /** When it ends, in ms since the epoch. */
+  untilMs: number;
+}
+
+/** How long a grant lasts. */
+export const GRANT_MS = 90 * 24 * 3_600_000;
 
 type ShardKeys = Pick<Keys, 'chat'>;
 
@@ -33,7 +47,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     grantTools: (grants: readonly ToolGrant[]): Change =>
       grants.length === 0 ? ['HDEL', key, GRANTS] : ['HSET', key, GRANTS, JSON.stringify(grants)],
     /** The condition that the grants are still those that were read. */
-    hasGrants: ({ stored }: ToolGrants): Expected => [key, GRANTS, stored],
+    hasGrants: (grants: readonly ToolGrant[]): Expected => [key, GRANTS, JSON.stringify(grants)],
     leaveToDefault: (choice: Choice): Change => ['HDEL', key, choice],
     /** The factor for our estimates, learnt from real usage. */
     calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
@@ -64,7 +78,7 @@ export interface ChatFields {
   readonly movedTo: ChatKey | undefined;
   readonly movedFrom: ChatKey | undefined;
   readonly choice: (name: Choice) => string | undefined;
-  readonly toolGrants: ToolGrants;
+  readonly toolGrants: readonly ToolGrant[];
 }
 
 /** Reads the fields of a chat's hash, where it has any. Pure. */
@@ -77,7 +91,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
     movedTo: fields.get('movedTo') as ChatKey | undefined,
     movedFrom: fields.get('movedFrom') as ChatKey | undefined,
     choice: (name) => fields.get(name),
-    toolGrants: grantsIn(fields.get(GRANTS)),
+    toolGrants: JSON.parse(fields.get(GRANTS) ?? '[]') as ToolGrant[],
   };
 }
 

@@ -39,21 +39,6 @@ test('a tool that may change something waits for a press without a job; what is 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('what only reads is not asked for, and what is always allowed here is asked for once, until /tools takes it back', async () => {
-  await start();
-  world.claude.react(callsTools([use('t1', 'look')], [use('t2', 'write')], [use('t3', 'write')]));
-  world.telegram.say(CHAT, 'Write it down');
-  await press('always');
-  await untilSettled(world, 2, PATIENCE_MS);
-  expect(await notebook.notes()).toEqual(['look t1', 'write t2', 'write t3']);
-  world.telegram.say(CHAT, '/tools ask notebook__write');
-  await untilSettled(world, 3, PATIENCE_MS);
-  expect(shown().at(-1)).toContain('I ask before I use these:');
-  wantsToWrite('t4');
-  world.telegram.say(CHAT, 'And again');
-  await until('asked again', () => shown().filter((text) => text.startsWith('May I')).length === 2);
-});
-
 test.each<[string, RegExp]>([
   ['no', /The person declined/],
   ['words', /did not allow it, and wrote instead: Not today, use pencil/],

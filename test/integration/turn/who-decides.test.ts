@@ -83,17 +83,6 @@ test('a guest of a group, who is offered no ask_user, cannot be asked with it', 
   expect(shown(GROUP)).toEqual(['Done after 1 rounds.']);
 });
 
-test('"always" allows what was shown: a call of another tool, for which there was no room, is not made', async () => {
-  await start();
-  const many = Array.from({ length: 5 }, (_, at) => use(`t${at}`, 'write'));
-  world.claude.react(callsTools([...many, use('t5', 'hang')]));
-  world.telegram.say(CHAT, 'Write all of it');
-  await press('always');
-  await untilSettled(world, 2, PATIENCE_MS);
-  expect((await notebook.notes()).filter((note) => note.startsWith('hang'))).toEqual([]);
-  expect(await notebook.notes()).toHaveLength(5);
-});
-
 test('what was written before the question is no answer to it, and comes next', async () => {
   await start();
   const { promise, resolve } = Promise.withResolvers<void>();

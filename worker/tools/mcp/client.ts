@@ -159,21 +159,10 @@ function directoryOf(
   for (const [at, server] of running.entries()) {
     for (const tool of lists[at]?.tools ?? []) {
       const name = toolName(server.name, tool.name);
-      const { description, inputSchema, repeatable, onlyReads, definition } = tool;
       if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
       else if (server.policy.tools[tool.name] !== 'off') {
         const policy = { asks: asksFor(server.policy, tool), isForGuests: server.policy.guests };
-        byName.set(name, {
-          name,
-          description,
-          inputSchema,
-          repeatable,
-          onlyReads,
-          definition,
-          ...policy,
-          server,
-          tool,
-        });
+        byName.set(name, { ...tool, name, ...policy, server, tool });
       }
     }
   }
