@@ -4,7 +4,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
 import { CHAT, mainCalls, shown, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { callsTools, resultsIn, use } from '../../fixture/notebook.ts';
+import { callsTools, resultsIn } from '../../fixture/notebook.ts';
 import {
   buttonsOf,
   eachWithNotebook,
