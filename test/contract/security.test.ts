@@ -40,6 +40,21 @@ const HELD: readonly Held[] = [
     ['integration/turn/set-for-later.test.ts', 'is named under the answer, and a button undoes it'],
   ],
   [
+    'Before a tool changes something, somebody of the allow list',
+    ['integration/turn/grants.test.ts', 'about a call for a guest they are asked'],
+  ],
+  [
+    '- The question shows all arguments',
+    ['integration/turn/shown-in-full.test.ts', 'a question shows each argument on a line of its own'],
+    ['integration/turn/shown-in-full.test.ts', 'a chat that takes no file is not asked'],
+  ],
+  [
+    '- The question stays as it was asked',
+    ['integration/turn/last-word.test.ts', 'never runs, also where %s'],
+    ['integration/turn/last-word.test.ts', 'a press allows what its question showed'],
+  ],
+  ['- "Always here" is for one tool', ['integration/turn/grants.test.ts', 'a grant ends when the %s of the tool']],
+  [
     '| a tool server (MCP)',
     [SANDBOXED, 'reads neither its process, nor the settings'],
     ['integration/tools/mcp-broken.test.ts', 'patterns of a server are never run'],
@@ -158,6 +173,7 @@ function linesOf(text: string): string[] {
 /** Paragraphs that only say how to read the page, or what is not promised. */
 const NO_PROMISE = [
   'What does not: a page that was read',
+  'What does not: a server can change',
   'A server of `MCP_CONFIG` that is a program',
   'In every case it has the network',
   'All conversations are in Redis',
