@@ -39,8 +39,7 @@ export const EN = {
   removed: (names: readonly string[], hasMore: boolean) =>
     `The model could not read all of it, so I left out ${names.join(', ')}${hasMore ? ' and more' : ''}. Use /export to get everything that is kept.`,
 
-  endlessThought:
-    'I could not finish thinking about this message within my limits. Please ask in smaller steps. You can keep writing here.',
+  endlessThought: 'I could not finish thinking about this message within my limits. Please ask in smaller steps.',
   waiting:
     'The model cannot be reached right now. Your message is saved and waiting; there is no need to send it again.',
   oneMoment: 'One moment… If no answer appears here, it comes to you in private.',
@@ -48,6 +47,7 @@ export const EN = {
   answeredInPrivate: (title: string | undefined) =>
     `You called me in ${title === undefined ? 'another chat' : `“${title}”`}. I could not answer there, so here it is:`,
   repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
+  undelivered: 'Telegram does not accept my answer to an earlier message of yours. Please ask me again.',
   gaveUp:
     'I could not answer this message: it is too large for the model. Please send it in smaller parts. You can keep writing here.',
   notTaken:

@@ -30,13 +30,14 @@ export const ZH_HANT: Texts = {
   removed: (names, hasMore) =>
     `模型無法讀取全部內容，所以我略過了 ${names.join('、')}${hasMore ? ' 等' : ''}。/export 會把保留的內容全部傳給你。`,
 
-  endlessThought: '我無法在限制內想完這則訊息。請分成較小的步驟來問。你可以繼續在這裡輸入。',
+  endlessThought: '我無法在限制內想完這則訊息。請分成較小的步驟來問。',
   waiting: '目前無法連上模型。你的訊息已經保留，正在等待，不需要再傳一次。',
   oneMoment: '請稍候……如果這裡沒有出現回覆，我會私下傳給你。',
   onlyOneMessage: '〔我在這裡只能回一則訊息，所以內容有刪節。請一次少問一點，就能讀到更多。〕',
   answeredInPrivate: (title: string | undefined) =>
     `你在${title === undefined ? '另一個聊天室' : `「${title}」`}裡叫了我。我沒辦法在那裡回覆，所以回在這裡：`,
   repeat: '↻ 傳送這則訊息時連線中斷，所以它可能是重複的：',
+  undelivered: 'Telegram 不接受我對你先前一則訊息的回答。請再問我一次。',
   gaveUp: '我無法回答這則訊息：它對模型來說太長。請分成幾段傳送。你可以繼續在這裡輸入。',
   notTaken: '我無法回答這則訊息：模型不接受它。已經通知管理者。你可以繼續在這裡輸入。',
   unreadable: '我無法讀取這則訊息。已經通知管理者。請再傳一次。',

@@ -154,6 +154,8 @@ export interface Attempt {
   readonly toolGrants: readonly ToolGrant[];
   /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
   readonly quietUntilMs: number;
+  /** The messages of the chat whose answers are put back when the chat takes another one, oldest first. */
+  readonly refusedAnswers: readonly EntryId[];
   /** The state of one place of the reply. */
   part(at: PartPlace): PartMark | undefined;
   /** How long this attempt has run, by the monotonic clock. */

@@ -99,7 +99,9 @@ export function readAttempt(reply: BegunReply): Attempt {
   const fields = fieldsOf(reply.fields);
   const turn = fieldsOf(reply.turn);
   const session = fieldsOf(reply.sessionFields);
-  const { choice, calibration, toolGrants, quietUntilMs, movedFrom } = chatFieldsOf(fieldsOf(reply.chatFields));
+  const { choice, calibration, toolGrants, quietUntilMs, movedFrom, refusedAnswers } = chatFieldsOf(
+    fieldsOf(reply.chatFields),
+  );
   const stage = turn.get('stage') ?? 'none';
   const message = isStage(stage) ? decodeMessage(turn.get('edited') ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
@@ -128,12 +130,10 @@ export function readAttempt(reply: BegunReply): Attempt {
     traceparent: fields.get('traceparent') ?? '',
     session: reply.session,
     ...{ limit: limitOf(session), memory: session.get('memory'), summaryPart: session.get('summaryPart') },
-    calibration,
     texts: textsFor(choice('language') ?? chatSettings.language, message.ok ? message.value.from.language : undefined),
     chatSettings,
     choice,
-    toolGrants,
-    quietUntilMs,
+    ...{ calibration, toolGrants, quietUntilMs, refusedAnswers },
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
     compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),

@@ -2,16 +2,14 @@ import { type Span, SpanKind } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
-import type { Alert } from '../../shared/flow/alert.ts';
 import { commandIn } from '../../shared/flow/message.ts';
 import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { longWaitAlert, telegramAwayAlert, undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
+import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
 import { lineText } from '../command/memory.ts';
 import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
@@ -21,6 +19,7 @@ import { splitReply } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
 import { deliver } from './summons.ts';
+import { afterRefusal, bringBackUndelivered, undelivered } from './undelivered.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
@@ -75,6 +74,7 @@ async function deliverConclusion(
   });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
+    if (record.confirmed > 0) await bringBackUndelivered(ports, attempt);
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;
@@ -91,12 +91,7 @@ async function deliverConclusion(
       isFree: true,
     };
   if (delivery.kind === 'later') return waitWithAnswer(ports, attempt, conclusion, failure);
-  return undelivered(attempt, conclusion, {
-    outcome: 'undeliverable',
-    reason: `telegram_${failure.kind}`,
-    alert: undeliverableAlert(attempt, `${failure.kind}: ${failure.description}`),
-    commands: failure.kind === 'gone' ? await endingOwnRepeat(ports, attempt) : [],
-  });
+  return afterRefusal(ports, attempt, conclusion, failure, to);
 }
 
 /** Those that wait for the same probe do not all return in the same moment. */
@@ -195,53 +190,6 @@ export async function waitThrottled(attempt: Attempt, failure: TelegramFailure):
 
 function later({ kind }: TelegramFailure, delayMs: number): Later {
   return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
-}
-
-/** Why a conclusion is not delivered. */
-interface Undeliverable {
-  /** `undeliverable`: Telegram itself says never. `failed`: nobody says so, but it cannot wait any longer. */
-  outcome: 'undeliverable' | 'failed';
-  reason: string;
-  alert: Alert;
-  commands?: readonly Change[];
-}
-
-/**
- * The end of a message whose conclusion is not delivered: only the operator can be notified. An answer is kept with its
- * dead letter, so that it can be delivered later without asking the model again.
- */
-async function undelivered(
-  attempt: Attempt,
-  conclusion: Conclusion,
-  { outcome, reason, alert, commands = [] }: Undeliverable,
-): Promise<Delivered> {
-  await attempt.write(outcome, [queuedAlert(attempt.keys, alert), ...commands]);
-  return {
-    kind: 'settle',
-    conclusion: { outcome, reason, parts: [] },
-    ...(isKept(conclusion, outcome) && { keepsAnswer: true }),
-  };
-}
-
-/** The end of a message whose conclusion could not be delivered because that threw on every try. */
-export function neverDelivered(
-  attempt: Attempt,
-  conclusion: Conclusion,
-  reason: string,
-  detail: string,
-): Promise<Delivered> {
-  const alert = undeliveredAlert(attempt, `${reason}: ${detail}`);
-  return undelivered(attempt, conclusion, { outcome: 'failed', reason, alert });
-}
-
-/**
- * The notice of a message that failed, or was refused, is of no use later: put back, the message itself is asked again.
- * Of what Telegram refuses for good only an answer is worth keeping; a reply to a command that could only wait no longer
- * is kept too, since putting the command back must not carry it out twice.
- */
-function isKept({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
-  if (end === 'undeliverable') return outcome === 'answered';
-  return outcome !== 'failed' && outcome !== 'refused';
 }
 
 /** Fifty of them fit into one message. */

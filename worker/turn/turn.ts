@@ -7,13 +7,14 @@ import { compactAfterReply } from '../recovery/stage-1.ts';
 import { showTyping } from '../reply/typing.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
-import { deliverAndClear, destinationOf, heldBack, neverDelivered } from './deliver.ts';
+import { deliverAndClear, destinationOf, heldBack } from './deliver.ts';
 import { endedEarly, endedWithout } from './early-end.ts';
 import { failTogether, gather, isYielding } from './gather.ts';
 import { parkTurn } from './park.ts';
 import { portsFor, type TurnPorts } from './ports.ts';
 import { waitingNotice, withLateness } from './reminder.ts';
 import { beginThere } from './summons.ts';
+import { neverDelivered } from './undelivered.ts';
 
 /**
  * One attempt at a message, as its steps in order: hold back, decide, conclude, deliver, compact. What an earlier attempt

@@ -1,6 +1,6 @@
 import type { Expected } from '../../../worker/lane/attempt.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
+import { type ChatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
 /** The choices that people make for a chat with a command. The names are the fields of its hash. */
@@ -14,6 +14,7 @@ export type Choice = (typeof CHOICES)[number];
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
 const GRANTS = 'toolGrants';
+const REFUSED_ANSWERS = 'refusedAnswers';
 /** Grants by name alone, which early builds of 0.4 wrote: nobody reads them. */
 const FORMER_GRANTS = 'usualTools';
 
@@ -53,13 +54,16 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     calibrate: (factor: number): Change => ['HSET', key, 'calibration', factor.toFixed(4)],
     /** Telegram asked to send nothing to the chat until then. */
     keepQuietUntil: (ms: number): Change => ['HSET', key, 'quietUntilMs', ms],
+    /** The answers to these messages were refused: they are put back when the chat takes another one. */
+    noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
+    forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
     /** The group continues as a supergroup: see `begin.lua`. */
     becomes: (supergroup: ChatKey): Change[] => [
       ['HSET', keys.chat(supergroup), 'movedFrom', chat],
       ['HSET', key, 'movedTo', supergroup],
     ],
     /** All but what is no content: where the chat moved, and until when it is left alone. */
-    forget: (): Change => ['HDEL', key, 'session', 'calibration', GRANTS, FORMER_GRANTS, ...CHOICES],
+    forget: (): Change => ['HDEL', key, 'session', 'calibration', REFUSED_ANSWERS, GRANTS, FORMER_GRANTS, ...CHOICES],
     /** The condition that the chat is still in a session. */
     isIn: (session: SessionId): Expected => [key, 'session', session],
     /** The condition that the choice still stands. */
@@ -74,6 +78,8 @@ export interface ChatFields {
   readonly calibration: number | undefined;
   /** 0: something may be sent now. */
   readonly quietUntilMs: number;
+  /** The messages whose answers are put back when the chat takes another one, oldest first. */
+  readonly refusedAnswers: readonly EntryId[];
   /** The supergroup that the group became, and the group that it was. */
   readonly movedTo: ChatKey | undefined;
   readonly movedFrom: ChatKey | undefined;
@@ -87,6 +93,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
   return {
     session: fields.get('session') as SessionId | undefined,
     calibration: calibration === undefined ? undefined : Number(calibration),
+    refusedAnswers: (fields.get(REFUSED_ANSWERS)?.split(' ') ?? []) as EntryId[],
     quietUntilMs: Number(fields.get('quietUntilMs') ?? 0),
     movedTo: fields.get('movedTo') as ChatKey | undefined,
     movedFrom: fields.get('movedFrom') as ChatKey | undefined,

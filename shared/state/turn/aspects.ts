@@ -141,6 +141,15 @@ export class Waits extends Fields {
     return this.set(TELEGRAM[0], Math.round(waitedMs), TELEGRAM[1], tries);
   }
 
+  /** The kinds of refusal that its finished answer met once at Telegram. */
+  get refusals(): readonly string[] {
+    return this.text('telegramRefusals')?.split(',') ?? [];
+  }
+
+  noteRefusal(kind: string): Change {
+    return this.set('telegramRefusals', [...this.refusals, kind].join(','));
+  }
+
   /** It waits for a storm of overflows to pass, or is its probe. */
   get isInStorm(): boolean {
     return this.fields.has('storm');
@@ -205,6 +214,15 @@ export class Reply extends Fields {
 
   goPrivate(): Change {
     return this.set('reply:private', 1);
+  }
+
+  /** It was given up, and put back when its chat took another message: it does not come back again. */
+  get hasComeBack(): boolean {
+    return this.fields.has('reply:back');
+  }
+
+  comeBack(): Change {
+    return this.set('reply:back', 1);
   }
 
   /** The message that shows the progress: `sending` while its id is not known. */

@@ -132,7 +132,7 @@ variants(['answer stored', 'settled'])(
 
 test('where the notice cannot be delivered, its message is undeliverable', async () => {
   const written = writeInterleaved();
-  world.telegram.fail('sendMessage', BLOCKED, 1, ({ text }) => String(text).includes('Too many'));
+  world.telegram.fail('sendMessage', BLOCKED, 2, ({ text }) => String(text).includes('Too many'));
   await start();
   await untilSettled(world, written);
   expect((await reasons()).slice(TAKEN)).toEqual([

@@ -211,7 +211,7 @@ test('a turn that an earlier version left with a placeholder is ended by an edit
 });
 
 test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {
-  world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 1);
+  world.telegram.fail('sendMessage', { status: 403, description: 'Forbidden: bot was blocked by the user' }, 2);
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
   await world.telegram.waitForText(ALERT_CHAT, /could not be delivered/);

@@ -4,7 +4,7 @@ import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
-import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
+import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import {
   ABROAD,
   abroad,
@@ -180,6 +180,8 @@ test('a message that fails is told so in its place, without a button; the operat
   await world.claude.waitForCall(({ pendingText }) => pendingText === 'hang');
   expect((await runCli(['cancel', HERE], world.env)).code).toBe(0);
   expect(await nextOutcome(world, HERE, 2)).toMatchObject({ outcome: 'cancelled' });
+  // The command itself, whose reply is refused twice: the person has no chat with the bot.
+  await untilSettled(world, 3);
   expect(abroad()[1]).toBe(EN.stoppedByOperator);
   expect((await runCli(['chat', HERE], world.env)).stdout).toContain(HERE);
   expect((await runCli(['session', 'forget', HERE, '--yes', '--by', 'Ada'], world.env)).code).toBe(0);

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
+import { EN } from '../../../shared/texts/en.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
@@ -60,22 +61,82 @@ describe('an answer that could not be delivered', () => {
     expect(mainCalls().length).toBe(1);
   }, 60_000);
 
-  test('is kept where Telegram itself refuses it, too, and /forget erases it', async () => {
+  test('is kept where Telegram itself refuses it, too, and all come back in order once a command is answered', async () => {
     await start();
-    const blocked = { status: 403, description: 'Forbidden: bot was blocked by the user' };
-    world.telegram.fail('sendMessage', blocked, 2, ({ chat_id }) => Number(chat_id) === CHAT);
+    refuseAnswers({ status: 403, description: 'Forbidden: bot was blocked by the user' }, MANY);
     sayTwice(CHAT);
     await untilSettled(world, 2);
     expect([await outcomes(), await letters()]).toEqual([['undeliverable', 'undeliverable'], 2]);
-    world.telegram.say(CHAT, '/retry');
-    await untilSettled(world, 4);
-    expect([shown().at(-1), mainCalls().length, await letters()]).toEqual(['You said: Second', 2, 1]);
+    world.telegram.heal();
     world.telegram.say(CHAT, '/forget');
     await world.telegram.waitForText(CHAT, /erases everything/);
-    world.telegram.say(CHAT, '/forget yes');
-    await untilSettled(world, 6);
+    // Both come back, since the chat takes messages again.
+    await untilSettled(world, 5);
+    expect([shown().slice(-2), mainCalls().length]).toEqual([['You said: First', 'You said: Second'], 2]);
     expect(await letters()).toBe(0);
   }, 60_000);
+});
+
+const NOT_FOUND = { status: 400, description: 'Bad Request: chat not found' };
+
+/** Has Telegram refuse what is sent to the chat. */
+function refuseAnswers(reply: { status: number; description: string }, times: number, like = /./): void {
+  const isMeant = ({ chat_id: chat, text }: Record<string, unknown>) =>
+    Number(chat) === CHAT && like.test(String(text));
+  world.telegram.fail('sendMessage', reply, times, isMeant);
+}
+
+describe('an answer that Telegram refuses', () => {
+  test('once is tried again, and delivered', async () => {
+    await start();
+    refuseAnswers(NOT_FOUND, 1);
+    sayTwice(CHAT);
+    await untilSettled(world, 2);
+    expect([await outcomes(), shown(), mainCalls().length]).toEqual([
+      ['answered', 'answered'],
+      ['You said: First', 'You said: Second'],
+      2,
+    ]);
+  });
+
+  test('twice comes back without a model call when its chat takes another one', async () => {
+    await start();
+    refuseAnswers(NOT_FOUND, 2);
+    world.telegram.say(CHAT, 'First');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_gone' });
+    world.telegram.say(CHAT, 'Second');
+    await untilSettled(world, 3);
+    expect([await outcomes(), shown(), mainCalls().length, await letters()]).toEqual([
+      ['undeliverable', 'answered', 'answered'],
+      ['You said: Second', 'You said: First'],
+      2,
+      0,
+    ]);
+  });
+
+  test('although its chat takes others is given up, and its user is told', async () => {
+    await start();
+    refuseAnswers(NOT_FOUND, MANY, /First/);
+    world.telegram.say(CHAT, 'First');
+    await nextOutcome(world, CHAT);
+    world.telegram.say(CHAT, 'Second');
+    await untilSettled(world, 3);
+    world.telegram.say(CHAT, 'Third');
+    await untilSettled(world, 4);
+    expect([await outcomes(), shown(), await letters()]).toEqual([
+      ['undeliverable', 'answered', 'undeliverable', 'answered'],
+      ['You said: Second', EN.undelivered, 'You said: Third'],
+      1,
+    ]);
+  });
+
+  test('for what it says is given up after a second look, and its user is told', async () => {
+    await start();
+    refuseAnswers({ status: 400, description: 'Bad Request: text is not acceptable' }, MANY, /First/);
+    world.telegram.say(CHAT, 'First');
+    expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'undeliverable', reason: 'telegram_rejected' });
+    expect([shown(), await letters()]).toEqual([[EN.undelivered], 1]);
+  });
 });
 
 test('the audit proves that what is called answered was confirmed, and finds a line that is forged', async () => {

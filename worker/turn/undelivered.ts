@@ -1,0 +1,134 @@
+import type { Alert } from '../../shared/flow/alert.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { queuedAlert } from '../../shared/state/incident/book.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
+import type { Destination } from '../../shared/telegram/messages.ts';
+import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
+import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import type { Delivered } from '../lane/verdict.ts';
+import type { TurnPorts } from './ports.ts';
+import { endingOwnRepeat } from './reminder.ts';
+
+/** The first of two looks that must agree before an answer is given up; times `retryMs`. */
+const SECOND_LOOK = 5;
+/** Further ones can be put back by hand. */
+const COMING_BACK_MAX = 20;
+
+/**
+ * What follows when Telegram refuses a conclusion for good. A single refusal may be a mistake of Telegram's: the
+ * conclusion is tried again a little later, and given up when Telegram says the same again, or has said before that the bot
+ * was blocked. An answer that is given up goes into a dead letter. It comes back when the chat takes another message; if it
+ * is refused then too, its user hears of it.
+ *
+ * Contract: throws `FencedError`, or what Redis throws. If the process dies after telling the user, the user is told twice.
+ */
+export async function afterRefusal(
+  ports: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  failure: TelegramFailure,
+  to: Destination,
+): Promise<Delivered> {
+  const { turn, keys, chat, entry, goneMs, refusedAnswers } = attempt;
+  const { kind } = failure;
+  const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
+  if (!isAgreed) {
+    await attempt.write('', [turn.waits.noteRefusal(kind)]);
+    const delayMs = ports.ask.settings.retryMs * SECOND_LOOK;
+    return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
+  }
+  const isLast = turn.reply.hasComeBack || !isKept(conclusion, 'undeliverable');
+  const isTold = await tellUndelivered(ports, attempt, conclusion, kind, to);
+  return undelivered(attempt, conclusion, {
+    outcome: 'undeliverable',
+    reason: `telegram_${kind}`,
+    alert: undeliverableAlert(attempt, `${kind}: ${failure.description}`),
+    commands: [
+      ...(kind === 'gone' ? await endingOwnRepeat(ports, attempt) : []),
+      ...(isLast || isTold
+        ? []
+        : [
+            turn.reply.comeBack(),
+            chatState(keys, chat).noteRefusedAnswers([...refusedAnswers, entry].slice(-COMING_BACK_MAX)),
+          ]),
+    ],
+  });
+}
+
+/**
+ * Tells the user that an answer was given up, where the chat may take that: only this answer is refused, or another message
+ * was confirmed since it was first refused. Returns whether the user was told.
+ */
+async function tellUndelivered(
+  { telegram }: TurnPorts,
+  attempt: Attempt,
+  conclusion: Conclusion,
+  kind: TelegramFailure['kind'],
+  to: Destination,
+): Promise<boolean> {
+  const mayArrive = kind === 'rejected' || attempt.turn.reply.hasComeBack;
+  if (!mayArrive || !isKept(conclusion, 'undeliverable')) return false;
+  return (await telegram.sendMessage(to, attempt.texts.undelivered)).ok;
+}
+
+/**
+ * Puts back the answers that their chat refused, once the chat has taken another message. If the process dies in between, the
+ * next delivery does it; a letter that is gone changes nothing.
+ */
+export async function bringBackUndelivered({ commands }: TurnPorts, attempt: Attempt): Promise<void> {
+  const { keys, chat, refusedAnswers } = attempt;
+  if (refusedAnswers.length === 0) return;
+  for (const entry of refusedAnswers) {
+    const letter = await commands.deadLetters.newest(chat, entry);
+    if (letter !== undefined) await commands.deadLetters.replay(letter);
+  }
+  await attempt.write('', [chatState(keys, chat).forgetRefusedAnswers()]);
+}
+
+/** Why a conclusion is not delivered. */
+interface Undeliverable {
+  /** `undeliverable`: Telegram itself says never. `failed`: nobody says so, but it cannot wait any longer. */
+  outcome: 'undeliverable' | 'failed';
+  reason: string;
+  alert: Alert;
+  commands?: readonly Change[];
+}
+
+/**
+ * The end of a message whose conclusion is not delivered: only the operator can be notified. An answer is kept with its
+ * dead letter, so that it can be delivered later without asking the model again.
+ */
+export async function undelivered(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  { outcome, reason, alert, commands = [] }: Undeliverable,
+): Promise<Delivered> {
+  await attempt.write(outcome, [queuedAlert(attempt.keys, alert), ...commands]);
+  return {
+    kind: 'settle',
+    conclusion: { outcome, reason, parts: [] },
+    ...(isKept(conclusion, outcome) && { keepsAnswer: true }),
+  };
+}
+
+/** The end of a message whose conclusion could not be delivered because that threw on every try. */
+export function neverDelivered(
+  attempt: Attempt,
+  conclusion: Conclusion,
+  reason: string,
+  detail: string,
+): Promise<Delivered> {
+  const alert = undeliveredAlert(attempt, `${reason}: ${detail}`);
+  return undelivered(attempt, conclusion, { outcome: 'failed', reason, alert });
+}
+
+/**
+ * The notice of a message that failed, or was refused, is of no use later: put back, the message itself is asked again.
+ * Of what Telegram refuses for good only an answer is worth keeping; a reply to a command that could only wait no longer
+ * is kept too, since putting the command back must not carry it out twice.
+ */
+function isKept({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
+  if (end === 'undeliverable') return outcome === 'answered';
+  return outcome !== 'failed' && outcome !== 'refused';
+}
