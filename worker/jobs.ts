@@ -20,6 +20,8 @@ import type { ProcessPorts } from './worker.ts';
 
 /** How long running turns get when the process is asked to end; then they are handed back intact. */
 const DRAIN_MS = 25_000;
+/** Far shorter than any time after which a message is overdue. */
+const PROGRESS_EVERY_MS = 15_000;
 
 /** The budget of a shard; `undefined` without any limit: then nothing is counted. */
 function openBudget({ config, files }: WorkerPorts, { redis, lane }: ShardPorts): Budget | undefined {
@@ -50,8 +52,10 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const turn = { ask, telegram: ports.telegram, breaker, progress, summonses, lane, commands, transcriber };
   const { model } = ask.endpoint;
   const watch = watchByClock;
-  const processor = createProcessor({ turn, queue, share, discard, running, ending: ending.signal, watch });
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
+  const { progressEveryMs = PROGRESS_EVERY_MS } = limits;
+  const flow = { turn, queue, share, discard, running, ending: ending.signal, watch, progressEveryMs };
+  const processor = createProcessor(flow);
   const worker = openWorker(shard.queueRedis, shard.keys, { share, limits }, processor);
   const noteTrouble = rareWarning(log, 'the job worker had trouble');
   worker.on('error', (error) => noteTrouble({ err: error }));
@@ -82,6 +86,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
       const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);
       await worker.close();
       clearTimeout(timer);
+      ending.abort();
     },
   };
 }

@@ -26,6 +26,7 @@ export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'tel
   limits?: Partial<
     QueueLimits & { reconcileEveryMs: number; drainMs: number; archiveEveryMs: number; remindersEveryMs: number } & {
       draftsEveryMs: number;
+      progressEveryMs: number;
       statusAfterMs: number;
       statusEveryMs: number;
       summaryIdleMs: number;

@@ -57,3 +57,24 @@ function stateOf(info: string, isOnDisk: RedisState['isOnDisk']): RedisState {
   const evicts = maxBytes > 0 && !['', 'noeviction'].includes(policy) ? { evicts: policy } : {};
   return { ...state, ...evicts, ...(unwritten !== undefined && { unwritten }) };
 }
+
+/** The replies of a server that takes no writes just now, whatever is written, and what an operator calls each state. */
+const REFUSALS: readonly (readonly [reply: RegExp, state: string])[] = [
+  [/\bREADONLY\b/, 'is a read-only replica'],
+  [/\bOOM\b/, 'is full (maxmemory)'],
+  [/\bMISCONF\b/, 'cannot write its files'],
+  [/\bLOADING\b/, 'is still loading its data'],
+  [/\bNOREPLICAS\b/, 'has too few replicas to accept writes'],
+  [/\b(?:NOAUTH|WRONGPASS|NOPERM)\b/, 'does not accept our user or password'],
+  [/\bBUSY\b/, 'is busy with a script'],
+  [/\b(?:CLUSTERDOWN|MASTERDOWN|TRYAGAIN)\b/, 'is not served by a part of its cluster'],
+];
+
+/**
+ * Why Redis refuses a command whatever it says, in words that follow "Redis"; `undefined` for any other error. The reply
+ * may be wrapped in the words of a script. A refusal says nothing about the message in progress: it waits, as in any
+ * outage of Redis.
+ */
+export function refusalOf(error: unknown): string | undefined {
+  return error instanceof Error ? REFUSALS.find(([reply]) => reply.test(error.message))?.[1] : undefined;
+}

@@ -45,6 +45,7 @@ export class WorkerProcess {
     };
     this.#turn = turnPorts(redis, keys, this.#lane, observability, ports);
     this.#processor = createProcessor({
+      progressEveryMs: Number.POSITIVE_INFINITY,
       turn: this.#turn,
       queue: this.#queue,
       share: createSlots(SLOTS).share(),

@@ -1,6 +1,8 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
+import { refusalOf } from '../../shared/redis/server-state.ts';
+import { RefusedWritesError } from '../../shared/state/process/process.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import type { AlertChannel, Sent } from './channel.ts';
 import { type Handover, keyOf } from './handover.ts';
@@ -23,21 +25,6 @@ export interface TroublePorts {
 
 export const REDIS_TROUBLE_MS = 15_000;
 
-/** Redis' errors about writes, and what an operator calls each. */
-const WORDS: readonly (readonly [error: RegExp, said: string])[] = [
-  [/READONLY/, 'is a read-only replica'],
-  [/\bOOM\b/, 'is full (maxmemory)'],
-  [/MISCONF/, 'cannot write its files'],
-  [/LOADING/, 'is still loading its data'],
-  [/NOREPLICAS/, 'has too few replicas to accept writes'],
-  [/NOAUTH|WRONGPASS|NOPERM/, 'does not accept our user or password'],
-];
-
-/** What an error of Redis says is wrong with it; `undefined` for one that names no cause, such as a timeout. */
-function saidBy(error: unknown): string | undefined {
-  return error instanceof Error ? WORDS.find(([pattern]) => pattern.test(error.message))?.[1] : undefined;
-}
-
 /** What stands in Redis, or what we make of it, is at fault. */
 const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
 const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
@@ -45,7 +32,7 @@ const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
 /** Whether an error is about data, or a fault of ours, while Redis itself is well. */
 export function isAboutData(error: unknown): boolean {
   if (!(error instanceof Error) || !OURS.has(error.name)) return false;
-  return saidBy(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
+  return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
 }
 
 /** Watches the writes of one process. */
@@ -84,7 +71,7 @@ function watchFor(ports: TroublePorts, words: Words) {
     },
     failed(error: unknown): void {
       sinceMs ??= now();
-      if (saidBy(telling) === undefined || saidBy(error) !== undefined) telling = error;
+      if (refusalOf(telling) === undefined || refusalOf(error) !== undefined) telling = error;
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
         teller.say({ text: words.begun(telling, `since ${utcTime(sinceMs)}`), isOver: false, sinceMs });
@@ -174,8 +161,15 @@ function overText({ said }: Words, lastedMs: number): string {
   return `${resolved}: ${ALERT_WORDS.seenBy(end.over, process.pid, hostname(), Math.round(lastedMs / 1_000))}`;
 }
 
+/** On which shards nothing can be written, in words; empty where it is all of them. Pure. */
+export function refusingShards({ refusing, shards }: RefusedWritesError): string {
+  return refusing.length === shards ? '' : ` on ${refusing.length} of ${shards} shards (${refusing.join(', ')})`;
+}
+
 function redisTroubleText(error: unknown, since: string): string {
-  return `Redis takes no writes: it ${saidBy(error) ?? 'does not answer'}, ${since}, ${asSeenHere()}. No message is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
+  const where = error instanceof RefusedWritesError ? refusingShards(error) : '';
+  const whose = where === '' ? 'No message' : 'No message of the chats there';
+  return `Redis takes no writes${where}: it ${refusalOf(error) ?? 'does not answer'}, ${since}, ${asSeenHere()}. ${whose} is accepted or answered until it does; Telegram keeps them for 24 hours. Check the Redis server, or where REDIS_URL leads.`;
 }
 
 function watchdogTroubleText(error: unknown, since: string): string {

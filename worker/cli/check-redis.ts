@@ -7,7 +7,7 @@ import { counted } from '../../shared/base/text.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
-import { serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
+import { findRefusedWrites, serverTimeMs } from '../../shared/state/process/process.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
 import { createSnapshotReader } from '../watch/snapshot.ts';
@@ -47,7 +47,8 @@ export async function checkRedis(config: Config, reached: ReachedRedis): Promise
   const { ok, words } = reached;
   const findings = askRedis(reached, async (redis) => {
     const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
-    const problem = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis));
+    const problem =
+      refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis, config.SHARDS));
     if (problem !== undefined) return [failed('redis', problem)];
     const [redisItself, ...others] = await noted(redis, config);
     const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
@@ -75,8 +76,8 @@ export async function askRedis<T>(
 }
 
 /** A server can answer and still refuse writes: a replica, a full one, one without a disk. */
-async function writeProblem(redis: RedisClient): Promise<string | undefined> {
-  const answer = writeRefusal(redis).then((refusal) => refusal ?? 'none');
+async function writeProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
+  const answer = findRefusedWrites(redis, shards).then((refused) => refused?.message ?? 'none');
   const said = await within(answer, REDIS_DEADLINE_MS);
   return said === 'none' ? undefined : `answers, but takes no writes: ${said ?? 'a write got no answer'}`;
 }

@@ -12,12 +12,13 @@ import {
 } from '../../shared/state/lane/lanes.ts';
 import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
 import { readBehind, readDepth, readRefusedNext } from '../../shared/state/lane/waiting.ts';
-import { createPasses } from '../../shared/state/process/process.ts';
+import { createPasses, proveWrites } from '../../shared/state/process/process.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
 import { leftLanesAlert } from '../alerts/causes/watch.ts';
 import type { Attempt } from './attempt.ts';
 import { type BeginReply, beginAttempt } from './begin-attempt.ts';
 import type { ChatTable } from './chat-settings.ts';
+import { createRefusedAttempts } from './refused-attempts.ts';
 
 /**
  * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
@@ -113,10 +114,14 @@ export interface Lane {
    * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone.
    */
   readmit(): Promise<Readmission>;
-  /** Begins an attempt. */
+  /** Begins an attempt. Rejects while Redis takes no writes. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
   /** The message directly behind a lane's head, if it was refused at admission and not cancelled since. */
   refusedNext(lane: LaneKey): Promise<EntryId | undefined>;
+  /** Notes that an attempt makes progress: its message is not overdue as long as it does. */
+  noteProgress(attempt: Pick<Attempt, 'entry' | 'fencingToken'>): Promise<void>;
+  /** Has to know of what an attempt threw: one whose writes Redis refused uses up no attempt. Returns at once. */
+  afterThrow(attempt: Pick<Attempt, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
    * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter holds
    * what was to be delivered.
@@ -155,8 +160,12 @@ export function createLane(
   idleDays = 0,
   chats: ChatTable = new Map(),
 ): Lane {
-  const { begin, write } = bindTurnScripts<BeginReply>(redis);
+  const { begin, write, release, noteProgress } = bindTurnScripts<BeginReply>(redis);
   const clock = createClock();
+  const refused = createRefusedAttempts({
+    release: (entry, fence) => release([keys.turn(entry), keys.absent], [fence]),
+    proveWrites: () => proveWrites(redis, keys),
+  });
   const { settle, readmit, ...store } = createLaneStore(redis, keys, clock, messagesMax);
   return {
     ...store,
@@ -167,7 +176,12 @@ export function createLane(
     isCancelled: turnReads(redis, keys).isCancelled,
     takePass: createPasses(redis, keys).takeReconciler,
     readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
-    begin: (entry, lane, newSession) => beginAttempt({ begin, write, keys, clock, chats }, entry, lane, newSession),
+    async begin(entry, lane, newSession) {
+      await refused.beforeBegin(entry);
+      return beginAttempt({ begin, write, keys, clock, chats }, entry, lane, newSession);
+    },
+    noteProgress: async ({ entry, fencingToken }) => void (await noteProgress([keys.turn(entry)], [fencingToken])),
+    afterThrow: ({ entry, fencingToken }, error, ending) => void refused.ended(entry, fencingToken, error, ending),
     settle: (attempt, record, keepsAnswer = false) =>
       settle(attempt, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
     refusedNext: (lane) => readRefusedNext(redis, keys, lane),

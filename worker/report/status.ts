@@ -5,7 +5,7 @@ import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
-import { isStarting, serverTimeMs, writeRefusal } from '../../shared/state/process/process.ts';
+import { findRefusedWrites, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { type Cached, countWorkers, readShown } from '../../shared/state/process/workers.ts';
 import {
@@ -76,7 +76,7 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
       readIncidents(source),
       countWorkers(redis, nowMs),
       readShown(redis, nowMs),
-      writeRefusal(redis).then((refusal) => refusal === undefined),
+      findRefusedWrites(redis, source.shards).then((refusal) => refusal === undefined),
       readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readLedger(source),
       readInFlight(source),

@@ -15,6 +15,9 @@ export interface TurnLimits extends Pick<TurnTime, 'slot' | 'leaving'> {
   silenceMs: number;
   /** In all. */
   leftMs: number;
+  /** Called at the progress that an attempt makes, every `progressEveryMs` at most, and not before that. */
+  onProgress?: () => void;
+  progressEveryMs?: number;
 }
 
 const CUT_SHORT = 'cut short';
@@ -30,11 +33,13 @@ const TIMER_MS_MAX = 2 ** 31 - 1;
  * than either: it gets its own `leftMs`, and its second signal aborts when that time is over. Any limit aborts the
  * first signal.
  */
-export function startDeadline({ silenceMs, leftMs, slot, leaving }: TurnLimits): Deadline {
+export function startDeadline(limits: TurnLimits): Deadline {
+  const { silenceMs, leftMs, slot, leaving, onProgress, progressEveryMs = 0 } = limits;
   const cut = new AbortController();
   const silence = setTimeout(() => cut.abort(SILENT), silenceMs);
   const over = setTimeout(() => cut.abort(OVER), Math.min(TIMER_MS_MAX, Math.max(0, leftMs) + TIMER_SLACK_MS));
   let isRunning = true;
+  let notedMs = performance.now();
   let isSeen = false;
   const stop = (): void => {
     isRunning = false;
@@ -55,7 +60,12 @@ export function startDeadline({ silenceMs, leftMs, slot, leaving }: TurnLimits):
         clearTimeout(timer);
       }
     },
-    progress: () => void (isRunning && silence.refresh()),
+    progress() {
+      if (isRunning) silence.refresh();
+      if (performance.now() - notedMs < progressEveryMs) return;
+      notedMs = performance.now();
+      onProgress?.();
+    },
     isSilent: () => cut.signal.reason === SILENT,
     see() {
       isSeen = true;

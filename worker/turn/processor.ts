@@ -3,6 +3,7 @@ import { loggingAbout } from '../../shared/base/log.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
+import { refusalOf } from '../../shared/redis/server-state.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { unendedAlert } from '../alerts/causes/unanswered.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
@@ -41,6 +42,8 @@ export interface ProcessorPorts {
   running: Map<EntryId, ChatKey>;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;
+  /** How often a turn that makes progress notes it for the watchdogs. */
+  progressEveryMs: number;
   /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
   watch: (attempt: Attempt, look: () => Promise<void>) => () => void;
 }
@@ -109,7 +112,10 @@ async function run(ports: ProcessorPorts, job: Job<TurnJob>, token: string | und
     );
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
-    if (isMoved || isInfrastructureError(error) || attempt.attempts < ports.turn.ask.settings.maxAttempts) throw error;
+    if (isMoved || isInfrastructureError(error) || attempt.attempts < ports.turn.ask.settings.maxAttempts) {
+      ports.turn.lane.afterThrow(attempt, error, ports.ending);
+      throw error;
+    }
     await putAside(ports, attempt, error, attempt.conclusion ? undefined : attempt.texts.unavailable);
     return;
   } finally {
@@ -242,8 +248,14 @@ function leavingOf({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined
 async function attemptTurn(ports: ProcessorPorts, attempt: Attempt, { slot, lockLost }: Hold): Promise<Delivered> {
   const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
   const leaving = leavingOf(ports, lockLost);
-  const leftMs = turnMaxMs - spentMs(attempt);
-  const deadline = startDeadline({ silenceMs: turnTimeoutMs, leftMs, slot, leaving });
+  const deadline = startDeadline({
+    silenceMs: turnTimeoutMs,
+    leftMs: turnMaxMs - spentMs(attempt),
+    ...{ slot, leaving },
+    // Best effort: without it the message counts as overdue, no more.
+    onProgress: () => void ports.turn.lane.noteProgress(attempt).catch(() => undefined),
+    progressEveryMs: ports.progressEveryMs,
+  });
   const cutShort = () => deadline.cutShort();
   const stopWatching = ports.watch(attempt, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
@@ -269,8 +281,6 @@ const UNASKED = /^(?:AbortError|MaxRetriesPerRequestError|ClusterAllFailedError)
 const CLOSED = /^(?:Connection is closed|Stream isn't writeable|Socket closed|Command timed out)/i;
 /** Replies that fault the command or its value: repeating the command gives the same reply. */
 const LASTING = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
-/** A script's own failure may hide a state of the server. */
-const PASSING = /\b(?:OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|TRYAGAIN|CLUSTERDOWN|MASTERDOWN)\b/;
 
 /**
  * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
@@ -278,7 +288,8 @@ const PASSING = /\b(?:OOM|MISCONF|READONLY|LOADING|BUSY|NOREPLICAS|TRYAGAIN|CLUS
  */
 export function isInfrastructureError(error: unknown): boolean {
   if (error instanceof FencedError) return true;
+  if (refusalOf(error) !== undefined) return true;
   if (!(error instanceof Error)) return false;
-  if (error.name === 'ReplyError') return !LASTING.test(error.message) || PASSING.test(error.message);
+  if (error.name === 'ReplyError') return !LASTING.test(error.message);
   return UNASKED.test(error.name) || CLOSED.test(error.message) || 'syscall' in error;
 }

@@ -1,7 +1,9 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
 import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
+import type { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
+import { refusingShards } from '../alerts/redis-trouble.ts';
 import { PROVIDER_SAID } from '../model/errors/failure.ts';
 import type { Snapshot } from './snapshot.ts';
 import { colourOf, troublesOf } from './verdict.ts';
@@ -12,8 +14,10 @@ export interface Watching {
   snapshot(): Snapshot | undefined;
   /** The incidents, as they were last read or written. */
   book(): Book;
-  /** Since when Redis takes no writes, in ms since the epoch; `undefined` while it does. */
+  /** Since when a shard, or all, take no writes, in ms since the epoch; `undefined` while all do. */
   redisTroubleSinceMs(): number | undefined;
+  /** Which shards they are; `undefined` also where that is not known. */
+  refusedWrites(): RefusedWritesError | undefined;
   /** Since when the watchdog fails although Redis takes writes. */
   watchTroubleSinceMs(): number | undefined;
 }
@@ -34,7 +38,7 @@ export function readinessOf(watching: Watching, { staysReady }: { staysReady: bo
       return now === undefined ? { ready: true, detail: 'not looked at yet' } : check(now);
     });
   return [
-    part('redis server', () => redisCheck(snapshot(), redisTroubleSinceMs())),
+    part('redis server', () => redisCheck(snapshot(), redisTroubleSinceMs(), watching.refusedWrites())),
     part('watchdog', () => watchCheck(watchTroubleSinceMs())),
     ofSnapshot('provider', providerCheck),
     ofSnapshot('telegram', telegramCheck),
@@ -72,9 +76,20 @@ export function installationCheck(
   return colour === 'red' && !staysReady ? { ready: false, detail } : { ready: true, isDegraded: true, detail };
 }
 
-/** What Redis reports about itself, or since when it takes no writes. */
-export function redisCheck(now: Snapshot | undefined, troubleSinceMs: number | undefined): Check {
-  if (troubleSinceMs !== undefined) return { ready: false, detail: `takes no writes since ${utcTime(troubleSinceMs)}` };
+/**
+ * What Redis reports about itself, or since when it takes no writes. Some shards that take none make a process no less
+ * ready: it receives and answers for the others.
+ */
+export function redisCheck(
+  now: Snapshot | undefined,
+  troubleSinceMs: number | undefined,
+  refused?: RefusedWritesError,
+): Check {
+  if (troubleSinceMs !== undefined) {
+    const where = refused === undefined ? '' : refusingShards(refused);
+    const detail = `takes no writes${where} since ${utcTime(troubleSinceMs)}`;
+    return where === '' ? { ready: false, detail } : { ready: true, isDegraded: true, detail };
+  }
   if (now === undefined) return { ready: true, detail: 'not looked at yet' };
   const { role, usedBytes, maxBytes, unwritten } = now.redis;
   const room = maxBytes === 0 ? 'without a limit' : `of ${megabytes(maxBytes)}`;

@@ -92,7 +92,8 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Troub
             todo: 'See "npm run cli -- check".',
           } as const,
         ]),
-    ...(workers > 0
+    // Where nothing can be written, nobody can show that it lives.
+    ...(workers > 0 || !takesWrites
       ? []
       : [{ cause: 'worker', severity, text: 'No worker process is alive.', todo: 'Start the gateway.' } as const]),
     ...(unaccounted === 0 ? [] : troubleOf('ledger', severity, `Unaccounted for: ${counted(unaccounted, 'message')}.`)),

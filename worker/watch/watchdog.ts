@@ -2,7 +2,7 @@ import { type Service, within } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { endStart } from '../../shared/state/process/process.ts';
+import { endStart, findRefusedWrites, type RefusedWritesError } from '../../shared/state/process/process.ts';
 import { openWorkerList, type Self } from '../../shared/state/process/workers.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
@@ -43,6 +43,8 @@ const LEAVE_MS = 1_000;
 interface Seen {
   last?: Snapshot | undefined;
   book: Book;
+  /** Why some shards, or all, take no writes. */
+  refusedWrites?: RefusedWritesError | undefined;
   /** Whether a look has found that all began which a start begins. */
   hasBegun?: true;
 }
@@ -53,7 +55,7 @@ interface Seen {
  * installation: several watchdogs may run side by side, and any of them closes what another opened. A failed check is
  * logged and repeated; when Redis takes no writes for long, the operator is notified without it.
  *
- * The dead-man's switch is pinged only when the whole watch works and no condition holds, but what an operator has paused,
+ * The dead-man's switch is pinged only when the whole watch works, every shard takes writes and no condition holds, but what an operator has paused,
  * and Telegram was polled recently. A single message of one user that waits too long also stops the pings: where a bot has
  * one user, that is an outage.
  */
@@ -67,12 +69,17 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
     // The first check waits, so that work left over from the last run can be done first.
     firstAfterMs: ports.everyMs.news,
     async round(signal) {
+      const { redis, trouble } = ports;
+      seen.refusedWrites = await findRefusedWrites(redis, ports.shards, trouble.redis.sinceMs() !== undefined);
       try {
         await look();
+        trouble.watch.worked();
+        if (seen.refusedWrites === undefined) trouble.redis.worked();
+        else if (!signal.aborted) trouble.redis.failed(seen.refusedWrites);
         return ports.everyMs.news;
       } catch (error) {
         seen.last = undefined;
-        if (!signal.aborted) tellOf(error, ports.trouble);
+        if (!signal.aborted) tellOf(seen.refusedWrites ?? error, trouble);
         throw error;
       }
     },
@@ -84,6 +91,7 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
     snapshot: () => seen.last,
     book: () => seen.book,
     redisTroubleSinceMs: () => ports.trouble.redis.sinceMs(),
+    refusedWrites: () => seen.refusedWrites,
     watchTroubleSinceMs: () => ports.trouble.watch.sinceMs(),
     async stop() {
       const stopped = loop.stop();
@@ -121,7 +129,6 @@ function createLook(
     const begunMs = performance.now();
     const isLook = begunMs >= nextLookMs;
     if (isLook) nextLookMs = begunMs + ports.everyMs.look;
-    // Proves that Redis takes writes.
     const nowMs = await list.show();
     if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
@@ -133,9 +140,7 @@ function createLook(
     const kept = await keepBook(stored, nowMs, checked);
     seen.book = kept.book;
     if (now) await capLetters(now, stored.book);
-    ports.trouble.redis.worked();
-    ports.trouble.watch.worked();
-    if (kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
+    if (seen.refusedWrites === undefined && kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
     seen.last = now ?? seen.last;
     if (watch && !seen.hasBegun && isPolled(watch)) {
       await endStart(ports.redis);

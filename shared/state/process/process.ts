@@ -53,12 +53,55 @@ export async function serverTimeMs(redis: RedisClient, key = keysOf(0).workers):
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-/** Why Redis refuses writes, in its own words; `undefined` when it takes them. A server can answer and still refuse. */
-export function writeRefusal(redis: RedisClient): Promise<string | undefined> {
-  return redis.set(keysOf(0).checked, '', 'PX', 1_000).then(
-    () => undefined,
-    (error: Error) => error.message.split(' ').slice(0, 8).join(' '),
-  );
+/** Where less is free, single writes go through and others do not. */
+const ROOM_BYTES = 256 * 1024;
+
+/**
+ * Proves that the server of a shard takes writes: there is room for a number of them. A server can answer and still
+ * refuse. Rejects with the refusal, or when Redis cannot be reached.
+ */
+export async function proveWrites(
+  redis: RedisClient,
+  { checked }: Pick<Keys, 'checked'>,
+  roomBytes = ROOM_BYTES,
+): Promise<void> {
+  // Three commands and no script: each is checked by itself, so the second one meets the room that the first has left.
+  const proof = redis
+    .pipeline()
+    .setrange(checked, roomBytes - 1, '.')
+    .set(checked, '')
+    .del(checked);
+  for (const [error] of (await proof.exec()) ?? []) if (error !== null) throw error;
+}
+
+/** Some shards whose servers take no writes. Its message is the first of these servers' own words. */
+export class RefusedWritesError extends Error {
+  override readonly name = 'RefusedWritesError';
+  readonly refusing: readonly number[];
+  readonly shards: number;
+
+  constructor(cause: unknown, refusing: readonly number[], shards: number) {
+    super(cause instanceof Error ? cause.message.split(' ').slice(0, 8).join(' ') : 'unknown', { cause });
+    this.refusing = refusing;
+    this.shards = shards;
+  }
+}
+
+/**
+ * Why shards take no writes; `undefined` when all take them. One that refused before has to prove twice the room, so that
+ * a Redis at the edge does not go to and fro. Never rejects.
+ */
+export async function findRefusedWrites(
+  redis: RedisClient,
+  shards: number,
+  hasRefused = false,
+): Promise<RefusedWritesError | undefined> {
+  const roomBytes = hasRefused ? 2 * ROOM_BYTES : ROOM_BYTES;
+  const proofs = Array.from({ length: shards }, (_, shard) => proveWrites(redis, keysOf(shard), roomBytes));
+  const results = await Promise.allSettled(proofs);
+  const refusing = results.flatMap(({ status }, shard) => (status === 'rejected' ? [shard] : []));
+  const first = results.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined;
+  return first && new RefusedWritesError(first.reason, refusing, shards);
 }
 
 /**

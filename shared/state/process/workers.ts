@@ -68,7 +68,7 @@ export function openWorkerList(
     /** Shows that this process lives, and what runs in it. Returns Redis' time. */
     show: () =>
       show(
-        [keys.workers, keys.running, keys.cached],
+        [keys.workers, keys.running, keys.cached, keys.absent],
         [
           name,
           JSON.stringify([...running].slice(0, TURNS_NAMED_MAX)),

@@ -3,7 +3,7 @@ import { jsonFields } from '../../base/fields.ts';
 import { counted } from '../../base/text.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
-import { bindScript, type RunScript } from '../../redis/script.ts';
+import { bindScript } from '../../redis/script.ts';
 import { type EndedAttempt, endsIn } from './aspects.ts';
 
 /** What is known of a message's turn. It is kept for an hour after the outcome. Times are ms since the epoch. */
@@ -80,10 +80,18 @@ function partsOf(fields: Readonly<Record<string, string>>): TurnSummary['parts']
   return { total: Array.isArray(parts) ? parts.length : 0, sent };
 }
 
-/** The scripts of an attempt at a message: its beginning, and its fenced writes. `Begun` is the reply of `begin.lua`. */
-export function bindTurnScripts<Begun>(redis: RedisClient): { begin: RunScript<Begun>; write: RunScript<string> } {
+/**
+ * The scripts of an attempt at a message: its beginning, its fenced writes, its end where Redis refused one of these, and
+ * its progress. `Begun` is the reply of `begin.lua`.
+ */
+export function bindTurnScripts<Begun>(redis: RedisClient) {
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
-  return { begin: script<Begun>('begin'), write: script<string>('write') };
+  return {
+    begin: script<Begun>('begin'),
+    write: script<string>('write'),
+    release: script<0 | 1>('release-attempt'),
+    noteProgress: script<0 | 1>('note-progress'),
+  };
 }
 
 /** Reads of a turn from outside of its attempt. Methods reject when Redis cannot be reached. */

@@ -190,6 +190,30 @@ test('a start is starting and not red; a stop takes its worker away at once', as
   expect(await firstLine()).toMatch(/^RED {2}No worker process is alive\./);
 });
 
+test('a Redis with almost no room left is red and not ready until there is room, and no worker is said to be gone', async () => {
+  const port = portOf(await spawn());
+  const heartbeat = async () => Number((await world.peek.zrange(world.keys.workers, '0', '0', 'WITHSCORES'))[1]);
+  const nextHeartbeat = async () => {
+    const before = await heartbeat();
+    await until('a heartbeat', async () => (await heartbeat()) > before || undefined);
+  };
+  await until('ready', async () => (await readyz(port)).code === 200 || undefined);
+  const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
+  await world.peek.config('SET', 'maxmemory', String(used + 100_000));
+  await until('not ready', async () => (await readyz(port)).code === 503 || undefined);
+  expect(await firstLine()).toMatch(/^RED {2}Redis answers, but takes no writes/);
+  // Enough to prove room once, and not enough to end the trouble.
+  await world.peek.config('SET', 'maxmemory', String(used + 450_000));
+  for (let nth = 0; nth < 3; nth += 1) {
+    await nextHeartbeat();
+    expect((await readyz(port)).code).toBe(503);
+  }
+  await world.peek.config('SET', 'maxmemory', '1');
+  await nextHeartbeat();
+  await world.peek.config('SET', 'maxmemory', '0');
+  await until('ready', async () => (await readyz(port)).code === 200 || undefined);
+});
+
 test('a gateway that dies at each start is starting once, and then red', async () => {
   await world.peek.set('{sw:0}:starting', '', 'PX', 560_000);
   await noteStart(world.peek);
@@ -206,6 +230,7 @@ test('where Telegram delivers to a webhook, red is degraded: a balancer would ke
     snapshot: () => ({ nowMs, newest: [] }) as never,
     book: () => new Map([['no-delivery', incident as never]]),
     redisTroubleSinceMs: () => undefined,
+    refusedWrites: () => undefined,
     watchTroubleSinceMs: () => undefined,
   };
   const of = async (staysReady: boolean) =>

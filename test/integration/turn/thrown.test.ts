@@ -14,6 +14,7 @@ import { createClock, tellingOfLeft } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { HASTY_LIMITS } from '../../fixture/hasty.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -73,29 +74,38 @@ test('a message on which everything throws, also what ends it, fails after its a
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
 });
 
-test('a Redis that is out of memory for a while does not use up the attempts of a message', async () => {
-  await start({}, LIMITS);
-  world.telegram.say(CHAT, 'First');
-  await nextOutcome(world, CHAT);
-  const arrived = world.claude.waitForCall((call) => call.pendingText === 'Second');
-  world.claude.react((call) =>
-    call.pendingText === 'Second' ? { do: 'answer', text: 'done', afterMs: 300 } : undefined,
+/** How often Redis refused a command since it was started. */
+const refusals = async () =>
+  [...(await world.peek.info('errorstats')).matchAll(/errorstat_(?:OOM|NOREPLICAS):count=(\d+)/g)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
   );
-  world.telegram.say(CHAT, 'Second');
-  await arrived;
-  await world.peek.config('SET', 'maxmemory', '1');
-  // More often than a message is tried: begun again and again, while Redis refuses that.
-  await until('refused beginnings', async () => {
-    const jobs = await world.peek.keys(`${world.keys.queuePrefix}:${TURNS_QUEUE}:m-*`);
-    const failures = await Promise.all(
-      jobs.filter((key) => !key.endsWith(':lock')).map((key) => world.peek.hget(key, 'atm')),
-    );
-    return failures.some((count) => Number(count) >= 3) ? true : undefined;
-  });
-  await world.peek.config('SET', 'maxmemory', '0');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  expect(shown().filter((text) => /could not/.test(text))).toEqual([]);
-});
+
+test.each(['maxmemory', 'min-replicas-to-write'])(
+  'a Redis that takes no writes in the middle of each attempt (%s) uses none of them, and nobody is said to have died',
+  async (setting) => {
+    await start({}, HASTY_LIMITS);
+    world.telegram.say(CHAT, 'First');
+    await nextOutcome(world, CHAT);
+    let refused = 0;
+    const untilRefused = async () => {
+      const before = await refusals();
+      await until('the attempt to be refused', async () => (await refusals()) > before + 30 || undefined);
+      await world.peek.config('SET', setting, '0');
+    };
+    world.claude.react(({ pendingText }) => {
+      if (pendingText !== 'Second' || refused === 3) return undefined;
+      refused += 1;
+      const after = world.peek.config('SET', setting, '1').then(() => void untilRefused());
+      return { do: 'answer', text: 'not stored', after };
+    });
+    world.telegram.say(CHAT, 'Second');
+    const outcome = await nextOutcome(world, CHAT, 2);
+    expect([refused, outcome]).toEqual([3, expect.objectContaining({ outcome: 'answered', attempts: 1 })]);
+    expect(await world.peek.hget(world.keys.turn(outcome.entry), 'crashes')).toBeNull();
+  },
+  60_000,
+);
 
 async function entryOf(chat: string): Promise<EntryId> {
   const fields = ['chat', chat, 'message', JSON.stringify(inboundText(1)), 'traceparent', ''];

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { serveHealth } from '../../../../shared/app/health.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
+import { RefusedWritesError } from '../../../../shared/state/process/process.ts';
 import type { Book } from '../../../../worker/alerts/book.ts';
 import type { Incident } from '../../../../worker/alerts/incident.ts';
 import {
@@ -85,10 +86,12 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
   let troubleMs: number | undefined;
   let book: Book = new Map();
   let blindMs: number | undefined;
+  let refused: RefusedWritesError | undefined;
   const watching = {
     snapshot: () => now,
     book: () => book,
     redisTroubleSinceMs: () => troubleMs,
+    refusedWrites: () => refused,
     watchTroubleSinceMs: () => blindMs,
   };
   const parts = readinessOf(watching, { staysReady: false });
@@ -113,5 +116,7 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
   expect(await look()).toEqual([200, 'degraded']);
   troubleMs = NOW;
   expect(await look()).toEqual([503, 'not ready']);
+  refused = new RefusedWritesError(new Error('NOREPLICAS'), [1], 2);
+  expect(await look()).toEqual([200, 'degraded']);
   await health.stop();
 });

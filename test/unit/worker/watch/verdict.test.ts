@@ -53,6 +53,7 @@ test('what cannot end is as severe as it was for ten minutes, yellow for a day, 
 
 test.each<[string, string, Partial<Seen>]>([
   ['redis-writes', 'red', { takesWrites: false }],
+  ['redis-writes', 'red', { takesWrites: false, workers: 0 }],
   ['worker', 'red', { workers: 0 }],
   ['ledger', 'red', { unaccounted: -1 }],
   ['paused', 'red', { pauses: [{ chat: '*', sinceMs: 1, by: 'ann', why: '' }] }],

@@ -1,0 +1,13 @@
+-- Ends an attempt whose write Redis refused as if it had not begun, unless another one has taken over. A full Redis takes
+-- this: it takes every write of a script whose first one can only free memory.
+-- KEYS  1 turn   2 absent
+-- ARGV  1 fence
+-- Reply 1 if that attempt still ran
+redis.call('DEL', KEYS[2])
+if redis.call('HGET', KEYS[1], 'fence') ~= ARGV[1] or redis.call('HDEL', KEYS[1], 'running') == 0 then
+  return 0
+end
+if tonumber(redis.call('HGET', KEYS[1], 'attempts') or 0) > 0 then
+  redis.call('HINCRBY', KEYS[1], 'attempts', -1)
+end
+return 1
