@@ -141,7 +141,15 @@ function startReceiving(ports: ProducerPorts, receiving: ReceivingPorts): Receiv
   const startedMs = performance.now();
   const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = config;
   if (url === undefined || secret === undefined) {
-    const poller = startPoller({ accept, lease, heartbeat: heartbeatOf('poller'), telegram, log, reach });
+    const poller = startPoller({
+      accept,
+      shards: config.SHARDS,
+      lease,
+      heartbeat: heartbeatOf('poller'),
+      telegram,
+      log,
+      reach,
+    });
     return {
       service: poller,
       readiness: { name: 'poller', check: async () => pollingOf(poller, lease, startedMs) },
@@ -185,9 +193,9 @@ function deliveryOf(keeper: WebhookKeeper, lease: Lease, startedMs: number): Rea
   return trouble === undefined ? answered : { ...answered, detail: `trouble with the webhook: ${trouble}` };
 }
 
-function answeredOf(lastAnswerMs: number, startedMs: number): Reading {
-  if (lastAnswerMs === 0) return notYet('no answer yet', startedMs);
-  const ageMs = Date.now() - lastAnswerMs;
+function answeredOf(lastAnswerMs: number | undefined, startedMs: number): Reading {
+  if (lastAnswerMs === undefined) return notYet('no answer yet', startedMs);
+  const ageMs = Math.round(performance.now() - lastAnswerMs);
   return { ready: ageMs < ANSWER_AGE_MS_MAX, detail: `${ageMs} ms ago` };
 }
 

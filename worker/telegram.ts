@@ -1,5 +1,6 @@
 import { runLoop } from '../shared/base/loop.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
+import { serverTimeMs } from '../shared/state/process/process.ts';
 import { countWorkers } from '../shared/state/process/workers.ts';
 import { groupPlaces } from '../shared/state/telegram/group-places.ts';
 import { telegramState } from '../shared/state/telegram/telegram.ts';
@@ -41,7 +42,7 @@ function startWorkerCount(redis: RedisClient) {
   const loop = runLoop({
     name: 'worker count',
     async round() {
-      count = Math.max(1, await countWorkers(redis, Date.now()));
+      count = Math.max(1, await countWorkers(redis, await serverTimeMs(redis)));
       return COUNT_EVERY_MS;
     },
     retryMs: COUNT_EVERY_MS,

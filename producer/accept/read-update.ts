@@ -188,6 +188,20 @@ export function groupIn(update: unknown): number | undefined {
   return isInteger(id) && id < 0 ? id : undefined;
 }
 
+/**
+ * The chats whose order an update is part of: the one in which it was written or pressed, and the person who called the bot
+ * from elsewhere, or whose update names no chat. Pure, never throws.
+ */
+export function chatsIn(update: unknown): number[] {
+  const parts = isFields(update) ? Object.entries(update).filter(([, part]) => isFields(part)) : [];
+  return parts.flatMap(([kind, part]) => {
+    const { chat, from, message } = part as { chat?: unknown; from?: unknown; message?: unknown };
+    const place = chat ?? (isFields(message) ? message.chat : undefined);
+    const whoCounts = place === undefined || kind === 'guest_message' ? [place, from] : [place];
+    return whoCounts.flatMap((each) => (isFields(each) && isInteger(each.id) ? [each.id] : []));
+  });
+}
+
 /** The press of a button under a message of ours, as Telegram delivers it; an old message comes without its content. */
 type RawPress = Omit<Unchecked<CallbackQuery>, 'from' | 'message'> & {
   from?: RawMessage['from'];

@@ -61,7 +61,7 @@ const RELEASE_MS = 1_000;
  * Keeps trying to take the lease of a bot, and renews it every third of its life while we hold it.
  *
  * Two polls at once, as after a loss of Redis' data, lose nothing and change no order: Telegram ends the older one (409).
- * If both get the same updates, each stores them in order and stops at the first that it cannot store. An update id is
+ * If both get the same updates, each stores those of a chat in order and stops at the first that it cannot store. An update id is
  * stored once (`accept.lua`), by the first to write it, so each update is stored after those before it. An update is
  * confirmed only by a poll that began after `confirm` got Redis' answer for our term, and only up to what that process
  * has stored itself.

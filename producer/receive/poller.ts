@@ -1,13 +1,16 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
+import { type Logger, rareWarning } from '../../shared/base/log.ts';
+import { shardOf } from '../../shared/redis/keys.ts';
 import type { Heartbeat } from '../../shared/state/process/receiver.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
-import { backoffMs, duringTerms, type Lease, type Term, UNCONFIRMED_MS, waitOut } from './lease.ts';
+import { chatsIn } from '../accept/read-update.ts';
+import { duringTerms, type Lease, type Term, UNCONFIRMED_MS, waitOut } from './lease.ts';
 
 export interface PollerPorts {
   accept: AcceptUpdate;
+  shards: number;
   /** Only its holder polls. The lease needs Redis, so no process polls while messages could not be stored. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
@@ -18,22 +21,28 @@ export interface PollerPorts {
 
 /** A running poller. */
 export interface Poller extends Service {
-  /** When Telegram last answered, in ms since the epoch; 0 before the first answer. */
-  lastAnswerMs(): number;
+  /** When Telegram last answered and what came was stored, at least in part, by `performance.now()`. */
+  lastAnswerMs(): number | undefined;
 }
+
+/** How long updates that could not be stored are left with Telegram before they are asked for again. */
+const UNSTORED_RETRY_MS = 1_000;
 
 /**
  * Polls Telegram, at least once: an update is confirmed (by asking for the next one) only after it is on the stream or
  * was ignored on purpose. While Redis cannot take messages nothing is confirmed, and Telegram keeps the updates for 24
  * hours. Telegraf's own loop confirms a batch even when a handler failed, hence this one.
  *
+ * An update that cannot be stored holds up its own chat, and its shard once a second chat fails there. The updates of
+ * other chats behind it are stored, as far as one poll shows them (100), and are confirmed with it.
+ *
  * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease. It removes any
  * webhook that is set, whatever its origin: our configuration says that we poll.
  */
 export function startPoller(ports: PollerPorts): Poller {
-  let lastAnswerMs = 0;
+  let lastAnswerMs: number | undefined;
   const onAnswer = (): void => {
-    lastAnswerMs = Date.now();
+    lastAnswerMs = performance.now();
   };
   const polling = duringTerms('poller', ports, (term, signal) => pollDuring(term, ports, signal, onAnswer));
   return { ...polling, lastAnswerMs: () => lastAnswerMs };
@@ -41,7 +50,7 @@ export function startPoller(ports: PollerPorts): Poller {
 
 /** Each term begins without an offset: we do not know what another poller has confirmed since. */
 async function pollDuring(term: Term, ports: PollerPorts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
-  let offset: number | undefined;
+  const intake = new Intake(ports);
   let failures = 0;
   let hasRemovedWebhook = false;
   let isAnswered = false;
@@ -52,7 +61,7 @@ async function pollDuring(term: Term, ports: PollerPorts, signal: AbortSignal, o
       continue;
     }
     // The first answer shows that we receive; for a quiet bot a long poll would delay it by 50 seconds.
-    const polled = await ports.telegram.getUpdates(offset, signal, isAnswered ? undefined : 'at once');
+    const polled = await ports.telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
     // Updates that arrive too late are not confirmed, and come again to the next poller.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
@@ -69,29 +78,17 @@ async function pollDuring(term: Term, ports: PollerPorts, signal: AbortSignal, o
       continue;
     }
     isAnswered = true;
-    onAnswer();
-    ports.heartbeat.answered();
-    if (offset !== undefined) ports.reach('confirmed');
-    const confirmed = await acceptBatch(ports, polled.value);
-    if (confirmed.upTo !== undefined) offset = confirmed.upTo + 1;
-    failures = confirmed.complete ? 0 : failures + 1;
-    if (!confirmed.complete) await pause(backoffMs(failures), signal);
-  }
-}
-
-/** Accepts updates in order and stops at the first that could not be stored, which preserves order per chat. */
-async function acceptBatch(ports: PollerPorts, updates: unknown[]): Promise<{ upTo?: number; complete: boolean }> {
-  let upTo: number | undefined;
-  for (const update of updates) {
-    try {
-      await ports.accept(update);
-    } catch (error) {
-      ports.log.error({ err: error }, 'a message could not be stored; it stays with Telegram and is asked for again');
-      return { ...(upTo !== undefined && { upTo }), complete: false };
+    failures = 0;
+    if (intake.offset !== undefined) ports.reach('confirmed');
+    const { stored, unstored } = await intake.accept(polled.value);
+    // A receiver that gets updates and cannot store them is no sign of life.
+    if (unstored === 0 || stored > 0) onAnswer();
+    if (unstored === 0) ports.heartbeat.answered();
+    else {
+      ports.heartbeat.failed('unstored');
+      await pause(UNSTORED_RETRY_MS, signal);
     }
-    upTo = Math.max(upTo ?? 0, updateIdOf(update));
   }
-  return { ...(upTo !== undefined && { upTo }), complete: true };
 }
 
 /** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
@@ -100,6 +97,84 @@ async function removeWebhook({ telegram, log }: PollerPorts, signal: AbortSignal
   const removed = await telegram.deleteWebhook(signal);
   if (!removed.ok) log.warn({ failure: removed.failure }, 'deleteWebhook failed');
   return removed.ok;
+}
+
+/** The updates of one term: which of them are stored, and which one Telegram may send next. */
+class Intake {
+  /** Every update before this one is stored; `undefined` until one is known to be. */
+  offset: number | undefined;
+  readonly #ports: Pick<PollerPorts, 'accept' | 'shards' | 'log'>;
+  readonly #noteUnstored: (details: object) => void;
+  /** Stored updates behind one that is not. */
+  #stored = new Set<number>();
+
+  constructor(ports: Pick<PollerPorts, 'accept' | 'shards' | 'log'>) {
+    this.#ports = ports;
+    const log = { warn: ports.log.error.bind(ports.log) };
+    this.#noteUnstored = rareWarning(
+      log,
+      'a message could not be stored; it stays with Telegram and is asked for again',
+    );
+  }
+
+  /**
+   * Accepts updates in the order of each chat: behind one that cannot be stored, those of the same chats are left. Returns
+   * how many were stored now, and how many are not stored.
+   */
+  async accept(updates: readonly unknown[]): Promise<{ stored: number; unstored: number }> {
+    const held = new HeldChats(this.#ports.shards);
+    let stored = 0;
+    let unstored = 0;
+    for (const update of updates) {
+      const id = updateIdOf(update);
+      if (this.#stored.has(id) || (await this.#take(update, held))) {
+        if (!this.#stored.has(id)) stored += 1;
+        this.#stored.add(id);
+      } else unstored += 1;
+      if (unstored === 0) this.offset = Math.max(this.offset ?? 0, id + 1);
+    }
+    if (unstored === 0) this.#stored.clear();
+    return { stored, unstored };
+  }
+
+  /** Returns whether an update is dealt with. */
+  async #take(update: unknown, held: HeldChats): Promise<boolean> {
+    const chats = chatsIn(update);
+    if (held.holds(chats)) return false;
+    try {
+      await this.#ports.accept(update);
+      return true;
+    } catch (error) {
+      held.add(chats);
+      this.#noteUnstored({ err: error });
+      return false;
+    }
+  }
+}
+
+/** The chats of which an update could not be stored. */
+class HeldChats {
+  readonly #chats = new Set<number>();
+  readonly #shards: number;
+
+  constructor(shards: number) {
+    this.#shards = shards;
+  }
+
+  /** Whether updates of one of these chats have to wait; then those of all of them have to. */
+  holds(chats: readonly number[]): boolean {
+    const isHeld = chats.some((chat) => this.#chats.has(chat) || this.#failedIn(shardOf(chat, this.#shards)) > 1);
+    if (isHeld) this.add(chats);
+    return isHeld;
+  }
+
+  add(chats: readonly number[]): void {
+    for (const chat of chats) this.#chats.add(chat);
+  }
+
+  #failedIn(shard: number): number {
+    return [...this.#chats].filter((chat) => shardOf(chat, this.#shards) === shard).length;
+  }
 }
 
 function updateIdOf(update: unknown): number {

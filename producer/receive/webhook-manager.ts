@@ -20,8 +20,8 @@ export interface KeeperPorts {
 
 /** A running keeper of the webhook. */
 export interface WebhookKeeper extends Service {
-  /** When Telegram last answered, in ms since the epoch; 0 before the first answer. */
-  lastAnswerMs(): number;
+  /** When Telegram last answered, by `performance.now()`. */
+  lastAnswerMs(): number | undefined;
   /**
    * Why the webhook is not set or its deliveries do not arrive, in Telegram's words; `undefined` when it is healthy.
    */
@@ -38,10 +38,10 @@ export const LOOK_EVERY_MS = 30_000;
  * The webhook stays set when the keeper stops. Telegram keeps undelivered updates for 24 hours.
  */
 export function startWebhookKeeper(ports: KeeperPorts): WebhookKeeper {
-  let lastAnswerMs = 0;
+  let lastAnswerMs: number | undefined;
   let lastTrouble: string | undefined;
   const onNews: OnNews = ({ isAnswered, trouble }) => {
-    if (isAnswered) lastAnswerMs = Date.now();
+    if (isAnswered) lastAnswerMs = performance.now();
     lastTrouble = trouble;
   };
   const keeping = duringTerms('webhook keeper', ports, (term, signal) => keepDuring(term, ports, signal, onNews));

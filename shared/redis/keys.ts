@@ -42,6 +42,8 @@ function flowKeys(tag: string) {
     lanes: `${tag}:lanes`,
     /** Hash: the chats that the operator has paused, and `*` for all of them. */
     paused: `${tag}:paused`,
+    /** Hash: when the pause of a chat, or of all of them, was ended last. */
+    resumed: `${tag}:resumed`,
     /** What all processes have sent into a group in the present window; expires with it. */
     paced: (chatId: number) => `${tag}:paced:${chatId}`,
     /** Hash: the chats in which the bot cannot write, by their ids; see `state/chat/presence.ts`. */
@@ -120,7 +122,7 @@ function installationKeys(tag: string) {
     endpointProbe: `${tag}:endpoint-probe`,
     /** Sorted set of the chats that overflowed lately, and the hash of the storm that they make. */
     ...{ overflows: `${tag}:overflows`, storm: `${tag}:storm` },
-    /** Written to test whether Redis accepts writes; expires after a second. */
+    /** Written and removed to prove that Redis takes writes. */
     checked: `${tag}:checked`,
     /** Sorted set of the worker processes, by the time of their last heartbeat. */
     workers: `${tag}:workers`,

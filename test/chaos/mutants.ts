@@ -115,12 +115,18 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'producer/receive/poller.ts',
-        from: 'return { ...(upTo !== undefined && { upTo }), complete: false };',
-        to: 'upTo = Math.max(upTo ?? 0, updateIdOf(update)); continue;',
+        from: 'if (unstored === 0) this.offset =',
+        to: 'this.offset =',
       },
     ],
     scenario: 'redis-out-of-memory',
     violates: 'I1',
+  },
+  {
+    name: 'what comes behind an update that could not be stored is stored before it',
+    mutations: [{ file: 'producer/receive/poller.ts', from: 'if (held.holds(chats)) return false;', to: '' }],
+    scenario: 'redis-out-of-memory',
+    violates: 'I3',
   },
   {
     name: 'the operator is not told of what opens',

@@ -57,7 +57,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'what lies ahead of the clock stays young',
     mutations: [
       {
-        file: 'worker/watch/snapshot.ts',
+        file: 'worker/watch/sightings.ts',
         from: 'return nowMs - (steadyMs() - firstMs);',
         to: 'return Math.max(nowMs, firstMs);',
       },

@@ -1,7 +1,6 @@
 import { createAccept } from '../../producer/accept/accept.ts';
 import type { Term } from '../../producer/receive/lease.ts';
 import { startPoller } from '../../producer/receive/poller.ts';
-import type { Logger } from '../../shared/base/log.ts';
 import { createInbox } from '../../shared/state/message/inbox.ts';
 import { gatedRedis } from './gated-redis.ts';
 import { type Ground, INTAKE } from './ground.ts';
@@ -38,9 +37,10 @@ export class ProducerProcess {
     const poller = startPoller({
       accept,
       lease: { begin: () => this.#begin() },
-      heartbeat: { answered() {}, failed() {} },
+      shards: SHARDS,
+      heartbeat: { answered() {}, failed: () => this.#rest() },
       telegram: telegramOf(process, history),
-      log: { ...INTAKE.log, warn() {}, error: () => this.#rest() } as unknown as Logger,
+      log: INTAKE.log,
       reach: INTAKE.reach,
     });
     process.onEnd(() => {

@@ -21,7 +21,7 @@ export const DESK_WORDS = {
   asksPauseAll: { text: 'Pause every chat? What runs ends as it would; all else waits.', yes: 'Yes, pause all' },
   asksReplayAll: { text: 'Replay every dead letter, however old?', yes: 'Yes, replay all' },
   asksReplay: {
-    text: 'The endpoint still refuses. What fails again is told to its user again.',
+    text: 'The endpoint may still refuse. What fails again is told to its user again.',
     yes: 'Yes, replay',
   },
   asksCancel: (chat: string) => ({

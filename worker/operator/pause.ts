@@ -1,6 +1,6 @@
 import { type ChatKey, type Keys, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
-import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
-import { addOrder, endOrder } from '../../shared/state/orders.ts';
+import { EVERY_CHAT, endPause } from '../../shared/state/lane/stops.ts';
+import { addOrder } from '../../shared/state/orders.ts';
 import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import type { ReportSource } from '../report/report.ts';
@@ -37,7 +37,10 @@ export async function resume(
 ): Promise<boolean> {
   await recordAction(at.redis, 'resume', chat, attribution);
   let ended = false;
-  for (const keys of shardsOf(at, chat)) ended = (await endOrder(at.redis, keys.paused, chat)) || ended;
+  for (const keys of shardsOf(at, chat)) {
+    const nowMs = await serverTimeMs(at.redis, keys.paused);
+    ended = (await endPause(at.redis, keys, chat, nowMs)) || ended;
+  }
   return ended;
 }
 

@@ -5,7 +5,7 @@ import type { Receiver } from '../../shared/state/process/receiver.ts';
 import type { Limit } from '../../shared/state/spending/limit.ts';
 import { budgetConditions } from '../alerts/causes/budget.ts';
 import { providerAlert, retirementCondition } from '../alerts/causes/endpoint.ts';
-import { conflictAlert, notReceivingAlert, tokenAlert } from '../alerts/causes/receiving.ts';
+import { conflictAlert, notReceivingAlert, tokenAlert, unstoredAlert } from '../alerts/causes/receiving.ts';
 import { fileConditions, memoryConditions } from '../alerts/causes/storage.ts';
 import { telegramAlert } from '../alerts/causes/telegram.ts';
 import {
@@ -73,6 +73,8 @@ export const DRAIN_MS = 60_000;
 const REFUSAL_RECENT_MS = 120_000;
 /** An endpoint that received no call for this long is no longer known to be down. */
 const PROVIDER_RECENT_MS = 900_000;
+/** While messages wait for Telegram, one is sent more often. */
+const SENDS_RECENT_MS = 120_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;
 const DEAD_LETTERS_MANY = 100;
@@ -237,12 +239,18 @@ function retiringModels({ now, limits: { models } }: Watch): Condition[] {
 function telegramAway({ now, limits }: Watch): Condition[] {
   const { away } = now.telegram;
   if (away === undefined || now.nowMs - away.sinceMs < limits.telegramDownMs) return [];
+  if (now.nowMs - (away.lastMs ?? now.nowMs) > SENDS_RECENT_MS) return [];
   return [telegramAlert({ ...away, lastsMs: now.nowMs - away.sinceMs, waiting: waitingIn(now) })];
 }
 
 /** A gateway that was off for a night starts with an old heartbeat: it first gets time to receive. */
 function notReceiving({ now, sinceMs, limits }: Watch, as: Receiver): Condition[] {
   if (now.poll === undefined || now.poll.receiver !== as) return [];
+  const { unstoredSinceMs, unstoredMs = Number.NEGATIVE_INFINITY } = now.poll;
+  if (unstoredSinceMs !== undefined && now.nowMs - unstoredMs < limits.pollAgeMs / 2) {
+    const lastsMs = now.nowMs - unstoredSinceMs;
+    return lastsMs > limits.pollAgeMs / 2 ? [unstoredAlert(as, lastsMs)] : [];
+  }
   const ageMs = now.nowMs - (now.poll.lastAnswerMs ?? now.poll.firstMs);
   const alert = notReceivingAlert(as, ageMs, now.poll.otherKind);
   const watchedMs = now.open.has(incidentOf(alert)) ? ageMs : now.nowMs - sinceMs;

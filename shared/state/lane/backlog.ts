@@ -20,14 +20,19 @@ export interface Unanswered {
   acceptedMs: number;
 }
 
-/** When a time that lies ahead of the clock counts from; see `createSightings`. */
-type Seen = (name: string, ms: number) => number;
+/** The times of one look, whatever the clock did before; see `createSightings`. */
+interface Look {
+  /** When a time counts from. */
+  seen(name: string, ms: number): number;
+  /** What the clock showed so long ago, in ms. */
+  ago(ms: number): number;
+}
 
 /**
  * Finds what is overdue in a shard, in every lane of it; `resting` is what has an operator's pause to wait for. Contract:
  * rejects when Redis cannot be reached.
  */
-export type ReadOverdue = (keys: Keys, seen: Seen, nowMs: number) => Promise<Record<'overdue' | 'resting', Overdue>>;
+export type ReadOverdue = (keys: Keys, look: Look, nowMs: number) => Promise<Record<'overdue' | 'resting', Overdue>>;
 
 type Tally = [messages: number, chats: number, entry: EntryId | '', chat: ChatKey, traceparent: string];
 type Ahead = [entry: EntryId, chat: ChatKey, traceparent: string, messages: number, isPaused: 0 | 1];
@@ -39,16 +44,17 @@ const LANES_AT_ONCE = 500;
 /** A reader of what is overdue after `unansweredMs`. What lies ahead of the clock is, once it was seen for so long. */
 export function createOverdueReader(redis: RedisClient, unansweredMs: number): ReadOverdue {
   const read = bindScript<Slice>(redis, join(import.meta.dirname, 'overdue.lua'));
-  return async ({ inbound, lanes, absent, paused, lanePrefix, turnPrefix }, seen, nowMs) => {
+  return async ({ inbound, lanes, absent, paused, resumed, lanePrefix, turnPrefix }, look, nowMs) => {
     const found = { overdue: { messages: 0, chats: 0 }, resting: { messages: 0, chats: 0 } };
-    const fixed = [LANES_AT_ONCE, nowMs - unansweredMs, nowMs, lanePrefix, turnPrefix, 'replied', INBOUND_GROUP];
+    const fixed = [LANES_AT_ONCE, look.ago(unansweredMs), nowMs, lanePrefix, turnPrefix, 'replied', INBOUND_GROUP];
     let cursor = '0';
     do {
-      const [next, late, resting, ahead] = await read([inbound, lanes, absent, paused], [cursor, ...fixed]);
-      add(found.overdue, late);
-      add(found.resting, resting);
+      const [next, late, resting, ahead] = await read([inbound, lanes, absent, paused, resumed], [cursor, ...fixed]);
+      const seenMs = (entry: EntryId | '') => (entry === '' ? 0 : look.seen(`${inbound} ${entry}`, msOf(entry)));
+      add(found.overdue, late, seenMs(late[2]));
+      add(found.resting, resting, seenMs(resting[2]));
       for (const [entry, chat, traceparent, messages, isPaused] of ahead) {
-        const acceptedMs = seen(`${inbound} ${entry}`, msOf(entry));
+        const acceptedMs = seenMs(entry);
         if (nowMs - acceptedMs < unansweredMs) continue;
         add(isPaused ? found.resting : found.overdue, [messages, 1, entry, chat, traceparent], acceptedMs);
       }
@@ -58,7 +64,7 @@ export function createOverdueReader(redis: RedisClient, unansweredMs: number): R
   };
 }
 
-function add(to: Overdue, [messages, chats, entry, chat, traceparent]: Tally, acceptedMs = msOf(entry)): void {
+function add(to: Overdue, [messages, chats, entry, chat, traceparent]: Tally, acceptedMs: number): void {
   to.messages += messages;
   to.chats += chats;
   if (entry === '' || acceptedMs >= (to.oldest?.acceptedMs ?? Number.POSITIVE_INFINITY)) return;

@@ -1,7 +1,8 @@
--- Counts what has waited for too long in some of a shard's lanes, without loading its text. What waits for a person is
--- not overdue; once it goes on, its lane has as long as any. A lane holds its messages in
+-- Counts what has waited for too long in some of a shard's lanes, without loading its text. What counts is how long a lane
+-- has been silent: the coming of its first message, progress of the answer to that, and the end of the message before
+-- are signs of life, and so is the end of a pause. What waits for a person is not overdue. A lane holds its messages in
 -- order, so the first that has no answer speaks for all behind it, however many these are.
--- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused
+-- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused   5 resumed
 -- ARGV  1 cursor of the lanes, '0' to begin: then also what is in no lane yet   2 how many lanes to look at
 --       3 ms before which a message is overdue   4 ms since the epoch   5 prefix of lane keys   6 prefix of turn keys
 --       7 field of a turn whose user has the answer   8 group
@@ -23,6 +24,12 @@ local function tally()
   return { count = { 0, 0, '', '', '' }, seen = {} }
 end
 local late, resting, ahead = tally(), tally(), {}
+
+local resumed = {}
+local ends = redis.call('HGETALL', KEYS[5])
+for i = 1, #ends, 2 do
+  resumed[ends[i]] = tonumber(ends[i + 1])
+end
 
 local function ms_of(entry)
   return tonumber(entry:match('^%d+') or 0)
@@ -61,22 +68,23 @@ local function late_in(lane, length)
   return from
 end
 
--- When a head that waited for a person, or behind one that did, could go on: by a decision, the end of its time, or what
--- came in; a later time while it waits.
-local function resumed_ms(head, lane)
-  local resumed = tonumber(redis.call('HGET', ARGV[6] .. head, 'resumedAt') or 0)
+-- The newest sign of life of a lane besides the coming of its head. A head that waits for a person has one when it can go
+-- on: by a decision, the end of its time, or what came in; a later time while it waits.
+local function alive_ms(head, lane, chat)
+  local signs = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'heardAt')
+  local alive = math.max(tonumber(signs[1] or 0), tonumber(signs[2] or 0), resumed['*'] or 0, resumed[chat] or 0)
   local until_ms, behind, cancelled = parked(ARGV[6] .. head)
   if not until_ms then
-    return resumed
+    return alive
   end
   local news = redis.call('LINDEX', lane, behind + 1)
-  return math.max(resumed, math.min(until_ms, news and ms_of(news) or cancelled and 0 or math.huge))
+  return math.max(alive, math.min(until_ms, news and ms_of(news) or cancelled and 0 or math.huge))
 end
 
 local function look_at(name)
   local lane, chat = ARGV[5] .. name, chat_of(name)
   local head = redis.call('LINDEX', lane, 0)
-  if not head or ms_of(head) >= before and ms_of(head) <= now or resumed_ms(head, lane) >= before then
+  if not head or ms_of(head) >= before and ms_of(head) <= now or alive_ms(head, lane, chat) >= before then
     return
   end
   for at, entry in ipairs(redis.call('LRANGE', lane, 0, ANSWERED_MAX)) do

@@ -7,7 +7,7 @@
 --       10 prefix of lane keys   11 prefix of turn keys
 --       12 '1': the dead letter keeps what was to be delivered, and how far that came
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its chat, its traceparent, its person | ''}
--- include: counts, entry, fence
+-- include: counts, entry, fence, time
 -- What a turn holds of its reply: the conclusion, the marks of its parts, and the ids of lines that repeats go into.
 local function reply_of(turn)
   local kept, all = {}, redis.call('HGETALL', turn)
@@ -77,9 +77,6 @@ end
 if not head then
   return { result, '', '', '', '' }
 end
--- What waited behind a question is not overdue as soon as it can go on: see overdue.lua.
-local resumed = redis.call('HGET', KEYS[4], 'resumedAt')
-if resumed then
-  redis.call('HSET', ARGV[11] .. head, 'resumedAt', resumed)
-end
+-- What waited behind a long answer, or a question, is not overdue as soon as it can go on: see overdue.lua.
+redis.call('HSET', ARGV[11] .. head, 'resumedAt', now_ms())
 return { result, head, chat, origin_of(KEYS[1], head) }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
-import { type Order, readOrders } from '../orders.ts';
+import { endOrder, type Order, readOrders } from '../orders.ts';
 
 /** A chat, or with `*` every chat of a shard, whose messages wait because an operator said so. */
 export type Pause = Order<ChatKey | typeof EVERY_CHAT>;
@@ -14,6 +14,20 @@ export const EVERY_CHAT = '*';
 /** The pauses of a shard, oldest first. Rejects when Redis cannot be reached. */
 export function readPauses(redis: RedisClient, keys: Keys): Promise<Pause[]> {
   return readOrders(redis, keys.paused);
+}
+
+/** A message is overdue long before that. */
+const RESUMED_SECONDS = 86_400;
+
+/**
+ * Ends a pause, and notes when: what waited for it is not overdue at once. Returns false when there was none. Rejects when
+ * Redis cannot be reached. Idempotent.
+ */
+export async function endPause(redis: RedisClient, keys: Keys, chat: Pause['chat'], nowMs: number): Promise<boolean> {
+  if ((await redis.hexists(keys.paused, chat)) === 0) return false;
+  // Killed after the first command, the pause stands, and is ended by the next call.
+  await redis.multi().hset(keys.resumed, chat, nowMs).expire(keys.resumed, RESUMED_SECONDS).exec();
+  return endOrder(redis, keys.paused, chat);
 }
 
 /** The pause that holds a chat, if any. Pure. */

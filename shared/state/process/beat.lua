@@ -7,6 +7,11 @@
 local nowMs = now_ms()
 redis.call('HSETNX', KEYS[1], 'firstMs', nowMs)
 redis.call('HSET', KEYS[1], ARGV[1], nowMs, 'receiver', ARGV[3])
+if ARGV[1] == 'unstoredMs' then
+  redis.call('HSETNX', KEYS[1], 'unstoredSinceMs', nowMs)
+elseif ARGV[1] == 'lastAnswerMs' then
+  redis.call('HDEL', KEYS[1], 'unstoredSinceMs')
+end
 if ARGV[2] ~= '' then
   redis.call('HSET', KEYS[1], 'otherKind', ARGV[2])
 end

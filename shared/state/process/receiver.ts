@@ -8,8 +8,8 @@ import type { TelegramFailure } from '../../telegram/failure.ts';
 /** How updates come in. */
 export type Receiver = 'poller' | 'webhook';
 
-/** Why no updates arrived: a call that failed, or deliveries by Telegram that did not reach us. */
-export type ReceiveFailure = TelegramFailure['kind'] | 'undelivered';
+/** Why no updates arrived: a call that failed, deliveries that did not reach us, or updates that could not be stored. */
+export type ReceiveFailure = TelegramFailure['kind'] | 'undelivered' | 'unstored';
 
 /**
  * What the poller, or the keeper of the webhook, last got from Telegram. Times are ms since the epoch by Redis' clock;
@@ -25,6 +25,9 @@ export interface PollRecord {
   conflictMs?: number;
   /** When Telegram last refused the bot token. */
   unauthorizedMs?: number;
+  /** Since when, and when last, updates came that could not be stored; no poll since then had all of its updates stored. */
+  unstoredSinceMs?: number;
+  unstoredMs?: number;
   /** When it last failed in any other way. */
   otherMs?: number;
   otherKind?: string;
@@ -33,15 +36,15 @@ export interface PollRecord {
 /** Short compared with the two minutes after which silence is reported. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 
-type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'otherMs';
+type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'unstoredMs' | 'otherMs';
 
 export type Heartbeat = ReturnType<typeof createHeartbeat>;
 
 /**
  * Reports to other processes how receiving goes.
  *
- * Contract: best effort. The methods return at once and never throw; news of one kind is written at most every `everyMs`;
- * no secret is ever written.
+ * Contract: best effort. The methods return at once and never throw; the same news is written at most every `everyMs`; no
+ * secret is ever written.
  */
 export function createHeartbeat(
   redis: RedisClient,
@@ -55,6 +58,8 @@ export function createHeartbeat(
   const write = (field: TimeField, kind = ''): void => {
     const nowMs = performance.now();
     if (nowMs - (writtenAtMs.get(field) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+    if (field === 'lastAnswerMs') writtenAtMs.delete('unstoredMs');
+    if (field === 'unstoredMs') writtenAtMs.delete('lastAnswerMs');
     writtenAtMs.set(field, nowMs);
     beat([keys.poll], [field, kind, receiver]).catch((error: Error) => {
       writtenAtMs.delete(field);
@@ -66,6 +71,7 @@ export function createHeartbeat(
     failed(kind: ReceiveFailure): void {
       if (kind === 'conflict' || kind === 'webhook_set') write('conflictMs');
       else if (kind === 'unauthorized') write('unauthorizedMs');
+      else if (kind === 'unstored') write('unstoredMs');
       else write('otherMs', kind);
     },
   };
@@ -75,12 +81,15 @@ export function createHeartbeat(
 export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<PollRecord | undefined> {
   const fields = await redis.hgetall(keys.poll);
   if (fields.firstMs === undefined) return undefined;
-  const time = (field: TimeField) => (fields[field] === undefined ? {} : { [field]: Number(fields[field]) });
+  const time = (field: TimeField | 'unstoredSinceMs') =>
+    fields[field] === undefined ? {} : { [field]: Number(fields[field]) };
   return {
     firstMs: Number(fields.firstMs),
     ...time('lastAnswerMs'),
     ...time('conflictMs'),
     ...time('unauthorizedMs'),
+    ...time('unstoredSinceMs'),
+    ...time('unstoredMs'),
     ...time('otherMs'),
     receiver: fields.receiver === 'webhook' ? 'webhook' : 'poller',
     ...(fields.otherKind !== undefined && { otherKind: fields.otherKind }),

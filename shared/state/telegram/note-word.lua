@@ -7,10 +7,12 @@
 local now = now_ms()
 if ARGV[1] == 'confirmed' then
   redis.call('HSET', KEYS[1], 'confirmedMs', now, 'answeredMs', now)
-  redis.call('HDEL', KEYS[1], 'doubts', 'found')
+  redis.call('HDEL', KEYS[1], 'doubts', 'doubtSinceMs', 'doubtMs', 'doubtWhy', 'found')
   telegram_back(KEYS[1])
 elseif ARGV[1] == 'doubt' then
   local doubts = redis.call('HINCRBY', KEYS[1], 'doubts', 1)
+  redis.call('HSETNX', KEYS[1], 'doubtSinceMs', now)
+  redis.call('HSET', KEYS[1], 'doubtMs', now, 'doubtWhy', ARGV[2])
   if doubts >= tonumber(ARGV[3]) and redis.call('HEXISTS', KEYS[1], 'awaySinceMs') == 0 then
     telegram_away(KEYS[1], now, ARGV[2], ARGV[4], ARGV[5])
   end

@@ -72,13 +72,19 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
 
 /** What is known of Telegram, for those who watch. Times are ms since the epoch, by Redis' clock. */
 export interface TelegramRecord {
-  /** Set while it does not answer. */
-  away?: { sinceMs: number; why: string };
+  /**
+   * Set while it does not answer, or answers everything but sends. Then `lastMs` says when a send ended without its word
+   * last: where nothing is sent any more, nobody knows whether that is over.
+   */
+  away?: { sinceMs: number; why: string; lastMs?: number };
 }
 
 /** Reads what is known of Telegram. Rejects when Redis cannot be reached. */
 export async function readTelegram(redis: RedisClient): Promise<TelegramRecord> {
-  const { awaySinceMs, why = '' } = await redis.hgetall(keysOf(0).telegram);
+  const known = await redis.hgetall(keysOf(0).telegram);
+  const { awaySinceMs, why = '', doubts = 0, doubtSinceMs, doubtMs, doubtWhy = '' } = known;
+  if (Number(doubts) >= DOUBTS_MAX && doubtSinceMs !== undefined)
+    return { away: { sinceMs: Number(doubtSinceMs), why: doubtWhy, lastMs: Number(doubtMs) } };
   return awaySinceMs === undefined ? {} : { away: { sinceMs: Number(awaySinceMs), why } };
 }
 

@@ -1,38 +1,27 @@
-import { createServer } from 'node:http';
 import { expect, test } from '@jest/globals';
+import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
+import { resume } from '../../../worker/operator/pause.ts';
+import type { ReportSource } from '../../../worker/report/report.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 import {
-  atEnd,
   bookField,
   eachWithWatchdog,
   given,
   givenRead,
   HOUR_MS,
+  listener,
   noticed,
   UNANSWERED_MS,
   watch,
 } from '../../fixture/watchdog.ts';
-import { closeServer, listen } from '../../stand-in/loopback.ts';
 
 eachWithWatchdog();
 
 const snapshot = (nowMs = Date.now()) => createSnapshotReader(redis, 1, UNANSWERED_MS)({ nowMs, open: new Set() });
-
-/** Counts what the dead-man's service hears. */
-async function listener() {
-  let pings = 0;
-  const service = createServer((_, response) => {
-    pings += 1;
-    response.end();
-  });
-  const url = await listen(service);
-  atEnd({ stop: () => closeServer(service) });
-  return { url, pings: () => pings };
-}
 
 test('a paused chat with 2,500 messages hides no other, and holds back no ping by itself; a stuck chat does', async () => {
   const outside = await listener();
@@ -98,6 +87,40 @@ test("Redis' clock steps back by an hour: what waits is overdue once it was seen
   expect(performance.now() - fromMs).toBeGreaterThan(UNANSWERED_MS);
   expect(text).toMatch(/^A message is unanswered for [0-9] seconds?\. Chat 7, entry .* 2 messages of 1 chat;/m);
   await noticed(/^Waiting because .* 1 message of 1 chat\./m);
+});
+
+test("Redis' clock steps forward by 50 minutes: nothing is overdue that was not, and no poll seems to be missing", async () => {
+  const stepMs = 3_000_000;
+  await given('7', 1, 0);
+  await givenRead();
+  createHeartbeat(redis, keys, keptLog().log, 0).answered();
+  await until('a heartbeat', async () => (await redis.hget(keys.poll, 'lastAnswerMs')) ?? undefined);
+  const read = createSnapshotReader(redis, 1, UNANSWERED_MS);
+  await read({ nowMs: Date.now(), open: new Set() });
+  const stepped = await read({ nowMs: Date.now() + stepMs, open: new Set() });
+  expect(stepped.shards[0]?.overdue.messages).toBe(0);
+  expect(stepped.nowMs - (stepped.poll?.lastAnswerMs ?? 0)).toBeLessThan(60_000);
+  const overdue = async () => {
+    const { shards, nowMs } = await read({ nowMs: Date.now() + stepMs, open: new Set() });
+    const { oldest } = shards[0]?.overdue ?? {};
+    return oldest && nowMs - oldest.acceptedMs;
+  };
+  expect(await until('age', overdue)).toBeLessThan(60_000);
+});
+
+test('what waited for a pause is not overdue as soon as that ends; when nothing happens, it is', async () => {
+  await given('7', 2);
+  await given('8', 1);
+  await givenRead();
+  await redis.hset(keys.paused, { '7': '{}', '*': '{}' });
+  const at = { redis, shards: 1 } as ReportSource;
+  const overdue = async () => (await snapshot()).shards[0]?.overdue.messages;
+  await resume(at, '*', { by: 'ann', why: '' });
+  expect(await overdue()).toBe(0);
+  await until('chat 8 to be overdue', async () => (await overdue()) === 1 || undefined);
+  await resume(at, '7' as ChatKey, { by: 'ann', why: '' });
+  expect(await overdue()).toBe(1);
+  await until('both to be overdue', async () => (await overdue()) === 3 || undefined);
 });
 
 test('a message that comes while the clock is behind is not taken for one that waits since its id was first seen', async () => {

@@ -112,6 +112,25 @@ test('chats of all shards are answered in order, from several nodes', async () =
   expect((await fetch(`http://127.0.0.1:${healthPort}/readyz`)).status).toBe(200);
 });
 
+test('a master that takes no writes stops its own shards alone, and the operator is told which', async () => {
+  gateway = await spawnGateway(world);
+  sayRounds(1, 1);
+  await expectAnswered(1);
+  // Not that of shard 0, which holds what belongs to the whole installation.
+  const first = await cluster.holderOf(keysOf(0).inbound);
+  const holders = await Promise.all(CHATS.map((chat) => cluster.holderOf(keysOfChat(chat).inbound)));
+  const refusing = holders.find((server) => server !== first) ?? first;
+  const others = CHATS.filter((_, at) => holders[at] !== refusing);
+  const shards = new Set(CHATS.filter((_, at) => holders[at] === refusing).map((chat) => shardOf(chat, SHARDS)));
+  await cluster.configure(refusing, 'min-replicas-to-write', '1');
+  sayRounds(2, 3);
+  await untilSettled(others, 3);
+  const { text } = await world.telegram.waitForText(ALERT_CHAT, /takes no writes on \d of 6 shards/);
+  for (const shard of shards) expect(text).toMatch(new RegExp(`\\(.*\\b${shard}\\b.*\\): it has too few replicas`));
+  await cluster.configure(refusing, 'min-replicas-to-write', '0');
+  await expectAnswered(3);
+});
+
 test('on a cluster both recovery stages run once, and the verbs check, session, dead and audit work', async () => {
   const keys = keysOfChat(CHAT);
   const old = await importSession(cluster.peek, keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));

@@ -93,15 +93,17 @@ test('a gateway that is killed in the middle of an outage leaves the answer to t
 });
 
 test('sends alone that fail are an outage too, whatever else Telegram answers: they wait, and are not given up', async () => {
-  await start();
+  await start({}, { watchEveryMs: 100, telegramDownMs: LONG_MS });
   sayTwice(CHAT);
   world.telegram.fail('sendMessage', { do: 'html502' }, MANY);
   await until('the breaker is open', isAway);
-  await pause(LONG_MS);
+  // It answers `getMe` again and again: the outage lasts all the same.
+  await until('an incident', async () => (await openIncidents()).includes('telegram'));
   expect([await outcomes(), mainCalls().length]).toEqual([[], 1]);
   world.telegram.heal();
   await untilSettled(world, 2);
   expect(shown()).toEqual([`${EN.repeat}\n\nYou said: First`, 'You said: Second']);
+  await until('its end', async () => !(await openIncidents()).includes('telegram'));
 });
 
 test('a prober that was killed holds up nobody: its lease ends, and another process finds that Telegram is there', async () => {

@@ -42,6 +42,12 @@ export function notReceivingAlert(as: Receiver, ageMs: number, lastFailure: stri
   return { cause: isWebhook ? 'no-delivery' : 'no-poll', text };
 }
 
+/** Updates come, and some of them cannot be stored. */
+export function unstoredAlert(as: Receiver, ageMs: number): Condition {
+  const text = `Messages arrive and cannot be stored, for ${inSeconds(ageMs)}: they stay with Telegram, which keeps them for 24 hours. The log has the error.`;
+  return { cause: as === 'webhook' ? 'no-delivery' : 'no-poll', text };
+}
+
 /** A second receiver of the bot's messages: one that polls, or that has removed or replaced our webhook. */
 export function conflictAlert(as: Receiver, ageMs: number): Condition {
   const ago = `${inSeconds(ageMs)} ago`;

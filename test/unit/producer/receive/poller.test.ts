@@ -6,18 +6,22 @@ import { createFailpoints } from '../../../../shared/base/failpoint.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
 import { traceIdsOnly } from '../../../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
+import { shardOf } from '../../../../shared/redis/keys.ts';
 import type { Inbox } from '../../../../shared/state/message/inbox.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { instantTelegram } from '../../../bench/instant.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
 import { terms } from '../../../fixture/lease.ts';
 
-const UPDATES = [5, 6, 7].map((id) => ({
+/** A message of a chat; by default all of one. */
+const update = (id: number, chat = 1) => ({
   update_id: id,
-  message: { message_id: id, date: 1, text: `text ${id}`, chat: { id: 1, type: 'private' }, from: { id: 1 } },
-}));
+  message: { message_id: id, date: 1, text: `text ${id}`, chat: { id: chat, type: 'private' }, from: { id: chat } },
+});
+const UPDATES = [5, 6, 7].map((id) => update(id));
 
 const PORTS = {
+  shards: 1,
   heartbeat: { answered() {}, failed() {} },
   log: createLogger('silent'),
   reach: createFailpoints(undefined),
@@ -43,7 +47,11 @@ function held(confirm: () => Promise<boolean> = async () => true): Pick<Lease, '
 }
 
 /** Polls with a scripted inbox until Telegram was asked `polls` times; returns what was accepted and each offset. */
-async function poll(polls: number, refuse: (updateId: number, tries: number) => Error | undefined) {
+async function poll(
+  polls: number,
+  refuse: (updateId: number, tries: number) => Error | undefined,
+  { updates = UPDATES, shards = 1 } = {},
+) {
   const accepted: number[] = [];
   const offsets: (number | undefined)[] = [];
   const done = Promise.withResolvers<void>();
@@ -60,7 +68,7 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
     async getUpdates(offset, signal) {
       offsets.push(offset);
       if (offsets.length < polls)
-        return { ok: true, value: UPDATES.filter(({ update_id }) => update_id >= (offset ?? 0)) };
+        return { ok: true, value: updates.filter(({ update_id }) => update_id >= (offset ?? 0)) };
       done.resolve();
       const { promise, resolve } = Promise.withResolvers<void>();
       signal.addEventListener('abort', () => resolve());
@@ -68,7 +76,7 @@ async function poll(polls: number, refuse: (updateId: number, tries: number) => 
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
+  const poller = startPoller({ ...PORTS, shards, lease: held(), telegram, accept: into(inbox) });
   await done.promise;
   await poller.stop();
   return { accepted, offsets };
@@ -88,6 +96,29 @@ test('skips an update that can never be stored, and accepts those after it', asy
   );
   expect(accepted).toEqual([5, 7]);
   expect(offsets).toEqual([undefined, 8]);
+});
+
+test('what cannot be stored holds up its own chat and confirms nothing behind it; other chats go on, each once', async () => {
+  const updates = [update(5), update(6, 2), update(7), update(8, 2), update(9, 3)];
+  const isRefused = (id: number, tries: number) => id === 5 && tries < 6;
+  const { accepted, offsets } = await poll(4, (...of) => (isRefused(...of) ? new Error('NOREPLICAS') : undefined), {
+    updates,
+  });
+  expect(accepted).toEqual([6, 8, 9, 5, 7]);
+  expect(offsets).toEqual([undefined, undefined, undefined, 10]);
+});
+
+test('two chats that fail in a shard hold up all of it, and no other', async () => {
+  const [first = 0, second = 0, third = 0] = [1, 2, 3, 4, 5, 6, 7, 8].filter((chat) => shardOf(chat, 2) === 0);
+  const other = [1, 2, 3, 4, 5, 6, 7, 8].find((chat) => shardOf(chat, 2) === 1);
+  const updates = [first, second, third, other].map((chat, at) => update(5 + at, chat));
+  const tried: number[] = [];
+  const refuse = (id: number) => {
+    tried.push(id);
+    return id === 8 ? undefined : new Error('NOREPLICAS');
+  };
+  const { accepted, offsets } = await poll(2, refuse, { updates, shards: 2 });
+  expect([accepted, tried, offsets]).toEqual([[8], [5, 6, 8], [undefined, undefined]]);
 });
 
 /** A Telegram whose polls a test ends by hand, and an inbox that notes what it accepts. */

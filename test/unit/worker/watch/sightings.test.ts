@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createSightings, timesSeen } from '../../../../worker/watch/snapshot.ts';
+import { createSightings, timesSeen } from '../../../../worker/watch/sightings.ts';
 
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3600_000;
@@ -35,6 +35,21 @@ test('a time that lies ahead grows old from when it was first seen, whatever the
   clocks.redisMs -= 5 * HOUR_MS;
   pass(1_000);
   expect(ageOf(NOW + HOUR_MS)).toBe(41_000);
+});
+
+test('a clock that steps forward makes nothing older, and what comes after the step is as old as it says', () => {
+  const { ageOf, pass, clocks } = looking();
+  const writtenMs = clocks.redisMs - 7_000;
+  expect(ageOf(writtenMs)).toBe(7_000);
+  pass(3_000);
+  const unseenMs = clocks.redisMs;
+  pass(2_000);
+  clocks.redisMs += HOUR_MS;
+  expect([ageOf(writtenMs), ageOf(unseenMs)]).toEqual([12_000, 2_000]);
+  const laterMs = clocks.redisMs;
+  pass(60_000);
+  clocks.redisMs += 2 * HOUR_MS;
+  expect([ageOf(writtenMs), ageOf(laterMs)]).toEqual([72_000, 60_000]);
 });
 
 test('a time that changes, or was gone in between, is young again', () => {
