@@ -12,7 +12,7 @@ export interface PureRoom {
 }
 
 /** From Markdown to a tree; the rest of the folder draws the tree, and cuts it. */
-const READING = ['beside-cjk', 'grammar', 'heal', 'inline', 'link', 'parse', 'pieces', 'reference', 'rows'];
+const READING = ['formula', 'grammar', 'heal', 'inline', 'link', 'marks', 'parse', 'pieces', 'reference', 'rows'];
 const DRAWING = sourcesIn('worker/reply/format').filter(
   (file) => !READING.some((name) => file.endsWith(`/${name}.ts`)),
 );
@@ -50,7 +50,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
   {
     name: 'reply/format/read',
     sources: READING.map((name) => `worker/reply/format/${name}.ts`),
-    suites: suitesIn('worker/reply/format', 'parse inline pieces heal beside-cjk'),
+    suites: suitesIn('worker/reply/format', 'parse inline pieces heal marks corpus'),
     floor: 87,
     runsMax: 20,
   },

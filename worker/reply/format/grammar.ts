@@ -1,20 +1,19 @@
 import { Marked, type Token, Tokenizer, type TokenizerAndRendererExtension, type Tokens } from 'marked';
-import { letsBegin, withoutObstacles } from './beside-cjk.ts';
+import { type Formula, formulaBlock, formulaInline } from './formula.ts';
+import { charBefore, onlyMarks } from './marks.ts';
 
 /** Our additions to Markdown, as tokens. */
 export type OwnToken =
   | { type: 'spoiler'; raw: string; tokens: Token[] }
-  | { type: 'formula'; raw: string; text: string; isDisplay: boolean }
+  | ({ type: 'formula' } & Formula)
   | { type: 'noteRef'; raw: string; label: string }
   | { type: 'note'; raw: string; label: string; tokens: Token[] }
   | { type: 'details'; raw: string; summary: Token[]; tokens: Token[] };
 
 /** Lengths are bounded, so that no start of a mark scans the rest of the text. */
-const SPOILER = /^\|\|(?=[^\s|])([^\n]{0,1000}?[^\s|])\|\|/;
-const FORMULA = /^\$(?![\s$])((?:\\[^\n]|[^\\$`\n]){1,400})\$(?![\p{L}\p{N}$])/u;
-/** The same after the text of a paragraph. */
-const LATE_DISPLAY = /^\$\$((?:\\[\s\S]|[^\\$`\n]|\n(?![ \t]*\n)){1,400})\$\$/;
-const DISPLAY = /^ {0,3}\$\$((?:\\[\s\S]|[^\\$\n]|\n(?![ \t]*\n)){1,4000})\$\$[ \t]*(?:\n|$)/;
+const SPOILER = /^\|\|(?=[^\s|])((?:[^\n|]|\|(?!\|)|(?<=\s)\|\|){0,1000}?[^\s|])\|\|(?![\w([{'"`$])/;
+/** After a word, a bracket or a quote `||` is an operator. */
+const NO_SPOILER_AFTER = /[\w)\]}'"`]$/;
 const NOTE_REF = /^\[\^([^\]\s^]{1,64})\]/;
 const NOTE = /^\[\^([^\]\s^]{1,64})\]:[ \t]*([^\n]*(?:\n(?!\[\^)[^\n]*\S[^\n]*)*)(?:\n|$)/;
 const DETAILS = /^ {0,3}<details(?:\s[^<>]{0,200})?>/i;
@@ -43,8 +42,8 @@ const EXTENSIONS: Extension[] = [
     level: 'inline',
     childTokens: ['tokens'],
     start: (src) => at(src, '||'),
-    tokenizer(src) {
-      const [raw, text = ''] = SPOILER.exec(src) ?? [];
+    tokenizer(src, before) {
+      const [raw, text = ''] = NO_SPOILER_AFTER.test(before.at(-1)?.raw ?? '') ? [] : (SPOILER.exec(src) ?? []);
       return raw === undefined ? undefined : { type: 'spoiler', raw, tokens: this.lexer.inlineTokens(text) };
     },
   },
@@ -52,7 +51,7 @@ const EXTENSIONS: Extension[] = [
     name: 'formula',
     level: 'inline',
     start: (src) => at(src, '$'),
-    tokenizer: (src, before) => inlineFormula(src, before.at(-1)?.raw.at(-1) ?? ''),
+    tokenizer: (src, before) => formulaToken(formulaInline(src, before.at(-1)?.raw.at(-1) ?? '')),
   },
   {
     name: 'noteRef',
@@ -65,11 +64,7 @@ const EXTENSIONS: Extension[] = [
   {
     name: 'display',
     level: 'block',
-    tokenizer(src) {
-      const [raw, text = ''] = DISPLAY.exec(src) ?? [];
-      if (raw === undefined || text.trim() === '') return undefined;
-      return { type: 'formula', raw, text: text.trim(), isDisplay: true };
-    },
+    tokenizer: (src) => formulaToken(formulaBlock(src)),
   },
   {
     name: 'note',
@@ -107,13 +102,15 @@ const grammar = new Marked({
     html: () => undefined,
     def: (src: string): false | undefined => (DEFINITION.test(src) ? false : undefined),
     emStrong(src: string, masked: string, before = '') {
-      return Tokenizer.prototype.emStrong.call(this, src, masked, letsBegin(src, before));
+      const border = charBefore(src, masked, before);
+      return border === undefined ? undefined : Tokenizer.prototype.emStrong.call(this, src, masked, border);
     },
     del(src: string, masked: string, before = '') {
-      return Tokenizer.prototype.del.call(this, src, masked, letsBegin(src, before));
+      const border = charBefore(src, masked, before);
+      return border === undefined ? undefined : Tokenizer.prototype.del.call(this, src, masked, border);
     },
   },
-  hooks: { emStrongMask: withoutObstacles },
+  hooks: { emStrongMask: onlyMarks },
 });
 
 /**
@@ -138,20 +135,8 @@ function at(src: string, mark: string): number | undefined {
   return index === -1 ? undefined : index;
 }
 
-/** `$…$` by strict rules, so that "$395k … $483k" and "$HOME and $PATH" are none; and `$$…$$`. */
-function inlineFormula(src: string, charBefore: string): OwnToken | undefined {
-  if (/[\p{L}\p{N}$\\]/u.test(charBefore)) return undefined;
-  const [display, shown = ''] = LATE_DISPLAY.exec(src) ?? [];
-  if (display !== undefined && shown.trim() !== '') {
-    return { type: 'formula', raw: display, text: shown.trim(), isDisplay: true };
-  }
-  const [raw, text = ''] = FORMULA.exec(src) ?? [];
-  if (raw === undefined || /\s$/.test(text) || isMoney(text)) return undefined;
-  return { type: 'formula', raw, text, isDisplay: false };
-}
-
-function isMoney(text: string): boolean {
-  return /^\d/.test(text) && !/[\\^_=<>+*/{}]/.test(text);
+function formulaToken(formula: Formula | undefined): OwnToken | undefined {
+  return formula === undefined ? undefined : { type: 'formula', ...formula };
 }
 
 /** The `<details>` that a text begins with, with those in it; undefined when it is not closed. */

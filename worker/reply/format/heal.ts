@@ -1,10 +1,15 @@
+import { isOperator } from './marks.ts';
+
 /**
  * Only what stands after the last blank line can be unfinished; and of a very long paragraph only its end is looked at.
  */
 const TAIL_CHARS_MAX = 4_096;
 const FENCE = /^ {0,3}(`{3,}|~{3,})(.*)$/;
-/** Code and escaped characters, in which nothing is a mark; and the marks. */
-const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\||(?<![\p{L}\p{N}])_{1,2}|_{1,2}(?![\p{L}\p{N}]))/gu;
+/**
+ * Code and escaped characters, in which nothing is a mark; and the marks. Underscores stay as they are until the model
+ * closes them: they are more often a part of a name.
+ */
+const TOKENS = /\\.|(`+)[^`]+?\1(?!`)|(`+|\*{1,3}|~~|\|\|)/gu;
 /** A link whose URL is still being written. */
 const HALF_LINK = /!?\[([^[\]\n]{0,500})\]\([^()\s]{0,2000}$/;
 
@@ -35,8 +40,10 @@ function closed(tail: string): string {
     const mark = match[2];
     if (mark === undefined) continue;
     const end = match.index + mark.length;
+    const next = tail[end] ?? '';
+    const isText = !mark.startsWith('`') && isOperator(tail.slice(Math.max(0, match.index - 2), match.index), next);
     if (open.at(-1)?.mark === mark) open.pop();
-    else if (/\S/.test(tail[end] ?? 'x')) open.push({ mark, end });
+    else if (!isText && !/\s/.test(next)) open.push({ mark, end });
     if (mark.startsWith('`')) break;
   }
   const last = open.at(-1);

@@ -15,10 +15,11 @@ const EMPHASIS: Readonly<Record<string, Emphasis>> = {
 
 /** The inlines of the tokens of a paragraph, a heading or a cell. */
 export function inlinesOf(tokens: readonly Token[] | undefined, depth = 0): Inline[] {
-  return joined((tokens ?? []).flatMap((token) => inlineOf(token as Tokens.Generic, depth)));
+  const all = tokens ?? [];
+  return joined(all.flatMap((token, at) => inlineOf(token as Tokens.Generic, depth, all[at - 1]?.raw ?? '')));
 }
 
-function inlineOf(token: Tokens.Generic, depth: number): Inline[] {
+function inlineOf(token: Tokens.Generic, depth: number, before: string): Inline[] {
   if (depth > MARKS_DEPTH_MAX) return [plain(token.raw)];
   switch (token.type) {
     case 'strong':
@@ -39,7 +40,7 @@ function inlineOf(token: Tokens.Generic, depth: number): Inline[] {
     case 'html':
       return [plain(/^<br\s*\/?>$/i.test(token.raw) ? '\n' : token.raw)];
     case 'link':
-      return linkOf(token as Tokens.Link, depth);
+      return linkOf(token as Tokens.Link, depth, before);
     case 'image':
       return imageOf(token as Tokens.Image);
     case 'checkbox':
@@ -63,8 +64,10 @@ function emphasised(token: Tokens.Generic, depth: number): Inline[] {
   return type === undefined || inlines.length === 0 ? [plain(token.raw)] : [{ type, inlines }];
 }
 
-function linkOf(token: Tokens.Link, depth: number): Inline[] {
+function linkOf(token: Tokens.Link, depth: number, before: string): Inline[] {
   const url = linkUrl(token.href);
+  // A call of an element, `handlers[name](input)`.
+  if (url === undefined && /\w$/.test(before)) return [plain(token.raw)];
   if (token.autolink) {
     return url === token.text ? [{ type: 'link', url, inlines: [plain(url)] }] : [plain(token.text)];
   }

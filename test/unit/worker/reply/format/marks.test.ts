@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { withoutObstacles } from '../../../../../worker/reply/format/beside-cjk.ts';
+import { onlyMarks } from '../../../../../worker/reply/format/marks.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { shown } from '../../../../fixture/tagged.ts';
 import { cpuMs } from '../../../../fixture/texts.ts';
@@ -25,7 +25,17 @@ test.each([
   ['**該星号不会被识别。**这是', '<b>該星号不会被识别。</b>这是'],
   ['**このアスタリスクは。**この文', '<b>このアスタリスクは。</b>この文'],
   ['**별표(괄호)**이 문장', '<b>별표(괄호)</b>이 문장'],
-])('a mark beside Chinese, Japanese or Korean is a mark: %s', (markdown, read) => {
+  ['**สรุป:**ข้อความ', '<b>สรุป:</b>ข้อความ'],
+  ['**ملاحظة:**النص', '<b>ملاحظة:</b>النص'],
+  ['**הערה:**טקסט', '<b>הערה:</b>טקסט'],
+  ['**Label:**text', '<b>Label:</b>text'],
+  ['**Итог.**Далее', '<b>Итог.</b>Далее'],
+  ['a**"b"**c', 'a<b>"b"</b>c'],
+  ['**API**s, walk**ing**, un**believ**able', '<b>API</b>s, walk<b>ing</b>, un<b>believ</b>able'],
+  ['**open source**-based', '<b>open source</b>-based'],
+  ['**done ✅**text', '<b>done ✅</b>text'],
+  ['_Note: this_ and __two words__', '<i>Note: this</i> and <b>two words</b>'],
+])('a mark beside any script is a mark: %s', (markdown, read) => {
   expect(shown(parse(markdown))).toBe(read);
 });
 
@@ -36,8 +46,14 @@ test.each([
   '大約~5元到~6元',
   '檔名_一_二',
   '＊＊非：＊＊請',
-  'a**"b"**c',
   'a **b **c',
+  '2*3*4 and x**2 + y**2, (a+b)**n and (c+d)**m, x**-1 and y**-2',
+  'width*height*depth, a*b and c*d, 5*3 is 15',
+  'f(*args, **kwargs) or g(*rest), a=*p and b=*q',
+  'src/*/test/*.ts and **/*.ts, Accept: */*, text/*, .*foo or .*bar',
+  '__init__.py, __init__ and __main__.py',
+  '_private, _single_leading, single_trailing_ and _single_leading',
+  'snake_case, MAX_SIZE_, self._x and self._y_, _f(1) and g_, (_)(_)',
 ])('what is no mark stays none: %s', (text) => {
   expect(shown(parse(text))).toBe(text);
 });
@@ -46,13 +62,13 @@ test('code and escapes keep their characters', () => {
   expect(shown(parse('`**碼。**請` \\*\\*不是。\\*\\*請'))).toBe('<c>**碼。**請</c> **不是。**請');
 });
 
-test('no length changes, nor anything where no mark is beside such a character', () => {
-  const part = fc.constantFrom(...'重：（カ가a ".*🙂\n_𠮷', '**', '~~');
+test('the text that marks are looked for in is as long, and the same where there are none', () => {
+  const part = fc.constantFrom(...'重：（カ가a ".🙂\n𠮷', '**', '*', '~~', '_', '__');
   fc.assert(
     fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
       const text = parts.join('');
-      expect(withoutObstacles(text)).toHaveLength(text.length);
-      if (!/[重：（カ가𠮷]/u.test(text)) expect(withoutObstacles(text)).toBe(text);
+      expect(onlyMarks(text)).toHaveLength(text.length);
+      if (!/[*_~]/.test(text)) expect(onlyMarks(text)).toBe(text);
     }),
   );
 });
