@@ -75,9 +75,9 @@ export function isAddressed(message: RawMessage, chatId: number, { answersAll, b
   );
 }
 
-/** A command may stand in the text, or in the first line of a rich message. */
-function textOf({ text, rich_message: rich }: RawMessage): string {
-  return typeof text === 'string' ? text : readRich(rich).text;
+/** A command may stand in the text, in the caption, or in the first line of a rich message. */
+function textOf({ text, caption, rich_message: rich }: RawMessage): string {
+  return [text, caption].find((words) => typeof words === 'string') ?? readRich(rich).text;
 }
 
 function isOurName(

@@ -174,6 +174,9 @@ export const UNSUPPORTED = [
   'audio',
   'document',
   'game',
+  'giveaway',
+  'giveaway_winners',
+  'invoice',
   'live_photo',
   'paid_media',
   'photo',
@@ -197,6 +200,9 @@ const MEDIA: Describing<UnsupportedKind> = {
   paid_media: () => '(something to be paid for)',
   story: () => '(a story)',
   game: () => '(a game)',
+  giveaway: () => '(a giveaway)',
+  giveaway_winners: () => '(the winners of a giveaway)',
+  invoice: ({ title }) => `(an invoice: ${lineOf(title)})`,
 };
 
 const length = (of: Unchecked<Video>): string => (typeof of.duration === 'number' ? ` of ${of.duration} s` : '');

@@ -36,8 +36,10 @@ export function contentOf(message: RawMessage, textMaxChars: number): InboundMes
   if (rich.text !== '') return { kind: 'text', ...richOf(rich, textMaxChars) };
   const what = UNSUPPORTED.find((kind) => kind in message);
   if (what !== undefined) return { kind: 'unsupported', what };
-  // A blank text is nothing to answer. What is neither that nor a service message is new to us, and somebody wrote it.
-  const isNobodys = 'text' in message || Object.keys(SERVICE_FIELDS).some((field) => field in message);
+  // A blank text is nothing to answer. What is neither that nor a service message is new to us, and somebody wrote it; nobody
+  // can forward a service message.
+  const isService = !('forward_origin' in message) && Object.keys(SERVICE_FIELDS).some((field) => field in message);
+  const isNobodys = 'text' in message || isService;
   return isNobodys ? undefined : { kind: 'unsupported', what: 'unknown' };
 }
 
@@ -95,12 +97,9 @@ const SERVICE_FIELDS: Readonly<Record<Exclude<keyof Message, keyof Message.Media
   general_forum_topic_unhidden: true,
   gift: true,
   gift_upgrade_sent: true,
-  giveaway: true,
   giveaway_completed: true,
   giveaway_created: true,
-  giveaway_winners: true,
   group_chat_created: true,
-  invoice: true,
   left_chat_member: true,
   managed_bot_created: true,
   message_auto_delete_timer_changed: true,

@@ -145,14 +145,17 @@ export type Decoded<T> =
   /** `isNewer`: written by a newer version, which may be running side by side with this one. */
   | { ok: false; problem: string; isNewer?: boolean };
 
-/** The command that a message gives. What somebody else wrote, and was forwarded, is none, nor is a summons. Pure. */
+/**
+ * The command that a message gives, in its text or its caption. What somebody else wrote, and was forwarded, is none, nor is
+ * a summons. Pure.
+ */
 export function commandIn({
   content,
   forwardedFrom,
   summons,
 }: Pick<InboundMessage, 'content' | 'forwardedFrom' | 'summons'>) {
-  const isOwn = content.kind === 'text' && forwardedFrom === undefined && summons === undefined;
-  return isOwn ? commandOf(content.text) : undefined;
+  const isOwn = content.kind !== 'reminder' && forwardedFrom === undefined && summons === undefined;
+  return isOwn ? commandOf(content.text ?? '') : undefined;
 }
 
 /**

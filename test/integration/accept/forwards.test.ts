@@ -232,3 +232,27 @@ variants(['merge', 'interrupt'])('in a chat that wants %s, a burst is not left f
   expect(await counted()).toEqual({ command: 1, ...oneOf(3) });
   expect(seen()).toHaveLength(5);
 });
+
+test.each<[string, object, RegExp]>([
+  ['a giveaway', { giveaway: { winner_count: 3 } }, /\(giveaway\)/],
+  ['winners of a giveaway', { giveaway_winners: { winner_count: 3 } }, /\(winners of a giveaway\)/],
+  ['an invoice', { invoice: { title: 'Tea' } }, /\(invoice\)/],
+  ['paid media', { paid_media: { star_count: 5, paid_media: [] } }, /\(paid media\)/],
+  ['a kind that is new to us', { hologram: { depth: 3 } }, /\(a kind I don't know\)/],
+  ['what looks like news of a chat', { gift: { text: 'x' } }, /\(a kind I don't know\)/],
+])(
+  'in private, %s gets the sentence that it cannot be read, also where it was forwarded',
+  async (_, extra, sentence) => {
+    await start();
+    const isNews = 'gift' in extra;
+    if (!isNews) world.telegram.say(CHAT, '', { extra: { ...extra } });
+    if (!isNews) await nextOutcome(world, CHAT);
+    world.telegram.say(CHAT, '', { extra: { ...extra, ...from('Ann') } });
+    expect(await nextOutcome(world, CHAT, isNews ? 1 : 2)).toMatchObject({
+      outcome: 'refused',
+      reason: 'unsupported_kind',
+    });
+    expect(shown(CHAT)).toEqual(Array(isNews ? 1 : 2).fill(expect.stringMatching(sentence)));
+    expect(mainCalls()).toEqual([]);
+  },
+);

@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
+import { jpegPhoto } from '../../fixture/files.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { photo } from '../../stand-in/telegram/inbound-kinds.ts';
 
 const GROUP = -1_002_000_000_001;
 const BASIC = -2001;
@@ -19,6 +21,25 @@ test('answers a mention as a reply to it, and nothing that is not addressed', as
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(world.telegram.shown(GROUP)).toEqual([expect.objectContaining({ replyTo: 50 })]);
   expect(world.claude.calls.filter(({ kind }) => kind === 'main')).toHaveLength(1);
+});
+
+test('a command or a mention in the caption of a photo is answered, with the photo', async () => {
+  await start();
+  const picture = async (caption: string) => {
+    const id = world.telegram.addFile(await jpegPhoto(300, 200), `photos/${caption.length}.jpg`);
+    world.telegram.say(GROUP, '', { fromId: GUEST, extra: photo(id, { caption }) });
+  };
+  await picture('look');
+  await picture('/ask@another_bot what is this');
+  await picture(`/ask${mention()} what is this`);
+  expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
+  await picture(`and this, ${mention()}?`);
+  expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'answered' });
+  const asked = mainCalls().map(({ body }) => JSON.stringify(body.messages.at(-1)));
+  expect(asked).toEqual([expect.stringContaining('what is this'), expect.stringContaining('and this')]);
+  for (const each of asked) expect(each).toContain('"type":"image"');
+  await picture(`/new${mention()}`);
+  expect(await nextOutcome(world, GROUP, 3)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
 });
 
 test('two people in one topic: each is answered, in order, as a reply in the topic', async () => {
