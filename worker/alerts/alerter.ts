@@ -17,10 +17,19 @@ import {
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
 import { ALERT_WORDS } from './causes/words.ts';
+import { severityOf } from './causes.ts';
 import type { Sent } from './channel.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './due-notice.ts';
-import { type AfterTelling, afterTelling, type Facts, type Handover, handoverOf, owedHandover } from './handover.ts';
+import {
+  type AfterTelling,
+  afterTelling,
+  causeOf,
+  type Facts,
+  type Handover,
+  handoverOf,
+  owedHandover,
+} from './handover.ts';
 import { endPage, type Page } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -226,13 +235,15 @@ export function nextOutgoing(
   const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
   const rings = done.findLast(({ manner }) => manner !== 'silent');
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
+  const isNote = severityOf(causeOf(first.incident)) === 'note';
   const late = lateLine(first, nowMs);
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
     ...clipped(newest, isOpening ? late : ''),
     facts: newest.facts,
     ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) + late }),
-    isSilent: !isOpening && (isMuted || rings === undefined),
+    isSilent: !isOpening && (isMuted || rings === undefined || (isNote && naming === -1)),
+    isNote,
   };
 }
 

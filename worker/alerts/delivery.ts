@@ -43,6 +43,8 @@ export interface Telling extends Page {
   update?: string | undefined;
   /** The message says it, and nobody is rung. */
   isSilent: boolean;
+  /** An incident that is only for information: its message and the replies to it ring nobody. */
+  isNote?: boolean;
   /** Tells the second channel; absent where there is none, or it is not its business. */
   handOver?: (() => Promise<Sent>) | undefined;
 }
@@ -133,13 +135,13 @@ export function onlyChanging(channels: Channels): Channels {
 
 /** Killed between the change and the reply: the change is repeated, and the reply comes. */
 async function show(channel: AlertChannel, telling: Telling, messageId: number | undefined): Promise<Sent> {
-  const { text, update, isSilent } = telling;
-  const whole = { look: telling, isSilent };
+  const { text, update, isSilent, isNote = false } = telling;
+  const whole = { look: telling, isSilent: isSilent || isNote };
   if (update === undefined || messageId === undefined) return channel.send(text, whole);
   const edited = await channel.edit(messageId, text, telling);
   if (!edited.ok && edited.isLost) return channel.send(text, whole);
   if (!edited.ok || isSilent) return edited;
-  const replied = await channel.send(update, { replyTo: messageId });
+  const replied = await channel.send(update, { replyTo: messageId, isSilent: isNote });
   return replied.ok ? { ok: true, messageId } : replied;
 }
 

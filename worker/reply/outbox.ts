@@ -1,6 +1,6 @@
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { type Attempt, BY_OPERATOR, type Conclusion } from '../lane/attempt.ts';
 import type { DeliveryRecord } from '../lane/lane.ts';
 import {
   CONFIRMED,
@@ -11,7 +11,6 @@ import {
   type OutboxPorts,
   type PartDelivery,
   type PartSlot,
-  pressedByOperator,
   sendMarked,
   type Undelivered,
 } from './part.ts';
@@ -36,7 +35,8 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
  * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
  * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated by a later
  * attempt, once Telegram answers, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
- * timeout never changes the format. Only the beginning of the answer rings.
+ * timeout never changes the format. Only the beginning of the answer rings; a press, and the end of a
+ * message whose user stopped it, ring nobody.
  *
  * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
  * conclusion was stored.
@@ -51,13 +51,15 @@ export async function deliver(
   let conclusion = stored;
   let isMarked = isNew;
   let unsure = 0;
-  const isQuiet = pressedByOperator(attempt) !== undefined;
+  const isStopped = conclusion.outcome === 'cancelled' && conclusion.reason !== BY_OPERATOR;
+  const isQuiet = isStopped || isPressed(attempt);
   for (let index = 0; index < conclusion.parts.length; ) {
     const isRepeat = !isMarked && isUnsure(attempt, index);
     const count = albumFrom(conclusion, index, attempt.part);
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
-    const slot = { index, count, isSilent: isQuiet || index !== ringingPart(conclusion), leaving };
+    const isFurther = index !== ringingPart(conclusion);
+    const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
     // Not every server and app takes the edit of a text to a rich message.
     if (isRepeat && content.kind === 'rich') {
       conclusion = await simplify(attempt, conclusion, slot);
@@ -85,6 +87,11 @@ export async function deliver(
   return { kind: 'delivered', record: { parts, confirmed: parts - unsure, unsure } };
 }
 
+/** Whether somebody pressed a button: they look at the chat, and nobody else is to be rung for that. */
+function isPressed({ message }: Attempt): boolean {
+  return message.ok && message.value.pressed !== undefined;
+}
+
 /** Telegram does not take the message as it is; certainly nothing was sent. */
 function isRefused({ kind }: TelegramFailure): boolean {
   return kind === 'rejected' || kind === 'not_offered';
@@ -98,10 +105,10 @@ async function sendPart(
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<PartDelivery> {
-  const { index, isSilent, leaving } = slot;
+  const { index } = slot;
   const before = deliveredBefore(attempt, index);
   if (before) return before;
-  const sent = await sendMarked(ports, attempt, index, content, to, { isMarked, isSilent, leaving });
+  const sent = await sendMarked(ports, attempt, index, content, to, { ...slot, isMarked });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.observability.reach('part sent');
   if (!isFollowed) return CONFIRMED;

@@ -78,18 +78,21 @@ export interface FilePart {
 export interface Sending {
   /** The mark was written before, with something else. */
   isMarked?: boolean;
-  /** It arrives in silence, and is no reply of its own. */
+  /** It arrives in silence. */
   isSilent?: boolean;
+  /** It is not the beginning of the answer, so it points to no message. */
+  isFurther?: boolean;
   /** The mark before it is sent. */
   mark?: PartMark;
   leaving?: AbortSignal | undefined;
 }
 
-/** Which part is sent, how many with those behind it that stand in the same album, and whether it rings. */
+/** Which part is sent, how many with those behind it that stand in the same album, and how it arrives. */
 export interface PartSlot {
   index: number;
   count: number;
   isSilent: boolean;
+  isFurther: boolean;
   leaving?: AbortSignal;
 }
 
@@ -112,7 +115,7 @@ export async function sendMarked(
   at: PartPlace,
   content: Content,
   to: Destination,
-  { isMarked = false, isSilent = false, mark = 'sending', leaving }: Sending = {},
+  { isMarked = false, isSilent = false, isFurther = false, mark = 'sending', leaving }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const { reply } = attempt.turn;
   const before = isMarked ? undefined : attempt.part(at);
@@ -120,10 +123,9 @@ export async function sendMarked(
   const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
   const sentNow = () => places.map((place) => reply.send(place, attempt.nowMs()));
   if (!isMarked) await attempt.write('', [...markAll(mark), ...sentNow()]);
-  const press = pressedByOperator(attempt);
-  const answers = isSilent ? {} : { replyTo: askedIn(attempt) };
-  const shown = { ...(isSilent && { isSilent }), ...answers, ...(press !== undefined && { replyTo: press }) };
-  const sent = await send(ports, content, to, { ...shown, buttons: content.buttons, leaving });
+  const answered = isFurther ? undefined : askedIn(attempt);
+  const replyTo = pressedByOperator(attempt) ?? answered;
+  const sent = await send(ports, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
   if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', markAll(before));
   return sent;
 }
@@ -194,8 +196,8 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
   return PHOTO_NAME.test(name) && isWithin && isOpaqueStill(bytes) ? 'photo' : 'document';
 }
 
-/** The message about an incident whose button an operator pressed: the reply points to it, and rings nobody. */
-export function pressedByOperator({ message }: Attempt): number | undefined {
+/** The message about an incident whose button an operator pressed: the reply points to it. */
+function pressedByOperator({ message }: Attempt): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 

@@ -44,6 +44,7 @@ test('stage 2: a second overflow starts a fresh session from a seed, replays the
   expect(notice).toMatch(/started a new one/);
   expect(answer).toContain('Go on, please');
   const alert = await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
+  expect(alert.notified).toBeUndefined();
   expect(alert.text).toContain('200 entries');
   expect(alert.text).toContain(old);
   expect(alert.text).toContain(outcome.traceId);

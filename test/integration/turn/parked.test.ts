@@ -35,6 +35,8 @@ test('a tool that may change something waits for a press without a job; what is 
   expect((await outcomes()).sort()).toEqual(['answered', 'command']);
   expect(await notebook.notes()).toEqual(['write t1']);
   expect(shown().slice(1).sort()).toEqual(['Allowed once by User 1001.', 'Done after 1 rounds.']);
+  const rings = world.telegram.shown(CHAT).flatMap(({ notified }) => notified ?? []);
+  expect(rings).toEqual([asked.text, 'Done after 1 rounds.']);
   expect(buttonsOf(await question())).toEqual([]);
   expect(world.claude.violations()).toEqual([]);
 });

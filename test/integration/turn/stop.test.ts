@@ -132,6 +132,7 @@ test('an answer that comes after /stop, and before its turn has noticed, keeps w
   await nextOutcome(world, CHAT, 2);
   expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'command stop']);
   expect(shown(CHAT)).toEqual([`The whole answer.\n\n${EN.stoppedHere}`, EN.stopped]);
+  expect(world.telegram.shown(CHAT).flatMap(({ notified }) => notified ?? [])).toEqual([EN.stopped]);
   expect(world.claude.calls).toHaveLength(1);
   // What it cost is booked all the same.
   const [book = ''] = await world.peek.keys(`*:usage:*:${CHAT}`);

@@ -36,7 +36,7 @@ test('sends nothing for an empty queue, and opens each incident with a message o
   expect(nextOutgoing([], [], NOW)).toBeUndefined();
   const [one, other] = [notice('a'), notice('b')];
   expect(nextOutgoing([one, other], [], NOW)).toEqual({
-    ...{ ids: [one.id], incident: 'a', kind: 'opened', isSilent: false },
+    ...{ ids: [one.id], incident: 'a', kind: 'opened', isSilent: false, isNote: false },
     ...{ text: one.text, entities: [], links: [], facts: FACTS },
   });
 });
@@ -71,6 +71,14 @@ test('what the message alone says rings nobody, and what it has no room for is t
   });
   const opened = notice('a');
   expect(nextOutgoing([opened, ...all], [], NOW)).toMatchObject({ ids: [opened.id, silent.id], text: over.text });
+});
+
+test('of what is only for information nothing rings; what its message has no room for is a reply all the same', () => {
+  const [opened, changed] = [notice('unsure'), change('unsure')];
+  const named = change('unsure', { kind: 'grown', manner: 'naming' });
+  expect(nextOutgoing([opened], [], NOW)).toMatchObject({ isNote: true });
+  expect(nextOutgoing([changed], [], NOW)).toMatchObject({ isSilent: true, isNote: true });
+  expect(nextOutgoing([named], [], NOW)).toMatchObject({ isSilent: false, isNote: true });
 });
 
 test('200 incidents at once are told within the rate of Telegram, none of them dropped', () => {
