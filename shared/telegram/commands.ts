@@ -11,8 +11,8 @@ interface CommandRule {
   who: 'everybody' | 'listed' | 'listed with words' | 'operators';
   /** Where it waits: in the chat's lane, behind what was written before it, in its lane of commands, or in that of operators. */
   lane: 'chat' | 'commands' | 'desk';
-  /** Where apps offer it; the menu of a group is seen by all of its people. */
-  menu: 'everywhere' | 'private' | 'nowhere';
+  /** Where apps offer it; the menu of a group is seen by all of its people. `help`: `/help` alone names it. */
+  menu: 'everywhere' | 'private' | 'help' | 'nowhere';
   /** Whether it cancels the chat's earlier messages that are not answered yet: always, or only once it is confirmed. */
   cancels?: 'always' | 'confirmed';
 }
@@ -37,7 +37,7 @@ const COMMANDS = {
   forget: { who: 'listed', lane: 'chat', menu: 'private', cancels: 'confirmed' },
   help: { who: 'everybody', lane: 'commands', menu: 'everywhere' },
   start: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
-  whoami: { who: 'everybody', lane: 'commands', menu: 'nowhere' },
+  whoami: { who: 'everybody', lane: 'commands', menu: 'help' },
   /** What the buttons under a question send. */
   decide: { who: 'listed', lane: 'commands', menu: 'nowhere' },
   /** What operators do in the chat of alerts: see `producer/accept/desk.ts`. */
@@ -62,7 +62,7 @@ export const DESK_MENU = {
 
 export const DESK_WORDS = Object.keys(DESK_MENU);
 
-/** The commands that a menu offers. */
+/** The commands that people are told of. */
 type MenuName = {
   [Name in CommandName]: (typeof COMMANDS)[Name]['menu'] extends 'nowhere' ? never : Name;
 }[CommandName];
@@ -97,7 +97,7 @@ export function commandOf(text: string): BotCommand | undefined {
 /** The command that somebody who wrote one word behind a slash has probably meant, one slip of a finger away. Pure. */
 export function meantCommand(text: string): MenuName | undefined {
   const [, written = ''] = /^[/／]([a-z]{3,32})$/i.exec(text.trim()) ?? [];
-  return commandOf(text) ? undefined : MENU_NAMES.find((name) => isSlip(written.toLowerCase(), name));
+  return commandOf(text) ? undefined : HELP_NAMES.find((name) => isSlip(written.toLowerCase(), name));
 }
 
 /** Whether one letter is missing, too many, another one, or in the place of its neighbour. */
@@ -158,7 +158,9 @@ export interface Menu {
 }
 
 /** The commands that a private chat offers, in their order. */
-export const MENU_NAMES = namesIn('everywhere', 'private');
+const MENU_NAMES = namesIn('everywhere', 'private');
+/** All commands that somebody can type. */
+export const HELP_NAMES = namesIn('everywhere', 'private', 'help');
 
 /** Every menu of the bot but that of operators. An app takes the one of the narrowest scope, and there the one of its language. */
 export const MENUS: readonly Menu[] = LANGUAGES.flatMap((code) => [

@@ -30,7 +30,7 @@ export const ASKING_EN = {
       lines.length === 0 ? '' : `I may use these here without asking:\n${lines.join('\n')}`,
     grant: (tool: string, by: string, until: string) => `${tool} (allowed by ${by}, until ${until})`,
     asking: (names: readonly string[]) => (names.length === 0 ? '' : `I ask before I use these:\n${names.join('\n')}`),
-    none: 'There is no tool here that I would have to ask for.',
+    none: "There's nothing here that I have to ask for first.",
     askButton: (name: string) => `Ask before ${name}`,
   },
 };

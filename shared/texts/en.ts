@@ -1,14 +1,8 @@
 import { ASKING_EN } from './asking-en.ts';
+import { type Moment, momentEn, type Rhythm, rhythmEn } from './times.ts';
 
 const BUDGET = { chat: "This chat's budget", person: 'Your budget', total: 'My budget' };
 const PERIOD = { day: 'today', month: 'this month' };
-
-type Again = Readonly<{ atMs: number; timeZone: string }>;
-
-function again({ atMs, timeZone }: Again): string {
-  const parts = { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit' } as const;
-  return `${new Intl.DateTimeFormat('en-GB', { ...parts, timeZone }).format(atMs)} (${timeZone})`;
-}
 
 /** A number, written out already, with its noun. */
 function counted(count: string, noun: string): string {
@@ -22,11 +16,11 @@ function counted(count: string, noun: string): string {
 export const EN = {
   languageName: 'English',
   freshSession:
-    'Our conversation grew too large for the model, so I have started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.',
+    "Our conversation got too long, so I've started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.",
   freshAfterPoison:
-    'The model no longer accepts our conversation, so I have started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.',
+    "I got stuck on something in our conversation, so I've started a new one with a short summary of it. Use /recall to search the earlier messages, or /export to get all of them.",
   bareAfterPoison:
-    'The model no longer accepts our conversation, so I have started a new one without it. Nothing is lost: use /recall to search the earlier messages, or /export to get all of them.',
+    "I got stuck on something in our conversation, so I've started a new one without it. Nothing is lost: use /recall to search the earlier messages, or /export to get all of them.",
   compacted: (messages: number) =>
     `To make room, I replaced ${messages === 1 ? 'the oldest message' : `the ${messages} oldest messages`} with a summary. Use /recall to search the originals, or /export to get all of them.`,
   shortenedText: (name: string | undefined, percent: number) =>
@@ -35,13 +29,14 @@ export const EN = {
     `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, so I read the text of ${pages === 1 ? 'the first page' : `the first ${pages} pages`} of ${all}, without pictures.`,
   pagesWithoutText: (name: string | undefined) =>
     `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I did not read it. Please send fewer pages.`,
-  scrubbed: 'Your message was too large for the model; I read only its beginning and its end.',
+  scrubbed: 'Your message was too long for me, so I read only its beginning and its end.',
   removed: (names: readonly string[], hasMore: boolean) =>
-    `The model could not read all of it, so I left out ${names.join(', ')}${hasMore ? ' and more' : ''}. Use /export to get everything that is kept.`,
+    `I couldn't read all of it, so I left out ${names.join(', ')}${hasMore ? ' and more' : ''}. Use /export to get everything that is kept.`,
 
-  endlessThought: 'I could not finish thinking about this message within my limits. Please ask in smaller steps.',
+  endlessThought:
+    'I ran out of time thinking about this message. Please ask in smaller steps. You can keep writing here.',
   waiting:
-    'The model cannot be reached right now. Your message is saved and waiting; there is no need to send it again.',
+    "I can't answer right now. Your message is saved, and I'll answer as soon as I can: there's no need to send it again.",
   oneMoment: 'One moment… If no answer appears here, it comes to you in private.',
   onlyOneMessage: '[Shortened, because I have only one message here. Ask for less at once to read more.]',
   answeredInPrivate: (title: string | undefined) =>
@@ -49,30 +44,29 @@ export const EN = {
   repeat: '↻ The connection broke while I was sending this, so it may be a repeat:',
   undelivered: 'Telegram does not accept my answer to an earlier message of yours. Please ask me again.',
   gaveUp:
-    'I could not answer this message: it is too large for the model. Please send it in smaller parts. You can keep writing here.',
+    "I couldn't answer this message: it's too long for me. Please send it in smaller parts. You can keep writing here.",
   notTaken:
-    'I could not answer this message: the model does not accept it. The operator has been notified. You can keep writing here.',
-  unreadable: 'I could not read this message. The operator has been notified. Please send it again.',
+    "I couldn't answer this message: something in it was refused. The operator has been notified. You can keep writing here.",
+  unreadable: "I couldn't read this message. The operator has been notified. Please send it again.",
   fileAway:
-    'I could not get your file from Telegram. The operator has been notified. Please send it again in a few minutes.',
-  unavailable:
-    'I could not get an answer from the model just now. The operator has been notified. Please try again in a few minutes.',
-  misconfigured: 'I cannot answer at the moment. The operator has been notified.',
+    "I couldn't get your file from Telegram. The operator has been notified. Please send it again in a few minutes.",
+  unavailable: "I couldn't answer just now. The operator has been notified. Please try again in a few minutes.",
+  misconfigured: "I can't answer at the moment. The operator has been notified.",
   budget: {
-    usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, from: Again) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is used up. I answer again from ${again(from)}.`,
-    nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, from: Again) =>
-      `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. When nothing is left, I answer again from ${again(from)}.`,
+    usedUp: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, from: Moment) =>
+      `${BUDGET[whose]} for ${PERIOD[period]} is used up. I answer again from ${momentEn(from)}.`,
+    nearly: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, from: Moment) =>
+      `${BUDGET[whose]} for ${PERIOD[period]} is nearly used up: about ${share}. When nothing is left, I answer again from ${momentEn(from)}.`,
     share: (spent: string, max: string) => `${spent} of ${max}`,
     line: (whose: keyof typeof BUDGET, period: keyof typeof PERIOD, share: string, percent: number) =>
       `${BUDGET[whose]} for ${PERIOD[period]}: ${share} (${percent}%)`,
   },
-  declined: 'The model declined to answer this message. You can send another one.',
+  declined: "I can't help with this message. You can send another one.",
   nothingToAdd: 'Done. There is nothing to add.',
   cutAnswer: '[The answer was cut at its length limit. Ask me to continue.]',
   brokenOff: '[The answer breaks off here. Ask me to continue.]',
   laneFull: (count: number) =>
-    `Too many of your messages are waiting, so I did not take ${count === 1 ? 'this one. Please send it' : `${count} of them. Please send them`} again when I have caught up.`,
+    `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'this one. Please send it' : `${count} of them. Please send them`} again when I have caught up.`,
   /** By Telegram's names for them. */
   kinds: {
     animation: 'animation',
@@ -92,9 +86,9 @@ export const EN = {
     voice: 'voice message',
   },
   unsupportedKind: (what: string) =>
-    `I cannot read this kind of message yet (${what}). I can read text, photos, PDF files and text files.`,
+    `I can't read this kind of message yet (${what}). You can send me text, photos, PDF files and text files.`,
   unreadableFile: (why: string, name: string | undefined) =>
-    `I could not read ${name ? `the file "${name}"` : 'this file'}: ${why}`,
+    `I couldn't read ${name ? `the file "${name}"` : 'this file'}: ${why}`,
   fileProblem: {
     empty: 'it is empty.',
     other_kind: 'I can read only pictures, PDF files and text files in UTF-8.',
@@ -110,9 +104,9 @@ export const EN = {
     not_downloaded: 'it could not be downloaded from Telegram. Please send it again.',
   },
   heard: (words: string) => `🎤 “${words}”`,
-  nothingHeard: 'I could not make out any words in this recording. Please send it again, or write to me.',
+  nothingHeard: "I couldn't make out any words in this recording. Please send it again, or write to me.",
   notTranscribed:
-    'I could not turn your recording into text just now. The operator has been notified. Please try again in a few minutes, or write to me.',
+    "I couldn't turn your recording into text just now. The operator has been notified. Please try again in a few minutes, or write to me.",
   didYouMean: (command: string) => `Did you mean /${command}?`,
   whoami: (id: string, name: string, chat: string | undefined) =>
     `You are ${id}${name === '' ? '' : ` (${name})`}.${chat === undefined ? '' : ` This chat is ${chat}.`}`,
@@ -122,7 +116,7 @@ export const EN = {
   stoppedByOperator: '⏹ The operator of this bot stopped this message. It will not be answered.',
   stopped: 'Stopped. I will not answer what you wrote before this.',
   nothingToStop: 'There was nothing to stop.',
-  fileNotSent: (name: string) => `I could not send the file "${name}": Telegram did not accept it.`,
+  fileNotSent: (name: string) => `I couldn't send the file "${name}": Telegram did not accept it.`,
   stopButton: '⏹ Stop',
   working: '⏳ Working …',
   usingTool: (name: string) => `Using ${name}`,
@@ -135,11 +129,11 @@ export const EN = {
   },
   ...ASKING_EN,
   retryButton: '↻ Try again',
-  retrying: 'I am retrying that message.',
+  retrying: "I'm trying that message again.",
   nothingToRetry: 'There is no failed message here to retry.',
   compactedNow: (full: number) => `Done: older messages are a summary now; /recall finds them. Context: ${full}% full.`,
-  nothingToCompact: 'There is nothing to compact yet: the whole conversation fits.',
-  notCompacted: 'I could not make a summary just now. Nothing has changed. Please try again in a few minutes.',
+  nothingToCompact: "There's nothing to summarize yet: the whole conversation fits.",
+  notCompacted: "I couldn't make a summary just now. Nothing has changed. Please try again in a few minutes.",
 
   status: {
     model: (name: string) => `Model: ${name}`,
@@ -147,8 +141,8 @@ export const EN = {
       `Context: ${gauge} ${percent}% (${tokens} of ${window} tokens)`,
     contextEmpty: 'Context: empty',
     conversation: (messages: string, since: string) => `Conversation: ${counted(messages, 'message')} since ${since}`,
-    compacted: (when: string) => `Last compacted: ${when}`,
-    neverCompacted: 'Never compacted: the model sees every message.',
+    compacted: (when: string) => `Older messages last summarized: ${when}`,
+    neverCompacted: 'Nothing is summarized: I still see every message.',
     working: (seconds: number) => `Working on a message for ${seconds} s`,
     idle: 'Nothing is waiting.',
     waiting: (count: number) => (count === 1 ? '1 message is waiting.' : `${count} messages are waiting.`),
@@ -176,9 +170,9 @@ export const EN = {
   languageUnknown: (names: readonly string[]) => `I only know these languages: ${names.join(', ')}, or auto.`,
   languageAuto: 'My notices are now in the language of your app.',
   busy: {
-    queue: 'Messages you send while I work wait, and are answered one by one.',
-    merge: 'Messages you send while I work wait, and are answered together.',
-    interrupt: 'A message you send while I work interrupts me, and both are answered together.',
+    queue: "If you write while I'm working, I finish first and then answer your messages one by one.",
+    merge: "If you write while I'm working, I finish first and then answer your new messages together.",
+    interrupt: "If you write while I'm working, I stop and answer everything together.",
     unknown: 'Choose queue, merge or interrupt.',
   },
   busyButtons: { queue: 'One by one', merge: 'Together', interrupt: 'Interrupt' },
@@ -186,8 +180,7 @@ export const EN = {
     title: (count: number) => `${count} upcoming ${count === 1 ? 'reminder' : 'reminders'}:`,
     none: 'There are no upcoming reminders here. Just ask me, for example: remind me tomorrow at nine to call Ann.',
     line: (again: string, text: string) => `${again}: ${text}`,
-    cron: (cron: string, zone: string) => `, repeats by ${cron} (${zone})`,
-    every: (minutes: number) => (minutes === 1 ? ', repeats every minute' : `, repeats every ${minutes} minutes`),
+    again: (rhythm: Rhythm, zone: string) => `, ${rhythmEn(rhythm)}${zone === '' ? '' : ` (${zone})`}`,
     cancelButton: (place: number) => `✕ Cancel ${place}`,
     cancelled: (text: string) => `Cancelled: ${text}`,
     unknown: 'That reminder no longer exists.',
@@ -205,7 +198,7 @@ export const EN = {
     late: (when: string) => `This reminder was due at ${when}, but I couldn't send it then.`,
     lateTogether: (lines: string) => `These reminders were due earlier, but I couldn't send them then:\n${lines}`,
     behindQuestion: (text: string) => `⏰ Reminder: ${text}\n\nI'll say more once my question above is answered.`,
-    waiting: (text: string) => `⏰ Reminder: ${text}\n\nThe model cannot be reached right now. Its answer will follow.`,
+    waiting: (text: string) => `⏰ Reminder: ${text}\n\nI can't answer right now, but I'll follow up.`,
     left: (texts: readonly string[]) =>
       `This group has a new id, and these reminders could not be moved to it. Please set them again:\n${texts.join('\n')}`,
   },
@@ -242,12 +235,12 @@ export const EN = {
   timeZoneSet: (zone: string, now: string) =>
     `The time in this chat is now ${now} (${zone}). Reminders that are already set keep their times.`,
   timeZoneUnknown: (word: string) =>
-    `I do not know the time zone "${word}". Try, for example: /timezone Europe/Berlin, or /timezone auto`,
+    `I don't know the time zone "${word}". Try, for example: /timezone Europe/Berlin, or /timezone auto`,
   recallUsage: 'Add the words to search for, for example: /recall train to Tainan',
   recalled: (count: number) => (count === 1 ? 'I found one match:' : `I found ${count} matches, best first:`),
-  nothingRecalled: 'I found nothing with these words. Only messages older than the current context are searched.',
-  recalledInPart: 'Some of the older messages could not be searched.',
-  recallFailed: 'I could not read the history just now. Please try again in a moment.',
+  nothingRecalled: 'I found nothing with these words. I only search messages that are older than what I still see.',
+  recalledInPart: "I couldn't search some of the older messages.",
+  recallFailed: "I couldn't read the history just now. Please try again in a moment.",
   exported: (messages: string) => `Everything that is kept of this chat: ${counted(messages, 'message')}.`,
   exportedReadable: 'The same as readable text.',
   nothingToExport: 'There is nothing to export yet.',
@@ -282,5 +275,6 @@ export const EN = {
     lang: 'Choose the language of my notices',
     forget: 'Erase everything I keep of this chat',
     help: 'Show what I can do',
+    whoami: 'Show your id and that of this chat',
   },
 };

@@ -1,23 +1,19 @@
 import type { Texts } from './texts.ts';
+import { momentZh, rhythmZh } from './times.ts';
 
 const BUDGET = { chat: '這個聊天室', person: '你', total: '我' };
 const PERIOD = { day: '今天', month: '這個月' };
-
-function again({ atMs, timeZone }: Parameters<Texts['budget']['usedUp']>[2]): string {
-  const parts = { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
-  return `${new Intl.DateTimeFormat('zh-TW', { ...parts, timeZone }).format(atMs)}（${timeZone}）`;
-}
 
 /** Every text that a user reads besides answers, in Traditional Chinese. */
 export const ZH_HANT: Texts = {
   languageName: '繁體中文',
 
   freshSession:
-    '我們的對話已經超出模型的容量，所以我帶著一份簡短摘要開始新的對話。輸入 /recall 加上關鍵字可以找回說過的內容，/export 會把全部內容傳給你。',
+    '我們的對話太長了，所以我帶著一份簡短摘要開始新的對話。輸入 /recall 加上關鍵字可以找回說過的內容，/export 會把全部內容傳給你。',
   freshAfterPoison:
-    '模型不再接受我們的對話，所以我帶著一份簡短摘要開始新的對話。輸入 /recall 加上關鍵字可以找回說過的內容，/export 會把全部內容傳給你。',
+    '我們的對話裡有內容讓我卡住了，所以我帶著一份簡短摘要開始新的對話。輸入 /recall 加上關鍵字可以找回說過的內容，/export 會把全部內容傳給你。',
   bareAfterPoison:
-    '模型不再接受我們的對話，所以我開始新的對話，不帶入先前的內容。內容都還保留著：輸入 /recall 加上關鍵字可以搜尋，/export 會把全部內容傳給你。',
+    '我們的對話裡有內容讓我卡住了，所以我開始新的對話，不帶入先前的內容。內容都還保留著：輸入 /recall 加上關鍵字可以搜尋，/export 會把全部內容傳給你。',
   compacted: (messages) =>
     `為了騰出空間，我把最早的 ${messages} 則訊息改成了摘要。輸入 /recall 加上關鍵字可以找回內容，/export 會把全部內容傳給你。`,
   shortenedText: (name, percent) =>
@@ -26,33 +22,33 @@ export const ZH_HANT: Texts = {
     `${name ? `「${name}」` : '你的 PDF'}太大，我無法一次讀完，所以只讀了前 ${pages} 頁的文字（共 ${all} 頁），沒有看圖片。`,
   pagesWithoutText: (name) =>
     `${name ? `「${name}」` : '你的 PDF'}太大，我無法一次讀完，而且在頁面上找不到文字，所以沒有讀它。請傳頁數較少的檔案。`,
-  scrubbed: '你的訊息對模型來說太長，我只讀了開頭和結尾。',
+  scrubbed: '你的訊息太長，我只讀了開頭和結尾。',
   removed: (names, hasMore) =>
-    `模型無法讀取全部內容，所以我略過了 ${names.join('、')}${hasMore ? ' 等' : ''}。/export 會把保留的內容全部傳給你。`,
+    `我無法讀取全部內容，所以略過了 ${names.join('、')}${hasMore ? ' 等' : ''}。/export 會把保留的內容全部傳給你。`,
 
-  endlessThought: '我無法在限制內想完這則訊息。請分成較小的步驟來問。',
-  waiting: '目前無法連上模型。你的訊息已經保留，正在等待，不需要再傳一次。',
+  endlessThought: '這則訊息我想得太久，沒能想完。請分成較小的步驟來問。你可以繼續在這裡輸入。',
+  waiting: '我現在無法回答。你的訊息已經保留，我會盡快回答，不需要再傳一次。',
   oneMoment: '請稍候……如果這裡沒有出現回覆，我會私下傳給你。',
   onlyOneMessage: '〔我在這裡只能回一則訊息，所以內容有刪節。請一次少問一點，就能讀到更多。〕',
   answeredInPrivate: (title: string | undefined) =>
     `你在${title === undefined ? '另一個聊天室' : `「${title}」`}裡叫了我。我沒辦法在那裡回覆，所以回在這裡：`,
   repeat: '↻ 傳送這則訊息時連線中斷，所以它可能是重複的：',
   undelivered: 'Telegram 不接受我對你先前一則訊息的回答。請再問我一次。',
-  gaveUp: '我無法回答這則訊息：它對模型來說太長。請分成幾段傳送。你可以繼續在這裡輸入。',
-  notTaken: '我無法回答這則訊息：模型不接受它。已經通知管理者。你可以繼續在這裡輸入。',
+  gaveUp: '我無法回答這則訊息：它太長了。請分成幾段傳送。你可以繼續在這裡輸入。',
+  notTaken: '我無法回答這則訊息：其中有內容被拒絕。已經通知管理者。你可以繼續在這裡輸入。',
   unreadable: '我無法讀取這則訊息。已經通知管理者。請再傳一次。',
   fileAway: '我無法從 Telegram 取得你的檔案。已經通知管理者。請過幾分鐘再傳一次。',
-  unavailable: '目前無法從模型取得回答。已經通知管理者。請過幾分鐘再試一次。',
+  unavailable: '我現在無法回答。已經通知管理者。請過幾分鐘再試一次。',
   misconfigured: '我目前無法回答。已經通知管理者。',
   budget: {
     usedUp: (whose, period, from) =>
-      `${BUDGET[whose]}${PERIOD[period]}的額度已經用完，${again(from)}起我會再開始回答。`,
+      `${BUDGET[whose]}${PERIOD[period]}的額度已經用完，${momentZh(from)}起我會再開始回答。`,
     nearly: (whose, period, share, from) =>
-      `${BUDGET[whose]}${PERIOD[period]}的額度快用完了，大約已用 ${share}。用完之後，要到${again(from)}我才會再回答。`,
+      `${BUDGET[whose]}${PERIOD[period]}的額度快用完了，大約已用 ${share}。用完之後，要到${momentZh(from)}我才會再回答。`,
     share: (spent, max) => `${spent}／${max}`,
     line: (whose, period, share, percent) => `${BUDGET[whose]}${PERIOD[period]}的額度：${share}（${percent}%）`,
   },
-  declined: '模型拒絕回答這則訊息。你可以繼續傳別的訊息。',
+  declined: '這則訊息我無法協助。你可以繼續傳別的訊息。',
   nothingToAdd: '完成了，沒有要補充的。',
   cutAnswer: '［回答已達長度上限。請要我繼續。］',
   brokenOff: '［回答到這裡中斷。請要我繼續。］',
@@ -75,7 +71,7 @@ export const ZH_HANT: Texts = {
     video_note: '影片留言',
     voice: '語音訊息',
   },
-  unsupportedKind: (what) => `我還無法讀取這種訊息（${what}）。我可以讀文字、照片、PDF 和文字檔。`,
+  unsupportedKind: (what) => `我還無法讀取這種訊息（${what}）。你可以傳文字、照片、PDF 和文字檔給我。`,
   unreadableFile: (why, name) => `我無法讀取${name ? `檔案「${name}」` : '這個檔案'}：${why}`,
   fileProblem: {
     empty: '它是空的。',
@@ -150,7 +146,7 @@ export const ZH_HANT: Texts = {
   nothingToRetry: '這裡沒有失敗後可以重試的訊息。',
   compactedNow: (percent) =>
     `完成：較早的訊息已改用摘要，目前上下文用了 ${percent}%。輸入 /recall 加上關鍵字可以找回原來的內容。`,
-  nothingToCompact: '目前還不需要壓縮：整段對話都放得下。',
+  nothingToCompact: '目前還不需要改成摘要：整段對話都放得下。',
   notCompacted: '目前無法產生摘要，內容沒有任何變動。請過幾分鐘再試一次。',
 
   status: {
@@ -158,8 +154,8 @@ export const ZH_HANT: Texts = {
     context: (gauge, percent, tokens, window) => `上下文：${gauge} ${percent}%（${window} 個 token 中用了 ${tokens}）`,
     contextEmpty: '上下文：空的',
     conversation: (messages, since) => `對話：自 ${since} 起共 ${messages} 則訊息`,
-    compacted: (when) => `上次壓縮：${when}`,
-    neverCompacted: '從未壓縮：模型看得到每一則訊息。',
+    compacted: (when) => `上次把較早的訊息改成摘要：${when}`,
+    neverCompacted: '還沒有改成摘要：我看得到每一則訊息。',
     working: (seconds) => `正在處理一則訊息，已經 ${seconds} 秒`,
     idle: '沒有等待中的訊息。',
     waiting: (count) => `有 ${count} 則訊息在等待。`,
@@ -186,9 +182,9 @@ export const ZH_HANT: Texts = {
   languageUnknown: (names) => `我只支援這些語言：${names.join('、')}，或 auto。`,
   languageAuto: '我的通知現在會使用你應用程式的語言。',
   busy: {
-    queue: '在我工作時傳來的訊息會排隊，一則一則回答。',
-    merge: '在我工作時傳來的訊息會等待，之後一起回答。',
-    interrupt: '在我工作時傳來的訊息會打斷目前的工作，兩者一起回答。',
+    queue: '我在忙時你傳來的訊息，我會先忙完，再一則一則回答。',
+    merge: '我在忙時你傳來的訊息，我會先忙完，再一起回答。',
+    interrupt: '我在忙時你傳來訊息，我會停下來，再一起回答。',
     unknown: '請選擇 queue、merge 或 interrupt。',
   },
   busyButtons: { queue: '一則一則', merge: '一起回答', interrupt: '打斷' },
@@ -196,8 +192,7 @@ export const ZH_HANT: Texts = {
     title: (count) => `有 ${count} 則提醒：`,
     none: '這裡沒有提醒。直接用自己的話告訴我，例如：明天早上九點提醒我打電話給小安。',
     line: (again, text) => `${again}：${text}`,
-    cron: (cron, zone) => `，依 ${cron} 重複（${zone}）`,
-    every: (minutes) => `，每 ${minutes} 分鐘重複`,
+    again: (rhythm, zone) => `，${rhythmZh(rhythm)}${zone === '' ? '' : `（${zone}）`}`,
     cancelButton: (place) => `✕ 取消 ${place}`,
     cancelled: (text) => `已取消：${text}`,
     unknown: '這則提醒已經不在了。',
@@ -212,7 +207,7 @@ export const ZH_HANT: Texts = {
     late: (when) => `這則提醒原定於 ${when}，當時我無法送出。`,
     lateTogether: (lines) => `以下提醒的時間已過，當時我無法送出：\n${lines}`,
     behindQuestion: (text) => `⏰ 提醒：${text}\n\n等上面的問題有了回覆，我再接著說。`,
-    waiting: (text) => `⏰ 提醒：${text}\n\n目前無法連上模型，它的回答稍後會到。`,
+    waiting: (text) => `⏰ 提醒：${text}\n\n我現在無法回答，稍後再補上。`,
     left: (texts) => `這個群組換了新的 ID，下列提醒無法一起轉移。請重新設定：\n${texts.join('\n')}`,
   },
   memory: {
@@ -240,7 +235,7 @@ export const ZH_HANT: Texts = {
   timeZoneUnknown: (word) => `我不認得時區「${word}」。請這樣輸入：/timezone Asia/Taipei，或 /timezone auto`,
   recallUsage: '請在指令後面輸入要搜尋的字，例如：/recall 台南 火車',
   recalled: (count) => `找到 ${count} 處，最相關的在前：`,
-  nothingRecalled: '用這些字找不到任何內容。只會搜尋比目前上下文更早的訊息。',
+  nothingRecalled: '用這些字找不到任何內容。我只搜尋我已經看不到的較早訊息。',
   recalledInPart: '有些較舊的訊息無法搜尋。',
   recallFailed: '目前無法讀取歷史紀錄。請稍後再試。',
   exported: (messages) => `這個聊天室保留的全部內容：${messages} 則訊息。`,
@@ -277,5 +272,6 @@ export const ZH_HANT: Texts = {
     lang: '選擇通知的語言',
     forget: '清除我保留的這個聊天室的一切',
     help: '查看我能做什麼',
+    whoami: '查看你和這個聊天室的 ID',
   },
 };

@@ -1,4 +1,4 @@
-import { MENU_NAMES } from '../../shared/telegram/commands.ts';
+import { HELP_NAMES } from '../../shared/telegram/commands.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
 
@@ -24,5 +24,5 @@ async function place({ ask, installation }: CommandPorts, texts: Texts, isGroup:
 }
 
 function menuOf({ menu }: Texts): string {
-  return MENU_NAMES.map((command) => `/${command} ${menu[command]}`).join('\n');
+  return HELP_NAMES.map((command) => `/${command} ${menu[command]}`).join('\n');
 }

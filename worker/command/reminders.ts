@@ -2,7 +2,7 @@ import { type CancelledReminder, type Coming, REMINDERS_MAX } from '../../shared
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/settings.ts';
-import { nextDueMs } from '../reminders/schedule.ts';
+import { nextDueMs, rhythmOf } from '../reminders/schedule.ts';
 import { type Inline, plain } from '../reply/format/tree.ts';
 import { type CommandHandler, inRows, replied } from './command.ts';
 import { inMinutes } from './words.ts';
@@ -76,8 +76,8 @@ export function lineOf(
   timeZone: string,
 ): Inline[] {
   const { repeat, timeZone: own } = coming.reminder;
-  const again =
-    repeat === undefined ? '' : 'cron' in repeat ? text.cron(repeat.cron, own) : text.every(repeat.everyMinutes);
+  const rhythm = repeat && rhythmOf(repeat);
+  const again = rhythm === undefined ? '' : text.again(rhythm, own === timeZone ? '' : own);
   const { dueAtMs: atMs } = coming;
   return [
     { type: 'time', text: `${inMinutes(atMs, timeZone)} (${timeZone})`, atMs },

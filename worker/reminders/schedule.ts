@@ -1,4 +1,5 @@
 import { CronExpressionParser } from 'cron-parser';
+import type { Rhythm, Times } from '../../shared/texts/times.ts';
 import { instantOf, wallOf } from './wall-time.ts';
 
 /** When a repeat comes again: at the times of a cron expression of five fields, or so many minutes after each other. */
@@ -90,4 +91,39 @@ function leastGap(minutes: readonly number[], hours: readonly number[]): number 
   const times = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
   const [first = 0] = times;
   return Math.min(...times.map((time, at) => (times[at + 1] ?? first + DAY_MINUTES) - time));
+}
+
+/** How many times of a day are named. */
+const LISTED_MAX = 6;
+
+/** When a repeat comes, for words; undefined for an expression that is none. Pure. */
+export function rhythmOf(repeat: Repeat): Rhythm | undefined {
+  if ('everyMinutes' in repeat) return repeat;
+  try {
+    const { minute, hour, dayOfMonth, month, dayOfWeek } = CronExpressionParser.parse(repeat.cron, {
+      tz: 'UTC',
+    }).fields;
+    const restricting = (values: readonly unknown[], all: number) =>
+      values.length >= all ? [] : [...new Set(values.map((value) => Number(value)))];
+    return {
+      weekdays: restricting(dayOfWeek.values, 7),
+      dates: restricting(dayOfMonth.values, 31),
+      months: restricting(month.values, 12),
+      times: timesOf(minute.values.map(Number), hour.values.map(Number)),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function timesOf(minutes: readonly number[], hours: readonly number[]): Times {
+  const all = hours.flatMap((hour) => minutes.map((minute) => hour * 60 + minute));
+  const [from = 0, next = 0] = all;
+  const to = all.at(-1) ?? 0;
+  const everyMinutes = next - from;
+  const isEven = all.every((time, at) => time === from + at * everyMinutes);
+  if (all.length <= LISTED_MAX && !(isEven && hours.length === 24)) return { list: all, more: 0 };
+  if (!isEven) return { list: all.slice(0, LISTED_MAX), more: all.length - LISTED_MAX };
+  const isAllDay = from === 0 && to + everyMinutes === DAY_MINUTES;
+  return isAllDay ? { everyMinutes } : { everyMinutes, from, to };
 }

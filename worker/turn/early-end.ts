@@ -33,11 +33,11 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
   if (ended) return endedWithout(ports, attempt, ended);
   if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
   const command = commandIn(message);
-  // The words behind a `/new` are what its new conversation begins with.
+  // The words behind a `/new`, and the file whose caption they are, are what its new conversation begins with.
   if (command && attempt.turn.hasDone(BEGUN_ANEW))
     return {
       kind: 'open',
-      message: { ...message, content: { kind: 'text', text: command.words } },
+      message: { ...message, content: { ...message.content, text: command.words } },
       command: undefined,
     };
   const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined && !message.summons;

@@ -25,9 +25,9 @@ test('answers a mention as a reply to it, and nothing that is not addressed', as
 
 test('a command or a mention in the caption of a photo is answered, with the photo', async () => {
   await start();
-  const picture = async (caption: string) => {
+  const picture = async (caption: string, fromId = GUEST) => {
     const id = world.telegram.addFile(await jpegPhoto(300, 200), `photos/${caption.length}.jpg`);
-    world.telegram.say(GROUP, '', { fromId: GUEST, extra: photo(id, { caption }) });
+    world.telegram.say(GROUP, '', { fromId, extra: photo(id, { caption }) });
   };
   await picture('look');
   await picture('/ask@another_bot what is this');
@@ -40,6 +40,11 @@ test('a command or a mention in the caption of a photo is answered, with the pho
   for (const each of asked) expect(each).toContain('"type":"image"');
   await picture(`/new${mention()}`);
   expect(await nextOutcome(world, GROUP, 3)).toMatchObject({ outcome: 'refused', reason: 'not_permitted' });
+  await picture(`/new${mention()} and here?`, CHAT);
+  expect(await nextOutcome(world, GROUP, 4)).toMatchObject({ outcome: 'answered' });
+  const anew = JSON.stringify(mainCalls().at(-1)?.body.messages);
+  expect(anew).toContain('and here?');
+  expect(anew.split('"type":"image"')).toHaveLength(2);
 });
 
 test('two people in one topic: each is answered, in order, as a reply in the topic', async () => {

@@ -102,7 +102,7 @@ test('messages over a full lane are refused in order, with one notice', async ()
     'lane_full',
   ]);
   const notices = shown(CHAT).filter((words) => words.includes('Too many of your messages'));
-  expect(notices).toEqual([expect.stringContaining('I did not take 2 of them')]);
+  expect(notices).toEqual([expect.stringContaining("I didn't take 2 of them")]);
   world.telegram.say(CHAT, 'six');
   expect(await nextOutcome(world, CHAT, 6)).toMatchObject({ outcome: 'answered' });
 });

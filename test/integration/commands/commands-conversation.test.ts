@@ -103,7 +103,7 @@ test.each([
   await say('go on', 8);
   expect(newest()?.text).toBe('You said: go on');
   await say('/status', 9);
-  expect(newest()?.text).toMatch(/\nLast compacted: \d{4}-/);
+  expect(newest()?.text).toMatch(/\nOlder messages last summarized: \d{4}-/);
   expect(world.claude.violations()).toEqual([]);
 });
 
@@ -126,7 +126,7 @@ test('/recall finds what a new conversation has left behind', async () => {
   const session = String(await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session'));
   await world.peek.rpush(world.keys.archive(session as SessionId), 'no segment');
   await say('/recall Anping', 6);
-  expect(newest()?.text).toMatch(/harbour is called Anping.*\n\nSome of the older messages could not be searched\.$/s);
+  expect(newest()?.text).toMatch(/harbour is called Anping.*\n\nI couldn't search some of the older messages\.$/s);
   await say('/recall xylophone', 7);
   expect(newest()?.text).toBe(`${EN.nothingRecalled}\n\n${EN.recalledInPart}`);
 });

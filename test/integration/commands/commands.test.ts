@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { beforeEach, expect, test } from '@jest/globals';
 import { EN } from '../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../shared/texts/zh-hant.ts';
@@ -47,6 +48,11 @@ test('killed after a command that acts at once was admitted: the next gateway re
   await start();
   await nextOutcome(world, CHAT);
   expect(shown()).toEqual([expect.stringContaining(`${EN.helpTitle}\n${EN.helpReminders}\n`)]);
+  const [help = ''] = shown();
+  const [documented = ''] = readFileSync('docs/commands.md', 'utf8').split('## For operators');
+  const names = [...documented.matchAll(/^\| `\/(\w+)/gm)].map(([, name]) => name);
+  expect(names).toContain('whoami');
+  expect([...help.matchAll(/^\/(\w+) \S/gm)].map(([, name]) => name).toSorted()).toEqual(names.toSorted());
 });
 
 test('/status says how full the context is, what waits, and what today cost', async () => {
@@ -54,7 +60,7 @@ test('/status says how full the context is, what waits, and what today cost', as
   await say('first', 1);
   await say('/status', 2);
   expect(newest()?.text).toMatch(
-    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNever compacted.*\nNothing is waiting\.\nCost today: about \$0\.0\d+$/,
+    /^Model: \S+\nContext: [▓░]{10} \d+% \([\d,]+ of 200,000 tokens\)\nConversation: 2 messages since .*\nNothing is summarized.*\nNothing is waiting\.\nCost today: about \$0\.0\d+$/,
   );
   world.telegram.say(CHAT, HANG);
   await untilAsked(HANG);

@@ -93,7 +93,7 @@ test('silence is answered with a sentence', async () => {
   await start();
   speak();
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'nothing_heard' });
-  expect(shown()).toEqual([expect.stringContaining('could not make out any words')]);
+  expect(shown()).toEqual([expect.stringContaining("couldn't make out any words")]);
 });
 
 variants([
@@ -127,7 +127,7 @@ test('trouble that lasts ends with a sentence, an alert and a dead letter, witho
     outcome: 'failed',
     reason: 'transcription_trouble',
   });
-  expect(shown()).toEqual([expect.stringContaining('could not turn your recording into text')]);
+  expect(shown()).toEqual([expect.stringContaining("couldn't turn your recording into text")]);
   const alert = await world.telegram.waitForText(ALERT_CHAT, /transcription/);
   expect(alert.text + shown().join()).not.toContain('secret words');
   endpoint.heal();

@@ -106,7 +106,7 @@ test('an endpoint that knows no model at all is at fault itself: the chat keeps 
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
   expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
-  expect(shown().slice(1)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
+  expect(shown().slice(1)).toEqual([expect.stringMatching(/can't answer at the moment/)]);
   expect(await choice()).toBe(CHOSEN);
   isAway = false;
   world.telegram.say(CHAT, 'And now?');
@@ -195,7 +195,7 @@ test('a MODEL that is gone is told to the user and the operator', async () => {
   world.claude.lives.set(USUAL, { lifecycle: 'retired' });
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
-  expect(shown().at(-1)).toMatch(/cannot answer at the moment/);
+  expect(shown().at(-1)).toMatch(/can't answer at the moment/);
   await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
   expect(models()).toEqual([USUAL, USUAL]);
 });

@@ -38,7 +38,7 @@ test('a message with endless thinking fails with a notice after three calls, and
   const { session, ...outcome } = await nextOutcome(world, CHAT);
   expect(outcome).toMatchObject({ outcome: 'failed', reason: 'cut_before_text' });
   expect(asked()).toEqual([1_000, 2_000, 4_000]);
-  expect(shown()).toEqual([expect.stringMatching(/could not finish thinking/)]);
+  expect(shown()).toEqual([expect.stringMatching(/ran out of time thinking/)]);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session });
 });

@@ -77,7 +77,7 @@ test('an overflow that nothing fixes fails with a notice within 6 calls, and the
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'prompt_too_long' });
   expect(mainCalls().length).toBeLessThanOrEqual(6);
   expect(compactionCalls().length).toBeLessThanOrEqual(2);
-  expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/could not answer this message/);
+  expect(world.telegram.shown(CHAT).at(-1)?.text).toMatch(/couldn't answer this message/);
   await world.telegram.waitForText(ALERT_CHAT, /does not fit the model, even in a fresh session/);
   world.telegram.say(CHAT, 'And now?');
   await world.telegram.waitForText(CHAT, /And now\?/);

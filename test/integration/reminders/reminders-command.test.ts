@@ -68,7 +68,7 @@ test('/reminders lists what is to come, the next one first, and each has a butto
   const sooner = await givenReminder();
   await say('/reminders', 2);
   expect(newest()?.text).toMatch(
-    /^2 upcoming reminders:\n1\. .* \d\d:\d\d \(UTC\): call Ann.*\n2\. .*, repeats by 0 9 \* \* 1 \(UTC\): water the plants$/,
+    /^2 upcoming reminders:\n1\. .* \d\d:\d\d \(UTC\): call Ann.*\n2\. .*, every Monday at 9:00: water the plants$/,
   );
   const dueMs = (await dueTimes()).toSorted((one, other) => one - other);
   expect(momentsIn(newest())).toEqual(dueMs.map(momentAt));

@@ -158,7 +158,7 @@ test('while the model cannot be reached the user is reminded at once, and the an
   await givenReminder();
   await start({}, { ...OFTEN, waitingNoticeMs: 1 });
   await makeDue();
-  await world.telegram.waitForText(CHAT, /The model cannot be reached right now/);
+  await world.telegram.waitForText(CHAT, /I can't answer right now/);
   expect(shown()).toEqual([EN.reminders.waiting(TEXT)]);
   isAway = false;
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });

@@ -104,7 +104,7 @@ test('a voice message is refused with a notice that names its kind', async () =>
   });
   world.telegram.say(CHAT, 'hello', { messageId: 78 });
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'refused', reason: 'unsupported_kind' });
-  expect(shown(CHAT)[0]).toMatch(/cannot read this kind of message yet \(voice message\)/);
+  expect(shown(CHAT)[0]).toMatch(/can't read this kind of message yet \(voice message\)/);
 });
 
 test('/new starts a conversation without the old one and is not sent to the model', async () => {
@@ -136,6 +136,6 @@ test('an entry whose message cannot be decoded fails, and both the user and the 
   await nextOutcome(world, CHAT);
   await world.peek.xadd(world.keys.inbound, '*', 'chat', String(CHAT), 'message', '{"v":1}', 'traceparent', '');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'failed', reason: 'undecodable' });
-  expect(shown(CHAT).at(-1)).toMatch(/could not read this message/);
+  expect(shown(CHAT).at(-1)).toMatch(/couldn't read this message/);
   await world.telegram.waitForText(ALERT_CHAT, /undecodable/);
 });

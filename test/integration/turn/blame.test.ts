@@ -38,7 +38,7 @@ variants(EVERY_GUARDRAIL)(
     expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
     expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
     expect(shown()).toEqual([
-      expect.stringMatching(/no longer accepts our conversation/),
+      expect.stringMatching(/got stuck on something in our conversation/),
       expect.stringContaining('Hello?'),
     ]);
     const alert = await world.telegram.waitForText(ALERT_CHAT, /refused the conversation/);
@@ -105,7 +105,7 @@ test('an endpoint that refuses every request changes none of 5 sessions and caus
   for (const chat of chats) world.telegram.say(chat, 'Hello?');
   for (const [at, chat] of chats.entries()) {
     expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'failed' });
-    expect(shown(chat)).toEqual([expect.stringMatching(/cannot answer at the moment/)]);
+    expect(shown(chat)).toEqual([expect.stringMatching(/can't answer at the moment/)]);
     expect(await sessionOf(chat)).toBe(sessions[at]);
   }
   expect(asked()).toHaveLength(2 * chats.length);
@@ -132,7 +132,7 @@ test('when only one conversation gets a 500, its history is blamed; the notice w
   world.claude.guard.rejectsText = { pattern: GUILTY, respond: error };
   world.telegram.say(CHAT, 'Hello?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()[0]).toMatch(/no longer accepts our conversation/);
+  expect(shown()[0]).toMatch(/got stuck on something in our conversation/);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });

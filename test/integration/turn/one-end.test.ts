@@ -20,7 +20,7 @@ test('a message that fits nowhere ends with one message, which says what is so n
   world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(shown()).toEqual([
-    expect.stringMatching(/^I could not answer this message: it is too large for the model\.[\s\S]*started a new one/),
+    expect.stringMatching(/^I couldn't answer this message: it's too long for me\.[\s\S]*started a new one/),
   ]);
   expect(shown().join()).not.toMatch(/I read|beginning and/);
   const [notice] = world.telegram.shown(CHAT);
@@ -32,7 +32,7 @@ test('a message that is too large for a new chat is not told that a conversation
   await start();
   world.telegram.say(CHAT, 'lorem ipsum '.repeat(300));
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  expect(shown()).toEqual([expect.stringMatching(/^I could not answer this message: it is too large for the model/)]);
+  expect(shown()).toEqual([expect.stringMatching(/^I couldn't answer this message: it's too long for me/)]);
   expect(shown().join()).not.toMatch(/conversation|session/);
 });
 

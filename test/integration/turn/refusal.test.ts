@@ -30,7 +30,7 @@ async function outcomeOf(text: string, nth: number) {
 test('a message that the model refuses fails with a notice and an alert, and no later request contains it', async () => {
   await outcomeOf('Hello', 1);
   expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(shown().at(-1)).toMatch(/declined to answer/);
+  expect(shown().at(-1)).toMatch(/can't help with this message/);
   await world.telegram.waitForText(ALERT_CHAT, /declined/);
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body);
@@ -61,7 +61,7 @@ test('a second refusal in a row is blamed on the history: a fresh session answer
   expect(await outcomeOf('What about it?', 2)).toMatchObject({ outcome: 'answered' });
   expect(mainCalls().map(({ reaction }) => reaction)).toHaveLength(5);
   expect(await sessionNow()).not.toBe(old);
-  expect(shown().at(-2)).toMatch(/no longer accepts our conversation/);
+  expect(shown().at(-2)).toMatch(/got stuck on something in our conversation/);
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });
 
@@ -70,7 +70,10 @@ test('two refused messages in a row do not cost the chat its session', async () 
   const old = await sessionNow();
   expect(await outcomeOf('EVIL one', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(await outcomeOf('EVIL two', 3)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(shown().slice(-2)).toEqual([expect.stringMatching(/declined/), expect.stringMatching(/declined/)]);
+  expect(shown().slice(-2)).toEqual([
+    expect.stringMatching(/help with this message/),
+    expect.stringMatching(/help with this message/),
+  ]);
   expect(await outcomeOf('And now?', 4)).toMatchObject({ outcome: 'answered', session: old, recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
   expect(world.claude.violations()).toEqual([]);
@@ -79,7 +82,7 @@ test('two refused messages in a row do not cost the chat its session', async () 
 test('a refusal with text is not an answer', async () => {
   world.claude.guard.refusesText = { pattern: /EVIL/, said: 'I will not' };
   expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
-  expect(shown()).toEqual([expect.stringMatching(/declined to answer/)]);
+  expect(shown()).toEqual([expect.stringMatching(/can't help with this message/)]);
 });
 
 const USUAL = 'claude-opus-5-5';
@@ -151,7 +154,7 @@ test.each<[string, () => Promise<void>, string[]]>([
   await begin();
   expect(await outcomeOf('Something EVIL', 1)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(models()).toEqual(asked);
-  expect(shown()).toEqual([expect.stringMatching(/declined to answer/)]);
+  expect(shown()).toEqual([expect.stringMatching(/can't help with this message/)]);
   expect(await outcomeOf('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toContain('EVIL');
 });

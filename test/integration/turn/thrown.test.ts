@@ -51,7 +51,7 @@ test('a message whose turn cannot start fails after its attempts, and the chat g
   expect(await settledOutcomes(world)).toEqual([
     expect.objectContaining({ entry, chat: String(CHAT), outcome: 'failed' }),
   ]);
-  expect(shown()).toEqual([expect.stringContaining('could not read this message')]);
+  expect(shown()).toEqual([expect.stringContaining("couldn't read this message")]);
   expect(await world.peek.ttl(world.keys.turn(entry))).toBeGreaterThan(0);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });

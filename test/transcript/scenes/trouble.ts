@@ -67,7 +67,7 @@ export const TROUBLE: readonly Scene[] = [
         kind === 'main' && pendingText !== 'And now?' ? { do: 'overflow' } : undefined,
       );
       await stage.write(ANN.id, 'Here is the whole log …', 'failed');
-      await stage.expectShown(ANN.id, /could not answer/);
+      await stage.expectShown(ANN.id, /couldn't answer/);
       await stage.write(ANN.id, 'And now?');
       await stage.expectShown(OPERATOR, /does not fit/);
     },

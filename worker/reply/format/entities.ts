@@ -29,6 +29,11 @@ export function withEntities(blocks: readonly Block[]): Formatted {
   return finished(drawn(blocks, TOP));
 }
 
+/** The text of blocks without marks: what every client shows, and exactly the text of `withEntities`. */
+export function plainText(blocks: readonly Block[]): string {
+  return finished(drawn(blocks, TOP)).text;
+}
+
 /** Blocks on a canvas of their own, not yet trimmed. */
 export function drawn(blocks: readonly Block[], place: Indent): Canvas {
   const canvas = newCanvas();

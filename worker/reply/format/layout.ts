@@ -1,6 +1,6 @@
+import { plainText } from './entities.ts';
 import { pack } from './pack.ts';
 import { parse } from './parse.ts';
-import { plainText } from './plain.ts';
 import { richBlocks } from './rich.ts';
 import { fitsRich, hasRichShape, richSize } from './rich-limits.ts';
 import { ENTITIES, RICH } from './ruler.ts';

@@ -1,6 +1,5 @@
 import { type Cut, cutAsText, cutCode, cutProse, type Room } from './cut.ts';
-import { inItem, inQuote, markerOf, TOP } from './entities.ts';
-import { plainText } from './plain.ts';
+import { inItem, inQuote, markerOf, plainText, TOP } from './entities.ts';
 import { minus, type Ruler, type Size, sizeWithin } from './ruler.ts';
 import { cutTable } from './table.ts';
 import { type Block, type Details, type Item, isBlank, type List, paragraph, type Quote } from './tree.ts';

@@ -248,10 +248,10 @@ test('a PDF with damage at any place is read or refused without throwing', async
 
 test('the notice names the file, what is wrong with it and what to do', () => {
   expect(unreadableFile(EN, 'too_large', 'film.pdf')).toBe(
-    'I could not read the file "film.pdf": it is larger than 20 MB. Please send a smaller one.',
+    `I couldn't read the file "film.pdf": it is larger than 20 MB. Please send a smaller one.`,
   );
-  expect(unreadableFile(EN, 'not_downloaded')).toMatch(/^I could not read this file: it could not be downloaded/);
+  expect(unreadableFile(EN, 'not_downloaded')).toMatch(/^I couldn't read this file: it could not be downloaded/);
   expect(unsupportedKind(EN, 'video_note')).toMatch(
-    /\(video note\)\. I can read text, photos, PDF files and text files\.$/,
+    /\(video note\)\. You can send me text, photos, PDF files and text files\.$/,
   );
 });

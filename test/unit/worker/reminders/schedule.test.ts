@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { cronProblem, nextDueMs, type Repeat, type Schedule } from '../../../../worker/reminders/schedule.ts';
+import { rhythmEn, rhythmZh } from '../../../../shared/texts/times.ts';
+import { cronProblem, nextDueMs, type Repeat, rhythmOf, type Schedule } from '../../../../worker/reminders/schedule.ts';
 
 const at = (text: string) => Date.parse(`${text}Z`);
 
@@ -126,4 +127,39 @@ test.each([
 ])('of %j the times are %s minutes apart', (cron, minutes) => {
   expect(cronProblem(cron, minutes)).toBeUndefined();
   expect(cronProblem(cron, minutes + 1)).toMatch(/the operator allows no shorter one/);
+});
+
+test.each([
+  ['0 9 * * 1', 'every Monday at 9:00', '每週一 9:00'],
+  ['0 9 * * 1-5', 'every weekday at 9:00', '每週一到週五 9:00'],
+  ['30 7 * * *', 'every day at 7:30', '每天 7:30'],
+  ['0 9,17 * * mon,thu', 'every Monday and Thursday at 9:00 and 17:00', '每週一、四 9:00、17:00'],
+  ['0 9 * * 7', 'every Sunday at 9:00', '每週日 9:00'],
+  ['0 0 1,2,3,11 * *', 'on the 1st, 2nd, 3rd and 11th of every month at 0:00', '每月 1、2、3、11 日 0:00'],
+  ['0 8 1 1,7 *', 'on the 1st of January and July at 8:00', '每年 1、7 月 1 日 8:00'],
+  ['0 9 1 * 1', 'every Monday and on the 1st of every month at 9:00', '每週一和每月 1 日 9:00'],
+  ['0 12 * 12 *', 'every day in December at 12:00', '每年 12 月，每天 12:00'],
+  ['*/30 * * * *', 'every 30 minutes', '每 30 分鐘'],
+  ['0 * * * *', 'every hour', '每小時'],
+  ['15 * * * *', 'every hour from 0:15 to 23:15', '0:15 到 23:15 每小時'],
+  ['*/15 9-17 * * 1-5', 'every 15 minutes from 9:00 to 17:45, every weekday', '每週一到週五 9:00 到 17:45 每 15 分鐘'],
+  [
+    '0 7,8,9,12,15,18,21 * * *',
+    'every day at 7:00, 8:00, 9:00, 12:00, 15:00, 18:00 and 1 more',
+    '每天 7:00、8:00、9:00、12:00、15:00、18:00等 7 次',
+  ],
+])('%j is said in words: %s', (cron, en, zh) => {
+  const rhythm = rhythmOf({ cron });
+  expect(rhythm && [rhythmEn(rhythm), rhythmZh(rhythm)]).toEqual([en, zh]);
+});
+
+test.each([
+  [1, 'every minute', '每分鐘'],
+  [45, 'every 45 minutes', '每 45 分鐘'],
+  [120, 'every 2 hours', '每 2 小時'],
+  [1_440, 'every day', '每天'],
+  [4_320, 'every 3 days', '每 3 天'],
+  [10_080, 'every week', '每週'],
+])('a repeat of %s minutes is said in words: %s', (everyMinutes, en, zh) => {
+  expect([rhythmEn({ everyMinutes }), rhythmZh({ everyMinutes })]).toEqual([en, zh]);
 });

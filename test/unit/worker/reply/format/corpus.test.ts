@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { RichText } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
-import { withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { layOut } from '../../../../../worker/reply/format/layout.ts';
-import { plainText } from '../../../../../worker/reply/format/plain.ts';
 import { type RichBlock, richBlocks } from '../../../../../worker/reply/format/rich.ts';
 import { preview } from '../../../../../worker/reply/plan.ts';
 

@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ENTITIES_MAX, type Formatted } from '../../../../../worker/reply/format/canvas.ts';
-import { withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
-import { plainText } from '../../../../../worker/reply/format/plain.ts';
 import type { Block } from '../../../../../worker/reply/format/tree.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';

@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { withEntities } from '../../../../../worker/reply/format/entities.ts';
+import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { layOut, type Part, stepDown, textOf } from '../../../../../worker/reply/format/layout.ts';
 import { pack } from '../../../../../worker/reply/format/pack.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
-import { plainText } from '../../../../../worker/reply/format/plain.ts';
 import { richBlocks } from '../../../../../worker/reply/format/rich.ts';
 import { fitsRich } from '../../../../../worker/reply/format/rich-limits.ts';
 import { ENTITIES, RICH, type Ruler, TEXT_CHARS_MAX } from '../../../../../worker/reply/format/ruler.ts';

@@ -1,0 +1,106 @@
+/** A moment as the clocks of a zone show it. */
+export interface Moment {
+  readonly atMs: number;
+  readonly timeZone: string;
+}
+
+const MOMENT = { day: 'numeric', month: 'long', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+
+export function momentEn({ atMs, timeZone }: Moment): string {
+  return `${new Intl.DateTimeFormat('en-GB', { ...MOMENT, timeZone }).format(atMs)} (${timeZone})`;
+}
+
+export function momentZh({ atMs, timeZone }: Moment): string {
+  return `${new Intl.DateTimeFormat('zh-TW', { ...MOMENT, timeZone }).format(atMs)}（${timeZone}）`;
+}
+
+/** When something comes again. An empty list restricts nothing. */
+export type Rhythm =
+  | { readonly everyMinutes: number }
+  | {
+      /** 0 is Sunday. */
+      readonly weekdays: readonly number[];
+      readonly dates: readonly number[];
+      /** 1 is January. */
+      readonly months: readonly number[];
+      /** The times of such a day. */
+      readonly times: Times;
+    };
+
+/** A few times as minutes of the day; or one time every so many minutes, from one to another, or all day. */
+export type Times =
+  | { readonly list: readonly number[]; readonly more: number }
+  | { readonly everyMinutes: number; readonly from?: number; readonly to?: number };
+
+const HOUR = 60;
+const DAY = 24 * HOUR;
+/** 4 January 1970 was a Sunday. */
+const weekday = (locale: string, day: number) =>
+  new Intl.DateTimeFormat(locale, { weekday: 'long', timeZone: 'UTC' }).format(new Date(Date.UTC(1970, 0, 4 + day)));
+const clock = (minutes: number) => `${Math.floor(minutes / HOUR)}:${String(minutes % HOUR).padStart(2, '0')}`;
+const listed = (locale: string, items: readonly string[]) =>
+  new Intl.ListFormat(locale, { type: 'conjunction' }).format(items);
+const isWorkdays = (days: readonly number[]) => days.join() === '1,2,3,4,5';
+
+const SPANS_EN = [
+  { size: 7 * DAY, noun: 'week' },
+  { size: DAY, noun: 'day' },
+  { size: HOUR, noun: 'hour' },
+];
+
+function spanEn(minutes: number): string {
+  const { size, noun } = SPANS_EN.find((span) => minutes % span.size === 0) ?? { size: 1, noun: 'minute' };
+  return minutes === size ? `every ${noun}` : `every ${minutes / size} ${noun}s`;
+}
+
+const ORDINALS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd' };
+const ordinal = (n: number) => `${n}${ORDINALS[new Intl.PluralRules('en', { type: 'ordinal' }).select(n)] ?? 'th'}`;
+const monthEn = (month: number) =>
+  new Intl.DateTimeFormat('en', { month: 'long', timeZone: 'UTC' }).format(new Date(Date.UTC(1970, month - 1)));
+
+/** A rhythm in English, as in "every Monday at 9:00". */
+export function rhythmEn(rhythm: Rhythm): string {
+  if ('everyMinutes' in rhythm) return spanEn(rhythm.everyMinutes);
+  const { weekdays, dates, months, times } = rhythm;
+  const names = weekdays.map((day) => weekday('en', day));
+  const year = months.length === 0 ? 'every month' : listed('en-GB', months.map(monthEn));
+  const days = [
+    ...(weekdays.length === 0 ? [] : [isWorkdays(weekdays) ? 'every weekday' : `every ${listed('en-GB', names)}`]),
+    ...(dates.length === 0 ? [] : [`on the ${listed('en-GB', dates.map(ordinal))} of ${year}`]),
+  ];
+  const within = months.length > 0 && dates.length === 0 ? ` in ${year}` : '';
+  if (!('list' in times)) {
+    const range = times.from === undefined ? '' : ` from ${clock(times.from)} to ${clock(times.to ?? 0)}`;
+    return `${[spanEn(times.everyMinutes) + range, ...(days.length === 0 ? [] : [days.join(' and ')])].join(', ')}${within}`;
+  }
+  const more = times.more === 0 ? '' : ` and ${times.more} more`;
+  const at = times.more === 0 ? listed('en-GB', times.list.map(clock)) : times.list.map(clock).join(', ');
+  return `${days.length === 0 ? 'every day' : days.join(' and ')}${within} at ${at}${more}`;
+}
+
+function spanZh(minutes: number): string {
+  if (minutes % (7 * DAY) === 0) return minutes === 7 * DAY ? '每週' : `每 ${minutes / (7 * DAY)} 週`;
+  if (minutes % DAY === 0) return minutes === DAY ? '每天' : `每 ${minutes / DAY} 天`;
+  if (minutes % HOUR === 0) return minutes === HOUR ? '每小時' : `每 ${minutes / HOUR} 小時`;
+  return minutes === 1 ? '每分鐘' : `每 ${minutes} 分鐘`;
+}
+
+/** A rhythm in Traditional Chinese, as in "每週一 9:00". */
+export function rhythmZh(rhythm: Rhythm): string {
+  if ('everyMinutes' in rhythm) return spanZh(rhythm.everyMinutes);
+  const { weekdays, dates, months, times } = rhythm;
+  const year = months.length === 0 ? '每月' : `每年 ${months.join('、')} 月`;
+  const names = weekdays.map((day) => weekday('zh-TW', day).slice(-1)).join('、');
+  const days = [
+    ...(weekdays.length === 0 ? [] : [isWorkdays(weekdays) ? '每週一到週五' : `每週${names}`]),
+    ...(dates.length === 0 ? [] : [`${year} ${dates.join('、')} 日`]),
+  ];
+  const within = months.length > 0 && dates.length === 0 ? `${year}，` : '';
+  const day = days.length === 0 ? '' : days.join('和');
+  if (!('list' in times)) {
+    const range = times.from === undefined ? '' : `${clock(times.from)} 到 ${clock(times.to ?? 0)} `;
+    return `${within}${day === '' ? '' : `${day} `}${range}${spanZh(times.everyMinutes)}`;
+  }
+  const more = times.more === 0 ? '' : `等 ${times.list.length + times.more} 次`;
+  return `${within}${day === '' ? '每天' : day} ${times.list.map(clock).join('、')}${more}`;
+}
