@@ -25,7 +25,6 @@ export type Failpoint =
   | 'fresh session stored'
   | 'moved to wait'
   | 'answer stored'
-  | 'placeholder sent'
   | 'part sent'
   | 'part marked'
   | 'file stored'

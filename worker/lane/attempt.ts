@@ -52,16 +52,15 @@ export interface Trial {
 export const BY_OPERATOR = 'operator';
 
 /**
- * State of a part of a reply: `sending` means that an attempt was about to send it, `resent` that a second attempt was.
+ * State of a part of a reply: `sending` means that an attempt was about to send it. `resent` is of version 0.3.
  * `sent`: Telegram has confirmed it. `unsure`: it was repeated, marked, and Telegram did not say whether it took that.
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
 /**
- * A place of a reply: a part by its index, or what repeats it after an unknown result, which is a placeholder that the
- * text is edited into, or the text itself. Those without an index are the first part's.
+ * A place of a reply: a part by its index, or its repeat after an unknown result. That without an index is the first part's.
  */
-export type PartPlace = number | 'placeholder' | 'text' | `${number}:${'placeholder' | 'text'}`;
+export type PartPlace = number | 'text' | `${number}:text`;
 
 /** The result of a fenced write; see `write.lua`. */
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';

@@ -33,8 +33,8 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
 /**
  * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is
  * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
- * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated by a later
- * attempt, once Telegram answers, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
+ * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated once by a
+ * later attempt, as soon as Telegram answers, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
  * timeout never changes the format. Only the beginning of the answer rings; a press, and the end of a
  * message whose user stopped it, ring nobody.
  *
@@ -60,18 +60,9 @@ export async function deliver(
     const content = contentAt(conclusion, index, count);
     const isFurther = index !== ringingPart(conclusion);
     const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
-    // Not every server and app takes the edit of a text to a rich message.
-    if (isRepeat && content.kind === 'rich') {
-      conclusion = await simplify(attempt, conclusion, slot);
-      continue;
-    }
-    const sent =
-      isRepeat && content.kind !== 'rich'
-        ? await repeatPart(ports, attempt, slot, content, to)
-        : await sendPart(ports, attempt, slot, content, to, {
-            isMarked,
-            isFollowed: isFollowed || !isLast,
-          });
+    const sent = isRepeat
+      ? await repeatPart(ports, attempt, slot, content, to)
+      : await sendPart(ports, attempt, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
     if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
       if (sent.kind === 'unsure') unsure += count;
@@ -80,8 +71,6 @@ export async function deliver(
     }
     if (!isRefused(sent.failure) || !isFormatted(conclusion, index)) return sent;
     conclusion = await simplify(attempt, conclusion, slot);
-    // Only the next attempt knows the line that this one sent for the repeat.
-    if (isRepeat) return { kind: 'later', failure: sent.failure };
   }
   const parts = conclusion.parts.length;
   return { kind: 'delivered', record: { parts, confirmed: parts - unsure, unsure } };

@@ -82,8 +82,6 @@ export interface Sending {
   isSilent?: boolean;
   /** It is not the beginning of the answer, so it points to no message. */
   isFurther?: boolean;
-  /** The mark before it is sent. */
-  mark?: PartMark;
   leaving?: AbortSignal | undefined;
 }
 
@@ -115,14 +113,14 @@ export async function sendMarked(
   at: PartPlace,
   content: Content,
   to: Destination,
-  { isMarked = false, isSilent = false, isFurther = false, mark = 'sending', leaving }: Sending = {},
+  { isMarked = false, isSilent = false, isFurther = false, leaving }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const { reply } = attempt.turn;
   const before = isMarked ? undefined : attempt.part(at);
   const places = content.kind === 'album' && typeof at === 'number' ? content.files.map((_, next) => at + next) : [at];
   const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
   const sentNow = () => places.map((place) => reply.send(place, attempt.nowMs()));
-  if (!isMarked) await attempt.write('', [...markAll(mark), ...sentNow()]);
+  if (!isMarked) await attempt.write('', [...markAll('sending'), ...sentNow()]);
   const answered = isFurther ? undefined : askedIn(attempt);
   const replyTo = pressedByOperator(attempt) ?? answered;
   const sent = await send(ports, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });

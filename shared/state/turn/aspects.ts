@@ -175,7 +175,7 @@ export class Reply extends Fields {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** When a place was last sent, in ms since the epoch; 0 for never, or where it is known that it did not arrive. */
+  /** When a place was last sent, in ms since the epoch; 0 for never. */
   sentMs(at: PartPlace): number {
     return this.number(`tried:${at}`) ?? 0;
   }
@@ -184,27 +184,9 @@ export class Reply extends Fields {
     return this.set(`tried:${at}`, nowMs);
   }
 
-  /** A server or a proxy answered instead of Telegram: nothing was sent. */
-  unsend(at: PartPlace): Change {
-    return this.unset(`tried:${at}`);
-  }
-
-  /** How often a place was sent without anybody's word. */
-  losses(at: PartPlace): number {
-    return this.number(`lost:${at}`) ?? 0;
-  }
-
-  lose(at: PartPlace): Change {
-    return this.add(`lost:${at}`, 1);
-  }
-
-  /** The id of the message that a repeated text is edited into, by the name of its place. */
+  /** The id of the message that version 0.3 edited a repeated text into, by the name of its place. */
   placeholder(name: string): number | undefined {
     return this.number(name);
-  }
-
-  place(name: string, messageId: number): Change {
-    return this.set(name, messageId);
   }
 
   /** The answer to a summons cannot be put where it was asked: it goes to the person's own chat. */

@@ -4,7 +4,6 @@ import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import type { Conclusion } from '../../../worker/lane/attempt.ts';
 import { until } from '../../chaos/scenario.ts';
-import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextAmongOthers, nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
@@ -48,8 +47,8 @@ async function leftOver(conclusion: Conclusion, marks: Record<string, string | n
   return entry;
 }
 
-/** The marks of a first part that was sent, repeated by two lines, and repeated as it is: nobody knows what came of any. */
-const ALL_REPEATED = { 'part:0': 'sending', 'part:placeholder': 'resent', 'part:text': 'sending' };
+/** The marks of a first part that was sent and repeated: nobody knows what came of either. */
+const REPEATED_ONCE = { 'part:0': 'sending', 'part:text': 'sending' };
 
 const longAnswer = () => `${'a'.repeat(3_800)}\n\n${'b'.repeat(3_000)}`;
 
@@ -70,19 +69,19 @@ test('only the first part of a long answer rings', async () => {
   ]);
 });
 
-test('an answer whose response is lost is repeated once, edited into a line that says so', async () => {
+test('an answer whose response is lost is repeated once, and says so', async () => {
   world.telegram.fail('sendMessage', { do: 'loseReply' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(messages()).toEqual([
     { text: 'You said: Hello', notified: 'You said: Hello', edits: 0 },
-    { text: REPEATED, notified: EN.repeat, edits: 1 },
+    { text: REPEATED, notified: REPEATED, edits: 0 },
   ]);
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('an answer that never left is repeated until it stands in the chat', async () => {
-  world.telegram.fail('sendMessage', { do: 'cut' }, 2);
+test('an answer that never left is repeated', async () => {
+  world.telegram.fail('sendMessage', { do: 'cut' });
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual([REPEATED]);
@@ -97,47 +96,27 @@ test('a send that is surely refused is no repeat: the next one says nothing', as
   expect(world.claude.calls).toHaveLength(1);
 });
 
-test('when repeating lines are lost as well, and nothing else was confirmed, the line is sent until it is', async () => {
-  world.telegram.fail('sendMessage', { do: 'loseReply' }, 3);
+test('where sends are accepted and not answered, a repeat is not repeated: two copies at most, and no line by itself', async () => {
+  world.telegram.fail('sendMessage', { do: 'loseReply' }, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
   world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['You said: Hello', EN.repeat, EN.repeat, REPEATED]);
-});
-
-test('a repeated text that is lost while nothing is confirmed is not counted as sent: it comes', async () => {
-  world.telegram.fail('sendMessage', { do: 'cut' }, 1, ({ chat_id }) => Number(chat_id) === CHAT);
-  await leftOver({ outcome: 'answered', parts: ['Hello'] }, { ...ALL_REPEATED, 'tried:text': Date.now() + 60_000 });
-  expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
-  expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
+  await world.telegram.waitForText(CHAT, (text) => text === REPEATED);
+  await pause(1_000);
+  expect(await settledOutcomes(world)).toEqual([]);
+  world.telegram.say(1, 'Somebody else');
+  const delivery = { parts: 1, confirmed: 0, unsure: 1 };
+  expect(await nextAmongOthers(world, CHAT)).toMatchObject({ outcome: 'answered', delivery });
+  expect(shown()).toEqual(['You said: Hello', REPEATED]);
 });
 
 test('a repeated text that is lost while other messages are confirmed: unsure, and the operator gets one alert', async () => {
   world.telegram.fail('sendMessage', { do: 'cut' }, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
-  const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
-  await world.telegram.waitForCall(({ method, params }) => method === 'sendMessage' && Number(params.chat_id) === CHAT);
+  const entry = await leftOver({ outcome: 'answered', parts: ['Hello'] }, REPEATED_ONCE);
+  world.telegram.say(1, 'Somebody else');
   const delivery = { parts: 1, confirmed: 0, unsure: 1 };
   expect(await nextAmongOthers(world, CHAT)).toMatchObject({ outcome: 'answered', delivery });
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /^A part of a reply may be missing/m);
   expect(text).toContain(`Chat ${CHAT}, entry ${entry}`);
   expect(shown()).toEqual([]);
-});
-
-test('where every send is lost in silence, lines come ever more rarely, and sooner once another message is confirmed', async () => {
-  const left = {
-    'part:0': 'sending',
-    'part:placeholder': 'sending',
-    'tried:placeholder': Date.now(),
-    'lost:placeholder': 5,
-  };
-  const entry = (await leftOver({ outcome: 'answered', parts: ['Hello'] }, left)) as EntryId;
-  await until('the attempt is over', async () => (await world.peek.hget(world.keys.turn(entry), 'ended')) !== null);
-  await pause(1_000);
-  expect([await settledOutcomes(world), shown()]).toEqual([[], []]);
-  world.telegram.say(1, 'Somebody else');
-  await nextOutcome(world, 1);
-  expect(await runCli(['retry', entry], world.env)).toMatchObject({ code: 0 });
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', delivery: { confirmed: 1 } });
-  expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
 });
 
 test('waits that Telegram asks for are no repeats, however many: the answer comes', async () => {
@@ -154,7 +133,7 @@ variants([
   ["Telegram's own 500, while others are answered", { status: 500, description: 'Internal Server Error' }, true],
 ] as const)('repeats that end in %s were not made: the answer waits, and comes', async (_how, failure, withOthers) => {
   world.telegram.fail('sendMessage', failure, 1_000, ({ chat_id }) => Number(chat_id) === CHAT);
-  await leftOver({ outcome: 'answered', parts: ['Hello'] }, ALL_REPEATED);
+  await leftOver({ outcome: 'answered', parts: ['Hello'] }, { 'part:0': 'sending' });
   const sends = () => world.telegram.calls.filter(({ params }) => Number(params.chat_id) === CHAT && params.text);
   for (let nth = 1; nth <= 3; nth++) {
     await until('the next repeat', () => sends().length >= nth);
@@ -165,23 +144,6 @@ variants([
   world.telegram.heal();
   expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
   expect(shown()).toEqual([`${EN.repeat}\n\nHello`]);
-});
-
-test('an edit whose response is lost is repeated and changes nothing', async () => {
-  world.telegram.fail('sendMessage', { do: 'loseReply' });
-  world.telegram.fail('editMessageText', { do: 'loseReply' });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['You said: Hello', REPEATED]);
-  expect(calls('editMessageText')).toBe(2);
-});
-
-test('a repeating line that was deleted: the text is sent as a new message', async () => {
-  world.telegram.fail('sendMessage', { do: 'cut' });
-  world.telegram.fail('editMessageText', { status: 400, description: 'Bad Request: message to edit not found' });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual([EN.repeat, REPEATED]);
 });
 
 test('a further part that has to wait is resumed: nothing before it is sent again', async () => {
@@ -205,9 +167,24 @@ test('a turn that an earlier version left with a placeholder is ended by an edit
   world.telegram.openChat(CHAT);
   const { messageId } = await placeholder();
   const marks = { 'part:placeholder': 'sending', reply: messageId };
+  world.telegram.fail('editMessageText', { do: 'loseReply' });
   await leftOver({ outcome: 'answered', parts: ['From before'] }, marks);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual(['From before']);
+});
+
+test.each([
+  ['gets the repeat', false],
+  ['that was deleted: the repeat is a message of its own', true],
+])('a line of version 0.3 %s', async (_how, isDeleted) => {
+  world.telegram.openChat(CHAT);
+  const { messageId } = await placeholder();
+  const gone = { status: 400, description: 'Bad Request: message to edit not found' };
+  if (isDeleted) world.telegram.fail('editMessageText', gone);
+  const marks = { 'part:0': 'sending', 'part:placeholder': 'resent', reply: messageId };
+  await leftOver({ outcome: 'answered', parts: ['Hello'] }, marks);
+  expect(await nextOutcome(world, CHAT)).toMatchObject(CAME);
+  expect(shown()).toEqual([...(isDeleted ? ['…'] : []), `${EN.repeat}\n\nHello`]);
 });
 
 test('a bot blocked by the user: undeliverable, the operator is notified, the lane goes on', async () => {

@@ -85,10 +85,3 @@ test('killed at "part sent": the answer is repeated once and says so, without an
   expect(answers().map(({ text }) => text.startsWith('↻'))).toEqual([false, true]);
   expect(mainCalls()).toHaveLength(1);
 });
-
-test('killed at "placeholder sent": the repeat is edited into its line, so it is shown once', async () => {
-  world.telegram.fail('sendMessage', { do: 'loseReply' });
-  expect(await killedAt('placeholder sent')).toMatchObject({ outcome: 'answered' });
-  expect(answers().map(({ text }) => text.startsWith('↻'))).toEqual([false, true]);
-  expect(mainCalls()).toHaveLength(1);
-});
