@@ -1,4 +1,5 @@
 import { ASKING_EN } from './asking-en.ts';
+import { MENU_EN } from './menu.ts';
 import { type Moment, momentEn, type Rhythm, rhythmEn } from './times.ts';
 
 const BUDGET = { chat: "This chat's budget", person: 'Your budget', total: 'My budget' };
@@ -257,24 +258,5 @@ export const EN = {
   helpInGroups: 'In this group I answer when you mention me, reply to me, or use a command.',
   helpPrivacy:
     'Telegram shows me only commands and replies here, because my privacy mode is on. To let me see mentions, my owner must turn it off at @BotFather and add me to the group again.',
-  menu: {
-    stop: 'Stop what I am doing and what is waiting',
-    new: 'Start a new conversation',
-    retry: 'Retry the last failed message',
-    status: 'Show context use, waiting messages and cost',
-    model: 'Choose the model',
-    compact: 'Summarize older messages to make room',
-    recall: 'Search earlier messages',
-    export: 'Get this chat as files',
-    tools: 'Show what I may do without asking',
-    usage: 'Show calls, tokens and cost',
-    reminders: 'List reminders',
-    memory: 'See and delete what I remember',
-    timezone: 'Set the time zone of this chat',
-    busy: 'Choose what happens to messages while I work',
-    lang: 'Choose the language of my notices',
-    forget: 'Erase everything I keep of this chat',
-    help: 'Show what I can do',
-    whoami: 'Show your id and that of this chat',
-  },
+  menu: MENU_EN,
 };

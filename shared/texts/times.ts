@@ -42,15 +42,25 @@ const listed = (locale: string, items: readonly string[]) =>
   new Intl.ListFormat(locale, { type: 'conjunction' }).format(items);
 const isWorkdays = (days: readonly number[]) => days.join() === '1,2,3,4,5';
 
-const SPANS_EN = [
-  { size: 7 * DAY, noun: 'week' },
-  { size: DAY, noun: 'day' },
-  { size: HOUR, noun: 'hour' },
+const SPANS = [
+  { size: 7 * DAY, en: 'week', zh: '週' },
+  { size: DAY, en: 'day', zh: '天' },
+  { size: HOUR, en: 'hour', zh: '小時' },
 ];
 
+function spanOf(minutes: number): { count: number; en: string; zh: string } {
+  const { size, en, zh } = SPANS.find((span) => minutes % span.size === 0) ?? { size: 1, en: 'minute', zh: '分鐘' };
+  return { count: minutes / size, en, zh };
+}
+
 function spanEn(minutes: number): string {
-  const { size, noun } = SPANS_EN.find((span) => minutes % span.size === 0) ?? { size: 1, noun: 'minute' };
-  return minutes === size ? `every ${noun}` : `every ${minutes / size} ${noun}s`;
+  const { count, en } = spanOf(minutes);
+  return count === 1 ? `every ${en}` : `every ${count} ${en}s`;
+}
+
+function spanZh(minutes: number): string {
+  const { count, zh } = spanOf(minutes);
+  return count === 1 ? `每${zh}` : `每 ${count} ${zh}`;
 }
 
 const ORDINALS: Readonly<Record<string, string>> = { one: 'st', two: 'nd', few: 'rd' };
@@ -76,13 +86,6 @@ export function rhythmEn(rhythm: Rhythm): string {
   const more = times.more === 0 ? '' : ` and ${times.more} more`;
   const at = times.more === 0 ? listed('en-GB', times.list.map(clock)) : times.list.map(clock).join(', ');
   return `${days.length === 0 ? 'every day' : days.join(' and ')}${within} at ${at}${more}`;
-}
-
-function spanZh(minutes: number): string {
-  if (minutes % (7 * DAY) === 0) return minutes === 7 * DAY ? '每週' : `每 ${minutes / (7 * DAY)} 週`;
-  if (minutes % DAY === 0) return minutes === DAY ? '每天' : `每 ${minutes / DAY} 天`;
-  if (minutes % HOUR === 0) return minutes === HOUR ? '每小時' : `每 ${minutes / HOUR} 小時`;
-  return minutes === 1 ? '每分鐘' : `每 ${minutes} 分鐘`;
 }
 
 /** A rhythm in Traditional Chinese, as in "每週一 9:00". */

@@ -1,3 +1,4 @@
+import { MENU_ZH } from './menu.ts';
 import type { Texts } from './texts.ts';
 import { momentZh, rhythmZh } from './times.ts';
 
@@ -254,24 +255,5 @@ export const ZH_HANT: Texts = {
   helpInGroups: '在這個群組裡，提到我、回覆我或使用指令時，我才會回答。',
   helpPrivacy:
     '因為我的隱私模式開著，Telegram 在這裡只讓我看到指令和回覆。要讓我看到提及，擁有者可以在 @BotFather 關閉它，再把我重新加入群組。',
-  menu: {
-    stop: '停止目前和等待中的工作',
-    new: '開始新的對話',
-    retry: '重試最近一則失敗的訊息',
-    status: '查看上下文用量、等待中的訊息和費用',
-    model: '選擇模型',
-    compact: '將較早的訊息改成摘要以騰出空間',
-    recall: '搜尋先前的訊息',
-    export: '以檔案取得這個聊天室',
-    tools: '查看我不必先問就能做的事',
-    usage: '查看呼叫次數、token 和費用',
-    reminders: '查看提醒',
-    memory: '查看並刪除我記住的事',
-    timezone: '設定這個聊天室的時區',
-    busy: '選擇如何處理我工作時傳來的訊息',
-    lang: '選擇通知的語言',
-    forget: '清除我保留的這個聊天室的一切',
-    help: '查看我能做什麼',
-    whoami: '查看你和這個聊天室的 ID',
-  },
+  menu: MENU_ZH,
 };

@@ -4,9 +4,10 @@ import { type Formatted, finished, newCanvas } from './format/canvas.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
 import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
+import { piecesOf } from './format/pieces.ts';
 import { richBlocks } from './format/rich.ts';
 import type { Content, FileContent, FilePart, PartSlot } from './part.ts';
-import { MESSAGE_CHARS_MAX, splitReply } from './split.ts';
+import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
 export function planned(
@@ -164,12 +165,12 @@ function atWord(text: string, charsMax: number): string {
   return end < 0 ? head : head.slice(0, end);
 }
 
-/** A preview of a longer text is plain: laying out all of it each second would cost too much. */
+/** Of a longer text only the end is laid out: all of it each second would cost too much. */
 const PREVIEW_CHARS_MAX = 20_000;
 
 /** The newest part of an answer that is still being written. */
 export function preview(soFar: string): Extract<Content, { kind: 'text' }> {
-  const last = soFar.length > PREVIEW_CHARS_MAX ? undefined : layOut(healed(soFar), { rich: 'off' }).at(-1);
-  if (last === undefined) return { kind: 'text', text: splitReply(soFar).at(-1) ?? '', entities: [] };
-  return { kind: 'text', ...withEntities(last.blocks) };
+  const end = piecesOf(soFar, PREVIEW_CHARS_MAX).at(-1) ?? '';
+  const last = layOut(healed(end), { rich: 'off' }).at(-1);
+  return { kind: 'text', ...withEntities(last?.blocks ?? []) };
 }
