@@ -34,7 +34,9 @@ test('a guest is offered no tool of a server that was not given to guests, and n
   await start();
   say('Hello', CHAT);
   await nextOutcome(world, GROUP);
-  expect(offered(-1)).toEqual(expect.arrayContaining(['recall', 'notebook__look', 'send_file', 'reminders', 'notebook__write']));
+  expect(offered(-1)).toEqual(
+    expect.arrayContaining(['recall', 'notebook__look', 'send_file', 'reminders', 'notebook__write']),
+  );
   world.claude.react(
     callsTools([
       use('w', 'write'),
@@ -49,14 +51,7 @@ test('a guest is offered no tool of a server that was not given to guests, and n
   expect(await nextOutcome(world, GROUP, 2)).toMatchObject({ outcome: 'answered' });
   expect(offered(-1)).toBeUndefined();
   const barred = [true, expect.stringMatching(/allow list/)];
-  expect(told()).toEqual([
-    barred,
-    barred,
-    barred,
-    barred,
-    barred,
-    [true, expect.stringMatching(/no tool/)],
-  ]);
+  expect(told()).toEqual([barred, barred, barred, barred, barred, [true, expect.stringMatching(/no tool/)]]);
   expect(await notebook.notes()).toEqual([]);
   expect(await world.peek.hlen(world.keys.remindersOf(String(GROUP) as never))).toBe(0);
   expect(world.telegram.shown(GROUP).filter(({ document }) => document)).toEqual([]);
