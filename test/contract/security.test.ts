@@ -26,7 +26,7 @@ const HELD: readonly Held[] = [
   ],
   ['| a user |', ['integration/admit/chats-apart.test.ts', 'neither reads nor is sent the file of another one']],
   ['| a member of an allowed group', [FORGERY, 'a code that was seen before opens nothing']],
-  ['| a member whose own id', ['integration/accept/guests.test.ts', 'a guest is offered the tools that only read']],
+  ['| a member whose own id', ['integration/accept/guests.test.ts', 'a guest is offered no tool of a server']],
   [
     '| a person in `TELEGRAM_GUESTS`',
     ['integration/accept/summons.test.ts', 'only those who are named may call'],
