@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { summaryPart } from '../../shared/state/session/session.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
-import { classify } from '../model/errors/classify.ts';
 import { estimateText } from '../model/estimate.ts';
 import type { FailedCall, ModelAnswer, ModelRequest } from '../model/port.ts';
 import type { RecoverPorts } from './effects.ts';
@@ -59,7 +58,8 @@ const WORDS_MIN = 50;
 const CUT_TOKENS_MIN = 200;
 const CUT = '[The summary was cut here.]';
 const ERROR_TEXT_CHARS_MAX = 200;
-const ERROR_START = /^(?:(?:api )?error\s*[:(]|[45]\d\d\b|\{\s*"(?:type|error)")/i;
+const ERROR_START =
+  /^(?:(?:api )?error\s*[:(]|[45]\d\d\b|\{\s*"(?:type|error)"|(?:the )?(?:prompt|input|conversation|request) (?:is )?too (?:long|large)\b)/i;
 
 const SYSTEM = [
   'You write the working summary of a conversation between a user and an assistant, so that the assistant can go on with it.',
@@ -130,12 +130,11 @@ function isGoodPart(text: string): boolean {
 }
 
 /**
- * Some proxies return an error as an answer. A short text that reads like an error is not a summary of a long
+ * Some proxies return an error as an answer. A short text that begins like an error is not a summary of a long
  * conversation.
  */
 function isErrorText(summary: string): boolean {
-  if (summary.length > ERROR_TEXT_CHARS_MAX) return false;
-  return ERROR_START.test(summary) || classify(summary).kind === 'token';
+  return summary.length <= ERROR_TEXT_CHARS_MAX && ERROR_START.test(summary);
 }
 
 /** How much output a summary may use, and how many words the prompt asks for: the rest is thinking. */

@@ -38,7 +38,8 @@ const STAGES: readonly ((error: Evidence) => FailureClass | undefined)[] = [
 /**
  * Classifies a failed model call; the only place that does. Accepts anything: what the SDK throws, the body of an SSE
  * `error` event, a plain string from an error channel, null. Total: it never throws and always returns a legal kind;
- * what it cannot read is `transient`/`unknown`, which bounded attempts end. It must never be shown chat text.
+ * what it cannot read is `transient`/`unknown`, which bounded attempts end. Contract: never given the text of a chat or
+ * of an answer, which may quote an error.
  */
 export function classify(error: unknown): Failure {
   try {
@@ -105,11 +106,6 @@ function isOverflow(error: Evidence): boolean {
 /** It names a count of what we sent and a smaller limit, and both are tokens of the input. */
 function statesExcess({ sizes, plain }: Evidence): boolean {
   return sizes.observed !== undefined && sizes.limit !== undefined && overflowed.isAboutInputTokens(plain);
-}
-
-/** An error without status or envelope must look like one: short, to the point, and not a person speaking. */
-function isErrorShaped(error: Evidence): boolean {
-  return error.structured || !overflowed.isProse(error.plain, error.firstSentence, statesExcess(error));
 }
 
 /** No answer came: the connection failed, or one of us ended it. */
@@ -199,14 +195,14 @@ function whenMalformed(error: Evidence): FailureClass | undefined {
 /** A picture or a file is not taken. */
 function whenMediaRejected(error: Evidence): FailureClass | undefined {
   const mediaPath = /messages[.[]\d{1,6}\S{0,40}\.(?:image|document|pdf)\b/.test(error.plain);
-  if (!mediaPath && !(says(error, overflowed.MEDIA_REJECTED) && isErrorShaped(error))) return undefined;
+  if (!mediaPath && !says(error, overflowed.MEDIA_REJECTED)) return undefined;
   const isSize = /exceed|too (?:large|big|many|long)|maximum|dimension|resize|\d ?px|at most/.test(error.plain);
   return { kind: 'media', reason: isSize ? 'media_too_large' : 'media_unreadable' };
 }
 
 /** The request has too many bytes. */
 function whenBodyTooLarge(error: Evidence): FailureClass | undefined {
-  const aboutBytes = says(error, overflowed.BODY_TOO_LARGE) && isErrorShaped(error);
+  const aboutBytes = says(error, overflowed.BODY_TOO_LARGE);
   if (!aboutBytes && error.status !== 413) return undefined;
   const aboutTokens =
     isOverflow(error) || says(error, overflowed.TOO_MANY_TOKENS) || (!aboutBytes && says(error, overflowed.SEND_LESS));
@@ -215,15 +211,14 @@ function whenBodyTooLarge(error: Evidence): FailureClass | undefined {
 
 /** Input and output together do not fit. */
 function whenOutputDoesNotFit(error: Evidence): FailureClass | undefined {
-  if (!says(error, overflowed.OUTPUT_DOES_NOT_FIT) || !isErrorShaped(error)) return undefined;
-  return { kind: 'fit', reason: 'output_does_not_fit' };
+  return says(error, overflowed.OUTPUT_DOES_NOT_FIT) ? { kind: 'fit', reason: 'output_does_not_fit' } : undefined;
 }
 
 /** The input has too many tokens. */
 function whenPromptTooLong(error: Evidence): FailureClass | undefined {
   const weak = says(error, overflowed.TOO_MANY_TOKENS) || says(error, overflowed.SEND_LESS);
-  if (!(isOverflow(error) || (weak && !isServerStatus(error.status))) || !isErrorShaped(error)) return undefined;
-  return { kind: 'token', reason: 'prompt_too_long' };
+  const isTooLong = isOverflow(error) || (weak && !isServerStatus(error.status));
+  return isTooLong ? { kind: 'token', reason: 'prompt_too_long' } : undefined;
 }
 
 /** Any other 4xx would be answered the same way again, and the part of the request that is meant is unknown. */

@@ -1,4 +1,3 @@
-import { isSpoken } from './overflow-patterns.ts';
 import { MAX_TEXT_CHARS, plainText, sentencesOf } from './plain-text.ts';
 import { type TokenCounts, tokenCountsIn } from './token-counts.ts';
 
@@ -10,8 +9,7 @@ export interface Evidence {
   /** The error's text in the normalised form that the rules are written for. */
   plain: string;
   sentences: string[];
-  firstSentence: string;
-  /** It has a status, a type or an error envelope, so it cannot be a person's prose. */
+  /** It has a status, a type or an error envelope: the API or a proxy wrote it. */
   structured: boolean;
   /** It is a page for a browser: a proxy or a firewall speaks, and not the API. */
   isPage: boolean;
@@ -40,7 +38,6 @@ export function readEvidence(error: unknown): Evidence {
     status,
     labels,
     plain,
-    firstSentence: sentencesOf(plain)[0] ?? '',
     sentences: [...labels.split('\n'), ...sentencesOf(plain)].filter((sentence) => sentence.trim() !== ''),
     structured:
       status !== undefined || isEnveloped(raw) || parts.some((part) => typeof field(part, 'type') === 'string'),
@@ -54,11 +51,9 @@ export function readEvidence(error: unknown): Evidence {
   };
 }
 
-/** It carries a JSON error body without prose before it, which a person who quotes one would write. */
+/** It carries a JSON error body. */
 function isEnveloped(raw: string): boolean {
-  const start = raw.indexOf('{');
-  if (start < 0 || start > 300 || isSpoken(plainText(raw.slice(0, start)))) return false;
-  return /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
+  return raw.includes('{') && /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
 }
 
 function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T | undefined): T | undefined {
@@ -185,7 +180,7 @@ const NAMED_STATUS = new RegExp(`\\b(?:https?(?:/[\\d.]{1,3})?|status|code)[:= (
 
 /** A status that the text leads with or names as such; a bare number elsewhere is a count or a part of an id. */
 export function statusInText(plain: string): number | undefined {
-  const found = LEADING_STATUS.exec(plain) ?? (isSpoken(plain) ? null : NAMED_STATUS.exec(plain));
+  const found = LEADING_STATUS.exec(plain) ?? NAMED_STATUS.exec(plain);
   return found?.[1] === undefined ? undefined : Number(found[1]);
 }
 
