@@ -96,7 +96,5 @@ export function bytesOf(value: unknown): number {
  * The most bytes of a history after its largest parts were removed, so that the chat can continue for a while.
  */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** The most bytes of a history that is sent: system prompt and tools are added to it. */
+/** The most bytes of a history that is sent. System prompt and tools, which are added to it, have the other 4 MB. */
 export const HISTORY_BYTES_MAX = 28 * MB;
-/** The most bytes of a whole request, as the JSON that is sent. */
-export const REQUEST_BYTES_MAX = 30 * MB;

@@ -1,5 +1,5 @@
 import { isFields } from '../../../shared/base/fields.ts';
-import { type Block, bytesOf, jsonOf, textBlock } from '../block.ts';
+import { type Block, jsonOf, textBlock } from '../block.ts';
 import type { Repair, RequestFacts, RuleName } from './repair.ts';
 import { type Fields, isBlock, isName, MESSAGE_SHAPE, trimmed } from './shapes.ts';
 
@@ -117,11 +117,6 @@ export class Draft {
   /** The request as it is now. A message in which nothing changed is the one that came in. */
   written(): Fields {
     return { ...this.top, messages: this.turns.map(messageOf) };
-  }
-
-  /** The size of the request as it is now. */
-  bytes(): number {
-    return this.notes.length === 0 ? Buffer.byteLength(this.json ?? '') : bytesOf(this.written());
   }
 }
 

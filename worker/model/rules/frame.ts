@@ -58,7 +58,7 @@ function endWithUser(draft: Draft): void {
 }
 
 /** Drops so many of the oldest messages. What stood in front of the rest is gone, and the rest knows it. */
-export function dropOldest(draft: Draft, count: number, rule: RuleName): void {
+function dropOldest(draft: Draft, count: number, rule: RuleName): void {
   if (count <= 0) return;
   for (const { path } of draft.turns.slice(0, count)) draft.note(rule, path, 'dropped_message');
   draft.turns = draft.turns.slice(count);

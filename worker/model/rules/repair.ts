@@ -14,7 +14,6 @@ import {
 } from './frame.ts';
 import { fixMedia, putLastWordsLast } from './media.ts';
 import { fixPairs, fixServed } from './pairs.ts';
-import { fixSize } from './size.ts';
 
 /** The rules of the Messages API that a request alone shows: each with its name, and the fix that also finds it. */
 
@@ -34,8 +33,6 @@ export interface RequestFacts {
   maxOutputTokens?: number;
   /** Whether the model binds its thinking to everything that stood before it. */
   bindsThinking: boolean;
-  /** The largest body in bytes, 30 MB unless told otherwise: the API takes 32. */
-  bodyBytesMax?: number;
   /** The context window, on which the number of pictures and of pages of a PDF depends; a short one is assumed. */
   windowTokens?: number;
 }
@@ -50,8 +47,8 @@ export interface Rule {
 }
 
 /**
- * Every rule but 19 and 20, which need a tokenizer, and 29, which needs the original. The key is the rule's name in repairs, the
- * audit and the docs.
+ * Every rule but 18 (a history of at most 28 MB is sent, see `HISTORY_BYTES_MAX`), 19 and 20, which need a tokenizer, and
+ * 29, which needs the original. The key is the rule's name in repairs, the audit and the docs.
  */
 export const RULES = {
   'messages-present': { number: 1, fix: fixEnds, demands: 'there are messages, 100,000 at most' },
@@ -71,7 +68,6 @@ export const RULES = {
   'thinking-leads': { number: 15, fix: fixThinking, demands: 'thinking never ends a message' },
   'thinking-sealed': { number: 16, fix: fixBlocks, demands: 'thinking is sealed, and stands where it was written' },
   'unicode-whole': { number: 17, fix: fixUnicode, demands: 'a JSON text without half a surrogate pair' },
-  'body-size': { number: 18, fix: fixSize, demands: 'the body is smaller than 30 MB' },
   'output-tokens': { number: 21, fix: fixTop, demands: 'max_tokens is whole, and in the model’s range' },
   'media-readable': { number: 22, fix: fixMedia, demands: 'a picture is what it says, of a known kind, 5 MB at most' },
   'image-size': {
@@ -136,7 +132,7 @@ export interface Repair {
    * `closed_pair`: a call got a result that says that it was interrupted, or its own result was moved to where it must
    * stand. `placeholder`: words of ours stand for something that is not there. `well_formed`: the same thing in a form
    * that the API takes (characters, names, ids, inputs, keys, roles). `lowered_output`: `max_tokens` was brought into
-   * its range. `shortened`: head and tail of a text were kept. The others say what was left out.
+   * its range. The others say what was left out.
    */
   what:
     | 'closed_pair'
@@ -149,7 +145,6 @@ export interface Repair {
     | 'well_formed'
     | 'dropped_breakpoint'
     | 'lowered_output'
-    | 'shortened'
     | 'dropped_message';
 }
 
@@ -159,7 +154,7 @@ export interface Repair {
  */
 const BLOCKS = [fixUnicode, fixTop, fixBlocks, fixMedia];
 const MESSAGES = [fixNeighbours, fixServed, fixThinking, fixEnds, fixServed, fixPairs, fixEnds, fixEmpty];
-const WHOLE = [fixSize, fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
+const WHOLE = [fixThinking, fixEmpty, putLastWordsLast, fixBreakpoints];
 
 /** For a log, which may have been cut anywhere, and whose parts may have been masked and scrubbed. */
 const FOR_LOG = [
@@ -180,7 +175,7 @@ const FOR_LOG = [
  * back as the same object; what is repaired shares all that did not change, and the one given is never altered.
  *
  * Guaranteed: what comes back has no violation beyond those in `left`, and nothing is left but what has no remedy (no
- * model named, a system prompt of 30 MB). A second repair changes nothing. The last text of the user's last message is
+ * model named). A second repair changes nothing. The last text of the user's last message is
  * the same, byte for byte, unless `repairs` names its path. Thinking that came after one of these changes is gone where
  * the model binds it; a request that asks for thinking may then be refused, and is best sent without asking. Pure,
  * total, deterministic.

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type LogMessage, repairLog } from '../../../../../worker/model/rules/repair.ts';
-import { say, times } from '../../../../fixture/contract-cases.ts';
+import { say } from '../../../../fixture/contract-cases.ts';
 import { repaired, thought } from '../../../../fixture/repair-cases.ts';
 import { FACTS, SEALED } from '../../../../fixture/requests.ts';
 import type { Block } from '../../../../stand-in/claude/request.ts';
@@ -61,8 +61,6 @@ test('every block or message that is removed, replaced or added drops the bound 
   expect(repaired(withTools, bound).messages[1]).toEqual(assistant('y'));
   const cut = { ...say(user('a'), ...end), system: 'Be kind\ud83d' };
   expect(repaired(cut, bound).messages[1]).toEqual(assistant('y'));
-  const long = say(...times(40, [user('q'.repeat(500)), assistant('ok')]).flat(), user('a'), ...end);
-  expect(repaired(long, { ...bound, bodyBytesMax: 9_000 }).messages.slice(-2)).toEqual([assistant('y'), user('z')]);
 });
 
 test('keeps bound thinking after a change that the model does not see', () => {
@@ -86,12 +84,6 @@ test('dropping a call from an answer drops the bound thinking of that answer', (
   );
   expect(repaired(request, bound).messages[1]).toEqual(assistant(call('t2')));
   expect(repaired(request).messages[1]).toEqual(assistant(thought, call('t2')));
-});
-
-test('shortening a text drops the bound thinking after it', () => {
-  const request = say(user('l'.repeat(50_000)), assistant(thought, 'b'), user('c'));
-  expect(repaired(request, { ...bound, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant('b'));
-  expect(repaired(request, { ...FACTS, bodyBytesMax: 20_000 }).messages.at(1)).toEqual(assistant(thought, 'b'));
 });
 
 test('drops the oldest breakpoint, in the tools first, and keeps bound thinking', () => {
