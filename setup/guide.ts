@@ -1,5 +1,4 @@
 import { isSecretName } from '../shared/base/env-file.ts';
-import { type AlertFormat, alertFormat } from '../shared/base/setting.ts';
 import { GREETING } from '../shared/texts/greeting.ts';
 import { languageOf } from '../shared/texts/language.ts';
 import { askAlertChat } from './alert-chat.ts';
@@ -7,7 +6,7 @@ import { askBot } from './bot.ts';
 import { listen } from './listen.ts';
 import { askModel } from './model.ts';
 import type { RunStep, SetupPorts } from './progress.ts';
-import { advance, changesOf, nextStep, type Progress, type Settings, type Step } from './progress.ts';
+import { advance, changesOf, nextStep, type Progress, type Step } from './progress.ts';
 import { CancelledError } from './terminal.ts';
 import { faultOf, firstPerson, withId } from './value.ts';
 
@@ -48,16 +47,14 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
 
 const SWITCH = 'DEADMAN_URL';
 const SECOND = 'ALERT_WEBHOOK_URL';
-const SECOND_KEY = 'ALERT_WEBHOOK_KEY';
 
 const WHY = [
   'A gateway that is down cannot say so, and while Telegram is down no alert',
   'gets through. Two addresses help. Both are optional.',
   `${SWITCH} is requested once a minute while all is well. A service such as`,
   'healthchecks.io raises the alarm when the requests stop.',
-  `${SECOND} receives the alerts while Telegram does not, such as`,
-  'an incoming webhook of Slack or Mattermost, or PagerDuty',
-  '(https://events.pagerduty.com/v2/enqueue).',
+  `${SECOND} receives the alerts too, such as`,
+  'an incoming webhook of Slack, Mattermost or Discord.',
 ].join('\n');
 
 /** Asks for the two addresses by which somebody hears of a dead gateway, or of a Telegram that is away. */
@@ -65,8 +62,7 @@ const askWatchers: RunStep = async (ports, { file, settings }) => {
   ports.terminal.explain('Who notices when everything is down?', WHY);
   const deadMan = await askAddress(ports, SWITCH, settings[SWITCH]);
   const second = await askAddress(ports, SECOND, settings[SECOND]);
-  const key = await askSecondKey(ports, { ...settings, [SECOND]: second });
-  const answers = { [SWITCH]: deadMan, [SECOND]: second, ...key };
+  const answers = { [SWITCH]: deadMan, [SECOND]: second };
   // An empty answer is written only where it takes something away.
   return { answers: Object.fromEntries(Object.entries(answers).filter(([name, value]) => value !== '' || file[name])) };
 };
@@ -78,16 +74,6 @@ async function askAddress({ terminal }: SetupPorts, name: string, given = ''): P
     message: `${name} (Enter for none)`,
     faultOf: (value) => (value === '' ? undefined : faultOf(name, value)),
   });
-}
-
-/** Asks for the key where the second channel needs one. */
-async function askSecondKey({ terminal }: SetupPorts, settings: Settings): Promise<Settings> {
-  const format = alertFormat(settings[SECOND] ?? '', (settings.ALERT_WEBHOOK_FORMAT || 'auto') as AlertFormat | 'auto');
-  if (format !== 'pagerduty') return {};
-  const given = settings[SECOND_KEY] ?? '';
-  if (given !== '' && (await terminal.confirm(`${SECOND_KEY} is set. Keep it?`))) return { [SECOND_KEY]: given };
-  const message = 'The integration key of the service at PagerDuty (what you type is not shown)';
-  return { [SECOND_KEY]: await terminal.askSecret({ message, faultOf: (value) => faultOf(SECOND_KEY, value) }) };
 }
 
 const ZONE = 'TZ';

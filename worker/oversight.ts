@@ -6,6 +6,7 @@ import { keysOf } from '../shared/redis/keys.ts';
 import type { Self } from '../shared/state/process/workers.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
+import { ALERTMANAGER_EVERY_MS, startAlertmanager } from './alerts/alertmanager.ts';
 import { type Channels, createChannels } from './alerts/delivery.ts';
 import { surroundingsOf } from './alerts/notice-text.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
@@ -28,6 +29,7 @@ export interface OversightLimits {
   alertEveryMs: number;
   alertRetryMs: number;
   alertTakeOverMs: number;
+  alertmanagerEveryMs: number;
   secondChannelAfterMs: number;
   watchEveryMs: number;
   pollAgeMs: number;
@@ -59,10 +61,21 @@ export function startOversight(ports: OversightPorts) {
     probeEveryMs: limits?.probeEveryMs ?? PROBE_EVERY_MS,
   });
   const gauges = startStateGauges({ ...watching, telemetry });
+  const { ALERTMANAGER_URL: url } = ports.config;
+  const alertmanager =
+    url === undefined
+      ? []
+      : [
+          startAlertmanager({
+            ...{ url, log, book: watchdog.book, around: watching.around },
+            troubles: [watching.trouble.redis, watching.trouble.watch],
+            everyMs: limits?.alertmanagerEveryMs ?? ALERTMANAGER_EVERY_MS,
+          }),
+        ];
   return {
     name: 'oversight',
     readiness: readinessOf(watchdog, { staysReady: ports.config.TELEGRAM_WEBHOOK_URL !== undefined }),
-    stop: () => stopAll([alerter, watchdog, probe, gauges], log),
+    stop: () => stopAll([alerter, watchdog, probe, gauges, ...alertmanager], log),
   };
 }
 

@@ -146,15 +146,7 @@ const environment = z.object({
   INSTALLATION_NAME: z.string().max(64, 'expected at most 64 characters').optional(),
   DEADMAN_URL: pingUrl.optional(),
   ALERT_WEBHOOK_URL: pingUrl.optional(),
-  ALERT_WEBHOOK_FORMAT: z
-    .enum(['auto', 'slack', 'pagerduty', 'alertmanager'], {
-      error: 'expected auto, slack, pagerduty or alertmanager',
-    })
-    .default('auto'),
-  ALERT_WEBHOOK_KEY: apiKey.optional(),
-  ALERT_WEBHOOK_WHEN: z
-    .enum(['telegram-fails', 'always'], { error: 'expected telegram-fails or always' })
-    .default('telegram-fails'),
+  ALERTMANAGER_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
   HTTP_ALLOWED_HOSTS: hostNames,

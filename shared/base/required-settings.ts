@@ -1,5 +1,4 @@
 import type { Config, Role } from './config.ts';
-import { type AlertFormat, alertFormat } from './setting.ts';
 
 const REQUIRED: Record<Role, readonly string[]> = {
   gateway: ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_ALLOWED_IDS', 'TELEGRAM_ALERT_CHAT_ID', 'ANTHROPIC_API_KEY'],
@@ -13,10 +12,8 @@ const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
 const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
 /** The key may be absent: some endpoints want none. */
 const TRANSCRIPTION = ['TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_MODEL'] as const;
-/** PagerDuty knows by it whom to call. */
-const ALERTING = ['ALERT_WEBHOOK_KEY'] as const;
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
-/** Those that answer, and so hear recordings and alert the operator. */
+/** Those that answer, and so hear recordings. */
 const ANSWERING: readonly Role[] = ['gateway', 'worker'];
 
 /** The problems of the settings that a role requires and that are not set, each with what it is for. */
@@ -47,13 +44,7 @@ function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly s
   const pairs: (readonly string[])[] = RECEIVING.includes(role) ? [WEBHOOK, SENTINEL] : [SENTINEL];
   const wanted = pairs.filter((pair) => pair.some((name) => set[name] !== undefined)).flat();
   const isForVoice = [...TRANSCRIPTION, 'TRANSCRIPTION_API_KEY'].some((name) => set[name] !== undefined);
-  return ANSWERING.includes(role)
-    ? [...wanted, ...(isForVoice ? TRANSCRIPTION : []), ...(isForPagerDuty(set) ? ALERTING : [])]
-    : wanted;
-}
-
-function isForPagerDuty({ ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_FORMAT: chosen }: Readonly<Record<string, unknown>>) {
-  return typeof url === 'string' && alertFormat(url, (chosen ?? 'auto') as AlertFormat | 'auto') === 'pagerduty';
+  return ANSWERING.includes(role) && isForVoice ? [...wanted, ...TRANSCRIPTION] : wanted;
 }
 
 function hint(name: string): string {
@@ -64,7 +55,6 @@ function hint(name: string): string {
   if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
   if (name === 'REDIS_SENTINELS') return 'where the sentinels are, since REDIS_SENTINEL_MASTER is set';
   if (name === 'REDIS_SENTINEL_MASTER') return 'the name that the sentinels know the master by';
-  if (name === 'ALERT_WEBHOOK_KEY') return 'the integration key, since ALERT_WEBHOOK_URL leads to PagerDuty';
   if (name === 'TRANSCRIPTION_BASE_URL')
     return 'where speech is turned into text, to which /audio/transcriptions is added';
   if (name === 'TRANSCRIPTION_MODEL') return 'the name of the model behind TRANSCRIPTION_BASE_URL';

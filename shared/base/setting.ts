@@ -58,21 +58,6 @@ export const pingUrl = httpUrl.refine(
   'expected an http or https URL without a user name',
 );
 
-/** What `ALERT_WEBHOOK_URL` takes. */
-export type AlertFormat = 'slack' | 'pagerduty' | 'alertmanager';
-
-/** The formats by the hosts that take no other. */
-const FORMATS_BY_HOST: ReadonlyMap<string, AlertFormat> = new Map([
-  ['events.pagerduty.com', 'pagerduty'],
-  ['events.eu.pagerduty.com', 'pagerduty'],
-  ['hooks.slack.com', 'slack'],
-]);
-
-/** What a URL for alerts takes: what its host says, else what was chosen. Pure. */
-export function alertFormat(url: string, chosen: AlertFormat | 'auto'): AlertFormat {
-  return FORMATS_BY_HOST.get(URL.parse(url)?.hostname ?? '') ?? (chosen === 'auto' ? 'slack' : chosen);
-}
-
 /** Where a trace can be seen: `{traceId}` stands for its id. */
 export const traceUrl = httpUrl.refine(
   (url) => url.includes('{traceId}') || url.includes('%7BtraceId%7D'),

@@ -122,7 +122,7 @@ export const INCIDENTS: readonly PhoneIncident[] = [
 
 /** Plays an incident with a real gateway and its own clocks. Rejects where a step does not lead on. */
 export async function playIncident({ name, outside, play }: PhoneIncident): Promise<Played> {
-  const channel = await startAlertReceiver('slack', CHANNEL_WAIT_MS);
+  const channel = await startAlertReceiver(CHANNEL_WAIT_MS);
   const world = await createWorld({
     env: {
       TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT),

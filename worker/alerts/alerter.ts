@@ -8,7 +8,6 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import {
   type AlertingRecord,
-  type NoticeQueue,
   noticeQueue,
   type Owed,
   type TakenNotices,
@@ -18,20 +17,9 @@ import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { severityOf } from './causes.ts';
-import type { Sent } from './channel.ts';
 import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
 import type { NoticeKind } from './due-notice.ts';
-import {
-  type AfterTelling,
-  afterTelling,
-  causeOf,
-  type Facts,
-  type Handover,
-  handoverOf,
-  owedHandover,
-} from './handover.ts';
 import { endPage, type Page } from './notice-text.ts';
-import type { Webhook } from './webhook.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -49,8 +37,6 @@ export const ALERT_TAKE_OVER_MS = 45_000;
 const NOTICES_MAX = 500;
 /** How long a notice is kept that no channel takes. */
 const KEPT_MS = 7 * 24 * 3600_000;
-/** How long an opening is kept whose end the second channel is owed: some are told of no more until then. */
-const HANDED_KEPT_MS = 90 * 24 * 3600_000;
 /**
  * Tells of the waiting notices at least once each: one process at a time for the whole installation. An incident is one
  * message, which changes with it; a reply to it rings when that matters. Each notice is logged before it is told. What no
@@ -66,7 +52,7 @@ export function startAlerter(ports: AlerterPorts): Service {
     async round() {
       const taken = await queue.take(owner, ports.takeOverMs, NOTICES_MAX);
       if (taken === undefined) return everyMs;
-      const told = await tellNext(ports, queue, taken, logged);
+      const told = await tellNext(ports, taken, logged);
       await queue.putBack(owner, told);
       // Something was told, and more may be waiting.
       return told.isSent ? 0 : everyMs;
@@ -87,16 +73,11 @@ export function startAlerter(ports: AlerterPorts): Service {
 type Taken = Omit<TakenNotices, 'notices'>;
 type Told = ToldNotices & { isSent: boolean };
 
-async function tellNext(
-  ports: AlerterPorts,
-  queue: NoticeQueue,
-  { notices, ...taken }: TakenNotices,
-  logged: Set<string>,
-): Promise<Told> {
+async function tellNext(ports: AlerterPorts, { notices, ...taken }: TakenNotices, logged: Set<string>): Promise<Told> {
   const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
   logNew(ports, queued, logged);
   const { nowMs, owed } = taken;
-  const told = await sendDue(ports, queue, queued, { ...taken, record: byClock(taken.record, nowMs) });
+  const told = await sendDue(ports, queued, { ...taken, record: byClock(taken.record, nowMs) });
   // What was told is written down first: killed before that, it is told again.
   const due = told.isSent ? undefined : owed;
   const paid = await pay(ports, due, { nowMs, record: told.record }, queued.length === 0);
@@ -105,48 +86,44 @@ async function tellNext(
   return { ...told, record, ...(due && paid.isPaid && { paid: due, isSent: true }) };
 }
 
-const NOTHING_MORE: AfterTelling = { handed: new Map(), owed: [] };
-
 async function sendDue(
   { channels, log }: AlerterPorts,
-  queue: NoticeQueue,
   queued: readonly QueuedNotice[],
-  { nowMs, record, messages, handed }: Taken,
+  { nowMs, record, messages }: Taken,
 ): Promise<Told> {
   const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
   if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
   const { incident, kind } = outgoing;
-  const { webhook } = channels;
-  const handover = webhook && handoverOf(outgoing, handed, webhook.installation);
-  const handOver = handover && (() => handingOver(queue, webhook, handover, nowMs));
-  const delivery = await deliver(channels, { ...outgoing, handOver }, messages.get(incident), record, nowMs);
-  if (delivery.refused !== undefined) log.error({ why: delivery.refused }, 'an alert could not be sent; it is kept');
-  const { by, record: after } = delivery;
-  const second = handover ? afterTelling(webhook, handover, by, handed, nowMs) : NOTHING_MORE;
+  const {
+    by,
+    record: after,
+    refused,
+    message: sent,
+  } = await deliver(channels, outgoing, messages.get(incident), record, nowMs);
+  if (refused !== undefined)
+    log.error(
+      { why: refused },
+      by === undefined ? 'an alert could not be sent; it is kept' : 'one channel took no alert',
+    );
   if (by === undefined) {
     const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
     if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
-    return { ids, record: after, messages: new Map(), ...second, isSent: false };
+    return { ids, record: after, messages: new Map(), isSent: false };
   }
-  const message = delivery.message && { ...delivery.message, atMs: nowMs };
+  const message = sent && { ...sent, atMs: nowMs };
   // While there is something to press under it, the message changes on.
   const isOver = kind === 'resolved' && (outgoing.buttons ?? []).length === 0;
-  const unshown = kind === 'resolved' && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
+  const owed = kind === 'resolved' && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
   return {
-    ...{ ids: outgoing.ids, record: after, isSent: true },
+    ...{ ids: outgoing.ids, record: after, isSent: true, owed },
     messages: new Map([...forgotten(messages, nowMs - KEPT_MS), [incident, isOver ? undefined : message] as const]),
-    handed: new Map([...forgotten(handed, nowMs - HANDED_KEPT_MS), ...second.handed]),
-    owed: [...unshown, ...second.owed],
   };
 }
 
-/** Noted first: killed between the two, or without an answer, the second channel learns of the end all the same. */
-async function handingOver(queue: NoticeQueue, webhook: Webhook, handover: Handover, atMs: number): Promise<Sent> {
-  await queue.handing(handover.key, { incident: handover.incident, atMs });
-  return webhook.tell(handover);
-}
-
-/** Tells a channel what it is owed, or gives it up; the chat's messages change only once no notice waits. */
+/**
+ * Changes a message that still shows an incident as open, though the webhook alone got its end, or gives that up after a
+ * week. It waits until no notice is queued.
+ */
 async function pay(
   ports: AlerterPorts,
   owed: Owed | undefined,
@@ -155,23 +132,14 @@ async function pay(
 ): Promise<{ isPaid: boolean; record: AlertingRecord }> {
   if (owed === undefined) return { isPaid: false, record };
   const { to, text } = owed;
-  const handover = typeof to === 'string' ? owedHandover(text) : undefined;
-  const sinceMs = typeof to === 'string' ? handover?.atMs : to.atMs;
-  if (sinceMs === undefined || nowMs - sinceMs > KEPT_MS) {
-    ports.log.error({ owed: to }, 'what a channel did not take for a week is given up');
+  if (nowMs - to.atMs > KEPT_MS) {
+    ports.log.error({ owed: to }, 'a message that could not be changed for a week is given up');
     return { isPaid: true, record };
   }
-  if (handover !== undefined) return { isPaid: await isTold(ports, handover), record };
-  if (typeof to === 'string' || !isQuiet) return { isPaid: false, record };
+  if (!isQuiet) return { isPaid: false, record };
   const telling = { ...endPage(text), update: '', isSilent: true };
   const { by, record: after } = await deliver(onlyChanging(ports.channels), telling, to, record, nowMs);
   return { isPaid: by !== undefined, record: after };
-}
-
-async function isTold({ channels, log }: AlerterPorts, handover: Handover): Promise<boolean> {
-  const sent = await channels.webhook?.tell(handover);
-  if (sent?.ok === false && !sent.isAway) log.error({ why: sent.why }, 'the second channel was not told; it is kept');
-  return sent?.ok === true;
 }
 
 /** What nothing has been told of since: a new message is better seen, and facts never end. */
@@ -201,7 +169,6 @@ export interface Outgoing extends Telling {
   ids: readonly string[];
   incident: string;
   kind: NoticeKind;
-  facts: Facts;
 }
 
 /** Telegram takes 20 calls a minute in a group, and a change with its reply is two. */
@@ -235,12 +202,11 @@ export function nextOutgoing(
   const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
   const rings = done.findLast(({ manner }) => manner !== 'silent');
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
-  const isNote = severityOf(causeOf(first.incident)) === 'note';
+  const isNote = severityOf(first.incident.split(':')[0] ?? '') === 'note';
   const late = lateLine(first, nowMs);
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
     ...clipped(newest, isOpening ? late : ''),
-    facts: newest.facts,
     ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) + late }),
     isSilent: !isOpening && (isMuted || rings === undefined || (isNote && naming === -1)),
     isNote,

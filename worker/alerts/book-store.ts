@@ -3,7 +3,6 @@ import { jsonValue } from '../../shared/base/fields.ts';
 import { clip } from '../../shared/base/text.ts';
 import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { msOf } from '../../shared/redis/stream.ts';
 import { incidentBook, type QueuedAlerts } from '../../shared/state/incident/book.ts';
 import type { Book, Notice } from './book.ts';
 import { ruleOf } from './causes.ts';
@@ -126,10 +125,6 @@ const NOTICE = z.looseObject({
     .catch([]),
   update: z.string().optional(),
   manner: z.enum(['silent', 'naming']).optional().catch(undefined),
-  facts: z
-    .object({ what: z.string(), openedMs: TIME, endedMs: TIME.optional(), messages: COUNT, chats: COUNT })
-    .optional()
-    .catch(undefined),
 });
 
 /** Reads an incident of the book; `undefined` when this version does not know its cause, its version or its shape. */
@@ -161,12 +156,8 @@ export function alertOf(id: string, json: string | undefined): Alert {
 
 /** A notice from its queue; one that cannot be read says so, and makes way for those behind it. */
 export function noticeOf(id: string, json: string | undefined): Notice {
-  const { data } = NOTICE.safeParse(jsonValue(json));
-  const unread = () => ({ ...plainPage(unreadableText(id, json)), incident: 'other-version', kind: 'opened' }) as const;
-  const notice = (data as Omit<Notice, 'facts'> | undefined) ?? unread();
-  // An earlier version wrote none: the notice itself counts as the opening.
-  const facts = { what: notice.text, openedMs: msOf(id), messages: 0, chats: 0 };
-  return { ...notice, facts: data?.facts ?? facts };
+  const notice = NOTICE.safeParse(jsonValue(json)).data as Notice | undefined;
+  return notice ?? { ...plainPage(unreadableText(id, json)), incident: 'other-version', kind: 'opened' };
 }
 
 function unreadableText(id: string, json = ''): string {

@@ -1,7 +1,6 @@
 import type { Alert } from '../../shared/flow/alert.ts';
 import { watcherCondition } from './causes/watch.ts';
 import { dueNotice, hasGrown, type NoticeKind, notifiedOf } from './due-notice.ts';
-import { type Facts, factsOf } from './handover.ts';
 import {
   type Condition,
   ended,
@@ -30,7 +29,6 @@ export interface Notice extends Page {
   update?: string;
   /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
   manner?: 'silent' | 'naming';
-  facts: Facts;
 }
 
 /** What was observed since the book was last written. */
@@ -115,7 +113,7 @@ export function actedNotice(
 }
 
 function about(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
-  return { incident: incidentOf(incident), kind, ...pageOf(incident, around), facts: factsOf(incident) };
+  return { incident: incidentOf(incident), kind, ...pageOf(incident, around) };
 }
 
 const SILENT = { manner: 'silent' } as const;

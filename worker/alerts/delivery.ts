@@ -1,8 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
-import { alertFormat } from '../../shared/base/setting.ts';
 import type { AlertingRecord, ShownMessage } from '../../shared/state/incident/notices.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import { type AlertChannel, type Sent, telegramChannel } from './channel.ts';
+import { type AlertChannel, type Sent, telegramChannel, withLinks } from './channel.ts';
 import type { Page } from './notice-text.ts';
 import { type Webhook, webhookChannel } from './webhook.ts';
 
@@ -31,7 +30,7 @@ export interface Channels {
   telegram(chatId: number): AlertChannel;
   /** `undefined` when none is configured. */
   webhook: Webhook | undefined;
-  /** After the first channel has refused a message for this long, the second one takes it. */
+  /** After the chat has refused a message for this long, it is enough that the webhook has it. */
   secondAfterMs: number;
   /** The first wait after a failure; each further wait doubles, up to five minutes. */
   retryMs: number;
@@ -45,8 +44,6 @@ export interface Telling extends Page {
   isSilent: boolean;
   /** An incident that is only for information: its message and the replies to it ring nobody. */
   isNote?: boolean;
-  /** Tells the second channel; absent where there is none, or it is not its business. */
-  handOver?: (() => Promise<Sent>) | undefined;
 }
 
 /** The result of a message: the channel that took it, or none; and the new state of delivery. */
@@ -55,7 +52,7 @@ export interface Delivery {
   record: AlertingRecord;
   /** The message about the incident; absent where it stands in no chat. */
   message?: ShownMessage | undefined;
-  /** Why the first channel did not take it, if so. */
+  /** Why a channel did not take it, if so. */
   refused?: string | undefined;
 }
 
@@ -74,24 +71,16 @@ export function createChannels(ports: {
   return {
     chatId: config.TELEGRAM_ALERT_CHAT_ID,
     telegram: (to) => telegramChannel(telegram, to),
-    webhook: webhookOf(config, retryMs),
+    webhook: config.ALERT_WEBHOOK_URL === undefined ? undefined : webhookChannel(config.ALERT_WEBHOOK_URL, retryMs),
     secondAfterMs: limits?.secondChannelAfterMs ?? SECOND_AFTER_MS,
     retryMs,
   };
 }
 
-function webhookOf(config: Config, retryMs: number): Webhook | undefined {
-  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_FORMAT: chosen, ALERT_WEBHOOK_KEY: key } = config;
-  if (url === undefined) return undefined;
-  const takesPages = config.ALERT_WEBHOOK_WHEN === 'always';
-  const installation = config.INSTALLATION_NAME ?? 'spillway';
-  return webhookChannel({ url, format: alertFormat(url, chosen), key, installation, takesPages, retryMs });
-}
-
 /**
- * Tells the operator's chat: a new message, or a change of the one that stands there and, unless it is silent, a reply to
- * it. Where that channel has failed for long, is gone or does not exist, `handOver` tells the second one.
- * With neither, the log is the channel. Contract: never throws.
+ * Sends to the operator's chat: a new message, or a change of the one that stands there and, unless it is silent, a reply to
+ * it. The webhook gets a text of each that the chat has, unless it is silent; where the chat has failed for long, is gone or
+ * does not exist, the webhook gets it alone. With neither, the log is the channel. Contract: never throws.
  */
 export async function deliver(
   channels: Channels,
@@ -100,37 +89,48 @@ export async function deliver(
   record: AlertingRecord,
   nowMs: number,
 ): Promise<Delivery> {
-  const { chatId } = channels;
-  const { handOver } = telling;
+  const { chatId, webhook } = channels;
   const to = chatId !== undefined && record.moved?.from === chatId ? record.moved.to : chatId;
-  if (to === undefined && handOver === undefined) return { by: 'log', record: sentAt(record, nowMs) };
+  if (to === undefined && webhook === undefined) return { by: 'log', record: sentAt(record, nowMs) };
   const isEarly = record.failing !== undefined && nowMs < record.failing.retryAtMs;
   const message = shown?.chatId === to ? shown : undefined;
-  const tell = () => (to === undefined ? handOver?.() : show(channels.telegram(to), telling, message?.messageId));
-  const first = isEarly ? undefined : await tell();
+  const sendText = () => webhook?.send(telling.update ?? withLinks(telling.text, telling));
+  const send = () => (to === undefined ? sendText() : show(channels.telegram(to), telling, message?.messageId));
+  const first = isEarly ? undefined : await send();
   if (first?.ok) {
     const { messageId } = first;
     const now = messageId === undefined || to === undefined ? undefined : { chatId: to, messageId, atMs: nowMs };
     const after = sentAt(record, nowMs, telling.isSilent && message !== undefined);
-    return { by: to === undefined ? 'webhook' : 'telegram', record: after, message: now };
+    if (to === undefined) return { by: 'webhook', record: after, message: now };
+    return {
+      by: 'telegram',
+      record: after,
+      message: now,
+      refused: telling.isSilent ? undefined : whyOf(await sendText()),
+    };
   }
   if (chatId !== undefined && first?.movedTo !== undefined && first.movedTo !== to) {
     return deliver(channels, telling, shown, { ...record, moved: { from: chatId, to: first.movedTo } }, nowMs);
   }
   const failed = first === undefined ? record : failedAt(channels, record, first, nowMs);
   const isLong = nowMs - (failed.failing?.sinceMs ?? nowMs) >= channels.secondAfterMs;
-  const second = to !== undefined && (isLong || first?.isGone) ? await handOver?.() : undefined;
-  const refused = second?.ok === false && !second.isAway ? second.why : first?.why;
+  const second = to !== undefined && (isLong || first?.isGone) ? await sendText() : undefined;
+  const refused = whyOf(second) ?? first?.why;
   // The operator has it; the record still says that the first channel fails.
   const sentMs = [...record.sentMs, nowMs];
   if (second?.ok) return { by: 'webhook', record: { ...failed, sentMs }, message: shown, refused };
   return { by: undefined, record: failed, refused };
 }
 
+/** Why a channel refused; `undefined` where it did not, or nothing was tried. */
+function whyOf(sent: Sent | undefined): string | undefined {
+  return sent?.ok === false && !sent.isAway ? sent.why : undefined;
+}
+
 /** The channels for a text that may only replace a message: one that is gone is let go, and nothing is sent. */
 export function onlyChanging(channels: Channels): Channels {
   const telegram = (chatId: number) => ({ ...channels.telegram(chatId), send: async () => ({ ok: true as const }) });
-  return { ...channels, telegram };
+  return { ...channels, telegram, webhook: undefined };
 }
 
 /** Killed between the change and the reply: the change is repeated, and the reply comes. */

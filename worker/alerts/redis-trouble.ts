@@ -4,8 +4,7 @@ import { utcTime } from '../../shared/base/utc-time.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
 import { ALERT_WORDS } from './causes/words.ts';
-import type { AlertChannel, Sent } from './channel.ts';
-import { type Handover, keyOf } from './handover.ts';
+import { type AlertChannel, type Sent, withLinks } from './channel.ts';
 import { endPage, type Page, type Surroundings, troublePage } from './notice-text.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -13,7 +12,6 @@ export type Trouble = ReturnType<typeof watchFor>;
 
 export interface TroublePorts {
   channels: readonly Pick<AlertChannel, 'send'>[];
-  /** Takes what they do not. */
   webhook?: Webhook | undefined;
   log: Logger;
   /** Trouble that lasts this long is notified: a failover is over by then. */
@@ -61,9 +59,15 @@ function watchFor(ports: TroublePorts, words: Words) {
   return {
     /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
     sinceMs: () => sinceMs,
+    /** The trouble that the operator was notified of and that goes on. */
+    current: () => {
+      if (!isNotified || sinceMs === undefined) return undefined;
+      const text = words.begun(telling, `since ${utcTime(sinceMs)}`);
+      return { name: words.name, text, sinceMs, page: teller.pageOf({ text, isOver: false }) };
+    },
     worked(): void {
       if (isNotified && sinceMs !== undefined) {
-        teller.say({ text: overText(words, now() - sinceMs), isOver: true, sinceMs });
+        teller.say({ text: overText(words, now() - sinceMs), isOver: true });
       }
       sinceMs = telling = undefined;
       isNotified = false;
@@ -74,7 +78,7 @@ function watchFor(ports: TroublePorts, words: Words) {
       if (refusalOf(telling) === undefined || refusalOf(error) !== undefined) telling = error;
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
-        teller.say({ text: words.begun(telling, `since ${utcTime(sinceMs)}`), isOver: false, sinceMs });
+        teller.say({ text: words.begun(telling, `since ${utcTime(sinceMs)}`), isOver: false });
       }
       void teller.send();
     },
@@ -89,71 +93,47 @@ interface Words {
   said: 'redisWrites' | 'watchdog';
 }
 
-/** What is told of trouble: that it has begun, or is over. */
+/** A notice about trouble: that it has begun, or is over. */
 interface Saying {
   text: string;
   isOver: boolean;
-  sinceMs: number;
 }
 
-type Way = (saying: Saying) => Promise<Sent>;
-type Waiting = Saying & { ways: readonly Way[] };
+/** A channel with the notices that it has not taken yet, oldest first. */
+interface Route {
+  send(page: Page): Promise<Sent>;
+  unsent: Saying[];
+  isSending: boolean;
+}
 
-/** Tells the first channel that takes it, in order; what the webhook was told begins, ends there as well. */
+/** Sends each notice by every channel, in order; what one channel does not take holds up no other one. */
 function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { name, said }: Words) {
   const { title } = ALERT_WORDS[said];
   const pageOf = ({ text, isOver }: Saying) =>
     isOver ? endPage(text) : troublePage({ title, text, section: name }, around);
-  const shownBy = (channel: TroublePorts['channels'][number], page: Page) => channel.send(page.text, { look: page });
-  const chat: Way[] = channels.map((channel) => (saying) => shownBy(channel, pageOf(saying)));
-  const second: Way[] = webhook === undefined ? [] : [(saying) => webhook.tell(handoverOf(webhook, name, saying))];
-  const routes = webhook?.takesPages ? [chat, second] : [[...chat, ...second]];
-  let unsent: Waiting[] = [];
-  let isHanded = false;
-  let isSending = false;
+  const sends = [
+    ...channels.map((channel) => (page: Page) => channel.send(page.text, { look: page })),
+    ...(webhook === undefined ? [] : [(page: Page) => webhook.send(withLinks(page.text, page))]),
+  ];
+  const routes: Route[] = sends.map((send) => ({ send, unsent: [], isSending: false }));
   return {
+    pageOf,
     say(saying: Saying): void {
       log.error({ alert: saying.text }, 'alert');
-      // An end that the webhook has not taken yet would end this.
-      if (!saying.isOver) unsent = unsent.filter(({ isOver, ways }) => !isOver || ways !== second);
-      unsent.push(...routes.filter((ways) => ways.length > 0).map((ways) => ({ ...saying, ways })));
+      for (const { unsent } of routes) unsent.push(saying);
     },
-    async send(): Promise<void> {
-      if (isSending) return;
-      isSending = true;
-      const stuck = new Set<Way>();
-      for (let next = nextOf(unsent, stuck); next !== undefined; next = nextOf(unsent, stuck)) {
-        const way = await firstTaking(next);
-        if (way === undefined) for (const each of next.ways) stuck.add(each);
-        else took(next, way);
-      }
-      isSending = false;
-    },
+    send: () => Promise.all(routes.map(sendAll)),
   };
 
-  function took(saying: Waiting, way: Way): void {
-    unsent = unsent.filter((each) => each !== saying);
-    if (second.includes(way)) isHanded = !saying.isOver;
-    else if (saying.isOver && isHanded && !unsent.some(({ ways }) => ways === second))
-      unsent.push({ ...saying, ways: second });
+  async function sendAll(route: Route): Promise<void> {
+    if (route.isSending) return;
+    route.isSending = true;
+    for (let next = route.unsent[0]; next !== undefined; next = route.unsent[0]) {
+      if (!(await route.send(pageOf(next))).ok) break;
+      route.unsent.shift();
+    }
+    route.isSending = false;
   }
-}
-
-/** All processes tell of one incident. */
-function handoverOf({ installation }: Webhook, name: string, { text, isOver, sinceMs }: Saying): Handover {
-  const facts = { what: text, openedMs: sinceMs, endedMs: Date.now(), messages: 0, chats: 0 };
-  const told = { text, words: text, links: [], isOver, isNew: !isOver };
-  return { ...facts, ...told, incident: name, key: keyOf(installation, name), severity: 'page' };
-}
-
-/** The next of what waits, unless an earlier one waits for the same. */
-function nextOf(unsent: readonly Waiting[], stuck: ReadonlySet<Way>): Waiting | undefined {
-  return unsent.find(({ ways }) => !ways.some((way) => stuck.has(way)));
-}
-
-async function firstTaking(saying: Waiting): Promise<Way | undefined> {
-  for (const way of saying.ways) if ((await way(saying)).ok) return way;
-  return undefined;
 }
 
 function overText({ said }: Words, lastedMs: number): string {

@@ -1,5 +1,4 @@
 import type { Config } from '../../shared/base/config.ts';
-import { type AlertFormat, alertFormat } from '../../shared/base/setting.ts';
 import { counted } from '../../shared/base/text.ts';
 import { type BotProfile, createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
 import { advised, type Finding, failed, fine } from './terminal.ts';
@@ -77,46 +76,19 @@ function receivingOf({ TELEGRAM_WEBHOOK_URL: url }: Config, webhook: WebhookInfo
 const NO_SWITCH =
   'DEADMAN_URL is not set: if this gateway, its machine or its Redis dies, nobody is told, because nothing is alive to tell it. Make a check at a service that waits for a request a minute and alarms when none comes (as healthchecks.io, or one of your own), and put its address there';
 const NO_SECOND =
-  'ALERT_WEBHOOK_URL is not set: while Telegram is away or the bot is blocked, no alert reaches anybody. It may lead to Slack, Mattermost, PagerDuty, or what takes webhooks of Alertmanager';
+  'ALERT_WEBHOOK_URL is not set: while Telegram is away or the bot is blocked, no alert reaches anybody. It may lead to Slack, Mattermost or Discord; ALERTMANAGER_URL reaches PagerDuty and others';
 const NO_CHAT =
   'TELEGRAM_ALERT_CHAT_ID is none and ALERT_WEBHOOK_URL is not set: alerts are in the log alone, and nobody is told of anything';
 
 /** Says what it means that nobody would hear of a dead gateway, or of trouble while Telegram is away. */
 export function checkWatchers(config: Config): Finding[] {
-  const { DEADMAN_URL: deadMan, ALERT_WEBHOOK_URL: webhook, TELEGRAM_ALERT_CHAT_ID: chat } = config;
+  const { DEADMAN_URL: deadMan, TELEGRAM_ALERT_CHAT_ID: chat } = config;
+  const set = (['ALERT_WEBHOOK_URL', 'ALERTMANAGER_URL'] as const).filter((name) => config[name] !== undefined);
   return [
-    webhook === undefined
-      ? advised('second channel', chat === undefined ? NO_CHAT : NO_SECOND)
-      : secondChannel(webhook, config),
+    // It is not tried: that would wake somebody.
+    set.length > 0
+      ? fine('second channel', `${set.join(' and ')}: set`)
+      : advised('second channel', chat === undefined ? NO_CHAT : NO_SECOND),
     deadMan === undefined ? advised("dead-man's switch", NO_SWITCH) : fine("dead-man's switch", 'is set'),
   ];
-}
-
-const FORMATS: Readonly<Record<AlertFormat, string>> = {
-  slack: 'Slack or Mattermost ({"text": …})',
-  pagerduty: 'PagerDuty (Events API v2)',
-  alertmanager: "a receiver of Alertmanager's webhooks (version 4)",
-};
-/** Of every key that PagerDuty gives out. */
-const ROUTING_KEY_CHARS = 32;
-
-/** It is not tried: that would wake somebody. */
-function secondChannel(
-  url: string,
-  { ALERT_WEBHOOK_FORMAT: chosen, ALERT_WEBHOOK_KEY: key = '', ALERT_WEBHOOK_WHEN: when }: Config,
-): Finding {
-  const format = alertFormat(url, chosen);
-  const { pathname, hostname } = new URL(url);
-  const isTheirs = hostname.endsWith('.pagerduty.com');
-  if (isTheirs && pathname !== '/v2/enqueue')
-    return failed('second channel', 'ALERT_WEBHOOK_URL is not where PagerDuty takes events: that is /v2/enqueue');
-  if (isTheirs && key.length !== ROUTING_KEY_CHARS)
-    return failed(
-      'second channel',
-      `ALERT_WEBHOOK_KEY is no integration key: expected ${ROUTING_KEY_CHARS} characters`,
-    );
-  const taking =
-    when === 'always' ? 'every page, and all alerts that Telegram does not take' : 'what Telegram does not take';
-  const other = chosen !== 'auto' && chosen !== format ? `; ALERT_WEBHOOK_FORMAT has no effect, the host decides` : '';
-  return fine('second channel', `is set, as ${FORMATS[format]}, for ${taking}${other}`);
 }

@@ -25,20 +25,12 @@ export interface ShownMessage {
   atMs: number;
 }
 
-/** An opening of an incident that the second channel was told of, or is about to be: it must learn of the end as well. */
-export interface HandedOver {
-  incident: string;
-  /** When it was told last. */
-  atMs: number;
-}
-
 /**
- * What a channel is still owed, since another one was told first: the text with which a message in the operator's chat is
- * to end, or what the second channel is to be told by the key of an opening. A later text for the same replaces it.
+ * A message in the operator's chat that is still to show the end of its incident, which the webhook alone got. A later text
+ * for the same replaces it.
  */
 export interface Owed {
-  to: ShownMessage | string;
-  /** Empty where it is owed no longer. */
+  to: ShownMessage;
   text: string;
 }
 
@@ -48,8 +40,6 @@ export interface TakenNotices {
   record: AlertingRecord;
   /** By the names of their incidents. */
   messages: ReadonlyMap<string, ShownMessage>;
-  /** By the keys of the openings. */
-  handed: ReadonlyMap<string, HandedOver>;
   /** As JSON, by their ids; oldest first. */
   notices: readonly [id: string, json: string | undefined][];
   /** Any one of what is owed. */
@@ -63,8 +53,6 @@ export interface ToldNotices {
   record: AlertingRecord;
   /** The messages that changed, by incident; `undefined` where there is none any more. */
   messages: ReadonlyMap<string, ShownMessage | undefined>;
-  /** What the second channel was told, by key; `undefined` where that is over. */
-  handed?: ReadonlyMap<string, HandedOver | undefined>;
   /** What is owed from now on. */
   owed?: readonly Owed[];
   /** What was owed, and is told; a later text for the same stays. */
@@ -72,8 +60,6 @@ export interface ToldNotices {
 }
 
 const MESSAGE = 'message:';
-const HANDED = 'handed:';
-const SECOND = 'second ';
 
 type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[], owed: string[]];
 
@@ -93,28 +79,24 @@ export function noticeQueue(redis: RedisClient) {
       if (reply.length === 0) return undefined;
       const [nowMs, flat, entries, [field, text = '']] = reply;
       const fields = fieldsOf(flat);
-      const told = { messages: named(fields, MESSAGE, messageOf), handed: named(fields, HANDED, handedOf) };
-      const owed = field === undefined ? {} : { owed: { to: owedTo(field), text } };
-      return { nowMs, record: recordOf(fields), ...told, notices: entries.map(noticeIn), ...owed };
-    },
-    /** Notes, before the second channel is told of an opening, that it will have to learn of the end. */
-    async handing(key: string, opening: HandedOver): Promise<void> {
-      await redis.hset(alerting, HANDED + key, textOfHanded(opening));
+      const messages = new Map(
+        [...fields]
+          .filter(([name]) => name.startsWith(MESSAGE))
+          .map(([name, value]) => [name.slice(MESSAGE.length), messageOf(value)]),
+      );
+      const owed = field === undefined ? {} : { owed: { to: messageOf(field), text } };
+      return { nowMs, record: recordOf(fields), messages, notices: entries.map(noticeIn), ...owed };
     },
     /** Removes what is done with, records how it went, and lets the others take. */
-    async putBack(owner: string, { ids, record, messages, handed, owed = [], paid }: ToldNotices): Promise<void> {
+    async putBack(owner: string, { ids, record, messages, owed = [], paid }: ToldNotices): Promise<void> {
       const shown = [...messages].flatMap(([incident, message]) => [
         MESSAGE + incident,
         message ? textOf(message) : '',
       ]);
-      const known = [...(handed ?? [])].flatMap(([key, opening]) => [
-        HANDED + key,
-        opening ? textOfHanded(opening) : '',
-      ]);
-      const owes = owed.flatMap(({ to, text }) => [fieldOf(to), text]);
-      const told = paid === undefined ? ['', ''] : [fieldOf(paid.to), paid.text];
+      const owes = owed.flatMap(({ to, text }) => [textOf(to), text]);
+      const told = paid === undefined ? ['', ''] : [textOf(paid.to), paid.text];
       const counts = [ids.length, owed.length];
-      await putBack(at, [owner, ...told, ...counts, ...ids, ...owes, ...fieldsOfRecord(record), ...shown, ...known]);
+      await putBack(at, [owner, ...told, ...counts, ...ids, ...owes, ...fieldsOfRecord(record), ...shown]);
     },
     /** All that wait, as JSON by their ids. */
     waiting: async () => (await redis.xrange(notices, '-', '+')).map(noticeIn),
@@ -126,11 +108,6 @@ function noticeIn([id, fields]: StreamEntry): [id: string, json: string | undefi
   return [id, fieldIn(fields, 'notice')];
 }
 
-function named<T>(fields: ReadonlyMap<string, string>, prefix: string, read: (text: string) => T): Map<string, T> {
-  const ours = [...fields].filter(([field]) => field.startsWith(prefix));
-  return new Map(ours.map(([field, value]) => [field.slice(prefix.length), read(value)]));
-}
-
 function messageOf(text: string): ShownMessage {
   const [chatId = Number.NaN, messageId = Number.NaN, atMs = 0] = text.split(' ').map(Number);
   return { chatId, messageId, atMs };
@@ -138,23 +115,6 @@ function messageOf(text: string): ShownMessage {
 
 function textOf({ chatId, messageId, atMs }: ShownMessage): string {
   return `${chatId} ${messageId} ${atMs}`;
-}
-
-function handedOf(text: string): HandedOver {
-  const [atMs = '', ...incident] = text.split(' ');
-  return { incident: incident.join(' '), atMs: Number(atMs) };
-}
-
-function textOfHanded({ incident, atMs }: HandedOver): string {
-  return `${atMs} ${incident}`;
-}
-
-function fieldOf(to: Owed['to']): string {
-  return typeof to === 'string' ? SECOND + to : textOf(to);
-}
-
-function owedTo(field: string): Owed['to'] {
-  return field.startsWith(SECOND) ? field.slice(SECOND.length) : messageOf(field);
 }
 
 /** Reads the state of alert delivery. Rejects when Redis cannot be reached. */

@@ -4,6 +4,7 @@ import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import type { AlertChannel, Sent } from '../../../worker/alerts/channel.ts';
+import { webhookChannel } from '../../../worker/alerts/webhook.ts';
 import {
   alerter,
   alertOf,
@@ -17,7 +18,6 @@ import {
   refusing,
   started,
   told,
-  webhookTo,
 } from '../../fixture/each-alerter.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
@@ -162,16 +162,16 @@ test('follows a group to its supergroup and remembers the new chat', async () =>
   expect(operator.sends()).toBe(3);
 });
 
-/** A second channel as Slack's. */
-async function slack() {
-  const receiver = await startAlertReceiver('slack');
+/** A webhook, with what it was sent. */
+async function hook() {
+  const receiver = await startAlertReceiver();
   started.push(receiver);
   const texts = () => receiver.taken.map(({ text }) => text);
-  return { texts, until: receiver.until, channel: webhookTo({ url: receiver.url, key: '' }) };
+  return { texts, until: receiver.until, channel: webhookChannel(receiver.url, 20) };
 }
 
 test('switches to the second channel at once when the chat is gone, and after a while when it fails', async () => {
-  const second = await slack();
+  const second = await hook();
   alerter({
     telegram: chat(() => refusing({ isGone: true, why: 'gone: chat not found' })).telegram,
     webhook: second.channel,
@@ -193,7 +193,7 @@ test('switches to the second channel at once when the chat is gone, and after a 
 async function endedMeanwhile(edited: Sent) {
   let isAway = false;
   const operator = chat(() => (isAway ? refusing() : { ok: true }));
-  const channels = { telegram: operator.telegram, webhook: (await slack()).channel };
+  const channels = { telegram: operator.telegram, webhook: (await hook()).channel };
   alerter(channels);
   await told(alertOf(1));
   isAway = true;
@@ -227,12 +227,12 @@ test('such an end is forgotten when its message is gone, without another message
 });
 
 test('without a chat the second channel gets the alerts, and its URL is never logged', async () => {
-  const second = await slack();
+  const second = await hook();
   const { log, lines } = keptLog();
   alerter({ chatId: undefined, webhook: second.channel }, log);
   await told(alertOf(1));
   expect(second.texts()).toHaveLength(1);
-  const away = webhookTo({ url: 'http://127.0.0.1:1/secret-word', key: '' });
+  const away = webhookChannel('http://127.0.0.1:1/secret-word', 20);
   await started.pop()?.stop();
   alerter({ chatId: undefined, webhook: away }, log);
   await entered(alertOf(2));

@@ -171,19 +171,6 @@ test('a key that the model refuses is named without being shown, and can be repl
   expect(ran.shown()).not.toContain('sk-ant-the-wrong-key');
 });
 
-test("PagerDuty's key is asked for with its address, and never shown", async () => {
-  await writeFile(file, `TELEGRAM_BOT_TOKEN=${TOKEN}\nTELEGRAM_ALLOWED_IDS=1001\nTELEGRAM_ALERT_CHAT_ID=none\n`);
-  const ran = start();
-  await keeps(ran, 3);
-  await givesWatchers(ran, '', 'https://events.eu.pagerduty.com/v2/enqueue');
-  await ran.sees(/The integration key of the service at PagerDuty/);
-  ran.types('e93facc04764012d7bfb002500d5d1a6');
-  await givesModel(ran, KEY);
-  await finishes(ran, /ALERT_WEBHOOK_KEY {2}\(not shown\)/);
-  expect(await readFileEnv()).toMatchObject({ ALERT_WEBHOOK_KEY: 'e93facc04764012d7bfb002500d5d1a6' });
-  expect(ran.shown()).not.toContain('e93facc0');
-});
-
 test('an existing file keeps its other lines and comments; a value changes only where that was wanted', async () => {
   await writeFile(file, OLD);
   await chmod(file, 0o644);

@@ -100,7 +100,7 @@ export const ALERT_WORDS = {
       '/dead names them; “Replay failed” puts all of them back, "npm run cli -- dead purge <id>" removes one.',
     'unclean-end':
       'What they were answering runs again by itself. The log around that time says why: killed, out of memory, or an event loop that stood still.',
-    'alert-channel': 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL as a second channel.',
+    'alert-channel': 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL or ALERTMANAGER_URL as a second channel.',
     watcher: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
     'other-version': '',
   } satisfies Record<Cause, string>,

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
 import { type Role, readConfig } from '../../../../shared/base/config.ts';
-import { alertFormat } from '../../../../shared/base/setting.ts';
 
 const GATEWAY = {
   TELEGRAM_BOT_TOKEN: '123456:AAE-good_token',
@@ -35,26 +34,4 @@ test.each([
   const problems = problemsOf({ ...GATEWAY, ...voice, [name]: value });
   expect(problems).toEqual([expect.stringMatching(new RegExp(`^${name} is malformed: expected`))]);
   expect(problems.join()).not.toContain(value);
-});
-
-const PAGERDUTY = 'https://events.eu.pagerduty.com/v2/enqueue';
-
-test.each<[string, Record<string, string>]>([
-  ['by the host', { ALERT_WEBHOOK_URL: PAGERDUTY }],
-  ['by the host, whatever was chosen', { ALERT_WEBHOOK_URL: PAGERDUTY, ALERT_WEBHOOK_FORMAT: 'slack' }],
-  ['as chosen', { ALERT_WEBHOOK_URL: 'https://pages.example/v2', ALERT_WEBHOOK_FORMAT: 'pagerduty' }],
-])('PagerDuty, %s, needs a key where alerts are sent', (_, set) => {
-  expect(problemsOf({ ...GATEWAY, ...set })).toEqual([expect.stringMatching(/^ALERT_WEBHOOK_KEY is required: /)]);
-  expect(problemsOf({ ...GATEWAY, ...set, ALERT_WEBHOOK_KEY: 'k' })).toEqual([]);
-  expect(problemsOf({ ...GATEWAY, ...set }, 'producer')).toEqual([]);
-});
-
-test.each([
-  ['https://hooks.slack.com/services/x', 'pagerduty', 'slack'],
-  ['https://events.pagerduty.com/v2/enqueue', 'alertmanager', 'pagerduty'],
-  ['https://events.pagerduty.com.example.org/', 'auto', 'slack'],
-  ['https://chat.example.org/hooks/x', 'auto', 'slack'],
-  ['https://am.example.org/x', 'alertmanager', 'alertmanager'],
-] as const)('%s, with %s chosen, takes the format %s', (url, chosen, format) => {
-  expect(alertFormat(url, chosen)).toBe(format);
 });

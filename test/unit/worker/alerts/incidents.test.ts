@@ -175,10 +175,9 @@ test('an isOver alert resolves only its own incident, and causes no notice if th
   expect(incidents.at(0, { alerts: [over] })).toEqual([]);
   incidents.at(0, { alerts: [ledger('a'), ledger('b')] });
   const end = 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).';
-  const facts = { what: 'It does not add up.', openedMs: START, endedMs: START + 9_000, messages: 1, chats: 0 };
   expect(incidents.at(9_000, { alerts: [over], conditions: [] })).toEqual([
     {
-      ...{ incident: 'ledger:a', kind: 'resolved', update: end, links: [], facts },
+      ...{ incident: 'ledger:a', kind: 'resolved', update: end, links: [] },
       text: `${end}\n🔴 Page: The ledger does not add up\nIt does not add up.`,
       entities: [{ type: 'bold', offset: 0, length: 67 }],
     },

@@ -8,13 +8,12 @@ import {
 } from '../../../../worker/alerts/alerter.ts';
 
 const NOW = 1_800_000_000_000;
-const FACTS = { what: 'It fails.', openedMs: NOW - 60_000, messages: 1, chats: 1 };
 
 let made = 0;
 function notice(incident: string, part: Partial<QueuedNotice> = {}): QueuedNotice {
   made += 1;
   const page = { text: `Message ${made} of ${incident}.`, entities: [], links: [] };
-  return { id: `${NOW - 1_000 + made}-0`, incident, kind: 'opened', ...page, facts: FACTS, ...part };
+  return { id: `${NOW - 1_000 + made}-0`, incident, kind: 'opened', ...page, ...part };
 }
 const change = (incident: string, part: Partial<QueuedNotice> = {}) =>
   notice(incident, { kind: 'changed', update: `Changed: ${incident}`, ...part });
@@ -37,7 +36,7 @@ test('sends nothing for an empty queue, and opens each incident with a message o
   const [one, other] = [notice('a'), notice('b')];
   expect(nextOutgoing([one, other], [], NOW)).toEqual({
     ...{ ids: [one.id], incident: 'a', kind: 'opened', isSilent: false, isNote: false },
-    ...{ text: one.text, entities: [], links: [], facts: FACTS },
+    ...{ text: one.text, entities: [], links: [] },
   });
 });
 

@@ -62,79 +62,30 @@ test('an alert that no channel takes is kept in order and retried with the next 
   expect(taken).toEqual([expect.stringMatching(/it does not answer/), expect.stringMatching(/^Resolved/)]);
 });
 
-/** A second channel, which takes what it is told to. */
-function second(takesPages = false) {
-  const world = { takes: true };
-  const taken: string[] = [];
+test('the webhook gets the beginning and the end too, and what it does not take waits for it alone', async () => {
+  const there: string[] = [];
+  let takes = false;
   const webhook: Webhook = {
-    ...{ hasKeys: true, takesPages, installation: 'here' },
-    async tell({ key, isOver }) {
-      if (!world.takes) return { ok: false, isGone: false, why: 'status 503' };
-      taken.push(`${isOver ? 'ends' : 'opens'} ${key}`);
+    async send(text) {
+      if (!takes) return { ok: false, isGone: false, why: 'status 503' };
+      there.push(text);
       return { ok: true };
     },
   };
-  return { world, taken, webhook };
-}
-
-const OPENS = 'opens here/redis-writes';
-const ENDS = 'ends here/redis-writes';
-
-/** Trouble that lasts for so long that it is told. */
-function lasts({ trouble, world }: ReturnType<typeof watching>): void {
+  const { taken, trouble, world } = watching(webhook);
   trouble.failed(READONLY);
   world.nowMs += 15_000;
   trouble.failed(READONLY);
-}
-
-test('what the second channel was told of ends there, although the first one is back; and is kept while it is away', async () => {
-  const { world: other, taken: there, webhook } = second();
-  const watched = watching(webhook);
-  const { world, taken, trouble } = watched;
-  world.takes = false;
-  lasts(watched);
-  await until('the alert', () => there[0]);
-  world.takes = true;
-  other.takes = false;
+  expect(trouble.current()).toMatchObject({ name: 'redis-writes', text: expect.stringMatching(/read-only replica/) });
   trouble.worked();
-  await until('the end on Telegram', () => taken[0]);
-  other.takes = true;
-  await until('the end there', () => {
+  expect(trouble.current()).toBeUndefined();
+  await until('both in the chat', () => taken[1]);
+  takes = true;
+  await until('both there', () => {
     trouble.worked();
     return there[1];
   });
-  trouble.worked();
-  expect([there, taken]).toEqual([[OPENS, ENDS], [expect.stringMatching(/^Resolved/)]]);
-});
-
-test('an end that the second channel has not taken gives way to the next beginning, which it would end', async () => {
-  const { world: other, taken: there, webhook } = second();
-  const watched = watching(webhook);
-  const { world, taken, trouble } = watched;
-  world.takes = false;
-  lasts(watched);
-  await until('the alert', () => there[0]);
-  [world.takes, other.takes] = [true, false];
-  trouble.worked();
-  await until('the end on Telegram', () => taken[0]);
-  [world.takes, other.takes] = [false, true];
-  lasts(watched);
-  await until('the next', () => {
-    trouble.failed(READONLY);
-    return there[1];
-  });
-  expect(there).toEqual([OPENS, OPENS]);
-});
-
-test('always: the second channel is told beside the first one, of the beginning and the end', async () => {
-  const { taken: there, webhook } = second(true);
-  const watched = watching(webhook);
-  lasts(watched);
-  await until('both', () => there[0] && watched.taken[0]);
-  watched.trouble.worked();
-  await until('both ends', () => there[1] && watched.taken[1]);
-  watched.trouble.worked();
-  expect([there, watched.taken.length]).toEqual([[OPENS, ENDS], 2]);
+  expect(there).toEqual([expect.stringMatching(/read-only replica/), expect.stringMatching(/^Resolved/)]);
 });
 
 test.each([

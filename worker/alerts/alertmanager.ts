@@ -1,0 +1,102 @@
+import type { Service } from '../../shared/base/lifecycle.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { runLoop } from '../../shared/base/loop.ts';
+import type { Severity } from '../../shared/flow/alert.ts';
+import type { Book } from './book.ts';
+import { ALERT_WORDS } from './causes/words.ts';
+import { severityOf } from './causes.ts';
+import { type Incident, incidentOf } from './incident.ts';
+import { headline, type Page, pageOf, type Surroundings } from './notice-text.ts';
+import type { Trouble } from './redis-trouble.ts';
+import { postJson } from './webhook.ts';
+
+export interface AlertmanagerPorts {
+  /** The address of Alertmanager, without `/api/v2/alerts`. */
+  url: string;
+  /** The incidents as this process read them last. */
+  book(): Book;
+  /** What this process notices and the book may not have. */
+  troubles: readonly Pick<Trouble, 'current'>[];
+  around: Surroundings;
+  log: Logger;
+  everyMs: number;
+}
+
+export const ALERTMANAGER_EVERY_MS = 60_000;
+/** Prometheus repeats an end for as long, so a request that is lost leaves no alert open. */
+const ENDS_REPEATED_MS = 900_000;
+const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', today: 'warning', note: 'info' };
+
+/**
+ * Sends all open incidents to Alertmanager, and those that ended lately as resolved, again and again: Alertmanager expects
+ * repeats and tells alerts apart by their labels, so nothing is remembered here and every process may send.
+ */
+export function startAlertmanager({ url, book, troubles, around, log, everyMs }: AlertmanagerPorts): Service {
+  const address = `${url.replace(/\/$/, '')}/api/v2/alerts`;
+  return runLoop({
+    name: 'alertmanager',
+    firstAfterMs: everyMs,
+    async round(signal) {
+      const incidents = [...book().values()].filter(isCurrent).map((incident) => incidentAlert(incident, around));
+      const alerts = [...incidents, ...troubles.flatMap((trouble) => troubleAlert(trouble, around))];
+      const sent = alerts.length === 0 ? undefined : await postJson(address, alerts, signal);
+      if (sent?.ok === false && !signal.aborted)
+        log.error({ why: sent.why }, 'Alertmanager did not take the incidents; they are sent again');
+      return everyMs;
+    },
+    retryMs: everyMs,
+    onError: (error) => log.error({ err: error }, 'the incidents could not be sent to Alertmanager; it is tried again'),
+  });
+}
+
+function isCurrent({ isOpen, endedMs = 0 }: Incident): boolean {
+  return isOpen || Date.now() - endedMs < ENDS_REPEATED_MS;
+}
+
+function incidentAlert(incident: Incident, around: Surroundings): object {
+  const { cause, isOpen, openedMs, endedMs = openedMs } = incident;
+  const page = pageOf(incident, around);
+  return {
+    ...alertOf(
+      { cause, incident: incidentOf(incident), severity: severityOf(cause), summary: headline(incident), page },
+      around,
+    ),
+    startsAt: isoTime(openedMs),
+    ...(!isOpen && { endsAt: isoTime(endedMs) }),
+  };
+}
+
+/** Its end is not sent: what is repeated no more, Alertmanager resolves by itself (`resolve_timeout`, five minutes). */
+function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surroundings): object[] {
+  const trouble = current();
+  if (trouble === undefined) return [];
+  const { name, text, sinceMs, page } = trouble;
+  const alert = alertOf({ cause: name, incident: name, severity: 'page', summary: text, page }, around);
+  return [{ ...alert, startsAt: isoTime(sinceMs) }];
+}
+
+interface Described {
+  cause: string;
+  incident: string;
+  severity: Severity;
+  summary: string;
+  page: Page;
+}
+
+/** The labels name an incident, and are the same in each repeat. */
+function alertOf(
+  { cause, incident, severity, summary, page }: Described,
+  { installation = 'spillway' }: Surroundings,
+): object {
+  const link = (of: 'trace' | 'runbook') => page.links.find(({ text }) => text === ALERT_WORDS.links[of])?.url;
+  const [runbook, trace] = [link('runbook'), link('trace')];
+  return {
+    labels: { alertname: cause, incident, installation, severity: GRAVITY[severity] },
+    annotations: { summary, description: page.text, ...(runbook !== undefined && { runbook_url: runbook }) },
+    ...(trace !== undefined && { generatorURL: trace }),
+  };
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
