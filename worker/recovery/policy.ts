@@ -33,29 +33,18 @@ export type Step =
 
 type Row = Readonly<Record<Trigger, Step>>;
 
-/** The steps that belong to a kind of failure: they change no stage. */
-const OWN = {
+/** The step that belongs to a kind of failure, and is taken first. It changes no stage. */
+const OWN: Readonly<Partial<Record<Trigger, Step>>> = {
   fit: 'lower output',
   wire: 'scrub largest',
   media: 'scrub media',
   poison: 'drop thinking',
   output: 'raise output',
-} as const;
+  refusal: 'remove turn',
+};
 
 /** How often a message may take a kind's own step; once unless listed here. */
 const OWN_STEPS_MAX: Readonly<Partial<Record<Trigger, number>>> = { output: 2, media: 2 };
-
-/**
- * The whole recovery: what happens at each stage of a message when its next call fails. A missing cell does not
- * compile.
- */
-export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
-  none: { token: 'compact', ...OWN, refusal: 'remove turn', unknown: 'try without history' },
-  compacted: { token: 'start fresh session', ...OWN, refusal: 'remove turn', unknown: 'try without history' },
-  fresh: { token: 'scrub message', ...OWN, refusal: 'start bare session', unknown: 'start bare session' },
-  bare: { token: 'scrub message', ...OWN, refusal: 'give up', unknown: 'give up' },
-  scrubbed: { token: 'give up', ...OWN, refusal: 'give up', unknown: 'give up' },
-};
 
 const LEAVES_HISTORY = {
   wire: 'start fresh session',
@@ -66,40 +55,30 @@ const LEAVES_HISTORY = {
   output: 'give up',
 } as const;
 
-/** The step instead when a kind's own step has reached its limit, or finds nothing to do. */
-export const OTHERWISE: Readonly<Record<RecoveryStage, Row>> = {
+const GIVES_UP: Row = {
+  token: 'give up',
+  fit: 'give up',
+  wire: 'give up',
+  media: 'give up',
+  poison: 'give up',
+  refusal: 'give up',
+  unknown: 'give up',
+  output: 'give up',
+};
+
+const SCRUBS = { token: 'scrub message', fit: 'scrub message', wire: 'scrub message' } as const;
+const BARE = 'start bare session';
+
+/**
+ * What happens at each stage of a message when its next call fails, and the kind's own step is used up or finds nothing to
+ * do. A missing cell does not compile.
+ */
+export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
   none: { token: 'compact', fit: 'compact', ...LEAVES_HISTORY },
   compacted: { token: 'start fresh session', fit: 'start fresh session', ...LEAVES_HISTORY },
-  fresh: {
-    token: 'scrub message',
-    fit: 'scrub message',
-    wire: 'scrub message',
-    media: 'start bare session',
-    poison: 'start bare session',
-    refusal: 'start bare session',
-    unknown: 'start bare session',
-    output: 'give up',
-  },
-  bare: {
-    token: 'scrub message',
-    fit: 'scrub message',
-    wire: 'scrub message',
-    media: 'give up',
-    poison: 'give up',
-    refusal: 'give up',
-    unknown: 'give up',
-    output: 'give up',
-  },
-  scrubbed: {
-    token: 'give up',
-    fit: 'give up',
-    wire: 'give up',
-    media: 'give up',
-    poison: 'give up',
-    refusal: 'give up',
-    unknown: 'give up',
-    output: 'give up',
-  },
+  fresh: { ...GIVES_UP, ...SCRUBS, media: BARE, poison: BARE, refusal: BARE, unknown: BARE },
+  bare: { ...GIVES_UP, ...SCRUBS },
+  scrubbed: GIVES_UP,
 };
 
 /**
@@ -132,8 +111,10 @@ export function nextStep(state: {
   tried: readonly string[];
 }): Step {
   if (state.recoveries >= RECOVERIES_MAX) return 'give up';
-  const { trigger } = state;
-  const isUsedUp = state.tried.filter((kind) => kind === trigger).length >= (OWN_STEPS_MAX[trigger] ?? 1);
-  const table = isUsedUp ? OTHERWISE : POLICY;
-  return table[state.stage][trigger];
+  const { stage, trigger, tried } = state;
+  const isUsedUp = tried.filter((kind) => kind === trigger).length >= (OWN_STEPS_MAX[trigger] ?? 1);
+  // Without its history, a message that is declined may still be taken without what the seed quotes.
+  const isLeft = trigger === 'refusal' && stage !== 'none' && stage !== 'compacted';
+  const own = isUsedUp || isLeft ? undefined : OWN[trigger];
+  return own ?? POLICY[stage][trigger];
 }

@@ -15,7 +15,7 @@ import {
 } from './effects.ts';
 import { type LearntLimit, limitFrom } from './learnt-limit.ts';
 import { leaveOutTools, lowerOutput, raiseOutput, tryAsCounted } from './output.ts';
-import { asksForBlame, isOfSize, nextStep, OTHERWISE, type Step } from './policy.ts';
+import { asksForBlame, isOfSize, nextStep, POLICY, type Step } from './policy.ts';
 import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
 import { isAloneTooLarge, isLarge, shortenMessage } from './shorten.ts';
 import { compactForRetry, fitsModel, leaveUncompacted, STAGE_1_OVER } from './stage-1.ts';
@@ -61,7 +61,7 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
   if (withoutResults) return withoutResults;
   const taken = await takeOwn(ports, overflow, step, learnt);
   if (taken) return taken;
-  const other = taken === false ? OTHERWISE[attempt.stage][failure.kind] : step;
+  const other = taken === false ? POLICY[attempt.stage][failure.kind] : step;
   return take(ports, overflow, other, learnt, time);
 }
 

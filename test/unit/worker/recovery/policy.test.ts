@@ -4,7 +4,6 @@ import {
   asksForBlame,
   isOfSize,
   nextStep,
-  OTHERWISE,
   POLICY,
   RECOVERIES_MAX,
   type Step,
@@ -54,7 +53,7 @@ function movesFrom(state: State, step: Step, trigger: Trigger): Move[] {
       const own = move(state.stage, step);
       return [
         { ...own, to: { ...own.to, tried: [...state.tried, trigger] } },
-        ...movesFrom(state, OTHERWISE[state.stage][trigger], trigger),
+        ...movesFrom(state, POLICY[state.stage][trigger], trigger),
       ];
     }
   }
@@ -84,26 +83,21 @@ function* ways(state: State, way: Way): Generator<Way> {
 const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, tried: [] });
 const everyWay = STAGES.flatMap((stage) => [...ways(fresh(stage), { effects: [], stages: [stage], ended: false })]);
 
-test('POLICY, OTHERWISE and RECOVERIES_MAX are exactly those of the design', () => {
-  const own = {
-    fit: 'lower output',
-    wire: 'scrub largest',
-    media: 'scrub media',
-    poison: 'drop thinking',
-    output: 'raise output',
-  };
-  const blaming = { refusal: 'remove turn', unknown: 'try without history' };
-  expect(POLICY).toEqual({
-    none: { token: 'compact', ...own, ...blaming },
-    compacted: { token: 'start fresh session', ...own, ...blaming },
-    fresh: { token: 'scrub message', ...own, refusal: 'start bare session', unknown: 'start bare session' },
-    bare: { token: 'scrub message', ...own, refusal: 'give up', unknown: 'give up' },
-    scrubbed: { token: 'give up', ...own, refusal: 'give up', unknown: 'give up' },
-  });
+const OWN: Readonly<Partial<Record<Trigger, Step>>> = {
+  fit: 'lower output',
+  wire: 'scrub largest',
+  media: 'scrub media',
+  poison: 'drop thinking',
+  output: 'raise output',
+};
+const ownStep = (stage: RecoveryStage, trigger: Trigger): Step | undefined =>
+  trigger === 'refusal' && (stage === 'none' || stage === 'compacted') ? 'remove turn' : OWN[trigger];
+
+test('POLICY and RECOVERIES_MAX are exactly those of the design', () => {
   const all = (step: Step) => Object.fromEntries(TRIGGERS.map((trigger) => [trigger, step]));
   const scrubs = { token: 'scrub message', fit: 'scrub message', wire: 'scrub message' };
   const last = { unknown: 'try without history', output: 'give up' };
-  expect(OTHERWISE).toEqual({
+  expect(POLICY).toEqual({
     none: { ...all('start fresh session'), ...last, token: 'compact', fit: 'compact' },
     compacted: { ...all('start fresh session'), ...last },
     fresh: { ...all('start bare session'), ...scrubs, output: 'give up' },
@@ -157,8 +151,8 @@ test('repeated overflows compact, start a fresh session, scrub the message, and 
 test('a kind takes its own step until it was tried twice, and then the fallback step of the stage', () => {
   for (const stage of STAGES)
     for (const trigger of TRIGGERS) {
-      expect(nextStep({ ...fresh(stage), trigger })).toBe(POLICY[stage][trigger]);
-      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger, trigger] })).toBe(OTHERWISE[stage][trigger]);
+      expect(nextStep({ ...fresh(stage), trigger })).toBe(ownStep(stage, trigger) ?? POLICY[stage][trigger]);
+      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger, trigger] })).toBe(POLICY[stage][trigger]);
     }
 });
 
