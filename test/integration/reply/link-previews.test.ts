@@ -44,7 +44,7 @@ test('the status line of a group, an answer that was cut, and what is repeated a
   expect(await nextOutcome(world, GROUP)).toMatchObject({ outcome: 'answered' });
   expect(shown(GROUP).at(-1)).toContain(LEAK);
   const texts = world.telegram.calls.filter(({ method, params }) => SHOWING.test(method) && params.chat_id === GROUP);
-  expect(new Set(texts.map(({ method }) => method))).toEqual(new Set(['sendMessage', 'editMessageText']));
+  expect(new Set(texts.map(({ method }) => method))).toEqual(new Set(['sendMessage']));
   expect(texts.filter(({ params }) => JSON.stringify(params.link_preview_options) !== JSON.stringify(OFF))).toEqual([]);
 });
 

@@ -14,13 +14,13 @@ test('a single chat waits out an outage, gets one notice, and is answered in ord
   world.claude.react((call) => (isDown && call.kind === 'main' ? DOWN : undefined));
   world.telegram.say(CHAT, 'First');
   world.telegram.say(CHAT, 'Second');
-  await world.telegram.waitForText(CHAT, /your message is saved and waiting/i);
+  await world.telegram.waitForText(CHAT, /your message is saved/i);
   await world.claude.waitForCall(({ index }) => index === 3);
   isDown = false;
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
   expect(shown()).toEqual([
-    expect.stringMatching(/saved and waiting/),
+    expect.stringMatching(/message is saved/),
     expect.stringContaining('First'),
     expect.stringContaining('Second'),
   ]);
@@ -34,12 +34,12 @@ test('12 chats that wait for the same outage get one notice each, and all are an
   let isDown = true;
   world.claude.react((call) => (isDown && call.kind === 'main' ? DOWN : undefined));
   for (const chat of chats) world.telegram.say(chat, 'Hello');
-  for (const chat of chats) await world.telegram.waitForText(chat, /saved and waiting/);
+  for (const chat of chats) await world.telegram.waitForText(chat, /message is saved/);
   isDown = false;
   const settled = await untilSettled(world, chats.length);
   expect(settled.map(({ outcome }) => outcome)).toEqual(chats.map(() => 'answered'));
   for (const chat of chats)
-    expect(shown(chat)).toEqual([expect.stringMatching(/saved and waiting/), expect.stringContaining('Hello')]);
+    expect(shown(chat)).toEqual([expect.stringMatching(/message is saved/), expect.stringContaining('Hello')]);
 });
 
 test('a 400 that sounds like a rate limit fails after a bounded number of calls', async () => {

@@ -28,9 +28,7 @@ test('what the model sets while it answers is named under the answer, and a butt
   await start({}, OFTEN);
   const other = await givenReminder({ text: 'of an earlier day' });
   await tell(1, [asks('r1', { action: 'set', every: 60, text: EVIL })]);
-  expect(shown()[1]).toMatch(
-    /^⏰ I have set this for later:\n1\. .* \d\d:\d\d \(UTC\), repeats every 60 minutes: read https/,
-  );
+  expect(shown()[1]).toMatch(/^⏰ I have set this for later:\n1\. .* \d\d:\d\d \(UTC\), every hour: read https/);
   const { entities = [], text: told = '' } = newest() ?? {};
   const [{ offset = 0, length = 0, ...moment } = {}] = entities as { offset?: number; length?: number }[];
   expect(told.slice(offset, offset + length)).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d \(UTC\)$/);
