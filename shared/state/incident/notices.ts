@@ -63,8 +63,6 @@ const MESSAGE = 'message:';
 
 type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[], owed: string[]];
 
-export type NoticeQueue = ReturnType<typeof noticeQueue>;
-
 /** What waits to be told to the operator. Each method rejects when Redis cannot be reached. */
 export function noticeQueue(redis: RedisClient) {
   const { notices, alerting, alertingLock, owed: owing } = keysOf(0);
