@@ -1,6 +1,7 @@
 import { type Config, processEnvironment } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { proxyInWords, proxyOf } from '../../shared/base/proxy.ts';
+import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { signalsOf } from '../../shared/base/signals.ts';
 import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
@@ -56,7 +57,9 @@ const OF_TELEMETRY = /^OTEL_/;
 async function tryAll(config: Config, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
   const isSound = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
   const where = (names: RegExp, tries: () => Promise<Finding | Finding[]>[]) => (isSound(names) ? tries() : []);
-  const redis = isSound(OF_REDIS) ? await reachRedis(config) : undefined;
+  // A private server is looked for, and fetched, by settings that may start.
+  const isOwn = redisAddressOf(config) === undefined;
+  const redis = isSound(OF_REDIS) && !(isOwn && problems.length > 0) ? await reachRedis(config) : undefined;
   const stated = isSound(OF_MODEL) ? askWindow(config) : Promise.resolve({ isKnown: false });
   try {
     const all = await Promise.all([

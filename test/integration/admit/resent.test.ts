@@ -172,7 +172,7 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
     memoryBook: { changes: none },
   };
   const progress = { isLeft: () => false };
-  const commands = { reminders: { of: none } };
+  const commands = { reminders: { of: none, cancelled: none } };
   const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress, commands } as unknown as TurnPorts;
   const attempt = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };

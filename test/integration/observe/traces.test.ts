@@ -101,7 +101,7 @@ test('a failed message fails its span, and a reply that cannot be delivered says
   world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
   world.telegram.say(CHAT, 'Fail');
   const failed = await nextOutcome(world, CHAT);
-  world.telegram.fail('sendMessage', GONE, 1, ({ chat_id }) => chat_id === CHAT + 1);
+  world.telegram.fail('sendMessage', GONE, 2, ({ chat_id }) => chat_id === CHAT + 1);
   world.telegram.say(CHAT + 1, 'Hello');
   const lost = await nextOutcome(world, CHAT + 1);
   await gateway.stop();

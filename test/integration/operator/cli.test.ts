@@ -96,7 +96,9 @@ test('check names what is wrong with an endpoint, a Redis or a chat that answers
   expect(ended.code).toBe(1);
   expect(ended.stdout).toMatch(/FAILED redis: answers, but takes no writes: OOM command not allowed/);
   expect(ended.stdout).toMatch(/FAILED alerts: TELEGRAM_ALERT_CHAT_ID cannot be written to \(gone: .*chat not found/);
-  expect(ended.stdout).toMatch(/FAILED model: .*the endpoint is overloaded or fails \(overloaded, status 529\)/);
+  expect(ended.stdout).toMatch(
+    /FAILED model: .*the endpoint at http:\S+ is overloaded or fails \(overloaded, status 529\)/,
+  );
   expect(ended.stdout).not.toContain('secret internals');
 });
 

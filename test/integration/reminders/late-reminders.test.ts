@@ -12,14 +12,19 @@ const DAY_MS = 24 * 3_600_000;
 
 eachInWorld();
 
+/** Resolves when the chat's lane holds so many messages. */
+async function untilWaiting(count: number): Promise<void> {
+  const look = async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === count || undefined;
+  await until(`${count} messages wait`, look);
+}
+
 test('reminders that fell due while their chat was paused come as one message with their times, and one call of the model', async () => {
   await start({}, OFTEN);
   await runCli(['pause', String(CHAT)], world.env);
   const daily = await givenReminder({ repeat: { everyMinutes: 1_440 }, text: 'water the plants' }, -2.1 * DAY_MS);
   await givenReminder({ text: 'call the bank' }, -2 * DAY_MS);
   await givenReminder({ text: 'buy milk' }, -DAY_MS);
-  const depth = () => world.peek.llen(world.keys.lane(chatKey(CHAT)));
-  await until('all wait', async () => (await depth()) === 3 || undefined);
+  await untilWaiting(3);
   // The repeat falls due again, and again: its first message is not answered yet and speaks for all times.
   for (const agoMs of [DAY_MS, 1_000]) {
     await world.peek.zadd(world.keys.reminders, String(Date.now() - agoMs), `${CHAT}:${daily}`);
@@ -40,9 +45,12 @@ test('reminders that fell due while their chat was paused come as one message wi
 
 test('late reminders that end without an answer are all said in their own words', async () => {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'no key' }));
+  await start({}, OFTEN);
+  await runCli(['pause', String(CHAT)], world.env);
   await givenReminder({ text: 'call the bank' }, -7_200_000);
   await givenReminder({ text: 'buy milk' }, -3_600_000);
-  await start({}, OFTEN);
+  await untilWaiting(2);
+  await runCli(['resume', String(CHAT)], world.env);
   await nextOutcome(world, CHAT, 2);
   expect(shown().join('\n')).toContain(EN.reminders.plain('call the bank'));
   expect(shown().join('\n')).toContain(EN.reminders.plain('buy milk'));

@@ -58,7 +58,7 @@ test('without a name it is .env in the folder of the project, wherever the progr
   expect(ended.stdout).toMatch(/^ok {4} telegram: /m);
 });
 
-test('a malformed file, an unreadable one and one that was named but is not there exit 2 before anything connects', async () => {
+test('a malformed file, an unreadable one and one that was named but is not there exit 2 before a start connects', async () => {
   const malformed = await envFile({ ...world.env, SHARDS: '0' }, 0o600, 'ANTHROPIC_API_KEY sk-ant-secret\n');
   const cases: [string, RegExp][] = [
     [malformed, /\.env line \d+: expected NAME=value.*\n.*SHARDS is malformed/],
@@ -71,7 +71,6 @@ test('a malformed file, an unreadable one and one that was named but is not ther
       expect(ended).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
       expect(ended.stderr).not.toContain('sk-ant-secret');
     }
-    expect(await check({ SPILLWAY_ENV_FILE: file })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
   }
   const nothing = await runFile('spillway.ts', [], { SPILLWAY_ENV_FILE: 'none' });
   expect(nothing).toMatchObject({
@@ -79,6 +78,8 @@ test('a malformed file, an unreadable one and one that was named but is not ther
     stderr: expect.stringMatching(/is required: .*\nnpm run setup asks for/s),
   });
   expect(world.telegram.calls).toEqual([]);
+  for (const [file, words] of cases)
+    expect(await check({ SPILLWAY_ENV_FILE: file })).toMatchObject({ code: 2, stderr: expect.stringMatching(words) });
 });
 
 test('a file with secrets that everybody can read is named in a warning', async () => {

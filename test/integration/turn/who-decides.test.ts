@@ -257,7 +257,7 @@ test('the time of a question that may have been shown ends when it ends, also wh
 test('a question that could not be shown is asked all the same where the job that was to show it is lost', async () => {
   await start();
   wantsToWrite('t1');
-  const throttled = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 600 } };
+  const throttled = { status: 429, description: 'Too Many Requests', parameters: { retry_after: 5 } };
   world.telegram.fail('sendMessage', throttled, 1, isQuestion);
   world.telegram.say(CHAT, 'Write it down');
   await until('it waits', async () => (await delays()) === 1);
