@@ -1,6 +1,7 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
 import type { AllowedIds } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import { redisAddressOf } from '../shared/base/redis-address.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { allowedNow } from '../shared/state/chat/allowed.ts';
@@ -12,6 +13,7 @@ import { openQueue } from './lane/queue.ts';
 import type { WorkerPorts } from './ports.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archive.ts';
+import { startErasedTextCleaner } from './session/erased-text.ts';
 import { openBlobs } from './shard-blobs.ts';
 import type { Probed } from './watch/endpoint-probe.ts';
 import type { ProcessPorts } from './worker.ts';
@@ -32,7 +34,7 @@ function openShard(ports: WorkerPorts, shard: number) {
 /** See `openShard`. */
 export type ShardPorts = ReturnType<typeof openShard>;
 
-/** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist and blob keeper. */
+/** Starts the services of a shard: its dispatcher, job worker, reconciler, archivist, blob keeper and cleaner of erased text. */
 export async function startShard(
   ports: WorkerPorts,
   shared: ProcessPorts,
@@ -60,6 +62,7 @@ export async function startShard(
         everyMs: ports.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
         reach,
       }),
+      startErasedTextCleaner({ redis, keys, log, isPrivate: redisAddressOf(config) === undefined }),
       startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
       startReminding({
         book: createReminderBook(redis, keys),

@@ -50,8 +50,8 @@ function flowKeys(tag: string) {
     gone: `${tag}:gone`,
     /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
-    /** Held while one process's pass of the reconciler, or of the blob keeper, counts for all. */
-    ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass` },
+    /** Held while one process's pass of the reconciler, of the blob keeper, or of the files' rewrite counts for all. */
+    ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass`, rewritePass: `${tag}:rewrite-pass` },
     /** Sorted set of the messages whose attempts ended with their process, by age. */
     poisonCandidates: `${tag}:poison-candidates`,
     ...{ lanePrefix: `${tag}:lane:`, turnPrefix: `${tag}:turn:` },
@@ -79,6 +79,8 @@ function chatKeys(tag: string) {
     reminders: `${tag}:reminders`,
     ...{ chatPrefix: `${tag}:chat:`, remindersPrefix: `${tag}:reminders:` },
     chat: (chat: ChatKey) => `${tag}:chat:${chat}`,
+    /** Set: the erasures since which the files of Redis were not rewritten. */
+    erasures: `${tag}:erasures`,
     /** Hash: the reminders of a chat, by id. */
     remindersOf: (chat: ChatKey) => `${tag}:reminders:${chat}`,
     /** Hash: the lines of what is remembered about a chat, by id; and the hash of the changes of it that can be undone. */

@@ -71,6 +71,8 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['pointers to files', 'kept', false, keys.blob('', '' as ChatKey).slice(0, -1)],
     ['blob store', 'single', true, keys.blobStore],
     ["the blob keeper's pass", 'single', false, keys.blobPass],
+    ['erasures', 'single', true, keys.erasures],
+    ['pass of a rewrite', 'single', false, keys.rewritePass],
     ['spending', 'kept', false, keys.spent('')],
     ['reservations', 'under way', false, keys.reservations],
     ['reservations settled', 'kept', false, keys.settled('')],

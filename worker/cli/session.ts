@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
+import { redisAddressOf } from '../../shared/base/redis-address.ts';
 import { clip } from '../../shared/base/text.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { notedStoreId } from '../../shared/state/blob/binding.ts';
@@ -12,6 +13,7 @@ import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import type { BlobStore } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/store.ts';
 import { forgetChat } from '../operator/forget.ts';
+import { removeErasedText } from '../session/erased-text.ts';
 import { decodeRecord, type LogRecord, textOf } from '../session/record.ts';
 import { emptySession, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
@@ -20,6 +22,7 @@ import { type Call, type Ground, withRedis } from './verb.ts';
 
 const SHOWN_RECORDS = 6;
 const SHOWN_CHARS = 160;
+const REWRITE_MS = 60_000;
 
 /** The chat whose session a verb is about, and what stores it. */
 interface SessionGround extends Ground {
@@ -125,12 +128,16 @@ export async function reset(call: Call): Promise<number> {
 /** Erases all of the chat; the exit code is 1 while messages of it wait, or when a person in a terminal says no. */
 export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
-  return withChat(call, async ({ redis, shards, store, shard, chat }) => {
+  return withChat(call, async ({ redis, config, shards, store, shard, keys, chat }) => {
     const noted = await notedStoreId(redis);
     // With another store the bytes would stay, and the chat be told to be erased.
     if (noted !== undefined && noted !== (await store?.readId()))
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
     const underWay = await forgetChat({ redis, shards, blobs: store?.blobsOf(shard) }, chat, call.attribution);
+    const isPrivate = redisAddressOf(config) === undefined;
+    await removeErasedText({ redis, keys, isPrivate }, AbortSignal.timeout(REWRITE_MS)).catch(() =>
+      call.terminal.note('The erased text is still in the files of the private Redis. A gateway that runs removes it.'),
+    );
     const todo = `End them (npm run cli -- cancel ${chat}), then run this again.`;
     call.print({ chat, forgotten: underWay === 0, underWay }, () => {
       if (underWay === 0) return `All of chat ${chat} is erased.`;

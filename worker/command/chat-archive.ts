@@ -1,6 +1,7 @@
 import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
 import { applyTogether, type Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
+import { noteErasure } from '../../shared/state/chat/erasures.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { createMemoryBook } from '../../shared/state/memory/book.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
@@ -65,6 +66,7 @@ export function createChatArchive({ media, ...source }: SessionSource & { media:
         ...reminders.cancelling(await reminders.of(chat)),
         ...(await memory.erasing(chat)),
         ...chats.map((each) => chatState(keys, each).forget()),
+        noteErasure(keys),
       ];
     },
   };

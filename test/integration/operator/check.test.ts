@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, cp, symlink, writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { estimateText } from '../../../worker/model/estimate.ts';
 import { OWN_TOOLS_TOKENS } from '../../../worker/settings.ts';
 import { runCli } from '../../fixture/cli.ts';
@@ -14,6 +13,7 @@ import { CHAT, eachInWorld, moveToWorld, start, world } from '../../fixture/each
 import { BARE_ENV } from '../../fixture/environment.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { portOf, spawnGateway, spawnRunning } from '../../fixture/process.ts';
+import { copyProduct } from '../../fixture/product-copy.ts';
 import { temporaryFolder } from '../../fixture/redis.ts';
 import { until } from '../../fixture/root.ts';
 
@@ -157,10 +157,7 @@ test("names in .env that nothing reads, with the likely one, and repeated ones a
 });
 
 test('the private Redis: started anew, running at its port, and with the data of another number of shards', async () => {
-  for (const part of ['shared', 'worker', 'producer', 'spillway.ts', 'package.json'])
-    await cp(join(PROJECT_ROOT, part), join(folder, part), { recursive: true });
-  await symlink(join(PROJECT_ROOT, 'node_modules'), join(folder, 'node_modules'));
-  await symlink(join(PROJECT_ROOT, '.cache'), join(folder, '.cache'));
+  await copyProduct(folder);
   const { REDIS_URL: _, ...env } = world.env;
   const { PATH = '' } = BARE_ENV;
   const checked = async (more: Record<string, string> = {}) => {
