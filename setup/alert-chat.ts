@@ -18,13 +18,13 @@ export const askAlertChat: RunStep = async (ports, progress) => {
     if (kept !== undefined) return { answers: { [ALERTS]: kept } };
   }
   for (;;) {
-    const chosen = await chooseChat(ports, telegram, progress);
+    const chosen = await chooseChat(ports, progress);
     const reached = chosen === undefined ? undefined : await reach(ports.terminal, telegram, chosen);
     if (reached !== undefined) return { answers: { [ALERTS]: reached } };
   }
 };
 
-async function chooseChat(ports: SetupPorts, telegram: Telegram, progress: Progress): Promise<string | undefined> {
+async function chooseChat(ports: SetupPorts, progress: Progress): Promise<string | undefined> {
   const { ownerId, bot } = progress;
   const own: Option<Choice>[] = [{ value: 'own', label: 'Your private chat with the bot' }];
   const choice = await ports.terminal.choose<Choice>('Where should alerts go?', [
@@ -35,7 +35,7 @@ async function chooseChat(ports: SetupPorts, telegram: Telegram, progress: Progr
   ]);
   if (choice === 'own') return String(ownerId);
   if (choice === 'none') return 'none';
-  const group = choice === 'group' ? await listen(ports, telegram, 'group', bot?.username ?? '') : undefined;
+  const group = choice === 'group' ? await listen(ports, progress.settings, 'group', bot?.username ?? '') : undefined;
   if (group !== undefined) return String(group.chatId);
   return ports.terminal.ask({ message: 'The numeric id of that chat', faultOf: (value) => faultOf(ALERTS, value) });
 }

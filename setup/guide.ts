@@ -20,8 +20,10 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
   if (choice === 'keep') return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
   const isAnother = choice === 'add';
   const title = isAnother ? 'Who is to be added?' : undefined;
-  const learnt = await listen(ports, ports.connect(settings), 'private', bot?.username ?? '', title);
+  const learnt = await listen(ports, settings, 'private', bot?.username ?? '', title);
   const id = learnt?.chatId ?? (await typeId());
+  if (isAnother && learnt === undefined && (await isLetIn(ports, settings, id)))
+    return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
   terminal.good(
     isAnother ? `${id} is added.` : `Your id is ${id}. The bot will answer you, and ignore everybody else.`,
   );
@@ -44,6 +46,20 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
     return Number(id);
   }
 };
+
+/** Offers to let somebody in at once where a gateway runs; nothing is then written. */
+async function isLetIn({ terminal, isReceived, letIn }: SetupPorts, settings: Settings, id: number): Promise<boolean> {
+  const command = `npm run cli -- allow ${id}`;
+  if (!(await isReceived(settings))) return false;
+  if (!(await terminal.confirm(`The gateway runs. Let ${id} in now, without a restart, as ${command} does?`)))
+    return false;
+  if (await letIn(settings, id)) {
+    terminal.good(`${id} is let in within a second. ${command.replace('allow', 'allow --remove')} takes that back.`);
+    return true;
+  }
+  terminal.warn(`Its Redis does not answer here. Run ${command} where the gateway runs.`);
+  return false;
+}
 
 const SWITCH = 'DEADMAN_URL';
 const SECOND = 'ALERT_WEBHOOK_URL';

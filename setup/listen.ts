@@ -4,7 +4,7 @@ import { isFields } from '../shared/base/fields.ts';
 import { counted } from '../shared/base/text.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import type { TelegramFailure } from '../shared/telegram/failure.ts';
-import type { SetupPorts } from './progress.ts';
+import type { Settings, SetupPorts } from './progress.ts';
 import { CancelledError, type Terminal } from './terminal.ts';
 
 /** Updates that wait stay until a gateway reads them, and are the answer to every look at once. */
@@ -17,12 +17,15 @@ const UPDATES_MAX = 100;
  * rather type the id. Messages of others stay for the gateway, as does what waited before.
  */
 export async function listen(
-  { terminal, signal }: SetupPorts,
-  telegram: Telegram,
+  { terminal, signal, connect, isReceived }: SetupPorts,
+  settings: Settings,
   place: Place,
   username: string,
   title = place === 'private' ? 'Who are you?' : 'Which group?',
 ): Promise<Found | undefined> {
+  const telegram = connect(settings);
+  // Reading beside a gateway would cut off its own reading, which pages its operator.
+  while (await isReceived(settings)) if (!(await wantsLookBesideGateway(terminal))) return undefined;
   const code = randomCode();
   terminal.explain(title, invitation(place, username, code));
   terminal.say('Waiting for the message …');
@@ -88,10 +91,15 @@ async function settle(
     return true;
   }
   if (kind === 'webhook_set') return removeWebhook(terminal, telegram, signal);
+  if (kind === 'conflict') return wantsLookBesideGateway(terminal);
+  terminal.warn(`The messages of the bot could not be read: ${description}`);
+  return wantsAnotherLook(terminal);
+}
+
+function wantsLookBesideGateway(terminal: Terminal): Promise<boolean> {
   terminal.warn(
-    kind === 'conflict'
-      ? 'Another program is reading the messages of this bot, probably a gateway. Stop it, and try again.'
-      : `The messages of the bot could not be read: ${description}`,
+    'Another program is reading the messages of this bot, probably a gateway. Stop it and try again, or type the id. ' +
+      'While it runs, npm run cli -- allow <id> lets somebody in without a restart.',
   );
   return wantsAnotherLook(terminal);
 }

@@ -78,6 +78,10 @@ export interface SetupPorts {
   connect(settings: Settings): Telegram;
   /** Makes one small call of the model of these settings. Contract: never throws. */
   tryModel(settings: Settings): Promise<Finding>;
+  /** Whether a gateway that runs receives the messages of the bot of these settings. Contract: never throws. */
+  isReceived(settings: Settings): Promise<boolean>;
+  /** Lets a person use that gateway at once; false where its Redis does not answer. Contract: never throws. */
+  letIn(settings: Settings, id: number): Promise<boolean>;
   save(changes: ReadonlyMap<string, string>): Promise<void>;
   /** Aborts when the setup is to end. */
   signal: AbortSignal;

@@ -5,6 +5,7 @@ import { type Config, programPath } from '../base/config.ts';
 import { HOME } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
+import { urlOf } from '../private-redis/process.ts';
 import { findRunning } from '../private-redis/running-server.ts';
 import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
 
@@ -74,6 +75,15 @@ export function provideOwnRedis(
     onProgress,
     ...(given !== undefined && { url: given }),
   });
+}
+
+/** The Redis of this installation: the one that the settings name, or else the private one where it runs. Starts none. */
+export async function findRunningRedis(config: Config): Promise<RedisAddress | undefined> {
+  const given = redisAddressOf(config);
+  if (given !== undefined) return given;
+  const running = await findRunning(OWN.dir);
+  running?.probe.close();
+  return running && urlOf(OWN.dir);
 }
 
 class SupervisedRedis {

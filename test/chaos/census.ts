@@ -71,8 +71,6 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['pointers to files', 'kept', false, keys.blob('', '' as ChatKey).slice(0, -1)],
     ['blob store', 'single', true, keys.blobStore],
     ["the blob keeper's pass", 'single', false, keys.blobPass],
-    ['erasures', 'single', true, keys.erasures],
-    ['pass of a rewrite', 'single', false, keys.rewritePass],
     ['spending', 'kept', false, keys.spent('')],
     ['reservations', 'under way', false, keys.reservations],
     ['reservations settled', 'kept', false, keys.settled('')],
@@ -119,6 +117,8 @@ function keptOfChat(keys: Keys): Rule[] {
     ['calls into groups', 'single', false, keys.paced(0).slice(0, -1)],
     ['allowed ids', 'single', false, keys.allowed],
     ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
+    ['erasures', 'single', true, keys.erasures],
+    ['pass of a rewrite', 'single', false, keys.rewritePass],
     ['memory of a chat', 'kept', true, keys.memory('' as ChatKey)],
     ['changes of a memory', 'kept', false, keys.memoryChanges('' as ChatKey)],
   ];

@@ -42,7 +42,8 @@ async function listenProblem(host: string, port: number): Promise<string | undef
   }
 }
 
-async function isGateway(host: string, port: number): Promise<boolean> {
+/** Whether a gateway serves its health there, whichever bot it has. */
+export async function isGateway(host: string, port: number): Promise<boolean> {
   const at = ANY.has(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   const answer = fetch(`http://${at}:${port}/healthz`, { signal: AbortSignal.timeout(DEADLINE_MS) });
   return answer.then(

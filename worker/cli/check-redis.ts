@@ -62,7 +62,7 @@ export async function checkRedis(config: Config, reached: ReachedRedis): Promise
 
 /** Asks the Redis of a check, if there is one yet. Rejects when it cannot be reached. */
 export async function askRedis<T>(
-  { address }: ReachedRedis,
+  { address }: Pick<ReachedRedis, 'address'>,
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T | undefined> {
   if (address === undefined) return undefined;

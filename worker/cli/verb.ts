@@ -177,7 +177,7 @@ function isChat(word: string): boolean {
 }
 
 /** A container may run as a user that no file names. */
-function userOfMachine(): string {
+export function userOfMachine(): string {
   try {
     return userInfo().username;
   } catch {
