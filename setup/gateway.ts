@@ -1,14 +1,14 @@
 import { findRunningRedis } from '../shared/app/find-redis.ts';
-import type { Config } from '../shared/base/config.ts';
+import { type Config, readConfig } from '../shared/base/config.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import { readReceivingProcess } from '../shared/state/process/receiver.ts';
 import { isGateway } from '../worker/cli/check-machine.ts';
 import { askRedis } from '../worker/cli/check-redis.ts';
 import { userOfMachine } from '../worker/cli/verb.ts';
 import { allow } from '../worker/operator/allow.ts';
+import type { Settings } from './progress.ts';
 
-/** The settings that say where a gateway is, and for which bot. */
-export const PLACE = [
+const PLACE = [
   'TELEGRAM_BOT_TOKEN',
   ...['REDIS_URL', 'REDIS_CLUSTER_NODES', 'REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER', 'HTTP_HOST', 'HTTP_PORT'],
 ];
@@ -17,22 +17,36 @@ export const PLACE = [
  * Whether a gateway receives the messages of this bot: its lease in Redis says so. Where no Redis answers, a gateway at our
  * port is taken for that of a bot that was set up here before. Never rejects.
  */
-export async function isReceived(config: Config, isKnownBot: boolean): Promise<boolean> {
-  const botId = Number(config.TELEGRAM_BOT_TOKEN.split(':')[0]);
-  const lease = await withRunningRedis(config, async (redis) => ({ owner: await readReceivingProcess(redis, botId) }));
+export async function isReceived(settings: Settings, isKnownBot: boolean): Promise<boolean> {
+  const lease = await withRunningRedis(settings, async (redis, { TELEGRAM_BOT_TOKEN: token }) => ({
+    owner: await readReceivingProcess(redis, Number(token.split(':')[0])),
+  }));
   if (lease !== undefined) return lease.owner !== undefined;
-  return isKnownBot && isGateway(config.HTTP_HOST, config.HTTP_PORT);
+  const config = placeOf(settings);
+  return isKnownBot && config !== undefined && isGateway(config.HTTP_HOST, config.HTTP_PORT);
 }
 
 /** Lets a person in at once, as `cli allow` does. Returns false where no Redis answers. Never rejects. */
-export async function letIn(config: Config, id: number): Promise<boolean> {
+export async function letIn(settings: Settings, id: number): Promise<boolean> {
   const attribution = { by: userOfMachine(), why: 'npm run setup' };
-  const added = await withRunningRedis(config, (redis) => allow({ redis }, String(id), true, attribution));
-  return added !== undefined;
+  return (await withRunningRedis(settings, (redis) => allow({ redis }, String(id), true, attribution))) !== undefined;
 }
 
 /** Works on the Redis that a running gateway would use; starts none. Returns `undefined` where none answers. */
-function withRunningRedis<T>(config: Config, work: (redis: RedisClient) => Promise<T>): Promise<T | undefined> {
-  const address = findRunningRedis(config);
-  return address.then((found) => askRedis({ ...(found && { address: found }) }, work)).catch(() => undefined);
+async function withRunningRedis<T>(
+  settings: Settings,
+  work: (redis: RedisClient, config: Config) => Promise<T>,
+): Promise<T | undefined> {
+  const config = placeOf(settings);
+  try {
+    return config && (await askRedis({ address: await findRunningRedis(config) }, (redis) => work(redis, config)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The settings that say where a gateway is, and for which bot; `undefined` where one of them is wrong. */
+function placeOf(settings: Settings): Config | undefined {
+  const reading = readConfig(Object.fromEntries(PLACE.map((name) => [name, settings[name]])), 'tool');
+  return reading.ok ? reading.config : undefined;
 }

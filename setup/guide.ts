@@ -22,8 +22,10 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
   const title = isAnother ? 'Who is to be added?' : undefined;
   const learnt = await listen(ports, settings, 'private', bot?.username ?? '', title);
   const id = learnt?.chatId ?? (await typeId());
-  if (isAnother && learnt === undefined && (await isLetIn(ports, settings, id)))
+  if (isAnother && learnt === undefined && (await isLetIn(id))) {
+    terminal.good(`${id} is let in within a second; npm run cli -- allow --remove ${id} takes that back.`);
     return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
+  }
   terminal.good(
     isAnother ? `${id} is added.` : `Your id is ${id}. The bot will answer you, and ignore everybody else.`,
   );
@@ -38,6 +40,13 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
     ]);
   }
 
+  /** As `cli allow` does; nothing is written then. */
+  async function isLetIn(id: number): Promise<boolean> {
+    if (!(await ports.isReceived(settings))) return false;
+    const question = `Let ${id} in now, without a restart, as npm run cli -- allow ${id} does?`;
+    return (await terminal.confirm(question)) && ports.letIn(settings, id);
+  }
+
   async function typeId(): Promise<number> {
     const id = await terminal.ask({
       message: isAnother ? 'Their numeric Telegram id' : 'Your numeric Telegram id',
@@ -46,20 +55,6 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
     return Number(id);
   }
 };
-
-/** Offers to let somebody in at once where a gateway runs; nothing is then written. */
-async function isLetIn({ terminal, isReceived, letIn }: SetupPorts, settings: Settings, id: number): Promise<boolean> {
-  const command = `npm run cli -- allow ${id}`;
-  if (!(await isReceived(settings))) return false;
-  if (!(await terminal.confirm(`The gateway runs. Let ${id} in now, without a restart, as ${command} does?`)))
-    return false;
-  if (await letIn(settings, id)) {
-    terminal.good(`${id} is let in within a second. ${command.replace('allow', 'allow --remove')} takes that back.`);
-    return true;
-  }
-  terminal.warn(`Its Redis does not answer here. Run ${command} where the gateway runs.`);
-  return false;
-}
 
 const SWITCH = 'DEADMAN_URL';
 const SECOND = 'ALERT_WEBHOOK_URL';

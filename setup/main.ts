@@ -6,7 +6,7 @@ import { useProxy } from '../shared/base/proxy.ts';
 import { createTelegram } from '../shared/telegram/client.ts';
 import { checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
-import { isReceived, letIn, PLACE } from './gateway.ts';
+import { isReceived, letIn } from './gateway.ts';
 import { guide } from './guide.ts';
 import type { SetupPorts } from './progress.ts';
 import { begin, overruled, type Settings } from './progress.ts';
@@ -66,22 +66,11 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
       return createTelegram({ token, apiRoot });
     },
     tryModel: (settings) => checkModel(configOf(settings, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL'])),
-    isReceived: (settings) => {
-      const isKnownBot = readEnvFile(file)?.values.TELEGRAM_BOT_TOKEN === settings.TELEGRAM_BOT_TOKEN;
-      return atPlace(settings, (config) => isReceived(config, isKnownBot));
-    },
-    letIn: (settings, id) => atPlace(settings, (config) => letIn(config, id)),
+    isReceived: (settings) =>
+      isReceived(settings, readEnvFile(file)?.values.TELEGRAM_BOT_TOKEN === settings.TELEGRAM_BOT_TOKEN),
+    letIn,
     save: (changes) => writeEnv(file, join(PROJECT_ROOT, '.env.example'), changes),
   };
-}
-
-/** Asks something of the place of a gateway; false where its settings are wrong. */
-async function atPlace(settings: Settings, ask: (config: Config) => Promise<boolean>): Promise<boolean> {
-  try {
-    return await ask(configOf(settings, PLACE));
-  } catch {
-    return false;
-  }
 }
 
 /** The settings of that name, checked; other settings of the file may be wrong without being in the way here. */

@@ -62,7 +62,7 @@ export async function checkRedis(config: Config, reached: ReachedRedis): Promise
 
 /** Asks the Redis of a check, if there is one yet. Rejects when it cannot be reached. */
 export async function askRedis<T>(
-  { address }: Pick<ReachedRedis, 'address'>,
+  { address }: { address?: RedisAddress | undefined },
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T | undefined> {
   if (address === undefined) return undefined;
