@@ -1,10 +1,12 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
 import type { AllowedIds } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import { runLoop } from '../shared/base/loop.ts';
 import { redisAddressOf } from '../shared/base/redis-address.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { allowedNow } from '../shared/state/chat/allowed.ts';
+import { removeErasedText } from '../shared/state/chat/erasures.ts';
 import { createReminderBook } from '../shared/state/reminder/book.ts';
 import { startJobs } from './jobs.ts';
 import { discardBroken, RECONCILE_EVERY_MS, startDispatcher, startReconciler } from './lane/dispatcher.ts';
@@ -13,7 +15,6 @@ import { openQueue } from './lane/queue.ts';
 import type { WorkerPorts } from './ports.ts';
 import { REMINDERS_EVERY_MS, startReminding } from './reminders/reminding.ts';
 import { ARCHIVE_EVERY_MS, startArchivist } from './session/archive.ts';
-import { startErasedTextCleaner } from './session/erased-text.ts';
 import { openBlobs } from './shard-blobs.ts';
 import type { Probed } from './watch/endpoint-probe.ts';
 import type { ProcessPorts } from './worker.ts';
@@ -62,7 +63,7 @@ export async function startShard(
         everyMs: ports.limits?.archiveEveryMs ?? ARCHIVE_EVERY_MS,
         reach,
       }),
-      startErasedTextCleaner({ redis, keys, log, isPrivate: redisAddressOf(config) === undefined }),
+      startErasedTextCleaner(ports, opened),
       startReconciler({ ...service, everyMs: ports.limits?.reconcileEveryMs ?? RECONCILE_EVERY_MS }),
       startReminding({
         book: createReminderBook(redis, keys),
@@ -78,6 +79,22 @@ export async function startShard(
       check: async () => ({ ready: jobs.isRunning() && isReadyFor(redis, keys.inbound) }),
     },
   };
+}
+
+const ERASURES_EVERY_MS = 5_000;
+/** All erasures of this time share a rewrite. */
+const REWRITE_EVERY_MS = 60_000;
+
+/** Removes erased text from the files of the private Redis. A removal that a crash interrupts is repeated. */
+function startErasedTextCleaner({ config, observability: { log } }: WorkerPorts, { redis, keys }: ShardPorts): Service {
+  const isPrivate = redisAddressOf(config) === undefined;
+  return runLoop({
+    name: 'erased text',
+    round: async (signal) =>
+      (await removeErasedText(redis, keys, isPrivate, signal)) ? REWRITE_EVERY_MS : ERASURES_EVERY_MS,
+    retryMs: ERASURES_EVERY_MS,
+    onError: (error) => log.warn({ err: error }, 'erased text is still in the files of Redis; it is tried again'),
+  });
 }
 
 /** Whom the bot answers now. A worker alone need not know the allow list: then it trusts what was accepted. */

@@ -50,8 +50,8 @@ function flowKeys(tag: string) {
     gone: `${tag}:gone`,
     /** The last reply to a caller, for the same request sent again: of an admission, or of an operator's cancellation. */
     admitted: (caller: string) => `${tag}:admitted:${caller}`,
-    /** Held while one process's pass of the reconciler, of the blob keeper, or of the files' rewrite counts for all. */
-    ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass`, rewritePass: `${tag}:rewrite-pass` },
+    /** Held while one process's pass of the reconciler, or of the blob keeper, counts for all. */
+    ...{ pass: `${tag}:pass`, blobPass: `${tag}:blob-pass` },
     /** Sorted set of the messages whose attempts ended with their process, by age. */
     poisonCandidates: `${tag}:poison-candidates`,
     ...{ lanePrefix: `${tag}:lane:`, turnPrefix: `${tag}:turn:` },

@@ -118,7 +118,6 @@ function keptOfChat(keys: Keys): Rule[] {
     ['allowed ids', 'single', false, keys.allowed],
     ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
     ['erasures', 'single', true, keys.erasures],
-    ['pass of a rewrite', 'single', false, keys.rewritePass],
     ['memory of a chat', 'kept', true, keys.memory('' as ChatKey)],
     ['changes of a memory', 'kept', false, keys.memoryChanges('' as ChatKey)],
   ];

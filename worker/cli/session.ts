@@ -8,12 +8,12 @@ import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf 
 import { notedStoreId } from '../../shared/state/blob/binding.ts';
 import { applyTogether } from '../../shared/state/change.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
+import { removeErasedText } from '../../shared/state/chat/erasures.ts';
 import { recordAction } from '../../shared/state/process/actions.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import type { BlobStore } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/store.ts';
 import { forgetChat } from '../operator/forget.ts';
-import { removeErasedText } from '../session/erased-text.ts';
 import { decodeRecord, type LogRecord, textOf } from '../session/record.ts';
 import { emptySession, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
@@ -135,7 +135,7 @@ export async function forget(call: Call): Promise<number> {
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
     const underWay = await forgetChat({ redis, shards, blobs: store?.blobsOf(shard) }, chat, call.attribution);
     const isPrivate = redisAddressOf(config) === undefined;
-    await removeErasedText({ redis, keys, isPrivate }, AbortSignal.timeout(REWRITE_MS)).catch(() =>
+    await removeErasedText(redis, keys, isPrivate, AbortSignal.timeout(REWRITE_MS)).catch(() =>
       call.terminal.note('The erased text is still in the files of the private Redis. A gateway that runs removes it.'),
     );
     const todo = `End them (npm run cli -- cancel ${chat}), then run this again.`;

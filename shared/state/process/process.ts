@@ -115,7 +115,6 @@ export function createPasses(redis: RedisClient, keys: Keys) {
   };
   return {
     takeReconciler: (forMs: number) => take(keys.pass, forMs),
-    takeRewrite: (forMs: number) => take(keys.rewritePass, forMs),
     takeBlobKeeper: (forMs: number) => take(keys.blobPass, forMs),
     /** The pause between two probes of an endpoint in trouble, of which the longest is `mostMs`. */
     takeEndpointProbe: (forMs: number, mostMs: number) => take(keys.endpointProbe, forMs, mostMs),

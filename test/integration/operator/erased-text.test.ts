@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { keysOf } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
@@ -91,14 +90,13 @@ test('a gateway that was killed after /forget removes the text when it is starte
   await startHere();
   await saySecret();
   await withServer(async (redis) => {
-    // Another process seems to be rewriting, and dies.
-    await redis.set(keysOf(0).rewritePass, '', 'PX', 60_000);
+    await redis.acl('SETUSER', 'default', '-bgrewriteaof');
     world.telegram.say(CHAT, '/forget yes');
     await untilShown(EN.forgotten);
     gateway?.kill('SIGKILL');
     await gateway?.ended;
     expect(await filesWith(SECRET)).not.toEqual([]);
-    await redis.del(keysOf(0).rewritePass);
+    await redis.acl('SETUSER', 'default', '+bgrewriteaof');
   });
   await startHere();
   await untilGone();
