@@ -20,7 +20,7 @@ import { type AcceptUpdate, createAccept } from './accept/accept.ts';
 import type { Desk } from './accept/gate.ts';
 import { createSummoner } from './accept/summons.ts';
 import { introduceBot } from './receive/bot-profile.ts';
-import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, startLease } from './receive/lease.ts';
+import { LEASE_LASTS_MS, LEASE_RETRY_MS, type Lease, openLease } from './receive/lease.ts';
 import { type Poller, startPoller } from './receive/poller.ts';
 import { createWebhook } from './receive/webhook.ts';
 import { LOOK_EVERY_MS, startWebhookKeeper, type WebhookKeeper } from './receive/webhook-manager.ts';
@@ -60,7 +60,7 @@ export function startProducer(
   const { config, telegram, log } = ports;
   const redis = connectRedis(ports.redisAddress, 'impatient');
   const keys = keysOf(0);
-  const lease = startLease({
+  const lease = openLease({
     redis,
     botId: telegram.botId,
     processName: ports.processName,
@@ -104,7 +104,6 @@ export function startProducer(
     async stop() {
       await receiving.service.stop();
       await Promise.all([ownName.stop(), summoner.stop()]);
-      await lease.stop();
       redis.disconnect();
     },
   };
@@ -152,14 +151,14 @@ function startReceiving(ports: ProducerPorts, receiving: ReceivingPorts): Receiv
     });
     return {
       service: poller,
-      readiness: { name: 'poller', check: async () => pollingOf(poller, lease, startedMs) },
+      readiness: { name: 'poller', check: async () => pollingOf(poller, lease.holder(), ports.processName, startedMs) },
       routes: [],
     };
   }
   const keeper = startWebhookKeeper({ ...receiving, telegram, log, heartbeat: heartbeatOf('webhook'), url, secret });
   return {
     service: keeper,
-    readiness: { name: 'webhook', check: async () => deliveryOf(keeper, lease, startedMs) },
+    readiness: { name: 'webhook', check: async () => deliveryOf(keeper, lease.holder(), ports.processName, startedMs) },
     routes: [createWebhook({ accept, path: new URL(url).pathname, secret, telemetry, log })],
   };
 }
@@ -167,27 +166,23 @@ function startReceiving(ports: ProducerPorts, receiving: ReceivingPorts): Receiv
 type Reading = Awaited<ReturnType<ReadinessPart['check']>>;
 
 /** A producer is ready when it polls, or when it would take over from another that does. */
-function pollingOf(poller: Poller, lease: Lease, startedMs: number): Reading {
-  const standing = lease.standing();
-  if (standing.who === 'another') {
-    const { host, pid } = hostAndPid(standing.name);
-    return {
-      ready: true,
-      detail: `another process polls (process ${pid} on ${host}); this one takes over when it ends`,
-    };
-  }
-  if (standing.who === 'nobody known') return notYet('Redis did not say who polls', startedMs);
-  return answeredOf(poller.lastAnswerMs(), startedMs);
+function pollingOf(poller: Poller, holder: string | undefined, ownName: string, startedMs: number): Reading {
+  if (holder === undefined) return notYet('Redis did not say who polls', startedMs);
+  if (holder === ownName) return answeredOf(poller.lastAnswerMs(), startedMs);
+  const { host, pid } = hostAndPid(holder);
+  return {
+    ready: true,
+    detail: `another process polls (process ${pid} on ${host}); this one takes over when it ends`,
+  };
 }
 
 /**
  * A producer is ready when it takes deliveries. Missing deliveries are reported but do not make it unready: a load
  * balancer that routes only to ready instances would then keep deliveries away for good.
  */
-function deliveryOf(keeper: WebhookKeeper, lease: Lease, startedMs: number): Reading {
-  const { who } = lease.standing();
-  if (who === 'another') return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
-  if (who === 'nobody known') return notYet('Redis did not say who looks after the webhook', startedMs);
+function deliveryOf(keeper: WebhookKeeper, holder: string | undefined, ownName: string, startedMs: number): Reading {
+  if (holder === undefined) return notYet('Redis did not say who looks after the webhook', startedMs);
+  if (holder !== ownName) return { ready: true, detail: 'takes deliveries; another process looks after the webhook' };
   const answered = answeredOf(keeper.lastAnswerMs(), startedMs);
   const trouble = keeper.trouble();
   return trouble === undefined ? answered : { ...answered, detail: `trouble with the webhook: ${trouble}` };

@@ -76,7 +76,8 @@ export class ProducerProcess {
         this.#lease.holder = this;
         const term = new AbortController();
         this.#term = term;
-        return { lost: term.signal, isHeld: () => !term.signal.aborted, confirm: async () => !term.signal.aborted };
+        const isHeld = () => !term.signal.aborted;
+        return { lost: term.signal, isHeld, confirm: async () => isHeld(), end: async () => {} };
       },
     });
   }

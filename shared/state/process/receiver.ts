@@ -97,21 +97,13 @@ export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<Pol
 }
 
 /**
- * The right to poll, or to look after the webhook, which one process of a bot has at a time; it runs out by itself.
- * Contract: each method rejects when Redis cannot be used.
+ * The right to poll, or to look after the webhook, which one process of a bot has at a time; it runs out by itself. Takes
+ * the lease if it is free, or renews it for so long from now; 0 releases it. Returns the name of the process that has it.
+ * Contract: only its holder renews or releases it; rejects when Redis cannot be used.
  */
 export function openReceiverLease(redis: RedisClient, botId: number) {
   const hold = bindScript<string>(redis, join(import.meta.dirname, 'hold-lease.lua'));
-  const release = bindScript<0 | 1>(redis, join(import.meta.dirname, 'release-lease.lua'));
-  const keys = [keysOf(0).poller(botId)];
-  return {
-    /** Takes the lease if it is free, or renews it for so long from now. Returns the name of the process that has it. */
-    hold: (process: string, lastsMs: number) => hold(keys, [process, lastsMs]),
-    /** Gives the lease back, if the process still has it. */
-    async release(process: string): Promise<void> {
-      await release(keys, [process]);
-    },
-  };
+  return (process: string, lastsMs: number) => hold([keysOf(0).poller(botId)], [process, lastsMs]);
 }
 
 /** The name of the process that receives for a bot. Rejects when Redis cannot be reached. */

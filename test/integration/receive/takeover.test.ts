@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../../producer/producer.ts';
-import { startLease } from '../../../producer/receive/lease.ts';
+import { openLease, type Term } from '../../../producer/receive/lease.ts';
 import type { RedisAddress } from '../../../shared/base/redis-address.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { openReceiverLease } from '../../../shared/state/process/receiver.ts';
@@ -30,13 +30,17 @@ afterEach(async () => {
 const leaseKey = () => world.keys.poller(world.telegram.botId);
 const polls = () => world.telegram.calls.filter(({ method }) => method === 'getUpdates');
 
-/** A lease on a connection of its own. */
+/** A lease on a connection of its own, whose terms end with the test. */
 function contend(processName: string, { address = world.redis.url, lastsMs = LASTS_MS }: ContendOptions = {}) {
   const redis = connectRedis(address, 'impatient');
   const { log } = rootOf(world);
-  const lease = startLease({ redis, botId: world.telegram.botId, processName, log, lastsMs, retryMs: 100 });
-  started.push(() => redis.disconnect(), lease.stop.bind(lease));
-  return lease;
+  const lease = openLease({ redis, botId: world.telegram.botId, processName, log, lastsMs, retryMs: 100 });
+  started.push(() => redis.disconnect());
+  return async (signal = never): Promise<Term | undefined> => {
+    const term = await lease.begin(signal);
+    if (term) started.push(term.end);
+    return term;
+  };
 }
 type ContendOptions = { address?: RedisAddress; lastsMs?: number };
 
@@ -63,32 +67,31 @@ test('after kill -9 of the process that polls, another polls within 6 s', async 
 test('the lease can be acquired again after a replica takes over its shard', async () => {
   const cluster = await startCluster();
   started.unshift(() => cluster.stop());
-  const lease = contend('ours', { address: cluster.servers.map(({ url }) => url), lastsMs: 2_000 });
-  const first = await lease.begin(never);
+  const begin = contend('ours', { address: cluster.servers.map(({ url }) => url), lastsMs: 2_000 });
+  const first = await begin();
   const master = await cluster.holderOf(leaseKey());
   await cluster.addReplica(master);
   master.kill9();
   await until('end of the term', () => !first?.isHeld() || undefined);
-  const next = await lease.begin(AbortSignal.timeout(10_000));
+  const next = await begin(AbortSignal.timeout(10_000));
   expect(next?.isHeld()).toBe(true);
 });
 
 test('only its holder renews or releases the lease, and a holder that has lost it gets it no more', async () => {
-  const lease = openReceiverLease(world.peek, world.telegram.botId);
-  expect(await lease.hold('first', LASTS_MS)).toBe('first');
-  expect(await lease.hold('second', LASTS_MS)).toBe('first');
-  await lease.release('second');
+  const hold = openReceiverLease(world.peek, world.telegram.botId);
+  expect(await hold('first', LASTS_MS)).toBe('first');
+  expect(await hold('second', LASTS_MS)).toBe('first');
+  expect(await hold('second', 0)).toBe('first');
   await world.peek.pexpire(leaseKey(), 1_000);
-  expect(await lease.hold('first', LASTS_MS)).toBe('first');
+  expect(await hold('first', LASTS_MS)).toBe('first');
   expect(await world.peek.pttl(leaseKey())).toBeGreaterThan(1_000);
-  await lease.release('first');
-  expect(await lease.hold('second', LASTS_MS)).toBe('second');
-  expect(await lease.hold('first', LASTS_MS)).toBe('second');
+  await hold('first', 0);
+  expect(await hold('second', LASTS_MS)).toBe('second');
+  expect(await hold('first', LASTS_MS)).toBe('second');
 });
 
 test('readiness names the process that polls', async () => {
-  const other = contend('elsewhere 1 a-uuid');
-  await other.begin(never);
+  const other = await contend('elsewhere 1 a-uuid')();
   const heir = startProducer(rootOf(world), { leaseRetryMs: 100 });
   started.push(() => heir.stop());
   const said = async () => heir.readiness.find(({ name }) => name === 'poller')?.check();
@@ -97,7 +100,7 @@ test('readiness names the process that polls', async () => {
     ready: true,
     detail: 'another process polls (process 1 on elsewhere); this one takes over when it ends',
   });
-  await other.stop();
+  await other?.end();
   await until('poll', async () => (await said())?.detail?.endsWith('ms ago') || undefined);
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type AcceptUpdate, createAccept } from '../../../../producer/accept/accept.ts';
-import type { Lease, Term } from '../../../../producer/receive/lease.ts';
+import type { Lease } from '../../../../producer/receive/lease.ts';
 import { startPoller } from '../../../../producer/receive/poller.ts';
 import { createFailpoints } from '../../../../shared/base/failpoint.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
@@ -11,7 +11,7 @@ import type { Inbox } from '../../../../shared/state/message/inbox.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { instantTelegram } from '../../../bench/instant.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
-import { terms } from '../../../fixture/lease.ts';
+import { term, terms } from '../../../fixture/lease.ts';
 
 /** A message of a chat; by default all of one. */
 const update = (id: number, chat = 1) => ({
@@ -41,10 +41,8 @@ function into(inbox: Inbox): AcceptUpdate {
   });
 }
 
-/** A lease that is ours for as long as `confirm` says so. */
-function held(confirm: () => Promise<boolean> = async () => true): Pick<Lease, 'begin'> {
-  return { begin: async () => ({ lost: new AbortController().signal, isHeld: () => true, confirm }) };
-}
+/** A lease that is ours all the time. */
+const held = (): Pick<Lease, 'begin'> => ({ begin: async () => term().asTerm });
 
 /** Polls with a scripted inbox until Telegram was asked `polls` times; returns what was accepted and each offset. */
 async function poll(
@@ -154,18 +152,6 @@ function byHand() {
 type Polled = Awaited<ReturnType<Telegram['getUpdates']>>;
 const ABORTED = { kind: 'aborted', description: 'stopped' } as const;
 
-/** One term of a lease, which a test ends by hand. */
-function term() {
-  const lost = new AbortController();
-  const state = { isHeld: true };
-  const asTerm: Term = {
-    lost: lost.signal,
-    isHeld: () => state.isHeld && !lost.signal.aborted,
-    confirm: async () => true,
-  };
-  return { state, asTerm, lose: () => lost.abort() };
-}
-
 test('aborts its poll at once when it loses the lease, and starts the next term without its old offset', async () => {
   const { telegram, inbox, accepted, nthPoll } = byHand();
   const [first, second] = [term(), term()];
@@ -206,16 +192,13 @@ test('discards updates and ignores failures that it receives after its lease exp
 
 test('confirms nothing to Telegram while the lease cannot be confirmed', async () => {
   const { telegram, inbox, polls, nthPoll } = byHand();
-  const doubtful = term();
   const asked = Promise.withResolvers<void>();
-  const lease = terms({
-    ...doubtful.asTerm,
-    async confirm() {
-      if (polls.length === 0) return true;
-      asked.resolve();
-      return false;
-    },
+  const doubtful = term(async () => {
+    if (polls.length === 0) return true;
+    asked.resolve();
+    return false;
   });
+  const lease = terms(doubtful.asTerm);
   const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease });
   (await nthPoll(1)).end({ ok: true, value: UPDATES });
   await asked.promise;

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import type { Lease, Term } from '../../../../producer/receive/lease.ts';
+import type { Lease } from '../../../../producer/receive/lease.ts';
 import { type KeeperPorts, startWebhookKeeper } from '../../../../producer/receive/webhook-manager.ts';
 import { createLogger } from '../../../../shared/base/log.ts';
 import type { WebhookInfo } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { terms } from '../../../fixture/lease.ts';
+import { term, terms } from '../../../fixture/lease.ts';
 
 const URL_OF_OURS = 'https://example.org/hook';
 const WELL: WebhookInfo = { url: URL_OF_OURS, pending: 0 };
@@ -18,13 +18,6 @@ const FAILED: TelegramResult<never> = { ok: false, failure: { kind: 'unreached',
 const NOT_OFFERED: TelegramResult<never> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
 
 const ok = (value: WebhookInfo) => ({ ok: true, value }) as const;
-
-/** A term of a lease that a test ends by hand. */
-function term(confirm: () => Promise<boolean> = async () => true) {
-  const lost = new AbortController();
-  const asTerm: Term = { lost: lost.signal, isHeld: () => !lost.signal.aborted, confirm };
-  return { asTerm, lose: () => lost.abort() };
-}
 
 /** Runs a keeper over scripted looks, until they are used up; answers what it did and told, in order. */
 async function keep(
