@@ -6,6 +6,7 @@ import { HOME } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
 import { urlOf } from '../private-redis/process.ts';
+import { messageOf } from '../private-redis/program.ts';
 import { findRunning } from '../private-redis/running-server.ts';
 import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
 
@@ -81,9 +82,7 @@ export function provideOwnRedis(
 export async function findRunningRedis(config: Config): Promise<RedisAddress | undefined> {
   const given = redisAddressOf(config);
   if (given !== undefined) return given;
-  const running = await findRunning(OWN.dir);
-  running?.probe.close();
-  return running && urlOf(OWN.dir);
+  return (await findRunning(OWN.dir)) === undefined ? undefined : urlOf(OWN.dir);
 }
 
 class SupervisedRedis {
@@ -129,10 +128,6 @@ class SupervisedRedis {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** The traces of a private server: its program, the process of one that runs, and whether an earlier one left data. */
 export type PrivateServer =
   | NoRedisSource
@@ -146,10 +141,9 @@ export async function lookForOwnServer(): Promise<PrivateServer> {
   try {
     const found = await findRedisServer({ root: OWN.root, path: programPath() });
     if (!found.ok) return found;
-    const running = await findRunning(OWN.dir);
-    running?.probe.close();
+    const pid = await findRunning(OWN.dir);
     const hasData = DATA.some((name) => existsSync(join(OWN.dir, name)));
-    return { ok: true, command: found.command, hasData, ...(running && { pid: running.pid }) };
+    return { ok: true, command: found.command, hasData, ...(pid !== undefined && { pid }) };
   } catch (error) {
     return { ok: false, problem: messageOf(error) };
   }

@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { RedisServerOptions } from './install.ts';
 import { messageOf, run, type Unpacked, unpackedIn } from './program.ts';
 
@@ -19,7 +19,9 @@ export async function unpackWithApt(
   onProgress: RedisServerOptions['onProgress'],
 ): Promise<Unpacked | string> {
   onProgress?.('Redis: no server on the PATH, so a private copy is fetched with apt (the system is not changed).');
-  await removeLeftovers(home);
+  // What killed unpacks left behind: the caller holds the lock, so none of it is in use.
+  for (const name of await readdir(dirname(home)))
+    if (name.startsWith('redis.unpack-')) await rm(join(dirname(home), name), { recursive: true, force: true });
   const work = await mkdtemp(`${home}.unpack-`);
   try {
     const apt = await privateApt(work, aptGet);
@@ -29,8 +31,6 @@ export async function unpackWithApt(
     for (const packages of packageSets) {
       const tree = join(work, packages[0] ?? '');
       try {
-        await rm(join(work, 'cache', 'archives'), { recursive: true, force: true });
-        await mkdir(join(work, 'cache', 'archives', 'partial'), { recursive: true });
         await apt(['install', '--yes', '--download-only', '--no-install-recommends', '--reinstall', ...packages]);
         await unpackArchives(join(work, 'cache', 'archives'), tree, dpkgDeb);
       } catch (error) {
@@ -95,13 +95,5 @@ async function unpackArchives(archives: string, tree: string, dpkgDeb: string): 
     // A C library other than the system loader's would keep every program from starting.
     if (name.endsWith('.deb') && !name.startsWith('libc6_'))
       await run(dpkgDeb, ['-x', join(archives, name), tree], unpackTimeoutMs);
-  }
-}
-
-/** Removes what killed unpacks left behind; the caller holds the lock, so none of it is in use. */
-async function removeLeftovers(home: string): Promise<void> {
-  const parent = join(home, '..');
-  for (const name of await readdir(parent)) {
-    if (name.startsWith('redis.unpack-')) await rm(join(parent, name), { recursive: true, force: true });
   }
 }

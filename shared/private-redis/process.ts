@@ -5,19 +5,10 @@ import { readFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { socketUrl } from '../base/redis-address.ts';
+import { Redis } from 'ioredis';
+import { socketPath, socketUrl } from '../base/redis-address.ts';
 import { REDIS_SETTINGS } from '../base/redis-settings.ts';
-import type { FoundRedisServer } from './install.ts';
-import { openProbe, type RedisProbe } from './probe.ts';
-
-export type RedisProcessSettings = {
-  readonly server: FoundRedisServer;
-  readonly dir: string;
-  readonly fsync: 'always' | 'everysec' | 'no';
-  /** The system kills the server when this process dies, where the system supports that. */
-  readonly diesWithParent: boolean;
-  readonly settings: Readonly<Record<string, string>>;
-};
+import type { PrivateRedisOptions } from './server.ts';
 
 /** The name of the server's socket in its folder. A server is recognised by it, too. */
 export const socketName = 'redis.sock';
@@ -29,16 +20,19 @@ const logLinesShown = 8;
 const clientLooks = 10;
 const clientLookMs = 30;
 
-/** Spawns the server in `dir`; resolves with the child once it exists, rejects when it cannot be executed. */
-export async function spawnRedis(how: RedisProcessSettings): Promise<ChildProcess> {
-  const { server } = how;
-  const leash = how.diesWithParent && server.setpriv !== undefined ? [server.setpriv, '--pdeathsig', 'KILL'] : [];
+/**
+ * Spawns the server in `dir`; resolves with the child once it exists, rejects when it cannot be executed. The system kills a
+ * throw-away server when this process dies, where the system supports that.
+ */
+export async function spawnRedis(dir: string, options: PrivateRedisOptions): Promise<ChildProcess> {
+  const { server, keep } = options;
+  const leash = !keep && server.setpriv !== undefined ? [server.setpriv, '--pdeathsig', 'KILL'] : [];
   const [command = server.command, ...before] = [...leash, server.command];
-  const log = openSync(join(how.dir, 'redis.log'), 'a', 0o600);
+  const log = openSync(join(dir, 'redis.log'), 'a', 0o600);
   try {
-    const child = spawn(command, [...before, ...argumentsFor(how)], {
+    const child = spawn(command, [...before, ...argumentsFor(options)], {
       // The server keeps its files in its working directory, so its settings need not quote the folder's name.
-      cwd: how.dir,
+      cwd: dir,
       env: { ...server.env },
       stdio: ['ignore', log, log],
       // Its own session: Ctrl-C in a terminal must reach the gateway and not the Redis that it drains into.
@@ -53,7 +47,7 @@ export async function spawnRedis(how: RedisProcessSettings): Promise<ChildProces
   }
 }
 
-function argumentsFor(how: RedisProcessSettings): string[] {
+function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] {
   const settings = {
     // No other user of the machine can connect, and nobody can take the place of a server that is down.
     port: '0',
@@ -61,10 +55,10 @@ function argumentsFor(how: RedisProcessSettings): string[] {
     unixsocketperm: '600',
     daemonize: 'no',
     ...Object.fromEntries(REDIS_SETTINGS.filter(({ of }) => of === 'all').map(({ name, value }) => [name, value])),
-    appendfsync: how.fsync,
+    appendfsync: fsync,
     maxmemory: String(memoryShare()),
     save: '',
-    ...how.settings,
+    ...more,
   };
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 }
@@ -83,39 +77,55 @@ export async function untilReady(child: ChildProcess, url: string): Promise<void
   const giveUpAt = Date.now() + answerTimeoutMs;
   for (;;) {
     if (hasExited(child)) throw new Error(`it ended at once (${child.signalCode ?? `exit code ${child.exitCode}`}).`);
-    const found = await serverAt(url);
-    if (found !== undefined) return found.probe.close();
+    if ((await serverAt(url)) !== undefined) return;
     if (Date.now() > giveUpAt) throw new Error(`it did not answer within ${answerTimeoutMs} ms.`);
     await pause(pollMs);
   }
 }
 
-export type AnsweringServer = { readonly probe: RedisProbe; readonly pid: number };
-
-/** The server that answers at `url`, with its data loaded; undefined when none does. The caller closes the probe. */
-export async function serverAt(url: string): Promise<AnsweringServer | undefined> {
-  const probe = await openProbe(url, probeTimeoutMs).catch(() => undefined);
-  if (probe === undefined) return undefined;
-  try {
+/** The process id of the server that answers at `url`, with its data loaded; undefined when none does. */
+export function serverAt(url: string): Promise<number | undefined> {
+  return withProbe(url, async (probe) => {
     await untilLoaded(probe);
-    const pid = /process_id:(\d+)/.exec(String(await probe.ask('INFO', 'server')))?.[1];
-    return { probe, pid: Number(pid) };
-  } catch {
-    probe.close();
-    return undefined;
+    return Number(/process_id:(\d+)/.exec(await probe.info('server'))?.[1]);
+  }).catch(() => undefined);
+}
+
+/** One connection to a server on this machine. Rejects when nobody listens on the socket of `url`, or not in time. */
+export async function openProbe(url: string): Promise<Redis> {
+  const probe = new Redis({
+    path: socketPath(url),
+    lazyConnect: true,
+    // A server that still loads its data says so to the one who asks.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    connectTimeout: probeTimeoutMs,
+    commandTimeout: probeTimeoutMs,
+    retryStrategy: () => null,
+  });
+  // Each command rejects by itself; without a listener ioredis would print the end of an idle connection.
+  probe.on('error', () => undefined);
+  await probe.connect();
+  return probe;
+}
+
+/** Asks a server on this machine a few questions. Rejects as `openProbe`, and where `work` does. */
+export async function withProbe<T>(url: string, work: (probe: Redis) => Promise<T>): Promise<T> {
+  const probe = await openProbe(url);
+  try {
+    return await work(probe);
+  } finally {
+    probe.disconnect();
   }
 }
 
-async function untilLoaded(probe: RedisProbe): Promise<void> {
-  const giveUpAt = Date.now() + loadTimeoutMs;
-  for (;;) {
-    const refusal = await probe.ask('PING').then(
-      () => undefined,
-      (error: Error) => error,
-    );
-    if (refusal === undefined) return;
-    if (!refusal.message.startsWith('LOADING') || Date.now() > giveUpAt) throw refusal;
-    await pause(pollMs);
+async function untilLoaded(probe: Redis): Promise<void> {
+  for (const giveUpAt = Date.now() + loadTimeoutMs; ; await pause(pollMs)) {
+    try {
+      return void (await probe.ping());
+    } catch (error) {
+      if (!String(error).includes('LOADING') || Date.now() > giveUpAt) throw error;
+    }
   }
 }
 
@@ -128,36 +138,21 @@ export async function staysInUse(url: string): Promise<boolean> {
   return false;
 }
 
-/**
- * Whether any client besides this probe is connected; a server that does not answer has no clients worth waiting for.
- */
-async function hasClients(url: string): Promise<boolean> {
-  const probe = await openProbe(url, probeTimeoutMs).catch(() => undefined);
-  if (probe === undefined) return false;
-  try {
-    const own = `id=${await probe.ask('CLIENT', 'ID')} `;
-    const clients = String(await probe.ask('CLIENT', 'LIST')).split('\n');
+/** Whether any client besides this probe is connected; a server that does not answer has no clients worth waiting for. */
+function hasClients(url: string): Promise<boolean> {
+  return withProbe(url, async (probe) => {
+    const own = `id=${await probe.client('ID')} `;
+    const clients = String(await probe.client('LIST')).split('\n');
     return clients.some((client) => client.startsWith('id=') && !client.startsWith(own));
-  } catch {
-    return false;
-  } finally {
-    probe.close();
-  }
+  }).catch(() => false);
 }
 
 /** Asks the server to write its data and exit; resolves when it has closed the connection or refused. */
 export async function askToShutDown(child: ChildProcess, url: string): Promise<void> {
-  try {
-    const probe = await openProbe(url, probeTimeoutMs);
-    try {
-      await probe.ask('SHUTDOWN', 'NOSAVE');
-    } finally {
-      probe.close();
-    }
-  } catch (error) {
+  await withProbe(url, (probe) => probe.call('SHUTDOWN', 'NOSAVE')).catch((error: Error) => {
     // A server that obeys closes the connection instead of replying.
     if (!String(error).includes('closed')) child.kill('SIGTERM');
-  }
+  });
 }
 
 export async function lastLogLines(dir: string): Promise<string> {

@@ -46,7 +46,7 @@ export function messageOf(error: unknown): string {
 }
 
 // BullMQ needs XAUTOCLAIM and the like, which came with 6.2.
-const oldestVersion = { major: 6, minor: 2 };
+const [OLDEST_MAJOR, OLDEST_MINOR] = [6, 2];
 const versionTimeoutMs = 10_000;
 
 /** The names of the program of a server. */
@@ -69,10 +69,8 @@ export async function unpackedIn(home: string): Promise<Unpacked | undefined> {
 /** Whether the server starts at all and is new enough. */
 export async function proves(command: string, env: Record<string, string>): Promise<boolean> {
   const output = await run(command, ['--version'], versionTimeoutMs, env).catch(() => '');
-  const found = /\bv=(\d+)\.(\d+)/.exec(output);
-  if (found === null) return false;
-  const [major, minor] = [Number(found[1]), Number(found[2])];
-  return major > oldestVersion.major || (major === oldestVersion.major && minor >= oldestVersion.minor);
+  const [, major, minor] = /\bv=(\d+)\.(\d+)/.exec(output) ?? [];
+  return Number(major) > OLDEST_MAJOR || (Number(major) === OLDEST_MAJOR && Number(minor) >= OLDEST_MINOR);
 }
 
 async function libraryFolders(home: string): Promise<string[]> {

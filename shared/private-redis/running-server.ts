@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isRunning } from '../base/machine.ts';
 import { withFolderLock } from './folder-lock.ts';
-import { type AnsweringServer, serverAt, urlOf } from './process.ts';
+import { serverAt, urlOf } from './process.ts';
 
 /** The state file of a folder about its server; `pid` is unknown while it is being spawned. */
 type State = { pid: number | null };
@@ -19,8 +19,8 @@ export function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<
   return withFolderLock(join(dir, 'start.lock'), lockWaitMs, work);
 }
 
-/** The server that runs for `dir`, with an open connection to it. Throws when one holds `dir` but does not answer. */
-export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<AnsweringServer | undefined> {
+/** The process id of the server that runs for `dir`. Throws when one holds `dir` but does not answer. */
+export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<number | undefined> {
   const giveUpAt = Date.now() + waitMs;
   for (;;) {
     const found = await serverAt(urlOf(dir));

@@ -4,10 +4,10 @@ import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
 import { socketPath } from '../base/redis-address.ts';
 import type { FoundRedisServer } from './install.ts';
 import {
-  type AnsweringServer,
   askToShutDown,
   hasExited,
   lastLogLines,
+  openProbe,
   spawnRedis,
   staysInUse,
   untilReady,
@@ -61,26 +61,31 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
   // Throws where its path is too long.
   socketPath(urlOf(dir));
   return withServerLock(dir, async () => {
-    const lease = await findRunning(dir, options.holderWaitMs);
-    if (lease !== undefined) return attachedRedis(lease, urlOf(dir), options.onLost);
+    const pid = await findRunning(dir, options.holderWaitMs);
+    if (pid !== undefined) return attachedRedis(pid, urlOf(dir), options.onLost);
     const owned = new OwnedServer(options, dir);
     await owned.launch();
     return owned;
   });
 }
 
-function attachedRedis(running: AnsweringServer, url: string, onLost: PrivateRedisOptions['onLost']): PrivateRedis {
+async function attachedRedis(pid: number, url: string, onLost: PrivateRedisOptions['onLost']): Promise<PrivateRedis> {
   // At the owner's stop, the open connection shows that the server is in use; it also shows us when the server is gone.
-  running.probe.unref();
-  running.probe.onLost(() => onLost?.('The connection to the private Redis server of another process was lost.'));
+  const probe = await openProbe(url);
+  probe.stream.unref();
+  const lost = () => onLost?.('The connection to the private Redis server of another process was lost.');
+  probe.once('end', lost);
   const notOurs = (): never => {
     throw new Error('This Redis server belongs to another process.');
   };
   return {
     url,
-    pid: running.pid,
+    pid,
     attached: true,
-    stop: async () => running.probe.close(),
+    async stop() {
+      probe.off('end', lost);
+      probe.disconnect();
+    },
     kill9: notOurs,
     restart: async () => notOurs(),
   };
@@ -111,8 +116,7 @@ class OwnedServer implements PrivateRedis {
   async launch(): Promise<void> {
     // Noted before the server exists, so that no crash of this process can leave an unknown server behind.
     await writeState(this.dir, { pid: null });
-    const { server, fsync, keep, settings = {} } = this.options;
-    const child = await spawnRedis({ server, fsync, settings, dir: this.dir, diesWithParent: !keep });
+    const child = await spawnRedis(this.dir, this.options);
     this.child = child;
     this.ending = false;
     await writeState(this.dir, { pid: child.pid ?? null });
@@ -133,9 +137,8 @@ class OwnedServer implements PrivateRedis {
   async restart(): Promise<void> {
     await withServerLock(this.dir, async () => {
       await this.end('ask');
-      const other = await findRunning(this.dir);
-      other?.probe.close();
-      if (other !== undefined) throw new Error(`Another process has started the server for ${this.dir} meanwhile.`);
+      if ((await findRunning(this.dir)) !== undefined)
+        throw new Error(`Another process has started the server for ${this.dir} meanwhile.`);
       await this.launch();
     });
   }
