@@ -106,24 +106,13 @@ function copyWhatIsRead() {
 
 /** The package depends on what the bundle leaves out, and on nothing else. */
 function manifest() {
-  const {
-    name,
-    version,
-    description,
-    license,
-    private: isPrivate,
-    type,
-    engines,
-    dependencies,
-  } = readJson('package.json');
+  const { scripts: _, devDependencies: __, optionalDependencies: ___, ...own } = readJson('package.json');
   const left = Object.values(metafile.outputs)
     .flatMap(({ imports }) => imports)
     .filter(({ path, external }) => external && !path.startsWith('node:'))
     .map(({ path }) => /^(?:@[^/]+\/)?[^/]+/.exec(path)[0]);
-  const kept = Object.entries(dependencies).filter(([dependency]) => left.includes(dependency));
-  const bin = { [name]: 'command.mjs' };
-  const own = { name, version, description, license, private: isPrivate, type, engines, bin };
-  return { ...own, dependencies: Object.fromEntries(kept) };
+  const kept = Object.entries(own.dependencies).filter(([dependency]) => left.includes(dependency));
+  return { ...own, bin: { [own.name]: 'command.mjs' }, dependencies: Object.fromEntries(kept) };
 }
 
 /** The part of the project's lock that the package needs: an installation has the versions that the tests had. */

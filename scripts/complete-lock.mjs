@@ -3,8 +3,7 @@
  *
  * npm drops an optional platform package from the lock file when the registry cannot serve it, and `npm ci`
  * then refuses its own lock ("Missing: … from lock file"). This adds the dropped entries back, with the platform
- * that their names state, so that a clean install works everywhere. Idempotent; `--check` changes nothing and
- * exits with 1 when an entry is missing.
+ * that their names state, so that a clean install works everywhere. Idempotent.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -27,14 +26,7 @@ for (const [name, version] of missing) {
   };
 }
 
-if (process.argv.includes('--check')) {
-  if (missing.length > 0) {
-    console.error(
-      `package-lock.json lacks ${missing.map(([name]) => name).join(', ')}. Run: node scripts/complete-lock.mjs`,
-    );
-    process.exit(1);
-  }
-} else if (missing.length > 0) {
+if (missing.length > 0) {
   lock.packages = Object.fromEntries(Object.entries(lock.packages).sort(([a], [b]) => (a < b ? -1 : 1)));
   writeFileSync('package-lock.json', `${JSON.stringify(lock, null, 2)}\n`);
   console.log(`package-lock.json: ${missing.length} optional platform packages added back`);
