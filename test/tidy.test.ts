@@ -112,7 +112,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     './look.ts',
     './look.ts',
     './look.ts',
-    './audit.ts',
+    './status.ts',
     './check.ts',
     './act.ts',
     './act.ts',

@@ -1,20 +1,23 @@
-import type { Config } from '../shared/base/config.ts';
+import type { ChatKey } from '../shared/redis/keys.ts';
 import { createMemoryBook } from '../shared/state/memory/book.ts';
-import { notedFiles } from '../shared/state/turn/noted-files.ts';
-import { type Books, withAccount, withAccountToHear } from './budget/guarded.ts';
-import { chatTools } from './chat-tools.ts';
-import { createMediaStore } from './media/store.ts';
-import { createTranscriber, type Transcriber } from './media/transcriber.ts';
-import { costOfMinute, type Prices } from './model/prices.ts';
+import { createReminderBook } from '../shared/state/reminder/book.ts';
+import { type NotedFiles, notedFiles } from '../shared/state/turn/noted-files.ts';
+import { type Books, withAccount } from './budget/guarded.ts';
+import type { Settings } from './lane/settings.ts';
+import { createMediaStore, type MediaStore } from './media/store.ts';
+import { createMemory } from './memory/tool.ts';
 import type { WorkerPorts } from './ports.ts';
 import type { Endpoint } from './recovery/effects.ts';
+import { createReminders } from './reminders/tool.ts';
 import { createSessions } from './session/store.ts';
 import { settingsOf } from './settings.ts';
 import type { ShardPorts } from './shard.ts';
+import { createAskUser } from './tools/asking.ts';
 import type { ChatMemory } from './tools/recall/chat-memory.ts';
+import { createRecall } from './tools/recall/recall.ts';
+import { createSendFile } from './tools/send-file.ts';
+import { joinToolboxes } from './tools/toolboxes.ts';
 import type { ProcessPorts } from './worker.ts';
-
-const TRANSCRIPTION_MS_MAX = 120_000;
 
 /** The ports of asking in the chats of one shard. */
 export function askPorts(
@@ -43,13 +46,17 @@ export function askPorts(
   return { settings, endpoint, tools, store, files, memoryBook, observability, breaker: shared.breaker };
 }
 
-/**
- * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
- */
-export function transcriberOf(config: Config, books: Books, prices: Prices): Transcriber | undefined {
-  const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
-  if (baseUrl === undefined || model === undefined) return undefined;
-  const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
-  const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
-  return withAccountToHear(transcriber, books, { model, minute: costOfMinute(model, prices) });
+/** The tools of the chats of one shard: our own, and those of other servers. */
+function chatTools(
+  ports: WorkerPorts,
+  { redis, keys }: ShardPorts,
+  { memory, files, media, settings }: { memory: ChatMemory; files: NotedFiles; media: MediaStore; settings: Settings },
+) {
+  const loadKept = async (chat: ChatKey, sha256: string) => (await media.load(chat, [sha256])).get(sha256);
+  const recall = createRecall({ memory, log: ports.observability.log, loadKept });
+  const sendFile = createSendFile({ files, keep: media.keep, loadKept });
+  const reminders = createReminders({ book: createReminderBook(redis, keys), settings });
+  const remember = createMemory(createMemoryBook(redis, keys));
+  const { exclude, excluded } = ports.tools;
+  return { ...joinToolboxes([recall, sendFile, reminders, remember, createAskUser(), ports.tools]), exclude, excluded };
 }

@@ -42,13 +42,9 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
     trouble: () => failures.lately(),
     async flush() {
       const tracers = trace.getTracerProvider();
-      const all = [
-        tracers instanceof ProxyTracerProvider ? tracers.getDelegate() : tracers,
-        metrics.getMeterProvider(),
-      ];
-      const ends = await Promise.allSettled(
-        all.map((each) => (each as { forceFlush?(): Promise<void> }).forceFlush?.()),
-      );
+      const sender = tracers instanceof ProxyTracerProvider ? tracers.getDelegate() : tracers;
+      const providers: (object & { forceFlush?(): Promise<void> })[] = [sender, metrics.getMeterProvider()];
+      const ends = await Promise.allSettled(providers.map((each) => each.forceFlush?.()));
       const reasons = ends.flatMap((end) => (end.status === 'rejected' ? end.reason : []));
       for (const reason of reasons) failures.note(reason);
     },

@@ -22,7 +22,6 @@ export interface RunningTurns {
 
 const RUNNING = createContextKey('spillway running turn');
 const MS_PER_S = 1_000;
-const NOTHING = (): void => {};
 
 /** None yet. */
 export function createRunningTurns(): RunningTurns {
@@ -38,7 +37,7 @@ export function createRunningTurns(): RunningTurns {
     },
     enter(ctx, step) {
       const turn = ctx.getValue(RUNNING) as RunningTurn | undefined;
-      if (turn === undefined) return NOTHING;
+      if (turn === undefined) return () => {};
       known.add(step);
       turn.steps.push(step);
       return () => void turn.steps.splice(turn.steps.lastIndexOf(step), 1);

@@ -50,9 +50,7 @@ export type Cause =
 /** One occurrence of something that the operator must know: it opens an incident, is counted in one, or ends it. */
 export interface Alert {
   cause: Cause;
-  /**
-   * Distinguishes incidents of one cause, e.g. by the name of a tool; absent where the installation has one at a time.
-   */
+  /** Distinguishes incidents of one cause, such as by the name of a tool; absent where only one can be open. */
   key?: string;
   /** Plain text: what happened, the chat id, numbers as digits, the trace id. */
   text: string;

@@ -7,13 +7,16 @@ import { clip } from '../../shared/base/text.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { notedStoreId } from '../../shared/state/blob/binding.ts';
 import { applyTogether } from '../../shared/state/change.ts';
-import { sessionOf } from '../../shared/state/chat/chat.ts';
+import { readChatFields, sessionOf } from '../../shared/state/chat/chat.ts';
 import { removeErasedText } from '../../shared/state/chat/erasures.ts';
-import { recordAction } from '../../shared/state/process/actions.ts';
+import { forgetUnlessUnderWay } from '../../shared/state/message/inbound.ts';
+import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
-import type { BlobStore } from '../blob/blobs.ts';
+import type { BlobStore, Blobs } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/store.ts';
-import { forgetChat } from '../operator/forget.ts';
+import { createChatArchive } from '../command/chat-archive.ts';
+import { createMediaStore } from '../media/store.ts';
+import type { ReportSource } from '../report/report.ts';
 import { decodeRecord, type LogRecord, textOf } from '../session/record.ts';
 import { emptySession, newSessionId } from '../session/store.ts';
 import { exportLine, importSession, parseLines, readSession } from '../session/transfer.ts';
@@ -145,6 +148,31 @@ export async function forget(call: Call): Promise<number> {
     });
     return underWay === 0 ? 0 : 1;
   });
+}
+
+/**
+ * Erases all of a chat, as its people do with `/forget`, whether a gateway runs or not. Returns how many of its messages
+ * wait or are being answered: where there are any, not all is erased, and the chat goes on as it was.
+ *
+ * Contract: rejects when Redis or the blob store cannot be used just now. Idempotent; who is killed in between has erased
+ * a part, and the same call erases the rest.
+ */
+async function forgetChat(
+  at: ReportSource & { blobs: Blobs | undefined },
+  named: ChatKey,
+  attribution: Attribution,
+): Promise<number> {
+  const { redis, shards, blobs } = at;
+  const keys = keysOf(shardOf(parseChatKey(named)?.chatId ?? 0, shards));
+  // A group that became a supergroup has its conversation there.
+  const chat = (await readChatFields(redis, keys, named))?.movedTo ?? named;
+  await recordAction(redis, 'forget', chat, attribution);
+  const underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
+  if (underWay > 0) return underWay;
+  // Nothing is kept, so no retention counts.
+  const media = createMediaStore({ redis, keys, blobs, retentionDays: 1 });
+  const last = await createChatArchive({ redis, keys, blobs, media }).erase(chat, Date.now());
+  return forgetUnlessUnderWay(redis, keys, chat, last);
 }
 
 /** Asks the person in the terminal. Throws `UsageError` where there is none. */

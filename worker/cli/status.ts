@@ -1,11 +1,16 @@
 import { pause, within } from '../../shared/base/lifecycle.ts';
+import { totalsOf } from '../../shared/state/spending/limit.ts';
+import { loadPrices } from '../model/prices.ts';
+import { auditReport, readAudit } from '../report/audit-report.ts';
 import { readStatus, statusReport } from '../report/status.ts';
-import type { Terminal } from './terminal.ts';
+import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 import { textOf } from './text.ts';
 import { type Call, type Ground, withRedis } from './verb.ts';
 
 const EVERY_S_DEFAULT = 2;
 const DEADLINE_MS = 10_000;
+const DAYS_DEFAULT = 7;
+const DAY_MS = 24 * 3600_000;
 /** Home, and erase to the end of each line and of the screen: nothing flickers. */
 const HOME = '\x1b[H';
 const ERASE_LINE = '\x1b[K\n';
@@ -39,4 +44,21 @@ function inPlace(terminal: Terminal): Terminal {
     ...terminal,
     line: (text) => terminal.line(`${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`),
   };
+}
+
+/** Prints the audit; the exit code is 1 when messages are unaccounted for, or called answered without a proof. */
+export async function audit(call: Call): Promise<number> {
+  const days = Number(call.options.days ?? DAYS_DEFAULT);
+  const { config } = usableConfig(call.terminal, 'tool');
+  // An unusable file is a configuration error.
+  const prices = await loadPrices(config.MODEL_PRICES_FILE).catch((error: Error) => {
+    throw new UsageError(error.message);
+  });
+  return withRedis(call.terminal, async (source) => {
+    const read = await readAudit(source, { days, prices, totals: totalsOf(config) });
+    const { nowMs, proof, budgets, days: _, ...rollUp } = read;
+    const period = { days, from: new Date(nowMs - days * DAY_MS).toISOString(), to: new Date(nowMs).toISOString() };
+    call.print({ ...period, proof, ...rollUp, budgets }, () => auditReport(read));
+    return proof.failedShards.length === 0 && rollUp.delivery.unconfirmed === 0 ? 0 : 1;
+  });
 }

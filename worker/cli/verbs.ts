@@ -72,7 +72,7 @@ acknowledged without an outcome, what was done to requests that did not fit, lat
 (answers, summaries, and what was billed without an answer) and by model, and the chats that cost most.`,
     exits:
       '0, 1 when the proof fails or a message is called answered although Telegram did not confirm every part, 2 for usage',
-    load: async () => (await import('./audit.ts')).audit,
+    load: async () => (await import('./status.ts')).audit,
   },
   {
     name: 'check',

@@ -1,21 +1,84 @@
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
-import { recordAction } from '../../shared/state/process/actions.ts';
-import type { WaitingMessage } from '../alerts/act.ts';
+import { type Attribution, type OperatorAction, recordAction } from '../../shared/state/process/actions.ts';
+import type { NotedAct, WaitingMessage } from '../alerts/act.ts';
 import type { ActName } from '../alerts/causes/acts.ts';
-import { incidentOf } from '../alerts/incident.ts';
+import { type Incident, incidentOf } from '../alerts/incident.ts';
 import { openQueue } from '../lane/queue.ts';
 import { providerTroubleOf } from '../model/errors/failure.ts';
-import { wordRequest } from '../model/port.ts';
+import { type Model, wordRequest } from '../model/port.ts';
 import { cancelMessage } from '../operator/cancel.ts';
+import { countReplayable, replayAll } from '../operator/letters.ts';
 import { pause, resume } from '../operator/pause.ts';
 import { retryMessage } from '../operator/retry.ts';
 import type { MessageName } from '../report/message-location.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { DeskPorts } from './desk.ts';
-import type { Effect, Errand } from './effect.ts';
-import { replay } from './replaying.ts';
 import { DESK_WORDS } from './words.ts';
+
+/** An act that was noted, with what it is about. */
+interface Errand {
+  incident: Incident;
+  noted: NotedAct;
+  attribution: Attribution;
+  /** Within the limits of what all chats may spend. */
+  model: Pick<Model, 'send'>;
+  signal: AbortSignal;
+}
+
+/** What is asked before something is done that cannot be taken back, and what then stands on the button. */
+interface Question {
+  text: string;
+  yes: string;
+}
+
+/** How an act is done. */
+type Effect = {
+  /** Absent, or without a question: it is done at once. */
+  asks?: (incident: Incident) => Question | undefined;
+} & (
+  | {
+      /** The note itself is the act, with this result. */
+      result: string;
+      /** How the trail calls it. */
+      trail: OperatorAction;
+    }
+  | {
+      /** Fixes what is to be done, before it is noted: a repeat after a crash does the rest of the same. */
+      fixes?: (ports: DeskPorts, incident: Incident, nowMs: number) => Promise<Pick<NotedAct, 'of'>>;
+      /** Contract: recorded in the trail before it is done; may be repeated; rejects when Redis cannot be reached. */
+      does: (ports: DeskPorts, errand: Errand) => Promise<string>;
+    }
+);
+
+/** A message fails before its alert is entered; a gateway that was away enters it late. */
+const BEFORE_MS = 600_000;
+
+/** Puts back what has failed since the incident began, each message once. */
+const replay: Effect = {
+  asks: replayQuestion,
+  fixes: async (ports, incident, nowMs) => ({ of: await countReplayable(ports, meantBy(incident, nowMs)) }),
+  async does(ports, { incident, noted, attribution }) {
+    const filter = meantBy(incident, noted.atMs);
+    await replayAll(ports, filter, attribution);
+    const { of = 0 } = noted;
+    const left = await countReplayable(ports, filter);
+    return of === 0 ? DESK_WORDS.nothingToReplay : DESK_WORDS.replayed(Math.max(0, of - left), of);
+  },
+};
+
+function replayQuestion({ cause, isOpen }: Incident): Question | undefined {
+  if (cause === 'dead-letters') return DESK_WORDS.asksReplayAll;
+  if (!isOpen || (cause !== 'provider' && cause !== 'fixed-parts')) return undefined;
+  return DESK_WORDS.asksReplay;
+}
+
+/** The letters of an incident: those of its time, or all where they pile up. */
+function meantBy({ cause, openedMs, isOpen, endedMs }: Incident, atMs: number): LetterFilter {
+  if (cause === 'dead-letters') return { untilMs: atMs };
+  return { sinceMs: openedMs - BEFORE_MS, untilMs: isOpen ? atMs : Math.min(endedMs ?? atMs, atMs) };
+}
 
 /** How each act is done. */
 export const ACTS: Readonly<Record<ActName, Effect>> = {

@@ -93,10 +93,7 @@ export function takesFixedPartsOf(
 }
 
 /** Reports that a stage threw, was refused or did not hold. */
-export function reportFailedStage(
-  { observability: { telemetry } }: RecoverPorts,
-  stage: RecoveryStage,
-  why: string,
-): void {
-  telemetry.mark(SPAN.overflowRecoveryFailed, { 'spillway.recovery.stage': stage, 'error.type': why });
+export function reportFailedStage({ observability }: RecoverPorts, stage: RecoveryStage, why: string): void {
+  const attributes = { 'spillway.recovery.stage': stage, 'error.type': why };
+  observability.telemetry.mark(SPAN.overflowRecoveryFailed, attributes);
 }

@@ -71,9 +71,7 @@ export async function findMessages(source: ReportSource, text: string): Promise<
   if (id === undefined) return [];
   const asked = shardsOf(source).map((keys, at) => ({ shard: at, keys }));
   const shards = shard === undefined ? asked : asked.filter(({ shard: at }) => at === Number(shard));
-  const found = await Promise.all(
-    shards.map(async (each) => ({ ...each, entry: await entryIn(source, each.keys, id) })),
-  );
+  const found = await Promise.all(shards.map(async (at) => ({ ...at, entry: await entryIn(source, at.keys, id) })));
   return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
 }
 

@@ -89,10 +89,7 @@ export async function readTelegram(redis: RedisClient): Promise<TelegramRecord> 
 }
 
 /** The breaker of the installation while Telegram is away: since when, and when it is asked next. */
-export interface TelegramPause {
-  sinceMs: number;
-  untilMs: number;
-}
+export type TelegramPause = Record<'sinceMs' | 'untilMs', number>;
 
 /** Reads it; `undefined` while Telegram answers. Rejects when Redis cannot be reached. */
 export async function readTelegramPause(redis: RedisClient): Promise<TelegramPause | undefined> {

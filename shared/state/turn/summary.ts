@@ -52,15 +52,11 @@ export function summaryOf(fields: Readonly<Record<string, string>>): TurnSummary
     toolRounds: number('rounds'),
     outageTries: number('outageTries'),
     ...(parts && { parts }),
-    marks: MARKS.filter(([field]) => fields[field] !== undefined).map(([, mark]) => mark),
+    marks: Object.entries(MARKS).flatMap(([field, mark]) => (fields[field] === undefined ? [] : [mark])),
   };
 }
 
-const MARKS = [
-  ['cancelled', 'cancelled'],
-  ['refused', 'refused'],
-  ['mergedInto', 'merged'],
-] as const;
+const MARKS = { cancelled: 'cancelled', refused: 'refused', mergedInto: 'merged' };
 
 function stepOf(fields: Readonly<Record<string, string>>, parts: TurnSummary['parts']): string {
   if (fields.replied !== undefined) return 'compacting after the answer';
