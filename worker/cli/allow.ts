@@ -1,8 +1,5 @@
-import { keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
-import { addOrder, endOrder } from '../../shared/state/orders.ts';
-import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
-import { serverTimeMs } from '../../shared/state/process/process.ts';
+import { allow as allowAt } from '../operator/allow.ts';
 import { allowedSection } from '../report/status.ts';
 import { UsageError } from './terminal.ts';
 import { type Call, type Ground, withRedis } from './verb.ts';
@@ -17,21 +14,10 @@ export async function allow(call: Call): Promise<number> {
     if (id === undefined) return list(call, at);
     const base = at.config.TELEGRAM_ALLOWED_IDS;
     const isSet = base === 'everyone' || base.has(Number(id));
-    const isDone = !(isIn && isSet) && (await letIn(at, id, isIn, attribution));
+    const isDone = !(isIn && isSet) && (await allowAt(at, id, isIn, attribution));
     call.print({ id: Number(id), isIn, isSet, isDone }, () => `${id} ${saidOf({ isIn, isSet, isDone })}.`);
     return isIn || (isDone && !isSet) ? 0 : 1;
   });
-}
-
-/**
- * Lets a person or a group in, or out again, within a second and without a restart. The ids of the settings are in all
- * the same. Returns false where it was so before. Contract: rejects when Redis cannot be reached. Idempotent.
- */
-async function letIn({ redis }: Ground, id: string, isIn: boolean, attribution: Attribution): Promise<boolean> {
-  const { allowed } = keysOf(0);
-  await recordAction(redis, isIn ? 'allow' : 'disallow', id, attribution);
-  if (!isIn) return endOrder(redis, allowed, id);
-  return addOrder(redis, allowed, { chat: id, sinceMs: await serverTimeMs(redis), ...attribution });
 }
 
 function saidOf({ isIn, isSet, isDone }: Readonly<Record<'isIn' | 'isSet' | 'isDone', boolean>>): string {
