@@ -1,3 +1,4 @@
+import { visibleInLine } from '../../shared/base/visible.ts';
 import { type CancelledReminder, type Coming, REMINDERS_MAX } from '../../shared/state/reminder/book.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
@@ -85,7 +86,7 @@ export function lineOf(
   ];
 }
 
-/** The whole text of a reminder: it is what the model will act on. */
+/** The whole text of a reminder on one line, every character of it visible: it is what the model will act on. */
 function textOf({ reminder }: Pick<Coming, 'reminder'>): string {
-  return reminder.text.replace(/\s+/gu, ' ');
+  return visibleInLine(reminder.text);
 }
