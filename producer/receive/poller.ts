@@ -122,7 +122,7 @@ class Intake {
    * how many were stored now, and how many are not stored.
    */
   async accept(updates: readonly unknown[]): Promise<{ stored: number; unstored: number }> {
-    const held = new HeldChats(this.#ports.shards);
+    const held: Held = { chats: undefined };
     let stored = 0;
     let unstored = 0;
     for (const update of updates) {
@@ -138,19 +138,23 @@ class Intake {
   }
 
   /** Returns whether an update is dealt with. */
-  async #take(update: unknown, held: HeldChats): Promise<boolean> {
+  async #take(update: unknown, held: Held): Promise<boolean> {
     const chats = chatsIn(update);
-    if (held.holds(chats)) return false;
+    if (held.chats?.holds(chats)) return false;
     try {
       await this.#ports.accept(update);
       return true;
     } catch (error) {
-      held.add(chats);
+      held.chats ??= new HeldChats(this.#ports.shards);
+      held.chats.add(chats);
       this.#noteUnstored({ err: error });
       return false;
     }
   }
 }
+
+/** The chats that wait in one batch; none before an update of it could not be stored. */
+type Held = { chats: HeldChats | undefined };
 
 /** The chats of which an update could not be stored. */
 class HeldChats {

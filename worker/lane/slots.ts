@@ -72,7 +72,11 @@ class Pool {
 
   /** Returns whether a slot was granted in time; `onGrant` is called at that very moment. */
   async take(share: object, person: number | undefined, timeoutMs: number, onGrant: () => void): Promise<boolean> {
-    this.#note(person);
+    if (person !== undefined) {
+      if (person !== this.#last) this.#otherMs = this.#lastMs;
+      this.#last = person;
+      this.#lastMs = performance.now();
+    }
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const grant = (): void => {
       clearTimeout(timer);
@@ -137,13 +141,6 @@ class Pool {
     if (performance.now() - otherMs < OTHERS_MS) return false;
     for (const request of this.#requests) if (request.person !== person) return false;
     return true;
-  }
-
-  #note(person: number | undefined): void {
-    if (person === undefined) return;
-    if (person !== this.#last) this.#otherMs = this.#lastMs;
-    this.#last = person;
-    this.#lastMs = performance.now();
   }
 
   #count(person: number | undefined, by: number): void {

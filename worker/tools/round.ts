@@ -66,7 +66,8 @@ export function askingIn(
   opened: OpenedSession,
   round: number,
 ): Asking | undefined {
-  return askingOf(roundOf(tools, attempt, openCalls(opened, attempt), round));
+  const calls = openCalls(opened, attempt);
+  return calls.length === 0 ? undefined : askingOf(roundOf(tools, attempt, calls, round));
 }
 
 /** A grant is for calls on behalf of people on the allow list: about the calls of a guest they are asked each time. */

@@ -74,7 +74,7 @@ async function deliverConclusion(
   });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
-    if (record.confirmed > 0) await bringBackUndelivered(ports, attempt);
+    if (record.confirmed > 0 && attempt.refusedAnswers.length > 0) await bringBackUndelivered(ports, attempt);
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;

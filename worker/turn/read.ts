@@ -1,4 +1,4 @@
-import { type InboundFile, type InboundMessage, isForward, isReminder } from '../../shared/flow/message.ts';
+import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
 import { messageCode, plainName, reminderInWords } from '../ask/pending.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { timeZoneOf } from '../lane/settings.ts';
@@ -79,7 +79,7 @@ export async function readContents(
 
 function piecesOf({ messages, words }: ToRead, facts: ReminderFacts): Piece[] {
   if (isBurst(messages)) return forwardedPieces(messages, words);
-  return messages.every(isReminder) ? reminderPieces(messages, facts) : ownPieces(messages, words);
+  return messages[0]?.content.kind === 'reminder' ? reminderPieces(messages, facts) : ownPieces(messages, words);
 }
 
 /** Whether messages are forwards that came together, with or without a comment before them. Pure. */

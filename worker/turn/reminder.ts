@@ -67,6 +67,7 @@ export function keepReminders({ turn }: Attempt, pieces: readonly Waiting[]): Ch
 
 /** An attempt at a late reminder, or at several, with the notice that says when each was due; any other attempt as it is. */
 export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZone'>): Attempt {
+  if (!attempt.message.ok || attempt.message.value.content.kind !== 'reminder') return attempt;
   if (!isLateReminder(attempt)) return attempt;
   const { texts, notices } = attempt;
   const late = remindersOf(attempt);

@@ -78,7 +78,6 @@ async function tellUndelivered(
  */
 export async function bringBackUndelivered({ commands }: TurnPorts, attempt: Attempt): Promise<void> {
   const { keys, chat, refusedAnswers } = attempt;
-  if (refusedAnswers.length === 0) return;
   for (const entry of refusedAnswers) {
     const letter = await commands.deadLetters.newest(chat, entry);
     if (letter !== undefined) await commands.deadLetters.replay(letter);
