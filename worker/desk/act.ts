@@ -26,10 +26,9 @@ export const act: DeskHandler = async (ports, call) => {
   const { reach } = ask.observability;
   reach('act claimed');
   const { incident, noted } = claimed;
-  const effect = ACTS[press.name];
   const attribution = attributionOf(press, incident);
   const errand = { incident, noted, attribution, model: ask.endpoint.model, signal: call.context.time.signal };
-  const result = noted.result ?? ('does' in effect ? await effect.does(ports, errand) : '');
+  const result = noted.result ?? (await ACTS[press.name].does(ports, errand));
   reach('act done');
   if (noted.result === undefined) await noteResult(ports, press, result);
   reach('act noted');

@@ -1,7 +1,7 @@
 import { keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
-import { type Attribution, type OperatorAction, recordAction } from '../../shared/state/process/actions.ts';
+import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
 import type { NotedAct, WaitingMessage } from '../alerts/act.ts';
 import type { ActName } from '../alerts/causes/acts.ts';
 import { type Incident, incidentOf } from '../alerts/incident.ts';
@@ -34,23 +34,14 @@ interface Question {
 }
 
 /** How an act is done. */
-type Effect = {
+interface Effect {
   /** Absent, or without a question: it is done at once. */
   asks?: (incident: Incident) => Question | undefined;
-} & (
-  | {
-      /** The note itself is the act, with this result. */
-      result: string;
-      /** How the trail calls it. */
-      trail: OperatorAction;
-    }
-  | {
-      /** Fixes what is to be done, before it is noted: a repeat after a crash does the rest of the same. */
-      fixes?: (ports: DeskPorts, incident: Incident, nowMs: number) => Promise<Pick<NotedAct, 'of'>>;
-      /** Contract: recorded in the trail before it is done; may be repeated; rejects when Redis cannot be reached. */
-      does: (ports: DeskPorts, errand: Errand) => Promise<string>;
-    }
-);
+  /** Fixes what is to be done, before it is noted: a repeat after a crash does the rest of the same. */
+  fixes?: (ports: DeskPorts, incident: Incident, nowMs: number) => Promise<Pick<NotedAct, 'of'>>;
+  /** Contract: recorded in the trail before it is done; may be repeated; rejects when Redis cannot be reached. */
+  does: (ports: DeskPorts, errand: Errand) => Promise<string>;
+}
 
 /** A message fails before its alert is entered; a gateway that was away enters it late. */
 const BEFORE_MS = 600_000;
@@ -128,7 +119,13 @@ export const ACTS: Readonly<Record<ActName, Effect>> = {
       return DESK_WORDS.cancelled(about.chat, result === 'repeated' ? 'cancelled' : result);
     },
   },
-  close: { trail: 'close', result: DESK_WORDS.closed },
+  // Its result ends the incident.
+  close: {
+    async does({ redis }, { incident, attribution }) {
+      await recordAction(redis, 'close', incidentOf(incident), attribution);
+      return DESK_WORDS.closed;
+    },
+  },
 };
 
 function nameOf({ shards }: ReportSource, { chat, entry }: WaitingMessage): MessageName {

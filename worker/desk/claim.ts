@@ -1,6 +1,5 @@
 import { utcClock, utcTime } from '../../shared/base/utc-time.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { recordAction } from '../../shared/state/process/actions.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { isUnderWay, type NotedAct } from '../alerts/act.ts';
 import { actedNotice, type Book, type Notice } from '../alerts/book.ts';
@@ -53,12 +52,9 @@ export async function claim(ports: DeskPorts, press: Press): Promise<Claimed> {
     if (refused) return refused;
     const before = incident.acts?.[press.name];
     if (before?.entry === press.entry) return { incident, noted: before };
-    // Once, however often others write first.
-    if (tries === 0) await enterInTrail(ports, press, incident);
     const noted = await noteOf(ports, press, incident, nowMs);
     const after = withAct(incident, press.name, noted, nowMs);
-    const notices = noted.result === undefined ? [] : [noticeOf(ports, after, press.name, noted)];
-    if (await store.record(stored, put(stored.book, after), notices, [])) return { incident: after, noted };
+    if (await store.record(stored, put(stored.book, after), [], [])) return { incident: after, noted };
   }
   throw new Error('the book of incidents could not be written: others write it all the time');
 }
@@ -99,19 +95,11 @@ function questionFor(incident: Incident, press: Press, nowMs: number): DeskReply
   };
 }
 
-/** What noting alone does is in the trail before; every other act enters that itself. */
-async function enterInTrail({ redis }: DeskPorts, press: Press, incident: Incident): Promise<void> {
-  const effect = ACTS[press.name];
-  if ('trail' in effect) await recordAction(redis, effect.trail, incidentOf(incident), attributionOf(press, incident));
-}
-
 async function noteOf(ports: DeskPorts, press: Press, incident: Incident, nowMs: number): Promise<NotedAct> {
-  const effect = ACTS[press.name];
   const about = press.tag === '' ? undefined : incident.notified?.waiting;
   const n = (incident.acts?.[press.name]?.n ?? 0) + 1;
   const noted = { n, by: press.by, id: press.id, atMs: nowMs, entry: press.entry, ...(about && { about }) };
-  if ('does' in effect) return { ...noted, ...(await effect.fixes?.(ports, incident, nowMs)) };
-  return { ...noted, result: effect.result };
+  return { ...noted, ...(await ACTS[press.name].fixes?.(ports, incident, nowMs)) };
 }
 
 /** Notes how it went. Where the incident is forgotten, or somebody has begun anew, only the reply says it. */
