@@ -4,28 +4,22 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Config, programPath } from '../base/config.ts';
 import { HOME } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
-import { type FoundRedisServer, findRedisServer } from '../private-redis/install.ts';
+import {
+  type FoundRedisServer,
+  findRedisServer,
+  type NoRedisServer,
+  type RedisServerOptions,
+} from '../private-redis/install.ts';
 import { urlOf } from '../private-redis/process.ts';
 import { messageOf } from '../private-redis/program.ts';
 import { findRunning } from '../private-redis/running-server.ts';
-import { type PrivateRedis, startPrivateRedis } from '../private-redis/server.ts';
+import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../private-redis/server.ts';
 
-export type RedisSourceOptions<Given extends RedisAddress = string> = {
-  /**
-   * A running server or cluster to use; then no server is started. We only ever start a single server, never a cluster.
-   */
-  readonly url?: Given;
-  /** The repository's root, where a private copy of the server may be kept. */
-  readonly root: string;
-  /** The folders to search for a server, in the form of the PATH variable. */
-  readonly path: string;
-  /** Where a private server keeps its data. */
-  readonly dir: string;
-  readonly fsync: 'always' | 'everysec' | 'no';
-  /** False: a throw-away, whose data is removed at stop. */
-  readonly keep: boolean;
-  readonly onProgress?: (line: string) => void;
-};
+export type RedisSourceOptions<Given extends RedisAddress = string> = RedisServerOptions &
+  Pick<PrivateRedisOptions, 'dir' | 'fsync' | 'keep'> & {
+    /** A running server or cluster to use; then no server is started. Ours is always a single server. */
+    readonly url?: Given;
+  };
 
 export type RedisSource<Given extends RedisAddress = string> = {
   readonly ok: true;
@@ -33,8 +27,6 @@ export type RedisSource<Given extends RedisAddress = string> = {
   /** Ends a private server that no other process uses; close your own connections first. Safe to call twice. */
   stop(): Promise<void>;
 };
-
-export type NoRedisSource = { readonly ok: false; readonly problem: string };
 
 /** Where servers of each version keep the append-only file. */
 const DATA = ['appendonlydir', 'appendonly.aof'];
@@ -48,7 +40,7 @@ const longestRetryMs = 5_000;
  */
 export async function provideRedis<Given extends RedisAddress = string>(
   options: RedisSourceOptions<Given>,
-): Promise<RedisSource<Given> | NoRedisSource> {
+): Promise<RedisSource<Given> | NoRedisServer> {
   if (options.url !== undefined) return { ok: true, url: options.url, stop: async () => undefined };
   const server = await findRedisServer(options);
   if (!server.ok) return server;
@@ -68,7 +60,7 @@ const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always', kee
 export function provideOwnRedis(
   config: Config,
   onProgress: (line: string) => void = () => {},
-): Promise<RedisSource<RedisAddress> | NoRedisSource> {
+): Promise<RedisSource<RedisAddress> | NoRedisServer> {
   const given = redisAddressOf(config);
   return provideRedis<RedisAddress>({
     ...OWN,
@@ -130,7 +122,7 @@ class SupervisedRedis {
 
 /** The traces of a private server: its program, the process of one that runs, and whether an earlier one left data. */
 export type PrivateServer =
-  | NoRedisSource
+  | NoRedisServer
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };
 
 /**

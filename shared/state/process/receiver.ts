@@ -36,7 +36,8 @@ export interface PollRecord {
 /** Short compared with the two minutes after which silence is reported. */
 export const HEARTBEAT_EVERY_MS = 5_000;
 
-type TimeField = 'lastAnswerMs' | 'conflictMs' | 'unauthorizedMs' | 'unstoredMs' | 'otherMs';
+const TIMES = ['lastAnswerMs', 'conflictMs', 'unauthorizedMs', 'unstoredMs', 'otherMs'] as const;
+type TimeField = (typeof TIMES)[number];
 
 export type Heartbeat = ReturnType<typeof createHeartbeat>;
 
@@ -81,16 +82,10 @@ export function createHeartbeat(
 export async function readHeartbeat(redis: RedisClient, keys: Keys): Promise<PollRecord | undefined> {
   const fields = await redis.hgetall(keys.poll);
   if (fields.firstMs === undefined) return undefined;
-  const time = (field: TimeField | 'unstoredSinceMs') =>
-    fields[field] === undefined ? {} : { [field]: Number(fields[field]) };
+  const times = [...TIMES, 'unstoredSinceMs'].filter((field) => fields[field] !== undefined);
   return {
     firstMs: Number(fields.firstMs),
-    ...time('lastAnswerMs'),
-    ...time('conflictMs'),
-    ...time('unauthorizedMs'),
-    ...time('unstoredSinceMs'),
-    ...time('unstoredMs'),
-    ...time('otherMs'),
+    ...Object.fromEntries(times.map((field) => [field, Number(fields[field])])),
     receiver: fields.receiver === 'webhook' ? 'webhook' : 'poller',
     ...(fields.otherKind !== undefined && { otherKind: fields.otherKind }),
   };
