@@ -42,22 +42,8 @@ export type ReadGauges = () => Promise<readonly GaugeReading[]>;
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };
 
 /** Our metrics, on as many meters as there are exporters: none at first, and then nothing is computed. */
-export interface Meters {
-  /** Lets another exporter see all metrics from now on, where asked with their units in the names. */
-  attach(meter: Meter, naming?: 'units in names'): void;
-  count(metric: MetricName, attributes: Attributes, by?: number): void;
-  record(metric: HistogramName, value: number, attributes: Attributes): void;
-  observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
-  /** Calls back once, when the first meter is attached. */
-  onFirst(start: () => void): void;
-}
-
-/** Counters and gauges on one meter. */
-interface Instruments {
-  count(metric: MetricName, attributes: Attributes, by: number): void;
-  record(metric: HistogramName, value: number, attributes: Attributes): void;
-  observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
-}
+export type Meters = ReturnType<typeof createMeters>;
+type Instruments = ReturnType<typeof instrumentsOn>;
 
 /** A source of gauges, with what ends it on each meter. */
 interface Source {
@@ -67,24 +53,25 @@ interface Source {
 }
 
 /** No meters yet. */
-export function createMeters(metrics: ReadonlyMap<string, Metric>): Meters {
+export function createMeters(metrics: ReadonlyMap<string, Metric>) {
   const all: Instruments[] = [];
   const sources = new Set<Source>();
   const starts: (() => void)[] = [];
   return {
-    attach(meter, naming) {
+    /** Lets another exporter see all metrics from now on, where asked with their units in the names. */
+    attach(meter: Meter, naming?: 'units in names'): void {
       const instruments = instrumentsOn(meter, metrics, naming === 'units in names');
       all.push(instruments);
       for (const source of sources) source.ends.push(instruments.observe(source.gauges, source.read));
       for (const start of starts.splice(0)) start();
     },
-    count(metric, attributes, by = 1) {
+    count(metric: MetricName, attributes: Attributes, by = 1): void {
       for (const instruments of all) instruments.count(metric, attributes, by);
     },
-    record(metric, value, attributes) {
+    record(metric: HistogramName, value: number, attributes: Attributes): void {
       for (const instruments of all) instruments.record(metric, value, attributes);
     },
-    observe(gauges, read) {
+    observe(gauges: readonly MetricName[], read: ReadGauges): () => void {
       const source: Source = { gauges, read, ends: all.map((instruments) => instruments.observe(gauges, read)) };
       sources.add(source);
       return () => {
@@ -92,11 +79,12 @@ export function createMeters(metrics: ReadonlyMap<string, Metric>): Meters {
         for (const end of source.ends) end();
       };
     },
-    onFirst: (start) => void (all.length === 0 ? starts.push(start) : start()),
+    /** Calls back once, when the first meter is attached. */
+    onFirst: (start: () => void) => void (all.length === 0 ? starts.push(start) : start()),
   };
 }
 
-function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUnitsInNames: boolean): Instruments {
+function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUnitsInNames: boolean) {
   const named = (metric: MetricName) => nameOf(metricOf(metrics, metric), hasUnitsInNames);
   const counters = onceFor((metric: MetricName) => meter.createCounter(...named(metric)));
   const histograms = onceFor((metric: HistogramName) => {
@@ -109,9 +97,10 @@ function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUn
     return meter.createObservableGauge(...named(metric));
   });
   return {
-    count: (metric, attributes, by) => counters(metric).add(by, attributes),
-    record: (metric, value, attributes) => histograms(metric).record(value, attributes),
-    observe(gauges, read) {
+    count: (metric: MetricName, attributes: Attributes, by: number) => counters(metric).add(by, attributes),
+    record: (metric: HistogramName, value: number, attributes: Attributes) =>
+      histograms(metric).record(value, attributes),
+    observe(gauges: readonly MetricName[], read: ReadGauges): () => void {
       const observed = gauges.map(observables);
       const callback: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
         const readings = await read().catch(() => []);

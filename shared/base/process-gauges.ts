@@ -12,37 +12,33 @@ interface RunningTurn {
 }
 
 /** The attempts that run in this process, and where each of them is. */
-export interface RunningTurns {
-  /** The context of an attempt that begins, and what ends it. */
-  begin(ctx: Context, name: string): { ctx: Context; end(): void };
-  /** Notes that the attempt of a context, if there is one, is in a step. Returns what ends the step. */
-  enter(ctx: Context, step: string): () => void;
-  read(names: typeof METRIC): GaugeReading[];
-}
+export type RunningTurns = ReturnType<typeof createRunningTurns>;
 
 const RUNNING = createContextKey('spillway running turn');
 const MS_PER_S = 1_000;
 
 /** None yet. */
-export function createRunningTurns(): RunningTurns {
+export function createRunningTurns() {
   const running = new Set<RunningTurn>();
   /** Steps that were seen stay visible, at 0: a gauge that disappears shows its last value for minutes. */
   const known = new Set<string>();
   return {
-    begin(ctx, name) {
+    /** The context of an attempt that begins, and what ends it. */
+    begin(ctx: Context, name: string) {
       const turn: RunningTurn = { startedMs: performance.now(), steps: [name] };
       running.add(turn);
       known.add(name);
       return { ctx: ctx.setValue(RUNNING, turn), end: () => void running.delete(turn) };
     },
-    enter(ctx, step) {
+    /** Notes that the attempt of a context, if there is one, is in a step. Returns what ends the step. */
+    enter(ctx: Context, step: string): () => void {
       const turn = ctx.getValue(RUNNING) as RunningTurn | undefined;
       if (turn === undefined) return () => {};
       known.add(step);
       turn.steps.push(step);
       return () => void turn.steps.splice(turn.steps.lastIndexOf(step), 1);
     },
-    read({ turns, turnAge }) {
+    read({ turns, turnAge }: typeof METRIC): GaugeReading[] {
       const counts = new Map([...known].map((step) => [step, 0]));
       for (const { steps } of running) {
         const step = steps.at(-1) ?? '';

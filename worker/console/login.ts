@@ -17,40 +17,33 @@ import {
 /** How long a login lasts. */
 export const SESSION_MS = 12 * 3600_000;
 
-/**
- * The proofs that are derived from the operator's token. Nothing is stored: a login outlives restarts, holds in
- * every process of the installation, and ends at once for all when the token is replaced.
- */
-export interface Token {
-  /** Compares in a time that reveals nothing about the token, not even its length. Pure. */
-  isGiven(text: string): boolean;
-  /** The cookie of a login at that time. Pure. */
-  session(nowMs: number): string;
-  /** Whether a cookie is of a login that still lasts. Pure. */
-  isSession(cookie: string | undefined, nowMs: number): cookie is string;
-  /** The key that the forms of a session carry, which no other site can know. Pure. */
-  formKey(session: string): string;
-  /** Whether a form is of this session. Pure. */
-  isFormKey(session: string, given: string): boolean;
-}
+export type Token = ReturnType<typeof tokenOf>;
 
-/** Derives sessions and form keys from a token. */
-export function tokenOf(token: string): Token {
+/**
+ * The proofs that are derived from the operator's token. Nothing is stored: a login outlives restarts, holds in every
+ * process of the installation, and ends at once for all when the token is replaced. Pure.
+ */
+export function tokenOf(token: string) {
   const key = mac(token, 'spillway console');
   const sign = (expires: string) => mac(key, `session ${expires}`).toString('base64url');
+  /** The key that the forms of a session carry, which no other site can know. */
   const formKey = (session: string) => mac(key, `form ${session}`).toString('base64url');
   return {
-    isGiven: (text) => isSame(text, token),
-    session(nowMs) {
+    /** Compares in a time that reveals nothing about the token, not even its length. */
+    isGiven: (text: string) => isSame(text, token),
+    /** The cookie of a login at that time. */
+    session(nowMs: number): string {
       const expires = String(nowMs + SESSION_MS);
       return `${expires}.${sign(expires)}`;
     },
-    isSession(cookie, nowMs): cookie is string {
+    /** Whether a cookie is of a login that still lasts. */
+    isSession(cookie: string | undefined, nowMs: number): cookie is string {
       const [, expires = '', signature = ''] = /^(\d{1,15})\.([\w-]+)$/.exec(cookie ?? '') ?? [];
       return isSame(signature, sign(expires)) && Number(expires) > nowMs;
     },
     formKey,
-    isFormKey: (session, given) => isSame(given, formKey(session)),
+    /** Whether a form is of this session. */
+    isFormKey: (session: string, given: string) => isSame(given, formKey(session)),
   };
 }
 

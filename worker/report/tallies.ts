@@ -42,36 +42,23 @@ export function addToProof(proof: DeliveryProof, { entry, outcome, delivery }: O
 }
 
 /** How requests of a period were handled that did not fit or were not taken. */
-export interface ContextSafety {
-  /** By kind of failure, then by phase: `counted` before the call, `refused` by the provider. */
-  exceeded: Record<string, Counts>;
-  compacted: number;
-  compactionFailed: Counts;
-  forcePruned: number;
-  newSessions: number;
-  scrubbed: Record<string, { messages: number; parts: number; bytes: number }>;
-  thinkingDropped: number;
-  outputLowered: number;
-  gaveUp: number;
-  capped: Counts;
-  repaired: Counts;
-  tornRecords: number;
-}
+export type ContextSafety = ReturnType<typeof emptySafety>;
 
 /** Of a period in which nothing happened. */
-export function emptySafety(): ContextSafety {
+export function emptySafety() {
   return {
-    exceeded: {},
+    /** By kind of failure, then by phase: `counted` before the call, `refused` by the provider. */
+    exceeded: {} as Record<string, Counts>,
     compacted: 0,
-    compactionFailed: {},
+    compactionFailed: {} as Counts,
     forcePruned: 0,
     newSessions: 0,
-    scrubbed: {},
+    scrubbed: {} as Record<string, { messages: number; parts: number; bytes: number }>,
     thinkingDropped: 0,
     outputLowered: 0,
     gaveUp: 0,
-    capped: {},
-    repaired: {},
+    capped: {} as Counts,
+    repaired: {} as Counts,
     tornRecords: 0,
   };
 }
