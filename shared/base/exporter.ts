@@ -7,20 +7,13 @@ import type { Signals } from './signals.ts';
 import { IDS, registerIdTracer } from './trace-ids.ts';
 
 /** Sends the spans and metrics of this process. */
-export interface Exporter {
-  /** Contract: sends what is left; it may reject, and may take as long as the collector does. */
-  shutdown(): Promise<void>;
-  /** Sends what there is now. Contract: never rejects; as above. */
-  flush(): Promise<void>;
-  /** Why spans or metrics could not be exported lately; empty while all is well. */
-  trouble(): string;
-}
+export type Exporter = ReturnType<typeof startExporter>;
 
 /**
  * Starts the OpenTelemetry SDK for this process, set by the standard `OTEL_*`. A failed export is logged when its reason is
  * new, or after a while without one.
  */
-export function startExporter(serviceName: string, signals: Signals, log: Pick<Logger, 'warn'>): Exporter {
+export function startExporter(serviceName: string, signals: Signals, log: Pick<Logger, 'warn'>) {
   const sdk = new NodeSDK({
     serviceName,
     logRecordProcessors: [],
@@ -38,9 +31,12 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
   sdk.start();
   if (signals.traces === undefined) registerIdTracer();
   return {
+    /** Contract: sends what is left; it may reject, and may take as long as the collector does. */
     shutdown: () => sdk.shutdown(),
+    /** Why spans or metrics could not be exported lately; empty while all is well. */
     trouble: () => failures.lately(),
-    async flush() {
+    /** Sends what there is now. Contract: never rejects; as above. */
+    async flush(): Promise<void> {
       const tracers = trace.getTracerProvider();
       const sender = tracers instanceof ProxyTracerProvider ? tracers.getDelegate() : tracers;
       const providers: (object & { forceFlush?(): Promise<void> })[] = [sender, metrics.getMeterProvider()];

@@ -6,15 +6,10 @@ import { markdownHtml } from './pages/markdown.ts';
 import { type DeskPorts, show, type VisitEnv } from './visit.ts';
 
 /** The runbook, section by section. An installation may be without its file. */
-export interface Runbook {
-  /** The section with this name, as a piece of a page; `undefined` where there is none. */
-  section(name: string): Html | undefined;
-  /** Where it is read outside of the console: `RUNBOOK_URL` at this section. */
-  address(name: string): string | undefined;
-}
+export type Runbook = ReturnType<typeof readRunbook>;
 
 /** Reads the runbook's file, if it is there. `url` is that of the same page elsewhere. */
-export function readRunbook(file: string, url: string | undefined): Runbook {
+export function readRunbook(file: string, url: string | undefined) {
   const sections = sectionsOf(textOf(file));
   const linkOf = (href: string): string | undefined => {
     if (href.startsWith('#')) return sections.has(href.slice(1)) ? pathOfSection(href.slice(1)) : undefined;
@@ -22,11 +17,14 @@ export function readRunbook(file: string, url: string | undefined): Runbook {
     return target && /^https?:$/.test(target.protocol) ? target.href : undefined;
   };
   return {
-    section(name) {
+    /** The section with this name, as a piece of a page; `undefined` where there is none. */
+    section(name: string): Html | undefined {
       const text = sections.get(name);
       return text === undefined ? undefined : markdownHtml(text, linkOf);
     },
-    address: (name) => (url === undefined ? undefined : `${url}#${encodeURIComponent(name)}`),
+    /** Where it is read outside of the console: `RUNBOOK_URL` at this section. */
+    address: (name: string): string | undefined =>
+      url === undefined ? undefined : `${url}#${encodeURIComponent(name)}`,
   };
 }
 

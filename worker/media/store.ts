@@ -14,19 +14,7 @@ import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
  * Contract: each method rejects when Redis or the blob store cannot be used just now. All are idempotent. Keeping needs
  * no fencing token: one id always means the same bytes, so a turn that was taken over can write nothing wrong.
  */
-export interface MediaStore {
-  /** Keeps bytes of a chat for the retention time from now on, or for at least so many seconds, and returns their id. */
-  keep(chat: ChatKey, bytes: Buffer, seconds?: number): Promise<string>;
-  /**
-   * Loads what a chat still keeps, and restarts its retention time. Expired and invalid ids are absent from the result,
-   * and so are files whose bytes are damaged or gone, which is logged.
-   */
-  load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>>;
-  /** Reads what a chat still keeps, and leaves its time as it is. */
-  read(chat: ChatKey, sha256: string): Promise<Buffer | undefined>;
-  /** Erases all that is kept for a chat: no reference is left when the first of the bytes goes. */
-  erase(chat: ChatKey): Promise<void>;
-}
+export type MediaStore = ReturnType<typeof createMediaStore>;
 
 export interface MediaStorePorts {
   redis: RedisClient;
@@ -42,7 +30,7 @@ const SHA256 = /^[0-9a-f]{64}$/;
 const DAY_S = 24 * 60 * 60;
 
 /** Opens the media store of a shard. Files from before there was a blob store are read from Redis. */
-export function createMediaStore(ports: MediaStorePorts): MediaStore {
+export function createMediaStore(ports: MediaStorePorts) {
   const { redis, keys, blobs, retentionDays, reach } = ports;
   const files = keptFiles(redis, keys);
   const ttlS = retentionDays * DAY_S;
@@ -60,19 +48,26 @@ export function createMediaStore(ports: MediaStorePorts): MediaStore {
     await files.point(chat, id, blob, seconds, pointer !== undefined);
   };
   return {
-    async keep(chat, bytes, seconds = ttlS) {
+    /** Keeps bytes of a chat for the retention time from now on, or for at least so many seconds, and returns their id. */
+    async keep(chat: ChatKey, bytes: Buffer, seconds = ttlS): Promise<string> {
       const id = mediaId(bytes);
       if (blobs === undefined) await files.keepBytes(chat, id, bytes, seconds);
       else await keepBlob(blobs, chat, id, bytes, seconds);
       return id;
     },
-    async load(chat, sha256s) {
+    /**
+     * Loads what a chat still keeps, and restarts its retention time. Expired and invalid ids are absent from the result,
+     * and so are files whose bytes are damaged or gone, which is logged.
+     */
+    async load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
       const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
       const found = await Promise.all(ids.map((id) => ofChat(ports, chat, (owner) => bytesOf(owner, id, ttlS))));
       return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
     },
-    read: (chat, sha256) => ofChat(ports, chat, (owner) => bytesOf(owner, sha256)),
-    async erase(chat) {
+    /** Reads what a chat still keeps, and leaves its time as it is. */
+    read: (chat: ChatKey, sha256: string) => ofChat(ports, chat, (owner) => bytesOf(owner, sha256)),
+    /** Erases all that is kept for a chat: no reference is left when the first of the bytes goes. */
+    async erase(chat: ChatKey): Promise<void> {
       await ofChat(ports, chat, async (owner) => {
         await files.erase(owner);
         reach?.('references erased');

@@ -27,20 +27,7 @@ export interface Tail {
  * Contract: loading is O(window), never O(session). Each method rejects when Redis cannot be reached; `open` and `load`
  * throw `FencedError` when the turn was taken over.
  */
-export interface Sessions {
-  /**
-   * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. It always
-   * loads the message and everything after it.
-   */
-  open(attempt: Attempt, pending: UserRecord, bytesMax: number): Promise<OpenedSession>;
-  /** Loads at most `bytesMax` of the window, without a message. */
-  load(attempt: Attempt, bytesMax: number): Promise<OpenedSession>;
-  /**
-   * Reads the newest records, at most `bytesMax` in total, and continues into the session's parents. Archived records
-   * are not read: up to `SEED_READ_BYTES_MAX` that makes no difference.
-   */
-  tail(session: SessionId, bytesMax: number): Promise<Tail>;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 /** The stored part of conversations: their logs, and the bytes of their files. */
 export interface ConversationStore {
@@ -55,7 +42,7 @@ export const PARENTS_MAX = 8;
 export const SEED_READ_BYTES_MAX = 512 * 1024;
 
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
-export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()): Sessions {
+export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()) {
   const logs = sessionLogs(redis, keys);
   const load = async (attempt: Attempt, pending: string, bytesMax: number): Promise<OpenedSession> => {
     const held = windows.of(attempt.session);
@@ -69,9 +56,18 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
     return read.opened;
   };
   return {
-    open: (attempt, pending, bytesMax) => load(attempt, encodeRecord(pending), bytesMax),
-    load: (attempt, bytesMax) => load(attempt, '', bytesMax),
-    async tail(session, bytesMax) {
+    /**
+     * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. It always
+     * loads the message and everything after it.
+     */
+    open: (attempt: Attempt, pending: UserRecord, bytesMax: number) => load(attempt, encodeRecord(pending), bytesMax),
+    /** Loads at most `bytesMax` of the window, without a message. */
+    load: (attempt: Attempt, bytesMax: number) => load(attempt, '', bytesMax),
+    /**
+     * Reads the newest records, at most `bytesMax` in total, and continues into the session's parents. Archived records
+     * are not read: up to `SEED_READ_BYTES_MAX` that makes no difference.
+     */
+    async tail(session: SessionId, bytesMax: number): Promise<Tail> {
       const { entries } = await readHeader(redis, keys, session);
       const result: Tail = { records: [], entries, bytes: 0 };
       for (const at of await chainOf(redis, keys, session, PARENTS_MAX)) {

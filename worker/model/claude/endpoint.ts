@@ -114,14 +114,6 @@ export interface Stated {
   keepMs: number;
 }
 
-/** The limits of the models that were asked about. */
-export interface LimitsMemory {
-  /** Asks once for as long as the answer is valid; concurrent callers share the answer. Never rejects. */
-  of(model: string): Promise<ModelLimits>;
-  /** The limits that are known without asking, stale or not. */
-  known(model: string): ModelLimits | undefined;
-}
-
 /** A window that the operator states for one model, whatever its endpoint says. */
 export interface StatedWindow {
   model: string;
@@ -144,7 +136,7 @@ export function rememberLimits(
   ask: (model: string) => Promise<Stated>,
   stated: StatedWindow | undefined,
   now: () => number = Date.now,
-): LimitsMemory {
+) {
   const kept = new Map<string, Kept>();
   const asking = new Map<string, Promise<ModelLimits>>();
   const learn = async (model: string): Promise<ModelLimits> => {
@@ -157,8 +149,10 @@ export function rememberLimits(
     return limits;
   };
   return {
-    known: (model) => kept.get(model)?.limits,
-    async of(model) {
+    /** The limits that are known without asking, stale or not. */
+    known: (model: string): ModelLimits | undefined => kept.get(model)?.limits,
+    /** Asks once for as long as the answer is valid; concurrent callers share the answer. Never rejects. */
+    async of(model: string): Promise<ModelLimits> {
       const known = kept.get(model);
       if (known && now() < known.untilMs) return known.limits;
       const asked = asking.get(model) ?? learn(model);
