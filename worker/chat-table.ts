@@ -25,12 +25,6 @@ export interface KnownNames {
   servers: readonly string[] | undefined;
 }
 
-/** A table, and what is wrong with it, in the order of its lines. */
-export interface ChatTableReading {
-  table: ChatTable;
-  problems: readonly string[];
-}
-
 /** A system prompt as it is sent. Pure. */
 export function promptOf(text: string): string {
   return `${text}\n\n${HEADER_NOTE}`;
@@ -49,13 +43,13 @@ export async function loadChatTable(file: string | undefined, known: KnownNames)
 
 /**
  * Reads the settings of chats, `{"<chat>": {…}, "*": {…}}`; `read` returns the text of a file, empty where it cannot be read.
- * Never rejects. All problems are found in one pass, each with its line, its chat and its field; values are never quoted.
+ * Never rejects. All problems are found in one pass, each with its line, its chat and its field; values are never quoted, and problems stand in the order of their lines.
  */
 export async function readChatTable(
   json: string,
   known: KnownNames,
   read: (file: string) => Promise<string>,
-): Promise<ChatTableReading> {
+): Promise<{ table: ChatTable; problems: readonly string[] }> {
   const located = readLocatedJson(json);
   if (!located.ok) return { table: new Map(), problems: [`line ${located.line}: this is not JSON`] };
   if (!isFields(located.value))

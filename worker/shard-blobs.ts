@@ -10,23 +10,17 @@ import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts
 import { openBlobStore, reportedBlobs } from './blob/store.ts';
 import type { WorkerPorts } from './ports.ts';
 
-/** The blobs of a shard with the service that looks after them; neither where the bytes are kept in Redis. */
-export interface ShardBlobs {
-  blobs: Blobs | undefined;
-  keeper: Service | undefined;
-}
-
 /** One occurrence of trouble tells the operator enough for so long. */
 const TROUBLE_EVERY_MS = 10_000;
 
 /**
- * Opens the blobs of a shard and starts their keeper. Touches nothing yet: a disk or a server that is not there is trouble, later.
+ * Opens the blobs of a shard and starts their keeper; neither where the bytes are kept in Redis. Touches nothing yet: a disk or a server that is not there is trouble, later.
  */
 export function openBlobs(
   { config, observability: { log }, limits }: WorkerPorts,
   redis: RedisClient,
   shard: number,
-): ShardBlobs {
+): { blobs: Blobs | undefined; keeper: Service | undefined } {
   const store = openBlobStore(config.BLOB_URL);
   if (store === undefined) return { blobs: undefined, keeper: undefined };
   const own = store.blobsOf(shard);

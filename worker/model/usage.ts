@@ -68,24 +68,15 @@ function isSearchResult({ type, content }: Block): boolean {
   return type === 'web_search_tool_result' && Array.isArray(content);
 }
 
-/** The size of a conversation, as an answer's usage shows it, in tokens. */
-export interface ConversationSize {
-  /** The request, as it was sent. */
-  sentTokens: number;
-  /** The most input that the model had in one pass. */
-  inputTokens: number;
-  /** The conversation with the answer. */
-  tokens: number;
-}
-
 /**
- * The size of a conversation after an answer: that of its last pass. Undefined where a tool of the provider made further
+ * The size of a conversation after an answer, in tokens: of the request as it was sent, the most input that the model had in
+ * one pass, and of the conversation with the answer, which is that of its last pass. Undefined where a tool of the provider made further
  * passes and only their sum is stated, or may be: `content` is what the model wrote, and older records do not say. Pure.
  */
 export function conversationSize(
   { inputTokens, outputTokens, passes }: Pick<Usage, 'inputTokens' | 'outputTokens' | 'passes'>,
   content: string | readonly Block[],
-): ConversationSize | undefined {
+) {
   const isSum = passes === undefined && typeof content !== 'string' && content.some(isServerSide);
   if (isSum || passes === 'unstated') return undefined;
   if (passes === undefined) return { sentTokens: inputTokens, inputTokens, tokens: inputTokens + outputTokens };

@@ -140,12 +140,6 @@ export async function replayAll(at: ReportSource, filter: LetterFilter, attribut
   for await (const _ of everyBatch(LETTERS_AT_ONCE, (size) => replayLetters(at, filter, attribution, size)));
 }
 
-/** Some letters that were removed for good. */
-export interface PurgedBatch {
-  letters: readonly DeadLetter[];
-  next?: LettersLeft;
-}
-
 /** Removes one dead letter for good. Returns false when it was gone. Contract: as at `replayLetter`. */
 export async function purgeLetter(at: ReportSource, letter: DeadLetter, attribution: Attribution): Promise<boolean> {
   await record(at, 'purge', [letter], attribution);
@@ -153,12 +147,7 @@ export async function purgeLetter(at: ReportSource, letter: DeadLetter, attribut
 }
 
 /** Removes the dead letters that are meant for good, in batches. Contract: as at `replayLetters`. */
-export async function purgeLetters(
-  at: ReportSource,
-  filter: LetterFilter,
-  attribution: Attribution,
-  size: BatchSize,
-): Promise<PurgedBatch> {
+export async function purgeLetters(at: ReportSource, filter: LetterFilter, attribution: Attribution, size: BatchSize) {
   const { letters, next } = await readBatch(at, filter, size);
   await record(at, 'purge', letters, attribution);
   const removed: DeadLetter[] = [];

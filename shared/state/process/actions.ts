@@ -25,15 +25,6 @@ export type OperatorAction =
   | 'forget'
   | 'close';
 
-/** A recorded action. */
-export interface KeptAction extends Attribution {
-  id: string;
-  atMs: number;
-  deed: OperatorAction;
-  /** A chat, a person, an entry, the name of a dead letter or of an incident, or `*`. */
-  target: string;
-}
-
 const KEPT_MAX = 10_000;
 const WORDS_MAX = 500;
 
@@ -52,8 +43,11 @@ export async function recordAction(
   await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [KEPT_MAX, ...fields]);
 }
 
-/** The newest actions first. Rejects when Redis cannot be reached. */
-export async function readActions(redis: RedisClient, count: number): Promise<KeptAction[]> {
+/**
+ * The newest actions first; a target is a chat, a person, an entry, the name of a dead letter or of an incident, or `*`.
+ * Rejects when Redis cannot be reached.
+ */
+export async function readActions(redis: RedisClient, count: number) {
   const entries = await redis.xrevrange(keysOf(0).actions, '+', '-', 'COUNT', count);
   return entries.map(([id, list]) => {
     const fields = fieldsOf(list);

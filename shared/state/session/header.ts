@@ -5,35 +5,21 @@ import { TRIED } from './session.ts';
 /** No chat has more sessions than this. */
 const CHAIN_MAX = 10_000;
 
-/** The size of a session, and where it comes from. */
-export interface SessionHeader {
-  /** All records, the archived ones included. */
-  records: number;
-  /** Messages and answers among them. */
-  entries: number;
-  bytes: number;
-  windowStart: number;
-  parent?: string;
-  /** ISO time; absent for the first session of a chat. */
-  createdAt?: string;
-  /** The newest summary: when it was made, as ISO time, and what it left. */
-  compacted?: { at: string; tokens: number };
-  /** The window of the model as it was learnt; absent while none was. */
-  limitTokens?: number;
-  /** The fields as they are stored. */
-  stored: Readonly<Record<string, string>>;
-}
-
-/** Reads what a session is made of. Rejects when Redis cannot be reached. */
-export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId): Promise<SessionHeader> {
+/**
+ * Reads the size of a session, and where it comes from. Times are ISO times; `createdAt` is absent for the first session of a
+ * chat, `limitTokens` while no window of the model was learnt, and `stored` has the fields as they are stored. Rejects when Redis cannot be reached.
+ */
+export async function readHeader(redis: RedisClient, keys: Keys, id: SessionId) {
   const [stored, kept] = await Promise.all([redis.hgetall(keys.session(id)), redis.llen(keys.log(id))]);
   const { archived = 0, entries = 0, bytes = 0, windowStart = 0, parent, limitTokens } = stored;
   const { createdAt, compactedAt, compactedTokens = 0 } = stored;
   return {
+    // Archived records are counted; entries are the messages and answers among them.
     ...{ records: Number(archived) + kept, entries: Number(entries), bytes: Number(bytes) },
-    ...{ windowStart: Number(windowStart), stored },
+    ...{ windowStart: Number(windowStart), stored: stored as Readonly<Record<string, string>> },
     ...(parent && { parent }),
     ...(createdAt && { createdAt }),
+    // When the newest summary was made, and what it left.
     ...(compactedAt && { compacted: { at: compactedAt, tokens: Number(compactedTokens) } }),
     ...(limitTokens && { limitTokens: Number(limitTokens) }),
   };

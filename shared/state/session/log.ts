@@ -24,26 +24,6 @@ export type OpenReply =
       isHeld: 0 | 1,
     ];
 
-/** The newest lines of a log. Indexes count from the session's first record. */
-export interface LogTail {
-  /** Records of the session, archived ones included. */
-  size: number;
-  /** Index of the oldest line. */
-  first: number;
-  newestFirst: string[];
-}
-
-/** Lines of a log as stored in Redis, with the position where the log begins. */
-export interface LogRange {
-  /** How many records left the log: the index of its first record. */
-  archived: number;
-  /** Segments in the archive at the same moment. */
-  segments: number;
-  lines: Buffer[];
-  /** That moment, in seconds by Redis' clock. */
-  readAtS: number;
-}
-
 /** Most records of a range, and so of a segment of an archive. */
 export const RANGE_RECORDS_MAX = 500;
 /** Most bytes of it; a larger record is a range of its own. */
@@ -64,14 +44,20 @@ export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'sessi
       const args = [fencingToken, recordStep(session), line, bytesMax];
       return asWrite((place) => open(at, [...args, place, ...held]));
     },
-    /** Reads at most `bytesMax` of the newest lines before an index, but always one. */
-    async tail(session: SessionId, bytesMax: number, before = Number.POSITIVE_INFINITY): Promise<LogTail> {
+    /**
+     * Reads at most `bytesMax` of the newest lines before an index, but always one. Indexes count from the session's first
+     * record: `first` is that of the oldest line. `size` counts the archived records, too.
+     */
+    async tail(session: SessionId, bytesMax: number, before = Number.POSITIVE_INFINITY) {
       const end = Number.isFinite(before) ? before : '';
       const [size, first, newestFirst] = await tail([keys.log(session), keys.session(session)], [bytesMax, end]);
       return { size, first, newestFirst };
     },
-    /** Reads lines from an index on, or from the log's first record if that comes later. */
-    async range(session: SessionId, from: number): Promise<LogRange> {
+    /**
+     * Reads lines from an index on, or from the log's first record if that comes later: `archived` is the index of that one.
+     * Also how many segments the archive has at that moment, and the moment in seconds by Redis' clock.
+     */
+    async range(session: SessionId, from: number) {
       const at = [keys.session(session), keys.log(session), keys.archive(session)];
       const args = [RANGE, at.length, ...at, from, RANGE_RECORDS_MAX, RANGE_BYTES_MAX];
       const reply = (await redis.callBuffer('EVAL', args)) as [number, number, Buffer[], number];
