@@ -124,7 +124,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what comes behind an update that could not be stored is stored before it',
-    mutations: [{ file: 'producer/receive/poller.ts', from: 'if (held.holds(chats)) return false;', to: '' }],
+    mutations: [{ file: 'producer/receive/poller.ts', from: 'if (held.chats?.holds(chats)) return false;', to: '' }],
     scenario: 'redis-out-of-memory',
     violates: 'I3',
   },

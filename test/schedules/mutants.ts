@@ -62,8 +62,8 @@ const OWN: readonly FindableMutant[] = [
     mutations: [
       {
         file: 'worker/command/decide.ts',
-        from: 'expected: [...parking.isUndecided(id), parking.isAsked(id)]',
-        to: 'expected: [parking.isAsked(id)]',
+        from: 'expected: [...parking.isUndecided(id), parking.isAsked(parked)]',
+        to: 'expected: [parking.isAsked(parked)]',
       },
     ],
   },
