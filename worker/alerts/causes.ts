@@ -34,8 +34,11 @@ export interface CauseRule {
   gapMs?: number;
   /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
   isAhead?: true;
-  /** What operators may do about it by a button, the likeliest first: six at most, so that a phone shows them all. */
-  acts: readonly ActName[];
+  /**
+   * What operators may do about it by a button, the likeliest first: six at most, so that a phone shows them all. Where
+   * nothing is stated, an incident can be closed that the watch does not end.
+   */
+  acts?: readonly ActName[];
 }
 
 /** Rules of some causes. */
@@ -74,7 +77,7 @@ export function isOfAnotherKind(cause: Cause, level: string, before: string): bo
 
 /** What operators may do about an incident by a button, the likeliest first. */
 export function actsFor({ cause, level }: { cause: Cause; level: string }): readonly ActName[] {
-  const { levels = {}, acts } = CAUSES[cause];
+  const { levels = {}, endsBy, acts = endsBy === 'watch' ? [] : ['close'] } = CAUSES[cause];
   return (Object.hasOwn(levels, level) ? levels[level]?.acts : undefined) ?? acts;
 }
 

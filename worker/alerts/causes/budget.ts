@@ -8,12 +8,10 @@ export const BUDGET = {
     severity: 'note',
     endsBy: 'watch',
     isAhead: true,
-    acts: [],
   },
   'over-budget': {
     severity: 'today',
     endsBy: 'watch',
-    acts: [],
   },
 } satisfies Rules;
 

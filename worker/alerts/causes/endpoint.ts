@@ -28,12 +28,10 @@ export const ENDPOINT = {
     severity: 'note',
     endsBy: 'watch',
     isAhead: true,
-    acts: [],
   },
   'model-gone': {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['close'],
   },
 } satisfies Rules;
 

@@ -8,28 +8,23 @@ export const RECEIVING = {
   'no-poll': {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   'no-delivery': {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   conflict: {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   token: {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   'group-moved': {
     severity: 'today',
     endsBy: 'fact',
     namesEach: true,
-    acts: ['close'],
   },
 } satisfies Rules;
 

@@ -11,19 +11,16 @@ export const SESSION = {
     severity: 'note',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close'],
   },
   'history-refused': {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close'],
   },
   'torn-session': {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close'],
   },
   'overflow-storm': {
     severity: 'page',
@@ -33,7 +30,6 @@ export const SESSION = {
   window: {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['close'],
   },
 } satisfies Rules;
 

@@ -9,23 +9,19 @@ export const STORAGE = {
   ledger: {
     severity: 'page',
     endsBy: 'alert',
-    acts: ['close'],
   },
   'lost-data': {
     severity: 'page',
     endsBy: 'fact',
     namesEach: true,
-    acts: ['close'],
   },
   memory: {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   persistence: {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   'blob-store': {
     severity: 'page',

@@ -25,12 +25,10 @@ export const TELEGRAM = {
     severity: 'note',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close'],
   },
   'long-wait': {
     severity: 'today',
     endsBy: 'quiet',
-    acts: ['close'],
   },
 } satisfies Rules;
 

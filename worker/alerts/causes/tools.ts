@@ -10,18 +10,15 @@ export const TOOLS = {
   'tool-refused': {
     severity: 'today',
     endsBy: 'fact',
-    acts: ['close'],
   },
   'tools-omitted': {
     severity: 'today',
     endsBy: 'fact',
     gapMs: 3_600_000,
-    acts: ['close'],
   },
   'tool-server': {
     severity: 'today',
     endsBy: 'alert',
-    acts: ['close'],
   },
 } satisfies Rules;
 

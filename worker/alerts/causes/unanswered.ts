@@ -23,7 +23,6 @@ export const UNANSWERED = {
   idle: {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   'gave-up': {
     severity: 'today',
@@ -39,7 +38,6 @@ export const UNANSWERED = {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close'],
   },
   'dead-letters': {
     severity: 'today',

@@ -14,22 +14,18 @@ export const WATCH = {
     severity: 'today',
     endsBy: 'quiet',
     namesEach: true,
-    acts: ['close'],
   },
   'alert-channel': {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   watcher: {
     severity: 'page',
     endsBy: 'watch',
-    acts: [],
   },
   'other-version': {
     severity: 'today',
     endsBy: 'fact',
-    acts: ['close'],
   },
 } satisfies Rules;
 

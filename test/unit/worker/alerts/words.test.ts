@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Cause } from '../../../../shared/flow/alert.ts';
 import { ALERT_WORDS } from '../../../../worker/alerts/causes/words.ts';
-import { CAUSES } from '../../../../worker/alerts/causes.ts';
+import { actsFor, CAUSES } from '../../../../worker/alerts/causes.ts';
 
 test('every cause has a title, and every cause except a fact has a text for its end', () => {
   const causes = Object.keys(CAUSES) as Cause[];
@@ -18,6 +18,6 @@ test('a button that a text names has that label, among those that its cause offe
   );
   expect(named).toContainEqual({ cause: 'failed', label: ALERT_WORDS.acts.replay });
   expect(
-    named.filter(({ cause, label }) => !CAUSES[cause].acts.some((name) => ALERT_WORDS.acts[name] === label)),
+    named.filter(({ cause, label }) => !actsFor({ cause, level: '' }).some((name) => ALERT_WORDS.acts[name] === label)),
   ).toEqual([]);
 });
