@@ -1,8 +1,9 @@
 import { jsonFields } from '../../shared/base/fields.ts';
+import { parseChatKey } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { type DeadLetter, fieldOfLetter, findLetter } from '../../shared/state/lane/dead-letters.ts';
 import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
-import { everyBatch, purgeLetter, purgeLetters, readFilter, replayLetter, replayLetters } from '../operator/letters.ts';
+import { purgeLetter, purgeLetters, type ReplayedMessage, replayLetter, replayLetters } from '../operator/letters.ts';
 import { REPLAYED } from '../operator/words.ts';
 import { lettersReport, readLetters } from '../report/letters.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
@@ -50,17 +51,13 @@ export async function replay(call: Call): Promise<number> {
   return withRedis(terminal, async (source) => {
     const ids: string[] = [];
     let chatless = 0;
-    const batches =
-      id === undefined
-        ? everyBatch(BATCH, (size) => replayLetters(source, filter, attribution, size))
-        : [await replayedAlone(source, id, call)];
-    for await (const { messages } of batches)
-      for (const { letters, result, entry } of messages) {
-        if (result === 'replayed') ids.push(...letters);
-        if (result === 'chatless') chatless += letters.length;
-        if (!isJson)
-          for (const name of letters) terminal.line(`${name}: ${REPLAYED[result]}${entry && ` as ${entry}`}`);
-      }
+    const all =
+      id === undefined ? replayLetters(source, filter, attribution, BATCH) : [await replayedAlone(source, id, call)];
+    for await (const { letters, result, entry } of all) {
+      if (result === 'replayed') ids.push(...letters);
+      if (result === 'chatless') chatless += letters.length;
+      if (!isJson) for (const name of letters) terminal.line(`${name}: ${REPLAYED[result]}${entry && ` as ${entry}`}`);
+    }
     if (isJson) terminal.line(JSON.stringify({ replayed: ids.length, chatless, ids }));
     else if (ids.length === 0 && chatless === 0 && id === undefined)
       terminal.line('No dead letter is meant: nothing was put back.');
@@ -68,10 +65,10 @@ export async function replay(call: Call): Promise<number> {
   });
 }
 
-async function replayedAlone(source: ReportSource, id: string, call: Call) {
+async function replayedAlone(source: ReportSource, id: string, call: Call): Promise<ReplayedMessage> {
   const letter = await findLetter(source.redis, shardsOf(source), id);
   const [result, entry] = await replayLetter(source, letter, call.attribution);
-  return { messages: [{ letters: [letter.name], result, entry }] };
+  return { letters: [letter.name], result, entry };
 }
 
 /** Removes letters for good. */
@@ -86,16 +83,13 @@ export async function purge(call: Call): Promise<number> {
   const filter = id === undefined ? { ...filterOf(call, nowMs), ...before } : unfiltered(call);
   return withRedis(terminal, async (source) => {
     const ids: string[] = [];
-    const batches =
-      id === undefined
-        ? everyBatch(BATCH, (size) => purgeLetters(source, filter, attribution, size))
-        : [await purgedAlone(source, id, call)];
-    for await (const { letters } of batches)
-      for (const { name, entry, record } of letters) {
-        ids.push(name);
-        const { chat = 'no chat', reason } = record;
-        if (!isJson) terminal.line(`removed ${name}, message ${entry} of chat ${chat}${because(reason)}`);
-      }
+    const all =
+      id === undefined ? purgeLetters(source, filter, attribution, BATCH) : await purgedAlone(source, id, call);
+    for await (const { name, entry, record } of all) {
+      ids.push(name);
+      const { chat = 'no chat', reason } = record;
+      if (!isJson) terminal.line(`removed ${name}, message ${entry} of chat ${chat}${because(reason)}`);
+    }
     call.print({ removed: ids.length, ids }, () => `${ids.length} removed`);
     return 0;
   });
@@ -103,7 +97,7 @@ export async function purge(call: Call): Promise<number> {
 
 async function purgedAlone(source: ReportSource, id: string, call: Call) {
   const letter = await findLetter(source.redis, shardsOf(source), id);
-  return { letters: (await purgeLetter(source, letter, call.attribution)) ? [letter] : [] };
+  return (await purgeLetter(source, letter, call.attribution)) ? [letter] : [];
 }
 
 /** Where one letter is named, no filter is taken. */
@@ -118,10 +112,24 @@ function aboutOf({ name, id, record: about }: DeadLetter) {
   return { ...about, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds };
 }
 
-/** The filter that the options state. Throws `UsageError` for a chat or a time that is none. */
+/** The filter that the options state; empty words say nothing. Throws `UsageError` for a chat or a time that is none. */
 function filterOf({ options: { chat, reason, since } }: Call, nowMs: number): LetterFilter {
-  const read = readFilter({ chat, reason, since }, nowMs);
-  if (read.ok) return read.filter;
-  if (read.wrong === 'chat') throw new UsageError(`--chat is the id of a chat, and not "${chat}".`);
-  throw new UsageError(`--since is 90m, 2h, 3d or an ISO time, and not "${since}".`);
+  const key = chat ? parseChatKey(chat)?.chat : undefined;
+  if (chat && key === undefined) throw new UsageError(`--chat is the id of a chat, and not "${chat}".`);
+  const sinceMs = since ? sinceMsOf(since, nowMs) : undefined;
+  if (Number.isNaN(sinceMs)) throw new UsageError(`--since is 90m, 2h, 3d or an ISO time, and not "${since}".`);
+  return {
+    ...(key !== undefined && { chat: key }),
+    ...(reason && { reason }),
+    ...(sinceMs !== undefined && { sinceMs }),
+  };
+}
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: 24 * 3600_000 } as const;
+
+/** A duration back from now, such as `90m`, or an ISO time. */
+function sinceMsOf(text: string, nowMs: number): number {
+  const [, number, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  if (number !== undefined) return nowMs - Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  return /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
 }

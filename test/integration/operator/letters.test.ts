@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { keysOf, parseChatKey } from '../../../shared/redis/keys.ts';
-import { readNewestLetters } from '../../../shared/state/lane/letter-list.ts';
+import { type LetterFilter, readNewestLetters } from '../../../shared/state/lane/letter-list.ts';
 import { readActions } from '../../../shared/state/process/actions.ts';
-import { type LettersLeft, purgeLetters, replayLetters } from '../../../worker/operator/letters.ts';
+import { purgeLetters, replayLetters } from '../../../worker/operator/letters.ts';
 import { shardsOf } from '../../../worker/report/report.ts';
 import { eachInWorld, world } from '../../fixture/each-test.ts';
 
@@ -44,16 +44,18 @@ async function putBack(shard = 0): Promise<string[]> {
   return entries.map(([, fields]) => fields[1] ?? '');
 }
 
-test('a batch is bounded and the next one goes on where it ended, with a line of the trail for each', async () => {
+async function whole<T>(run: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of run) all.push(one);
+  return all;
+}
+
+const replayed = (filter: LetterFilter, max: number) => whole(replayLetters(source(), filter, ANN, max));
+const purged = (filter: LetterFilter) => whole(purgeLetters(source(), filter, ANN, 9));
+
+test('a run comes to every letter, with a line of the trail for as many as are read at once', async () => {
   await givenLetters({ '1-0': {}, '2-0': {}, '3-0': {}, '4-0': {}, '5-0': {} });
-  let next: LettersLeft | undefined;
-  const counts: number[] = [];
-  do {
-    const batch = await replayLetters(source(), {}, ANN, { max: 2, ...(next && { from: next }) });
-    counts.push(batch.replayed);
-    next = batch.next;
-  } while (next !== undefined);
-  expect(counts).toEqual([2, 2, 1]);
+  expect((await replayed({}, 2)).map(({ result }) => result)).toEqual(Array(5).fill('replayed'));
   expect(await putBack()).toEqual(['1-0', '2-0', '3-0', '4-0', '5-0'].map(entryOf));
   expect((await readActions(world.peek, 9)).map(({ deed, target, by, why }) => ({ deed, target, by, why }))).toEqual([
     { deed: 'replay', target: '5-0', ...ANN },
@@ -62,47 +64,40 @@ test('a batch is bounded and the next one goes on where it ended, with a line of
   ]);
 });
 
-test('a batch that is repeated, as by whoever was killed before it could say so, puts back what is left of it', async () => {
+test('runs at the same time, as after one that was killed, put each letter back once', async () => {
   await givenLetters({ '1-0': {}, '2-0': {}, '3-0': {}, '4-0': {} });
-  const { next } = await replayLetters(source(), {}, ANN, { max: 1 });
-  if (next === undefined) throw new Error('nothing is left');
-  const both = await Promise.all([1, 2].map(() => replayLetters(source(), {}, ANN, { max: 2, from: next })));
-  expect(both.map(({ replayed }) => replayed).reduce((sum, each) => sum + each)).toBeLessThanOrEqual(3);
-  await replayLetters(source(), {}, ANN, { max: 9, from: next });
+  await Promise.all([1, 2, 3].map((max) => replayed({}, max)));
   expect(await kept()).toEqual([]);
   expect((await putBack()).toSorted()).toEqual(['1-0', '2-0', '3-0', '4-0'].map(entryOf));
 });
 
 test('a run ends although what it puts back fails again: a letter that is written meanwhile is not meant', async () => {
   await givenLetters({ '1-0': {}, '2-0': {} });
-  const { next } = await replayLetters(source(), {}, ANN, { max: 1 });
-  if (next === undefined) throw new Error('nothing is left');
-  const again = `${next.untilMs}-0`; // The server's own name may be of the millisecond in which the run began.
-  await world.peek.xadd(world.keys.dead, again, 'entry', '9-0', 'record', '{}', 'chat', '1001', 'message', '{}');
-  const rest = await replayLetters(source(), {}, ANN, { max: 9, from: next });
-  expect(rest).toMatchObject({ replayed: 1, messages: [{ letters: ['2-0'], result: 'replayed' }] });
-  expect(rest.next).toBeUndefined();
-  expect(await kept()).toEqual([again]);
+  const again: (string | null)[] = [];
+  const found: string[] = [];
+  for await (const { letters } of replayLetters(source(), {}, ANN, 1)) {
+    found.push(...letters);
+    const fields = ['entry', '9-0', 'record', '{}', 'chat', '1001', 'message', '{}'];
+    // Of a later millisecond than that in which the run began, as what is accepted again and fails is.
+    again.push(await world.peek.xadd(world.keys.dead, `${Date.now() + 1_000 * found.length}-0`, ...fields));
+  }
+  expect(found).toEqual(['1-0', '2-0']);
+  expect(await kept()).toEqual(again);
 });
 
-test('the pieces of a message are put back with it, where another chat stands between and the batch is full', async () => {
+test('the pieces of a message are put back with it, where another chat stands between and no more are read', async () => {
   const piece = { reason: 'merged', into: entryOf('1-0') };
   await givenLetters({ '1-0': {}, '2-0': { chat: '1002' }, '3-0': piece, '4-0': { chat: '1002' }, '5-0': piece });
-  const batch = await replayLetters(source(), { reason: 'authentication' }, ANN, { max: 1 });
-  expect(batch).toMatchObject({ replayed: 3, messages: [{ letters: ['1-0', '3-0', '5-0'] }] });
-  expect(await putBack()).toEqual(['1-0', '3-0', '5-0'].map(entryOf));
-  const rest = await replayLetters(source(), {}, ANN, { max: 9, ...(batch.next && { from: batch.next }) });
-  expect(rest.replayed).toBe(2);
+  const [first, ...others] = await replayed({ reason: 'authentication' }, 1);
+  expect(first?.letters).toEqual(['1-0', '3-0', '5-0']);
+  expect(others.map(({ letters }) => letters)).toEqual([['2-0'], ['4-0']]);
+  expect(await putBack()).toEqual(['1-0', '3-0', '5-0', '2-0', '4-0'].map(entryOf));
 });
 
 test('what names no chat stays, is counted, and does not keep a run from its end', async () => {
   await world.peek.xadd(world.keys.dead, '1-0', 'nonsense', 'x');
   await givenLetters({ '2-0': {} });
-  const first = await replayLetters(source(), {}, ANN, { max: 1 });
-  expect(first).toMatchObject({ replayed: 0, chatless: 1 });
-  const rest = await replayLetters(source(), {}, ANN, { max: 1, ...(first.next && { from: first.next }) });
-  expect(rest).toMatchObject({ replayed: 1, chatless: 0 });
-  expect(rest.next).toBeUndefined();
+  expect((await replayed({}, 1)).map(({ result }) => result)).toEqual(['chatless', 'replayed']);
   expect(await kept()).toEqual(['1-0']);
 });
 
@@ -110,17 +105,12 @@ test('a run and a filter reach over all shards, and mean chat, reason and time',
   shards = 2;
   await givenLetters({ '1-0': { shard: 0 }, '2-0': { shard: 0, reason: 'too-large' } });
   await givenLetters({ '1-0': { shard: 1, chat: '1002' }, '3-0': { shard: 1, chat: '1002' } });
-  const first = await replayLetters(source(), { reason: 'authentication' }, ANN, { max: 1 });
-  expect(first).toMatchObject({ messages: [{ letters: ['0/1-0'] }], next: { after: '0/1-0' } });
-  const second = await replayLetters(source(), { reason: 'authentication' }, ANN, {
-    max: 1,
-    ...(first.next && { from: first.next }),
-  });
-  expect(second).toMatchObject({ messages: [{ letters: ['1/1-0'] }], next: { after: '1/1-0' } });
   const chat = parseChatKey('1002')?.chat;
   if (chat === undefined) throw new Error('1002 is no chat');
-  expect(await purgeLetters(source(), { chat, sinceMs: 4 }, ANN, { max: 9 })).toEqual({ letters: [] });
-  expect((await purgeLetters(source(), { chat, sinceMs: 2 }, ANN, { max: 9 })).letters).toHaveLength(1);
+  expect(await purged({ chat, sinceMs: 4 })).toEqual([]);
+  expect(await purged({ chat, sinceMs: 2 })).toHaveLength(1);
+  const run = await replayed({ reason: 'authentication' }, 1);
+  expect(run.map(({ letters }) => letters)).toEqual([['0/1-0'], ['1/1-0']]);
   expect(await Promise.all([kept(0), kept(1)])).toEqual([['2-0'], []]);
 });
 
@@ -150,7 +140,6 @@ async function repliedBytes(): Promise<number> {
 
 test('what an operator did and failed is not done again among others', async () => {
   await givenLetters({ '1-0': {}, '2-0': { chat: '9001!!' }, '3-0': {} });
-  const { replayed } = await replayLetters(source(), {}, ANN, { max: 9 });
-  expect(replayed).toBe(2);
+  expect(await replayed({}, 9)).toHaveLength(2);
   expect(await kept()).toEqual(['2-0']);
 });
