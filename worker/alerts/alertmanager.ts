@@ -75,17 +75,15 @@ function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surrounding
   return [{ ...alert, startsAt: isoTime(sinceMs) }];
 }
 
-interface Described {
-  cause: string;
-  incident: string;
-  severity: Severity;
-  summary: string;
-  page: Page;
-}
-
 /** The labels name an incident, and are the same in each repeat. */
 function alertOf(
-  { cause, incident, severity, summary, page }: Described,
+  {
+    cause,
+    incident,
+    summary,
+    severity,
+    page,
+  }: Record<'cause' | 'incident' | 'summary', string> & { severity: Severity; page: Page },
   { installation = 'spillway' }: Surroundings,
 ): object {
   const link = (of: 'trace' | 'runbook') => page.links.find(({ text }) => text === ALERT_WORDS.links[of])?.url;

@@ -1,26 +1,14 @@
-import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
-import { eventsIn } from '../../shared/state/lane/record-streams.ts';
+import type { Keys } from '../../shared/redis/keys.ts';
+import { eventsIn, type KeptEvent } from '../../shared/state/lane/record-streams.ts';
 import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf } from './report.ts';
 import { detailsOf } from './timeline.ts';
-
-/** One step by which a request was made to fit, or to be accepted. It holds nothing that anybody wrote. */
-export interface RecoveryStep {
-  atMs: number;
-  chat: ChatKey;
-  entry: EntryId;
-  traceId: string;
-  /** Its name in the audit trail, such as `context.compacted`. */
-  event: string;
-  /** Its numbers and codes. */
-  details: string;
-}
 
 const SHOWN_MAX = 50;
 /** Calls of the model stand between them. */
 const LOOKED_AT_MAX = 5_000;
 
-/** The newest steps of recoveries, the newest first. Contract: as at `ReportSource`. */
-export async function readRecoveries(source: ReportSource): Promise<RecoveryStep[]> {
+/** The newest steps by which a request was made to fit, or to be accepted, newest first. Contract: as at `ReportSource`. */
+export async function readRecoveries(source: ReportSource): Promise<KeptEvent[]> {
   const all = await Promise.all(shardsOf(source).map((keys) => newestSteps(source, keys)));
   return all
     .flat()
@@ -28,24 +16,22 @@ export async function readRecoveries(source: ReportSource): Promise<RecoveryStep
     .slice(0, SHOWN_MAX);
 }
 
-async function newestSteps({ redis }: ReportSource, keys: Keys): Promise<RecoveryStep[]> {
-  const found: RecoveryStep[] = [];
+async function newestSteps({ redis }: ReportSource, keys: Keys): Promise<KeptEvent[]> {
+  const found: KeptEvent[] = [];
   for await (const kept of eventsIn(redis, keys).newest(LOOKED_AT_MAX)) {
-    const { event, entry, chat, traceId, atMs, ...about } = kept;
-    if (event.startsWith('model.')) continue;
-    const names = { chat: chat as ChatKey, entry: entry as EntryId, traceId };
-    found.push({ atMs, ...names, event, details: detailsOf(about) });
+    if (kept.event.startsWith('model.')) continue;
+    found.push(kept);
     if (found.length === SHOWN_MAX) break;
   }
   return found;
 }
 
 /** The steps for requests that did not fit or were refused, newest first. Pure. */
-export function recoveriesReport(steps: readonly RecoveryStep[], nowMs: number): Report {
-  const rows = steps.map(({ atMs, chat, entry, event, details }) => [
+export function recoveriesReport(steps: readonly KeptEvent[], nowMs: number): Report {
+  const rows = steps.map(({ atMs, chat, entry, event, traceId: _, ...about }) => [
     { atMs },
     event,
-    details,
+    detailsOf(about),
     chatName(chat),
     messageName(entry),
   ]);

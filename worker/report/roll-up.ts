@@ -73,36 +73,39 @@ const NOTHING_SPENT: Spending = { calls: 0, ...TOKENS };
  * except for its own sums; ignores unknown events.
  */
 export function createRollUp(prices?: Prices) {
-  const outcomes = { total: 0, byOutcome: {} as Counts, byReason: {} as Counts };
-  const attempts: Counts = {};
-  const recoveries: Counts = {};
+  const sums = {
+    outcomes: { total: 0, byOutcome: {} as Counts, byReason: {} as Counts },
+    attempts: {} as Counts,
+    recoveries: {} as Counts,
+    delivery: { confirmed: 0, unsure: 0, unknown: 0, unconfirmed: 0, unconfirmedEntries: [] } as DeliveryProof,
+    contextSafety: emptySafety(),
+    tokens: {} as RollUp['tokens'],
+    failedCalls: { byReason: {} as Counts, billed: 0 },
+    unreadable: 0,
+  };
+  const { outcomes, failedCalls } = sums;
   const latencies: number[] = [];
-  const safety = emptySafety();
-  const delivery: DeliveryProof = { confirmed: 0, unsure: 0, unknown: 0, unconfirmed: 0, unconfirmedEntries: [] };
-  const tokens: RollUp['tokens'] = {};
-  const failedCalls: RollUp['failedCalls'] = { byReason: {}, billed: 0 };
   const chats = new Map<string, ChatTotals>();
   const totalsOf = (chat: string): ChatTotals => {
     const totals = chats.get(chat) ?? { chat, messages: 0, calls: 0, tokens: 0, dollars: 0 };
     chats.set(chat, totals);
     return totals;
   };
-  let unreadable = 0;
   return {
     addOutcome(record: OutcomeRecord): void {
       const { chat, outcome, reason, attempts: tried, recoveries: recovered, sentAtMs, settledAtMs } = record;
-      addToProof(delivery, record);
+      addToProof(sums.delivery, record);
       outcomes.total += 1;
       if (chat !== undefined) totalsOf(chat).messages += 1;
       count(outcomes.byOutcome, outcome);
       if (reason !== undefined) count(outcomes.byReason, reason);
-      count(attempts, String(tried));
-      count(recoveries, String(recovered));
+      count(sums.attempts, String(tried));
+      count(sums.recoveries, String(recovered));
       if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
     },
     addEvent(event: AuditEvent & { chat?: string }): void {
       const spent = (purpose: string, usage: Spent): void => {
-        spend(tokens, purpose, usage, prices);
+        spend(sums.tokens, purpose, usage, prices);
         if (event.chat !== undefined) addCall(totalsOf(event.chat), usage, prices);
       };
       if (event.event === 'model.answered') spent(event.purpose, event);
@@ -110,24 +113,17 @@ export function createRollUp(prices?: Prices) {
         if (event.billed) spent('retry', event);
         failedCalls.billed += event.billed ? 1 : 0;
         count(failedCalls.byReason, event.reason ?? 'unknown');
-      } else addToSafety(safety, event);
+      } else addToSafety(sums.contextSafety, event);
     },
     /** Counts a record that cannot be read. */
     addUnreadable(): void {
-      unreadable += 1;
+      sums.unreadable += 1;
     },
     result: (): RollUp => ({
-      outcomes,
-      attempts,
-      recoveries,
-      delivery,
+      ...sums,
       latencyMs: { answered: latencies.length, ...percentiles(latencies) },
-      contextSafety: safety,
-      tokens,
-      cost: costIn(tokens),
+      cost: costIn(sums.tokens),
       topChats: dearest([...chats.values()]),
-      failedCalls,
-      unreadable,
     }),
   };
 }

@@ -154,7 +154,7 @@ export function statusReport(status: Status): Report {
       }),
       turnsInFlight(status),
       lanes(status),
-      ...(status.pauses.length === 0 ? [] : [pauses(status)]),
+      ...(status.pauses.length === 0 ? [] : [ordersSection('Paused', 'Chat', status.pauses, 'pause')]),
       ...(status.allowed.length === 0 ? [] : [allowedSection(status.allowed)]),
       { title: 'Connections', facts: connectionFacts(status, status.atMs) },
       ...(status.budgets.length === 0 ? [] : [{ title: 'Spent of each limit', facts: budgetFacts(status.budgets) }]),
@@ -228,10 +228,6 @@ function lanes({ lanes: { count, waiting, parked, behindQuestions, deepest } }: 
   const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.${parked === 0 ? '' : ` ${parkedWords}`}`;
   const rows = deepest.map(({ lane, messages }) => [chatName(chatOf(lane)), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
-}
-
-function pauses({ pauses }: Status): Section {
-  return ordersSection('Paused', 'Chat', pauses, 'pause');
 }
 
 /** Who was let in besides the ids of the settings. Pure. */
