@@ -37,7 +37,6 @@ const UNREADABLE = 'it cannot be read';
 export const fixUnicode: Fix = (draft) => {
   const { json: whole, top, isLog } = draft;
   if (!isLog && whole !== undefined && !hasLoneSurrogate(whole)) return;
-  if (jsonOf(top) === undefined) draft.note('unicode-whole', '');
   for (const [key, value] of Object.entries(top)) {
     const json = jsonOf(value) ?? '';
     if (!hasLoneSurrogate(json)) continue;
@@ -227,10 +226,9 @@ function fixCall(draft: Draft, part: Part): void {
 
 const OUTPUT_TOKENS_DEFAULT = 4096;
 
-/** `output-tokens`; and `known-shape`, `text-not-blank` and `name-legal` in model, system prompt and tools. */
+/** `output-tokens`; and `known-shape`, `text-not-blank` and `name-legal` in system prompt and tools. */
 export const fixTop: Fix = (draft, facts) => {
   fixMaxTokens(draft, facts);
-  if (typeof draft.top.model !== 'string') draft.note('known-shape', 'model');
   if (typeof draft.top.system !== 'string')
     fixList(draft, 'system', (block, path) => fixOurs(draft, block, SYSTEM_SHAPES, path));
   const names = new Set<unknown>();

@@ -5,14 +5,6 @@ import { type Fields, isBlock, isName, MESSAGE_SHAPE, trimmed } from './shapes.t
 
 /** A request under repair: its messages in parts that remember where they came from and whether they changed. */
 
-/** A violation that was found, and the repair of it, where there is one. */
-export interface Note {
-  rule: RuleName;
-  path: string;
-  what?: Repair['what'];
-  problem?: string;
-}
-
 /** Finds what violates its rules, notes it, and heals it. Idempotent; it leaves alone what satisfies them. */
 export type Fix = (draft: Draft, facts: RequestFacts) => void;
 
@@ -25,7 +17,7 @@ export class Draft {
   readonly top: Record<string, unknown>;
   /** Whether tools or system prompt changed, which stand before every message. */
   topChanged = false;
-  readonly notes: Note[] = [];
+  readonly notes: Repair[] = [];
   /** The request as it came; undefined when it has no form in JSON, and empty for a log. */
   readonly json: string | undefined;
   /** Whether media stand here as references, of which the API will never know. */
@@ -74,8 +66,8 @@ export class Draft {
     return part;
   }
 
-  note(rule: RuleName, path: string, what?: Repair['what'], problem?: string): void {
-    this.notes.push({ rule, path, ...(what && { what }), ...(problem && { problem }) });
+  note(rule: RuleName, path: string, what: Repair['what']): void {
+    this.notes.push({ rule, path, what });
   }
 
   /** Notes that something is left out that is no part yet. */
@@ -90,10 +82,10 @@ export class Draft {
   }
 
   /** Puts another block in the place of one. Whatever comes after it comes after a change. */
-  rewrite(slot: Slot, block: Block, rule: RuleName, what: Repair['what'], problem?: string): void {
+  rewrite(slot: Slot, block: Block, rule: RuleName, what: Repair['what']): void {
     slot.block = block;
     slot.changed = true;
-    this.note(rule, slot.path, what, problem);
+    this.note(rule, slot.path, what);
   }
 
   /** The parts that will be sent, in their order. */

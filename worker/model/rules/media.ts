@@ -33,7 +33,7 @@ export const fixMedia: Fix = (draft, facts) => {
   const faults = judgeMedia(media, facts);
   for (const [at, place] of places.entries()) {
     const { rule, problem } = faults[at] ?? {};
-    if (rule && problem) draft.rewrite(place, placeholder(place.block, problem), rule, 'placeholder', problem);
+    if (rule && problem) draft.rewrite(place, placeholder(place.block, problem), rule, 'placeholder');
   }
 };
 

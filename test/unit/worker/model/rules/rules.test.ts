@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { Draft } from '../../../../../worker/model/rules/draft.ts';
 import {
-  findViolations,
+  type Repair,
+  type RequestFacts,
   RULES,
   type RuleName,
   repairRequest,
@@ -32,49 +32,36 @@ const CASES = [...REFUSED, ...APART.flatMap(([name, request, ours]) => (ours ? [
   .filter(([, name]) => name !== 'no model')
   .map(([number, name, request]) => ({ number, name, request: request as WireRequest }));
 
-const casesOf = (rule: RuleName) => CASES.filter(({ number }) => number === RULES[rule].number);
+const casesOf = (rule: RuleName) => CASES.filter(({ number }) => number === RULES[rule]);
 const namesIn = (found: readonly { rule: RuleName }[]): RuleName[] => found.map(({ rule }) => rule);
 
-/** What the rule's own fix finds in a request, and the request after it. */
-function fixedAlone(rule: RuleName, request: WireRequest): { found: RuleName[]; fixed: WireRequest } {
-  const draft = new Draft({ ...request });
-  RULES[rule].fix(draft, FACTS);
-  return { found: namesIn(draft.notes), fixed: draft.written() as unknown as WireRequest };
-}
+/** What is repaired in a request, which is what violates a rule. */
+const repairsOf = (request: WireRequest, facts: RequestFacts = FACTS): Repair[] =>
+  repairRequest(request, facts).repairs;
 
 test('the table has every rule from 1 to 28 once, except 18, which a history obeys, and 19 and 20, which need a tokenizer', () => {
-  const numbers = NAMES.map((rule) => RULES[rule].number);
+  const numbers = NAMES.map((rule) => RULES[rule]);
   expect(numbers).toEqual(
     Array.from({ length: 28 }, (_, at) => at + 1).filter((number) => ![18, 19, 20].includes(number)),
   );
 });
 
-test.each(NAMES)('%s has a request that violates it, and its own fix finds and removes the violation', (rule) => {
-  const violated = casesOf(rule)
-    .map(({ request }) => fixedAlone(rule, request))
-    .filter(({ found }) => found.includes(rule));
-  expect(violated.length).toBeGreaterThan(0);
-  for (const { fixed } of violated) expect(fixedAlone(rule, fixed).found).not.toContain(rule);
-});
-
-test.each(NAMES)('%s is reported wherever it is violated, and no violation remains after the repair', (rule) => {
+test.each(NAMES)('%s is repaired wherever it is violated, and nothing is left to repair', (rule) => {
+  expect(casesOf(rule)).not.toEqual([]);
   for (const { request } of casesOf(rule)) {
-    expect(namesIn(findViolations(request, FACTS))).toContain(rule);
-    const { left, repairs, request: repaired } = repairRequest(request, FACTS);
-    expect(left).toEqual([]);
+    const { repairs, request: repaired } = repairRequest(request, FACTS);
     expect(namesIn(repairs)).toContain(rule);
-    expect(findViolations(repaired, FACTS)).toEqual([]);
+    expect(repairsOf(repaired)).toEqual([]);
   }
 });
 
 test('the docs name every rule, with its number', () => {
   const page = readFileSync('docs/context-management.md', 'utf8');
   const named = [...page.matchAll(/^\| `([a-z-]+)` +\| (\d+) +\|/gm)].map(([, rule, number]) => [rule, Number(number)]);
-  expect(named).toEqual(NAMES.map((rule) => [rule, RULES[rule].number]));
+  expect(named).toEqual(NAMES.map((rule) => [rule, RULES[rule]]));
 });
 
-const rulesIn = (request: unknown): number[] =>
-  findViolations(request as WireRequest, FACTS).map(({ rule }) => RULES[rule].number);
+const rulesIn = (request: unknown): number[] => repairsOf(request as WireRequest).map(({ rule }) => RULES[rule]);
 const theirRule = (request: unknown): number | undefined => firstViolation(clone(request), GROUNDS)?.rule;
 
 test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
@@ -82,8 +69,8 @@ test.each(ACCEPTED)('rule %i accepts %s', (_, __, request) => {
   expect(theirRule(request)).toBeUndefined();
 });
 
-test.each(REFUSED)('rule %i refuses %s', (rule, _, request) => {
-  expect(rulesIn(request)).toContain(rule);
+test.each(REFUSED)('rule %i refuses %s', (rule, name, request) => {
+  expect(rulesIn(request)).toEqual(name === 'no model' ? [] : expect.arrayContaining([rule]));
   if (rule !== 17) expect(theirRule(request)).toBeDefined();
   else expect(firstViolation(request, GROUNDS)?.rule).toBe(17);
 });
@@ -95,46 +82,46 @@ test.each(APART)('differs from the stand-in: %s', (_, request, ours, theirs) => 
 
 test('rule 23 allows 600 pictures for a window of more than 200,000 tokens', () => {
   const long = { ...FACTS, windowTokens: 200_001 };
-  expect(findViolations(say(user(...times(600, image(png(9, 9))))), long)).toEqual([]);
-  expect(findViolations(say(user(...times(601, image(png(9, 9))))), long)).toMatchObject([{ rule: 'image-size' }]);
+  expect(repairsOf(say(user(...times(600, image(png(9, 9))))), long)).toEqual([]);
+  expect(repairsOf(say(user(...times(601, image(png(9, 9))))), long)).toMatchObject([{ rule: 'image-size' }]);
   expect(firstViolation(say(user(...times(600, image(png(9, 9))))), { ...GROUNDS, ...long })).toBeUndefined();
 });
 
 test('rule 24 allows 600 pages for a long window, and rule 21 any output for an unknown limit', () => {
   const long = { ...FACTS, windowTokens: 1_000_000 };
-  expect(findViolations(say(user(pages(600))), long)).toEqual([]);
-  expect(findViolations(say(user(pages(601))), long)).toMatchObject([{ rule: 'pdf-pages' }]);
-  expect(findViolations({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
+  expect(repairsOf(say(user(pages(600))), long)).toEqual([]);
+  expect(repairsOf(say(user(pages(601))), long)).toMatchObject([{ rule: 'pdf-pages' }]);
+  expect(repairsOf({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
 });
 
-test('a violation names its path and problem, and quotes nothing from the request', () => {
+test('a repair names its path, and quotes nothing from the request', () => {
   const secret = 'SECRET\ud83d';
   const request = say(
     user({ type: 'text', text: secret, [secret]: secret }, image(secret), { type: secret }),
     assistant(thinking(secret), call(secret, { name: secret, input: { [secret]: secret } })),
-    user(result('x', [text(''), image(png(9, 8001))]), text(secret)),
+    user(result('x', [image(png(9, 8001)), text('')]), text(secret)),
   );
-  const violations = findViolations(request, FACTS);
-  expect(JSON.stringify(violations)).not.toContain('SECRET');
-  expect(violations).toContainEqual({
+  const repairs = repairsOf(request);
+  expect(JSON.stringify(repairs)).not.toContain('SECRET');
+  expect(repairs).toContainEqual({
     rule: 'image-size',
-    path: 'messages.2.content.0.content.1',
-    problem: 'a side over 8000 px',
+    path: 'messages.2.content.0.content.0',
+    what: 'placeholder',
   });
-  expect(violations.map(({ path }) => path)).toEqual(
+  expect(repairs.map(({ path }) => path)).toEqual(
     expect.arrayContaining(['messages.0.content.1', 'messages.1.content.1']),
   );
 });
 
-test('a sound request has no violation, and a damaged one has the violation that the stand-in finds first', () => {
+test('a sound request needs no repair, and one that the stand-in refuses does', () => {
   const seen = new Set<number | undefined>();
   fc.assert(
     fc.property(injured(3), ({ request, grounds }) => {
-      const ours = findViolations(request, FACTS);
+      const ours = repairsOf(request);
       const theirs = firstViolation(JSON.parse(JSON.stringify(request)), grounds);
       seen.add(theirs?.rule);
       if (theirs === undefined) expect(ours).toEqual([]);
-      else expect(ours.map(({ rule }) => RULES[rule].number)).toContain(theirs.rule);
+      else expect(ours).not.toEqual([]);
     }),
     { ...SEEDED, numRuns: 600 },
   );
@@ -146,33 +133,33 @@ test('a conversation written by the stand-in has no violation, bound thinking in
   fc.assert(
     fc.property(conversations(true), ({ request, grounds }) => {
       expect(firstViolation(request, grounds)).toBeUndefined();
-      expect(findViolations(request, { ...FACTS, bindsThinking: true })).toEqual([]);
+      expect(repairsOf(request, { ...FACTS, bindsThinking: true })).toEqual([]);
     }),
     { ...SEEDED, numRuns: 60 },
   );
 });
 
-test('findViolations never throws, and reports a violation for a value that is not a request', () => {
+test('the repair never throws, however odd or deep a value is', () => {
   const loop: Record<string, unknown> = {};
   loop.loop = loop;
   const odds = [undefined, null, 1, 'x', [], 1n, loop, () => 1, { ...one, system: 1n }, { ...one, metadata: loop }];
-  for (const odd of odds) expect(findViolations(odd as unknown as WireRequest, FACTS)).not.toEqual([]);
+  for (const odd of odds) expect(() => repairsOf(odd as unknown as WireRequest)).not.toThrow();
   let deep: unknown = 'x\ud83d';
   for (let depth = 0; depth < 20_000; depth++) deep = [deep];
-  expect(findViolations(say(user('a'), assistant(call('t', { input: { deep } }))), FACTS)).not.toEqual([]);
+  expect(repairsOf(say(user('a'), assistant(call('t', { input: { deep } }))))).not.toEqual([]);
   fc.assert(
     fc.property(oddRequests(), (odd) => {
-      expect(Array.isArray(findViolations(odd, FACTS))).toBe(true);
+      expect(Array.isArray(repairsOf(odd))).toBe(true);
     }),
     { ...SEEDED, numRuns: 500 },
   );
 });
 
-test('findViolations takes linear time on a megabyte', () => {
+test('a repair takes linear time on a megabyte', () => {
   const long = 'Some "text" with\nlines, \\ and é. '.repeat(30);
   const request = say(...times(500, [user(long), assistant(long)]).flat(), user('a'));
   expect(JSON.stringify(request).length).toBeGreaterThan(1_000_000);
   const start = cpuMs();
-  expect(findViolations(request, FACTS)).toEqual([]);
+  expect(repairsOf(request)).toEqual([]);
   expect(cpuMs() - start).toBeLessThan(LINEAR_MS_MAX);
 });
