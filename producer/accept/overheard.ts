@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import { type InboundMessage, laneOf } from '../../shared/flow/message.ts';
 import type { LaneKey } from '../../shared/redis/keys.ts';
@@ -15,7 +16,7 @@ const AGE_MS_MAX = 3_600_000;
  * memory of this process alone, for an hour: what nobody asks about is never stored, and a restart forgets it.
  */
 export class Overheard {
-  readonly #remarks = new Map<LaneKey, { remark: Remark; atMs: number }[]>();
+  readonly #remarks = new BoundedMap<LaneKey, { remark: Remark; atMs: number }[]>(LANES_MAX);
   readonly #messagesMax: number;
 
   /** Keeps at most so many messages of a group, or of a topic in it; none for 0. */
@@ -33,10 +34,7 @@ export class Overheard {
       ...(this.#remarks.get(lane) ?? []),
       { remark: { by: from.name ?? String(from.id), text }, atMs: nowMs },
     ];
-    this.#remarks.delete(lane);
     this.#remarks.set(lane, kept.slice(-this.#messagesMax));
-    const [oldest] = this.#remarks.keys();
-    if (this.#remarks.size > LANES_MAX && oldest !== undefined) this.#remarks.delete(oldest);
   }
 
   /** The message with what was said before it. */
@@ -48,6 +46,6 @@ export class Overheard {
 
   /** Forgets what was said before a message that is stored now. */
   clear(message: InboundMessage): void {
-    this.#remarks.delete(laneOf(message));
+    this.#remarks.take(laneOf(message));
   }
 }

@@ -12,6 +12,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
+import { BoundedMap } from './bounded-map.ts';
 import type { RunningTurns } from './process-gauges.ts';
 import { startWithId } from './trace-ids.ts';
 
@@ -143,11 +144,7 @@ const KEPT_MAX = 10_000;
  */
 export function createChatNames({ key, plain }: { key: string; plain: boolean }): NameChat {
   if (plain) return (chat) => chat;
-  const kept = new Map<string, string>();
-  return (chat) => {
-    const name = kept.get(chat) ?? createHmac('sha256', `spillway chat ${key}`).update(chat).digest('hex');
-    if (kept.size >= KEPT_MAX) kept.clear();
-    kept.set(chat, name);
-    return name.slice(0, NAME_CHARS);
-  };
+  const kept = new BoundedMap<string, string>(KEPT_MAX);
+  const nameOf = (chat: string) => createHmac('sha256', `spillway chat ${key}`).update(chat).digest('hex');
+  return (chat) => kept.getOrInsertComputed(chat, () => nameOf(chat).slice(0, NAME_CHARS));
 }

@@ -2,9 +2,8 @@ import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Exporter } from './exporter.ts';
 import { within } from './lifecycle.ts';
 import type { Logger } from './log.ts';
-import { counter, createMeters, gauge, histogram, type Meters, type Metric, type ReadGauges } from './meters.ts';
+import { counter, createMeters, gauge, histogram, type Instruments, type Meters, type Metric } from './meters.ts';
 import { createRunningTurns, observeRuntime } from './process-gauges.ts';
-import type { Scraper } from './prometheus.ts';
 import type { Signals } from './signals.ts';
 import type { NameChat } from './spans.ts';
 import { createMarks, createSpans, type MarkOptions, type RunInSpan, writeTraceparent } from './spans.ts';
@@ -186,7 +185,7 @@ export const METRICS: ReadonlyMap<string, Metric> = new Map(
 const SCOPE = 'spillway';
 
 /** Spans and metrics of this process. Every method is safe when nothing is exported. */
-export interface Telemetry {
+export interface Telemetry extends Instruments {
   /** Whether spans leave this process: where they do not, an attribute that takes effort need not be computed. */
   readonly isExporting: boolean;
   /** Runs `work` in a span; an error marks the span as failed and is rethrown. */
@@ -195,12 +194,6 @@ export interface Telemetry {
   mark(name: string, attributes: Attributes, at?: MarkOptions): void;
   /** The attribute that names a chat, hashed with a key of the installation; nothing where nothing is exported. */
   chat(chat: string): Attributes;
-  /** Adds to a counter; by default 1. */
-  count(metric: MetricName, attributes: Attributes, by?: number): void;
-  /** Adds a measurement to a histogram, in its unit. */
-  record(metric: HistogramName, value: number, attributes: Attributes): void;
-  /** Reads these gauges whenever metrics are exported or scraped, and never otherwise. Returns what ends that. */
-  observe(gauges: readonly MetricName[], read: ReadGauges): () => void;
   /** The metrics as Prometheus' text. Counts begin with the first scrape where nothing else is exported. */
   scrape(): Promise<string>;
   /** Why spans or metrics could not be exported lately; empty while all is well. */
@@ -241,7 +234,7 @@ function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameCh
   const turns = createRunningTurns();
   observe([METRIC.turns, METRIC.turnAge], async () => turns.read(METRIC));
   observeRuntime(meters, METRIC);
-  let scraper: Promise<Scraper> | undefined;
+  let scraper: Promise<() => Promise<string>> | undefined;
   return {
     isExporting,
     span: createSpans(SCOPE, { turns, turnName: SPAN.turn, isExporting }),
@@ -252,18 +245,13 @@ function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameCh
     observe,
     exportTrouble: () => exporter.trouble(),
     async scrape() {
-      scraper ??= openScraper(meters);
-      return (await scraper).scrape();
+      scraper ??= import('./prometheus.ts').then(({ createScraper }) => createScraper(meters, SCOPE));
+      return (await scraper)();
     },
     async stop(deadlineMs) {
       await within(exporter.shutdown(), deadlineMs).catch(() => {});
     },
   };
-}
-
-async function openScraper(meters: Meters): Promise<Scraper> {
-  const { createScraper } = await import('./prometheus.ts');
-  return createScraper(meters, SCOPE);
 }
 
 /** The W3C traceparent of the active span; empty when there is none. */

@@ -1,4 +1,5 @@
 import pThrottle from 'p-throttle';
+import { BoundedMap } from '../base/bounded-map.ts';
 import { pause, within } from '../base/lifecycle.ts';
 import type { Telegram } from './client.ts';
 import type { TelegramResult } from './failure.ts';
@@ -68,14 +69,11 @@ const CHATS_MAX = 10_000;
  */
 export function paceTelegram(telegram: Telegram, processes: () => number, askPlace: AskPlace, pace = PACE): Telegram {
   const mayAnybody = shared(processes, pace.all);
-  const chats = new Map<number, ChatPace>();
+  const chats = new BoundedMap<number, ChatPace>(CHATS_MAX);
   const paceOf = (chatId: number): ChatPace => {
     // A chat's own wait comes first: meanwhile others use what all may do.
     const known = chats.get(chatId) ?? { pass: oneByOne(...ownGates(chatId), mayAnybody), waiting: 0, lastMs: NEVER };
-    chats.delete(chatId);
     chats.set(chatId, known);
-    const [oldest] = chats.keys();
-    if (chats.size > CHATS_MAX && oldest !== undefined) chats.delete(oldest);
     return known;
   };
   const ownGates = (chatId: number): Gate[] => {

@@ -24,28 +24,12 @@ export function guardToken(telegram: Telegram, now: () => number = Date.now): Te
     }
     return result;
   };
-  return {
-    botId: telegram.botId,
-    getMe: (timeoutMs) => guarded(() => telegram.getMe(timeoutMs)),
-    getUpdates: (offset, signal, when) => guarded(() => telegram.getUpdates(offset, signal, when)),
-    setWebhook: (url, secret, signal) => guarded(() => telegram.setWebhook(url, secret, signal)),
-    deleteWebhook: (signal) => guarded(() => telegram.deleteWebhook(signal)),
-    getWebhookInfo: (signal) => guarded(() => telegram.getWebhookInfo(signal)),
-    sendMessage: (to, text, options) => guarded(() => telegram.sendMessage(to, text, options)),
-    sendRichMessage: (to, blocks, options) => guarded(() => telegram.sendRichMessage(to, blocks, options)),
-    sendFile: (to, file, options) => guarded(() => telegram.sendFile(to, file, options)),
-    sendAlbum: (to, photos, options) => guarded(() => telegram.sendAlbum(to, photos, options)),
-    editMessage: (to, messageId, text, options) => guarded(() => telegram.editMessage(to, messageId, text, options)),
-    answerSummons: (queryId, text, timeoutMs) => guarded(() => telegram.answerSummons(queryId, text, timeoutMs)),
-    editSummoned: (inlineId, text, entities) => guarded(() => telegram.editSummoned(inlineId, text, entities)),
-    removeButtons: (to, messageId) => guarded(() => telegram.removeButtons(to, messageId)),
-    deleteMessage: (to, messageId) => guarded(() => telegram.deleteMessage(to, messageId)),
-    answerPress: (pressId, words) => guarded(() => telegram.answerPress(pressId, words)),
-    sendDraft: (to, draftId, text, entities) => guarded(() => telegram.sendDraft(to, draftId, text, entities)),
-    setCommands: (menu) => guarded(() => telegram.setCommands(menu)),
-    downloadFile: (fileId, bytesMax, signal) => guarded(() => telegram.downloadFile(fileId, bytesMax, signal)),
-    sendTyping: (to) => guarded(() => telegram.sendTyping(to)),
-  };
+  const members = Object.entries(telegram).map(([name, member]) => {
+    if (typeof member !== 'function') return [name, member];
+    const call = member as (...given: unknown[]) => Promise<TelegramResult<unknown>>;
+    return [name, (...given: unknown[]) => guarded(() => call(...given))];
+  });
+  return Object.fromEntries(members) as Telegram;
 }
 
 function notCalled(waitMs: number): TelegramResult<never> {
