@@ -11,7 +11,7 @@ import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
-import { createSnapshotReader, type ShardSnapshot, type Snapshot } from './snapshot.ts';
+import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
 export interface StateGaugesPorts {
   /** A fail-fast connection; it outlives the gauges. */
@@ -141,8 +141,4 @@ function oldestMs(shards: readonly ShardSnapshot[]): number | undefined {
 
 function secondsSince(nowMs: number, sinceMs: number | undefined): number {
   return sinceMs === undefined ? 0 : Math.max(0, nowMs - sinceMs) / 1_000;
-}
-
-function sum<T>(all: readonly T[], number: (each: T) => number): number {
-  return all.reduce((total, each) => total + number(each), 0);
 }

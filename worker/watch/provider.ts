@@ -51,9 +51,6 @@ function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
   return SILENT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
 }
 
-/** Asks where a model is in its life; `undefined` where its endpoint does not say. Contract: rejects when it cannot. */
-export type AskLifecycle = (model: string, signal: AbortSignal) => Promise<Lifecycle | undefined>;
-
 /** A date 30 days ahead can wait for that long. */
 export const LIVES_EVERY_MS = 6 * 3600_000;
 const RETRY_MS = 60_000;
@@ -65,7 +62,8 @@ const RETRY_MS = 60_000;
 export function watchModelLives(ports: {
   redis: RedisClient;
   keys: Keys;
-  ask: AskLifecycle;
+  /** Where a model is in its life; `undefined` where its endpoint does not say. Contract: rejects when it cannot ask. */
+  ask(model: string, signal: AbortSignal): Promise<Lifecycle | undefined>;
   models: ModelsInUse;
   everyMs: number;
   log: Logger;

@@ -35,7 +35,7 @@ export function readinessOf(watching: Watching, { staysReady }: { staysReady: bo
   const ofSnapshot = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
     part(name, () => {
       const now = snapshot();
-      return now === undefined ? { ready: true, detail: 'not looked at yet' } : check(now);
+      return now === undefined ? ready('not looked at yet') : check(now);
     });
   return [
     part('redis server', () => redisCheck(snapshot(), redisTroubleSinceMs(), watching.refusedWrites())),
@@ -47,19 +47,21 @@ export function readinessOf(watching: Watching, { staysReady }: { staysReady: bo
   ];
 }
 
+const ready = (detail: string): Check => ({ ready: true, detail });
+const degraded = (detail: string): Check => ({ ready: true, isDegraded: true, detail });
+
 /** What stands in Redis of a part may be unreadable. */
 function checkedAlone(check: () => Check): Check {
   try {
     return check();
   } catch (error) {
-    return { ready: true, isDegraded: true, detail: `cannot be read (${(error as Error).name})` };
+    return degraded(`cannot be read (${(error as Error).name})`);
   }
 }
 
 /** Whether this process notices anything. */
 function watchCheck(troubleSinceMs: number | undefined): Check {
-  if (troubleSinceMs === undefined) return { ready: true, detail: 'looks' };
-  return { ready: true, isDegraded: true, detail: `fails since ${utcTime(troubleSinceMs)}` };
+  return troubleSinceMs === undefined ? ready('looks') : degraded(`fails since ${utcTime(troubleSinceMs)}`);
 }
 
 /** The colour of the installation, and why. */
@@ -71,9 +73,9 @@ export function installationCheck(
   const troubles = troublesOf({ nowMs, newest, conditions: [], incidents: [...book.values()] });
   const colour = colourOf(troubles);
   const [worst] = troubles;
-  if (worst === undefined) return { ready: true, detail: colour };
+  if (worst === undefined) return ready(colour);
   const detail = `${colour}: ${worst.text} Runbook: ${worst.cause}`;
-  return colour === 'red' && !staysReady ? { ready: false, detail } : { ready: true, isDegraded: true, detail };
+  return colour === 'red' && !staysReady ? { ready: false, detail } : degraded(detail);
 }
 
 /**
@@ -88,15 +90,13 @@ export function redisCheck(
   if (troubleSinceMs !== undefined) {
     const where = refused === undefined ? '' : refusingShards(refused);
     const detail = `takes no writes${where} since ${utcTime(troubleSinceMs)}`;
-    return where === '' ? { ready: false, detail } : { ready: true, isDegraded: true, detail };
+    return where === '' ? { ready: false, detail } : degraded(detail);
   }
-  if (now === undefined) return { ready: true, detail: 'not looked at yet' };
+  if (now === undefined) return ready('not looked at yet');
   const { role, usedBytes, maxBytes, unwritten } = now.redis;
   const room = maxBytes === 0 ? 'without a limit' : `of ${megabytes(maxBytes)}`;
   const detail = `${role}, takes writes, ${megabytes(usedBytes)} MB used ${room}`;
-  return unwritten === undefined
-    ? { ready: true, detail }
-    : { ready: true, isDegraded: true, detail: `${detail}; cannot write its files (${unwritten})` };
+  return unwritten === undefined ? ready(detail) : degraded(`${detail}; cannot write its files (${unwritten})`);
 }
 
 /** How the last real model calls went. */
@@ -104,17 +104,14 @@ export function providerCheck({ provider: { failing, lastAnswerMs } }: Pick<Snap
   if (failing !== undefined) {
     const { why, sinceMs, failures, status } = failing;
     const calls = `${counted(failures, 'call')} failed (status ${status === '' ? 'none' : status})`;
-    return { ready: true, isDegraded: true, detail: `${PROVIDER_SAID[why]} since ${utcTime(sinceMs)}: ${calls}` };
+    return degraded(`${PROVIDER_SAID[why]} since ${utcTime(sinceMs)}: ${calls}`);
   }
-  return {
-    ready: true,
-    detail: lastAnswerMs === undefined ? 'not asked yet' : `last answered ${utcTime(lastAnswerMs)}`,
-  };
+  return ready(lastAnswerMs === undefined ? 'not asked yet' : `last answered ${utcTime(lastAnswerMs)}`);
 }
 
 /** How the last polls or webhook checks went. */
 export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>): Check {
-  if (poll === undefined) return { ready: true, detail: 'nobody has received yet' };
+  if (poll === undefined) return ready('nobody has received yet');
   const answeredMs = poll.lastAnswerMs ?? 0;
   const answered = answeredMs === 0 ? 'never answered' : `last answered ${utcTime(answeredMs)}`;
   if ((poll.unauthorizedMs ?? 0) > answeredMs)
@@ -123,21 +120,15 @@ export function telegramCheck({ poll, nowMs }: Pick<Snapshot, 'poll' | 'nowMs'>)
       detail: `does not accept the bot token (${utcTime(poll.unauthorizedMs ?? 0)}); ${answered}`,
     };
   const isConflict = nowMs - (poll.conflictMs ?? 0) < CONFLICT_RECENT_MS;
-  if (isConflict) return { ready: true, isDegraded: true, detail: `another process receives too; ${answered}` };
+  if (isConflict) return degraded(`another process receives too; ${answered}`);
   const isFailing = (poll.otherMs ?? 0) > answeredMs;
-  const failed = isFailing ? `; fails since then: ${poll.otherKind ?? 'unknown'}` : '';
-  return { ready: true, ...(isFailing && { isDegraded: true }), detail: `${answered}${failed}` };
+  return isFailing ? degraded(`${answered}; fails since then: ${poll.otherKind ?? 'unknown'}`) : ready(answered);
 }
 
 /** Whether alerts reach the operator. */
 export function alertsCheck({ alerting: { failing, lastSentMs } }: Pick<Snapshot, 'alerting'>): Check {
-  if (failing !== undefined)
-    return {
-      ready: true,
-      isDegraded: true,
-      detail: `cannot be sent since ${utcTime(failing.sinceMs)} (${failing.why})`,
-    };
-  return { ready: true, detail: lastSentMs === undefined ? 'none was sent yet' : `last sent ${utcTime(lastSentMs)}` };
+  if (failing !== undefined) return degraded(`cannot be sent since ${utcTime(failing.sinceMs)} (${failing.why})`);
+  return ready(lastSentMs === undefined ? 'none was sent yet' : `last sent ${utcTime(lastSentMs)}`);
 }
 
 const CONFLICT_RECENT_MS = 120_000;

@@ -21,7 +21,7 @@ import { type Condition, incidentOf } from '../alerts/incident.ts';
 import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
 import type { ProviderTrouble } from '../model/errors/failure.ts';
-import type { ShardSnapshot, Snapshot } from './snapshot.ts';
+import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
 /** What a rule looks at. */
 export interface Watch {
@@ -207,15 +207,10 @@ function idle({ now, before }: Watch): Condition[] {
   // Another process may have opened it: its second check in a row counts as ours.
   const isKnown = now.open.has('idle');
   const stuck = now.shards.filter((shard) => isIdle(shard) && (isKnown || wasIdle(shard, before?.shards)));
+  if (stuck.length === 0) return [];
+  const jobs = sum(stuck, ({ jobsWaiting }) => jobsWaiting);
   const shards = stuck.map(({ shard }) => shard);
-  return shards.length === 0
-    ? []
-    : [
-        idleAlert(
-          sum(stuck, ({ jobsWaiting: jobs }) => jobs),
-          shards,
-        ),
-      ];
+  return [idleAlert(jobs, shards)];
 }
 
 function providerDown({ now, limits }: Watch): Condition[] {
@@ -290,8 +285,4 @@ function alertChannelDown({ now }: Watch): Condition[] {
 /** All messages without an answer. */
 function waitingIn({ shards }: Snapshot): number {
   return sum(shards, ({ unanswered: messages }) => messages);
-}
-
-function sum<T>(all: readonly T[], number: (each: T) => number): number {
-  return all.reduce((total, each) => total + number(each), 0);
 }

@@ -75,6 +75,11 @@ export interface ShardSnapshot {
   lettersDropped: number;
 }
 
+/** The sum of a number of each, as of each shard. Pure. */
+export function sum<T>(all: readonly T[], number: (each: T) => number): number {
+  return all.reduce((total, each) => total + number(each), 0);
+}
+
 /**
  * A reader of the state of the flow for the given number of shards, in which a message is overdue after `unansweredMs`, with
  * what is spent of the given limits. What a part of it needs and cannot be read throws where it is used, so that it blinds

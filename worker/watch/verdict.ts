@@ -80,33 +80,23 @@ export function colourOf(troubles: readonly Trouble[], isStarting = false): Colo
 
 function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Trouble[] {
   const all = pauses.find(({ chat }) => chat === EVERY_CHAT);
-  const severity = 'page';
-  return [
-    ...(takesWrites
-      ? []
-      : [
-          {
-            cause: 'redis-writes' as const,
-            severity,
-            text: 'Redis answers, but takes no writes.',
-            todo: 'See "npm run cli -- check".',
-          } as const,
-        ]),
-    // Where nothing can be written, nobody can show that it lives.
-    ...(workers > 0 || !takesWrites
-      ? []
-      : [{ cause: 'worker', severity, text: 'No worker process is alive.', todo: 'Start the gateway.' } as const]),
-    ...(unaccounted === 0 ? [] : troubleOf('ledger', severity, `Unaccounted for: ${counted(unaccounted, 'message')}.`)),
-    ...(all === undefined
-      ? []
-      : troubleOf('paused', severity, `Everything is paused by ${all.by}: ${all.why || 'no reason was given'}.`)),
-  ];
+  const red = (cause: string, text: string, todo = todoOf(cause)): Trouble => ({ cause, severity: 'page', text, todo });
+  const troubles: Trouble[] = [];
+  if (!takesWrites)
+    troubles.push(red('redis-writes', 'Redis answers, but takes no writes.', 'See "npm run cli -- check".'));
+  // Where nothing can be written, nobody can show that it lives.
+  else if (workers === 0) troubles.push(red('worker', 'No worker process is alive.', 'Start the gateway.'));
+  if (unaccounted !== 0) troubles.push(red('ledger', `Unaccounted for: ${counted(unaccounted, 'message')}.`));
+  if (all) troubles.push(red('paused', `Everything is paused by ${all.by}: ${all.why || 'no reason was given'}.`));
+  return troubles;
 }
 
 function troubleOf(cause: string, severity: Severity, text: string): Trouble[] {
-  return severity === 'note'
-    ? []
-    : [{ cause, severity, text, todo: ruleOf(cause) ? ALERT_WORDS.todo[cause as Cause] : '' }];
+  return severity === 'note' ? [] : [{ cause, severity, text, todo: todoOf(cause) }];
+}
+
+function todoOf(cause: string): string {
+  return ruleOf(cause) ? ALERT_WORDS.todo[cause as Cause] : '';
 }
 
 /** What happened, and cannot end, is as bad as it was for a while only. */
