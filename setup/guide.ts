@@ -5,8 +5,7 @@ import { askAlertChat } from './alert-chat.ts';
 import { askBot } from './bot.ts';
 import { listen } from './listen.ts';
 import { askModel } from './model.ts';
-import type { RunStep, SetupPorts } from './progress.ts';
-import { advance, changesOf, nextStep, type Progress, type Step } from './progress.ts';
+import { advance, changesOf, nextStep, type Progress, type RunStep, type SetupPorts, type Step } from './progress.ts';
 import { CancelledError } from './terminal.ts';
 import { faultOf, firstPerson, withId } from './value.ts';
 

@@ -110,14 +110,8 @@ async function removeWebhook(terminal: Terminal, telegram: Telegram, signal: Abo
   terminal.warn(
     `Telegram delivers the messages of this bot to a webhook${host === undefined ? '' : ` at ${host}`}, so they cannot be read here.`,
   );
-  if (
-    !(await terminal.confirm(
-      'Remove the webhook? Waiting messages are kept, and a gateway in webhook mode sets it again.',
-      false,
-    ))
-  ) {
-    return false;
-  }
+  const question = 'Remove the webhook? Waiting messages are kept, and a gateway in webhook mode sets it again.';
+  if (!(await terminal.confirm(question, false))) return false;
   const removed = await telegram.deleteWebhook(signal);
   if (removed.ok) return true;
   terminal.warn(`The webhook could not be removed: ${removed.failure.description}`);

@@ -8,8 +8,7 @@ import { checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
 import { isReceived, letIn } from './gateway.ts';
 import { guide } from './guide.ts';
-import type { SetupPorts } from './progress.ts';
-import { begin, overruled, type Settings } from './progress.ts';
+import { begin, overruled, type Settings, type SetupPorts } from './progress.ts';
 import { CancelledError, openTerminal, type Terminal } from './terminal.ts';
 
 const NO_TERMINAL =
@@ -59,11 +58,8 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
     file,
     signal: stop.signal,
     connect: (settings) => {
-      const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot } = configOf(settings, [
-        'TELEGRAM_BOT_TOKEN',
-        'TELEGRAM_API_ROOT',
-      ]);
-      return createTelegram({ token, apiRoot });
+      const config = configOf(settings, ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_ROOT']);
+      return createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
     },
     tryModel: (settings) => checkModel(configOf(settings, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL'])),
     isReceived: (settings) =>

@@ -53,15 +53,14 @@ export function fileOf(message: RawMessage): InboundFile | undefined {
   const photo = largestPhoto(message.photo);
   if (photo) return { what: 'photo', fileId: photo.fileId, ...statedSize(photo.bytes) };
   const { document } = message;
-  if (!hasFileId(document)) return undefined;
-  const { file_id: fileId, file_size: bytes, mime_type: mediaType } = document;
-  return {
-    what: 'document',
-    fileId,
-    ...nameOf(document),
-    ...(typeof mediaType === 'string' && { mediaType: graphemePrefix(wellFormed(mediaType), NAME_CHARS) }),
-    ...statedSize(bytes),
-  };
+  return hasFileId(document) ? { what: 'document', fileId: document.file_id, ...statedOf(document) } : undefined;
+}
+
+/** The name, type and size that a sender's app states. */
+function statedOf(file: RawFile): Pick<Sound, 'name' | 'mediaType' | 'bytes'> {
+  const { file_size: bytes, mime_type: mediaType } = file as Unchecked<Document>;
+  const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
+  return { ...nameOf(file), ...(type !== '' && { mediaType: type }), ...statedSize(bytes) };
 }
 
 /** The name that a sender's app gave to a file, on one line and without any folder. */
@@ -126,10 +125,7 @@ export function soundOf(message: RawMessage): { what: string; sound: Sound } | u
   if (what === undefined) return undefined;
   const spoken = message[what];
   if (!hasFileId(spoken)) return undefined;
-  const { file_id: fileId, file_size: bytes, mime_type: mediaType } = spoken;
-  const type = typeof mediaType === 'string' ? graphemePrefix(wellFormed(mediaType), TYPE_CHARS) : '';
-  const stated = { ...nameOf(spoken), ...(type !== '' && { mediaType: type }), ...statedSize(bytes) };
-  return { what, sound: { fileId, ...stated, ...lengthOf(spoken) } };
+  return { what, sound: { fileId: spoken.file_id, ...statedOf(spoken), ...lengthOf(spoken) } };
 }
 
 /** Words for the fields of a message, by their names. */

@@ -15,15 +15,11 @@ import { messageOf } from '../private-redis/program.ts';
 import { findRunning } from '../private-redis/running-server.ts';
 import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../private-redis/server.ts';
 
-export type RedisSourceOptions<Given extends RedisAddress = string> = RedisServerOptions &
-  Pick<PrivateRedisOptions, 'dir' | 'fsync' | 'keep'> & {
-    /** A running server or cluster to use; then no server is started. Ours is always a single server. */
-    readonly url?: Given;
-  };
+export type RedisSourceOptions = RedisServerOptions & Pick<PrivateRedisOptions, 'dir' | 'fsync' | 'keep'>;
 
-export type RedisSource<Given extends RedisAddress = string> = {
+export type RedisSource<Address extends RedisAddress = string> = {
   readonly ok: true;
-  readonly url: string | Given;
+  readonly url: Address;
   /** Ends a private server that no other process uses; close your own connections first. Safe to call twice. */
   stop(): Promise<void>;
 };
@@ -34,14 +30,10 @@ const firstRetryMs = 100;
 const longestRetryMs = 5_000;
 
 /**
- * A Redis to work with: the given one, else a private server. A private server that dies is restarted on the same socket
- * and data, for as long as this process lives. A given url is not contacted here. Returns a problem in words when no
- * server is available or it does not start.
+ * A private server to work with; one that dies is restarted on the same socket and data, for as long as this process
+ * lives. Returns a problem in words when no server is available or it does not start.
  */
-export async function provideRedis<Given extends RedisAddress = string>(
-  options: RedisSourceOptions<Given>,
-): Promise<RedisSource<Given> | NoRedisServer> {
-  if (options.url !== undefined) return { ok: true, url: options.url, stop: async () => undefined };
+export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisServer> {
   const server = await findRedisServer(options);
   if (!server.ok) return server;
   try {
@@ -56,18 +48,17 @@ export async function provideRedis<Given extends RedisAddress = string>(
 /** The private server of this installation, under `./data`. */
 const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always', keep: true } as const;
 
-/** The Redis of this installation: the one that the settings name, or else the private one. As `provideRedis`. */
-export function provideOwnRedis(
+/**
+ * The Redis of this installation: the one that the settings name, which is not contacted here, or else the private one, as
+ * `provideRedis`.
+ */
+export async function provideOwnRedis(
   config: Config,
   onProgress: (line: string) => void = () => {},
 ): Promise<RedisSource<RedisAddress> | NoRedisServer> {
-  const given = redisAddressOf(config);
-  return provideRedis<RedisAddress>({
-    ...OWN,
-    path: programPath(),
-    onProgress,
-    ...(given !== undefined && { url: given }),
-  });
+  const url = redisAddressOf(config);
+  if (url !== undefined) return { ok: true, url, stop: async () => undefined };
+  return provideRedis({ ...OWN, path: programPath(), onProgress });
 }
 
 /** The Redis of this installation: the one that the settings name, or else the private one where it runs. Starts none. */
@@ -82,9 +73,9 @@ class SupervisedRedis {
   private reviving: Promise<void> = Promise.resolve();
   private readonly stopping = new AbortController();
   private readonly server: FoundRedisServer;
-  private readonly options: Omit<RedisSourceOptions, 'url'>;
+  private readonly options: RedisSourceOptions;
 
-  constructor(server: FoundRedisServer, options: Omit<RedisSourceOptions, 'url'>) {
+  constructor(server: FoundRedisServer, options: RedisSourceOptions) {
     this.server = server;
     this.options = options;
   }

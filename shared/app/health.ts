@@ -55,7 +55,8 @@ const HOST_SHOWN = 100;
  * requests in progress be answered.
  */
 export async function serveHealth(options: HealthOptions): Promise<Service & { port: number }> {
-  const routeOf = router([healthRoute(), readinessRoute(options.parts), ...(options.routes ?? [])]);
+  const healthRoute = onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));
+  const routeOf = router([healthRoute, readinessRoute(options.parts), ...(options.routes ?? [])]);
   const hosts = new Set((options.hosts ?? []).map((host) => host.toLowerCase()));
   const noteForeign = rareWarning(options.log, FOREIGN);
   const inHand = new Set<ServerResponse>();
@@ -92,10 +93,6 @@ export async function serveHealth(options: HealthOptions): Promise<Service & { p
   };
 }
 
-function healthRoute(): Route {
-  return onlyGet('/healthz', async () => ({ ready: true, body: { status: 'ok' } }));
-}
-
 function readinessRoute(parts: readonly ReadinessPart[]): Route {
   return onlyGet('/readyz', async () => {
     const checked = await Promise.all(parts.map(async (part) => [part.name, await part.check()] as const));
@@ -112,10 +109,7 @@ function onlyGet(path: string, look: () => Promise<{ ready: boolean; body: objec
   return {
     path,
     async handle(request, response) {
-      if (request.method !== 'GET') {
-        response.writeHead(404).end();
-        return;
-      }
+      if (request.method !== 'GET') return void response.writeHead(404).end();
       const { ready, body } = await look();
       response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
     },

@@ -43,7 +43,7 @@ const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 
 
 /** Our metrics, on as many meters as there are exporters: none at first, and then nothing is computed. */
 export type Meters = ReturnType<typeof createMeters>;
-type Instruments = ReturnType<typeof instrumentsOn>;
+export type Instruments = Omit<Meters, 'attach' | 'onFirst'>;
 
 /** A source of gauges, with what ends it on each meter. */
 interface Source {
@@ -97,7 +97,7 @@ function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUn
     return meter.createObservableGauge(...named(metric));
   });
   return {
-    count: (metric: MetricName, attributes: Attributes, by: number) => counters(metric).add(by, attributes),
+    count: (metric: MetricName, attributes: Attributes, by = 1) => counters(metric).add(by, attributes),
     record: (metric: HistogramName, value: number, attributes: Attributes) =>
       histograms(metric).record(value, attributes),
     observe(gauges: readonly MetricName[], read: ReadGauges): () => void {

@@ -75,9 +75,3 @@ function provision(dir: string): RedisSourceOptions {
 async function pidAt(url: string): Promise<number> {
   return withClient(url, async (client) => Number(/process_id:(\d+)/.exec(await client.info('server'))?.[1]));
 }
-
-test('a given url is used as it is and nothing is started', async () => {
-  const url = 'redis://example.invalid:6379';
-  const source = await provideRedis({ url, root: '/nowhere', path: '', dir: '/nowhere', fsync: 'always', keep: true });
-  expect(source).toMatchObject({ ok: true, url });
-});

@@ -221,7 +221,7 @@ function msUntil(part: unknown, time: string): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
-const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+const UNIT_MS = { ms: 1, mil: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
 /**
  * How long the text asks to wait, in ms: "try again in 1.971s", "retry after 30 seconds", "Please try again in 6m0s",
@@ -236,10 +236,6 @@ export function retryAfterText(plain: string): number | undefined {
     )?.[1];
   if (duration === undefined) return undefined;
   const terms = [...duration.matchAll(/(\d{1,6}(?:\.\d{1,9})?) ?(ms|mil|s|m|h)/g)];
-  return Math.round(
-    terms.reduce(
-      (sum, [, count, unit]) => sum + Number(count) * UNIT_MS[(unit === 'mil' ? 'ms' : unit) as keyof typeof UNIT_MS],
-      0,
-    ),
-  );
+  const inMs = terms.map(([, count, unit]) => Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]);
+  return Math.round(inMs.reduce((sum, ms) => sum + ms, 0));
 }

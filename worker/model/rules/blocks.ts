@@ -184,13 +184,14 @@ function fixModelPart(draft: Draft, part: Part): void {
 }
 
 /**
- * A key that the API writes and does not take back is no part of the text that thinking is bound to, so this is no change
+ * A block of an unknown type stays as it is. A key that the API writes and does not take back is no part of the text that thinking is bound to, so this is no change
  * to what comes after it. A citation that has to go is one.
  */
 function fixOwnKeys(draft: Draft, part: Part): void {
-  const { path } = part;
-  const known = withKnownKeys(part.block, MODEL_SHAPES);
-  if (known !== part.block) draft.note('known-shape', path, 'well_formed');
+  const { block, path } = part;
+  const shape = MODEL_SHAPES.get(block.type);
+  const known = shape === undefined ? block : trimmed(block, shape);
+  if (known !== block) draft.note('known-shape', path, 'well_formed');
   const { citations } = known;
   part.block = known;
   if (!Array.isArray(citations)) return;
@@ -206,12 +207,6 @@ function takenCitation(citation: unknown): unknown {
   const shape = isBlock(citation) ? CITATION_SHAPES.get(citation.type) : undefined;
   if (!isBlock(citation) || shape === undefined) return citation;
   return hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined;
-}
-
-/** A block of an unknown type stays as it is. */
-function withKnownKeys(block: Block, shapes: Shapes): Block {
-  const shape = shapes.get(block.type);
-  return shape === undefined ? block : trimmed(block, shape);
 }
 
 /** The id is the business of the pairs. An input that is no object is wrapped, so that nothing of it is lost. */
