@@ -42,10 +42,6 @@ export type PrivateRedis = {
    * resolves. Safe to call twice.
    */
   stop(): Promise<void>;
-  /** SIGKILL, for tests of a crash. Throws on an attached server. */
-  kill9(): void;
-  /** Ends the server if it still runs and starts it on the same data. Rejects on an attached one. */
-  restart(): Promise<void>;
 };
 
 /**
@@ -75,9 +71,6 @@ async function attachedRedis(pid: number, url: string, onLost: PrivateRedisOptio
   probe.stream.unref();
   const lost = () => onLost?.('The connection to the private Redis server of another process was lost.');
   probe.once('end', lost);
-  const notOurs = (): never => {
-    throw new Error('This Redis server belongs to another process.');
-  };
   return {
     url,
     pid,
@@ -86,8 +79,6 @@ async function attachedRedis(pid: number, url: string, onLost: PrivateRedisOptio
       probe.off('end', lost);
       probe.disconnect();
     },
-    kill9: notOurs,
-    restart: async () => notOurs(),
   };
 }
 
@@ -118,7 +109,6 @@ class OwnedServer implements PrivateRedis {
     await writeState(this.dir, { pid: null });
     const child = await spawnRedis(this.dir, this.options);
     this.child = child;
-    this.ending = false;
     await writeState(this.dir, { pid: child.pid ?? null });
     try {
       await untilReady(child, this.url);
@@ -132,20 +122,6 @@ class OwnedServer implements PrivateRedis {
     };
     if (hasExited(child)) onExit();
     else child.once('exit', onExit);
-  }
-
-  async restart(): Promise<void> {
-    await withServerLock(this.dir, async () => {
-      await this.end('ask');
-      if ((await findRunning(this.dir)) !== undefined)
-        throw new Error(`Another process has started the server for ${this.dir} meanwhile.`);
-      await this.launch();
-    });
-  }
-
-  kill9(): void {
-    this.ending = true;
-    this.child?.kill('SIGKILL');
   }
 
   async stop(): Promise<void> {
