@@ -59,9 +59,7 @@ export async function startPrivateRedis(options: PrivateRedisOptions): Promise<P
   return withServerLock(dir, async () => {
     const pid = await findRunning(dir, options.holderWaitMs);
     if (pid !== undefined) return attachedRedis(pid, urlOf(dir), options.onLost);
-    const owned = new OwnedServer(options, dir);
-    await owned.launch();
-    return owned;
+    return ownedRedis(options, dir);
   });
 }
 
@@ -84,74 +82,57 @@ async function attachedRedis(pid: number, url: string, onLost: PrivateRedisOptio
 
 const stopTimeoutMs = 10_000;
 
-/** A server that this process has started. Every method but `launch` is described at `PrivateRedis`. */
-class OwnedServer implements PrivateRedis {
-  readonly attached = false;
-  readonly url: string;
-  private child: ChildProcess | undefined;
-  private ending = false;
-  private readonly options: PrivateRedisOptions;
-  private readonly dir: string;
-
-  constructor(options: PrivateRedisOptions, dir: string) {
-    this.options = options;
-    this.dir = dir;
-    this.url = urlOf(dir);
+/** Starts the server; the caller holds the lock of the folder, and knows that none runs. */
+async function ownedRedis(options: PrivateRedisOptions, dir: string): Promise<PrivateRedis> {
+  const url = urlOf(dir);
+  // Noted before the server exists, so that no crash of this process can leave an unknown server behind.
+  await writeState(dir, { pid: null });
+  const child = await spawnRedis(dir, options);
+  await writeState(dir, { pid: child.pid ?? null });
+  let isEnding = false;
+  const end = (how: 'ask' | 'kill'): Promise<void> => {
+    isEnding = true;
+    return endServer(child, url, how);
+  };
+  try {
+    await untilReady(child, url);
+  } catch (error) {
+    await end('kill');
+    throw new Error(`The private Redis server did not start: ${String(error)}\n${await lastLogLines(dir)}`);
   }
+  const onExit = (): void => {
+    const how = child.signalCode ?? `exit code ${child.exitCode}`;
+    if (!isEnding) options.onLost?.(`The private Redis server ended by itself (${how}).`);
+  };
+  if (hasExited(child)) onExit();
+  else child.once('exit', onExit);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    attached: false,
+    async stop() {
+      if (!options.keep) {
+        await end('kill');
+        return rm(dir, { recursive: true, force: true });
+      }
+      // Under the lock, so that no start can attach between the client check and the shutdown.
+      await withServerLock(dir, async () => {
+        if (hasExited(child) || (await staysInUse(url))) return;
+        await end('ask');
+        await removeState(dir);
+      });
+    },
+  };
+}
 
-  get pid(): number {
-    return this.child?.pid ?? 0;
-  }
-
-  /** Starts the server; the caller holds the lock of the folder, and knows that none runs. */
-  async launch(): Promise<void> {
-    // Noted before the server exists, so that no crash of this process can leave an unknown server behind.
-    await writeState(this.dir, { pid: null });
-    const child = await spawnRedis(this.dir, this.options);
-    this.child = child;
-    await writeState(this.dir, { pid: child.pid ?? null });
-    try {
-      await untilReady(child, this.url);
-    } catch (error) {
-      await this.end('kill');
-      throw new Error(`The private Redis server did not start: ${String(error)}\n${await lastLogLines(this.dir)}`);
-    }
-    const onExit = (): void => {
-      const how = child.signalCode ?? `exit code ${child.exitCode}`;
-      if (!this.ending) this.options.onLost?.(`The private Redis server ended by itself (${how}).`);
-    };
-    if (hasExited(child)) onExit();
-    else child.once('exit', onExit);
-  }
-
-  async stop(): Promise<void> {
-    if (!this.options.keep) {
-      await this.end('kill');
-      return rm(this.dir, { recursive: true, force: true });
-    }
-    // Under the lock, so that no start can attach between the client check and the shutdown.
-    await withServerLock(this.dir, async () => {
-      if (this.isDown() || (await staysInUse(this.url))) return;
-      await this.end('ask');
-      await removeState(this.dir);
-    });
-  }
-
-  private isDown(): boolean {
-    return this.child === undefined || hasExited(this.child);
-  }
-
-  /** Resolves when the process is gone, whether it is ended here, was killed earlier, or died by itself. */
-  private async end(how: 'ask' | 'kill'): Promise<void> {
-    const child = this.child;
-    this.ending = true;
-    if (child === undefined || hasExited(child)) return;
-    // The server does not keep this process alive, but the wait for its end must.
-    child.ref();
-    const exited = once(child, 'exit');
-    const killer = setTimeout(() => child.kill('SIGKILL'), how === 'kill' ? 0 : stopTimeoutMs);
-    if (how === 'ask') await askToShutDown(child, this.url);
-    await exited;
-    clearTimeout(killer);
-  }
+/** Resolves when the process is gone, whether it is ended here, was killed earlier, or died by itself. */
+async function endServer(child: ChildProcess, url: string, how: 'ask' | 'kill'): Promise<void> {
+  if (hasExited(child)) return;
+  // The server does not keep this process alive, but the wait for its end must.
+  child.ref();
+  const exited = once(child, 'exit');
+  const killer = setTimeout(() => child.kill('SIGKILL'), how === 'kill' ? 0 : stopTimeoutMs);
+  if (how === 'ask') await askToShutDown(child, url);
+  await exited;
+  clearTimeout(killer);
 }
