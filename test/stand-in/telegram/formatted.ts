@@ -1,7 +1,6 @@
 /** A text with its entities, cleaned as the server does it before it looks at the length. */
 import { type Entity, readEntities } from './entities.ts';
 import { putRight, sorted } from './entity-rules.ts';
-import { visibleText } from './formatting.ts';
 import { asJson, asText, type Params } from './params.ts';
 import { badRequest } from './refusal.ts';
 import type { ApiVersion } from './versions.ts';
@@ -30,16 +29,14 @@ export function cleanedText(text: string): string {
 
 /**
  * Reads a text and its entities, which stand in the parameters under these names. The text is empty where only white
- * space was sent. With a parse mode the entities are not computed: only what a reader sees matters then.
+ * space was sent. No parse mode is offered: formatting comes as entities.
  */
 export function formattedText(params: Params, textName: string, entitiesName: string, version: ApiVersion): Formatted {
   const sent = asText(params[textName]) ?? '';
   const mode = asText(params.parse_mode);
   if (Buffer.byteLength(sent) > BYTES_MAX) throw badRequest('text is too long');
   if (!sent.isWellFormed()) throw badRequest('strings must be encoded in UTF-8');
-  if (mode !== undefined && mode !== '') {
-    return { text: trimmed({ text: cleanedText(visibleText(sent, mode)), entities: [] }).text, entities: [] };
-  }
+  if (mode !== undefined && mode !== '') throw badRequest('unsupported parse_mode');
   const entities = readEntities(asJson(params[entitiesName]), version);
   const clean = trimmed(withoutRemoved(sent, putRight(within(entities))));
   return { ...clean, entities: clean.entities.slice(0, ENTITIES_MAX) };
