@@ -12,8 +12,6 @@ import { overflowViolation } from './rules.ts';
 export interface Pace {
   /** How long each piece of a stream takes. Default 0. */
   deltaDelayMs?: number;
-  /** How long each token of the input takes before the headers are sent. Default 0. */
-  msPerInputToken?: number;
   /** Pings after the headers and before the message. Default: none. */
   prefill?: Pinging;
   /** Pings inside each thinking block. Default: none. */
@@ -94,7 +92,7 @@ async function answer(reaction: Extract<Reaction, { do: 'answer' }>, stage: Stag
   const { call, model, pace, gone } = stage;
   const { after, prefill = pace.prefill, pondering = pace.pondering } = reaction;
   if (after !== undefined && !gone.aborted) await Promise.race([after, once(gone, 'abort')]);
-  await passes((reaction.afterMs ?? 0) + (pace.msPerInputToken ?? 0) * call.inputTokens, gone);
+  await passes(reaction.afterMs ?? 0, gone);
   if (gone.aborted) return;
   if (call.body.stream !== true) return answerWhole(reaction, stage, (prefill?.forMs ?? 0) + (pondering?.forMs ?? 0));
   for (const [name, value] of Object.entries(reaction.headers ?? {})) stage.response.setHeader(name, value);

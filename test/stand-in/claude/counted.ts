@@ -14,6 +14,6 @@ export function countedTokens(
   if (extra !== undefined)
     return { status: 400, type: 'invalid_request_error', message: `${extra}: Extra inputs are not permitted` };
   const asked = Buffer.from(JSON.stringify({ ...body, max_tokens: 1, stream: true }));
-  const { violation, inputTokens } = judge(asked, (name) => model.groundsFor(name, []), model.ratio);
+  const { violation, inputTokens } = judge(asked, (name) => model.groundsFor(name), model.ratio);
   return violation ?? { input_tokens: inputTokens };
 }

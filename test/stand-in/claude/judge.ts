@@ -3,7 +3,6 @@ import type { IncomingMessage } from 'node:http';
 import { countTokens } from './counting.ts';
 import { isObject, type MessagesRequest } from './request.ts';
 import { bodyViolation, firstViolation, unreadableViolation, windowViolation } from './rules.ts';
-import { dropsUnbound, unboundThinking } from './thinking.ts';
 import type { Grounds, Violation } from './violation.ts';
 
 /** A call refused at the door, before its body means anything. */
@@ -20,8 +19,6 @@ export interface Judgement {
   readonly violation?: Violation;
   /** Set when the request is sound, but too long for the window. */
   readonly window?: Violation;
-  /** The places of the thinking that the request asked to be left out, since it is bound to something else. */
-  readonly dropped?: readonly string[];
 }
 
 const UNREAD: MessagesRequest = { model: '', max_tokens: 0, messages: [] };
@@ -62,9 +59,7 @@ export function judgeBody(value: unknown, groundsFor: (model: string) => Grounds
   if (violation !== undefined) return { body, inputTokens: 0, violation };
   const inputTokens = countTokens(body, ratio);
   const window = windowViolation(inputTokens, body.max_tokens, grounds);
-  const dropped = dropsUnbound(body) ? unboundThinking(body, grounds) : [];
-  const places = dropped.map(({ messageIndex, blockIndex }) => `messages.${messageIndex}.content.${blockIndex}`);
-  return { body, inputTokens, ...(window && { window }), ...(places.length > 0 && { dropped: places }) };
+  return { body, inputTokens, ...(window && { window }) };
 }
 
 function parse(bytes: Buffer): { value: unknown } | { violation: Violation } {

@@ -9,7 +9,7 @@ import type { Answer } from './reply.ts';
 import type { Block } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
 import { isServerSide } from './served.ts';
-import { hideInterimText, type Thinks, thoughtOn, thoughtTokens } from './thought.ts';
+import { type Thinks, thoughtOn, thoughtTokens } from './thought.ts';
 import type { Grounds } from './violation.ts';
 
 /** What a stand-in can be told about the model that it plays. */
@@ -29,17 +29,11 @@ export interface ModelOptions {
    * that it answers true for. Default false.
    */
   bindThinking?: boolean | ((model: string) => boolean);
-  /** Whether `thinking.block_binding`, with its beta header, is known. Default false. */
-  dropsBlocks?: boolean;
   /**
    * Think before every answer, so many tokens at the default effort; `output_config.effort` scales it. It counts in
-   * `max_tokens`, and a budget for it is refused. Default: it does not think.
+   * `max_tokens`. A budget for it is refused, and so are a ban and a forced tool, as by Opus 5.5. Default: it does not think.
    */
   thinks?: Thinks;
-  /** Whether a model that thinks cannot be told not to, as Opus 5.5; then no tool can be forced, either. Default true. */
-  alwaysThinks?: boolean;
-  /** Return what is said before a tool is called as thinking, as Opus 5.5 does. Default false. */
-  hidesInterimText?: boolean;
   /** Refuse input + `max_tokens` over the window, as older models do (rule 20). Default false. */
   fitErrors?: boolean;
   /** The prompt cache: the least prefix that it keeps (default 512 tokens) and its clock. */
@@ -62,9 +56,6 @@ type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
 /** The shortest prefix that the 5 and 5.5 lines keep. */
 const CACHE_TOKENS_MIN = 512;
 
-/** The beta header that unmatched thinking may be dropped under. */
-const BINDING_BETA = 'thinking-binding-controls-2026-08-01';
-
 const NO_DETAILS = { type: 'refusal', category: null, explanation: null };
 
 const uncached = (tokens: number): InputUsage => ({
@@ -81,12 +72,9 @@ export class StandInModel {
   ratio: number;
   readonly maxOutputTokens: number;
   readonly #binds: (model: string) => boolean;
-  readonly #dropsBlocks: boolean;
-  readonly #hidesInterimText: boolean;
   readonly fitErrors: boolean;
   readonly memory = new AnswerMemory();
   readonly thinks: boolean;
-  readonly alwaysThinks: boolean;
   readonly #thinks: Thinks | undefined;
   /** What is stated of models that are not active. A retired one answers no call. */
   readonly lives = new Map<string, StatedLife>();
@@ -102,24 +90,19 @@ export class StandInModel {
     this.ratio = options.ratio ?? 1;
     const { bindThinking = false } = options;
     this.#binds = typeof bindThinking === 'boolean' ? () => bindThinking : bindThinking;
-    this.#dropsBlocks = options.dropsBlocks ?? false;
-    this.#hidesInterimText = options.hidesInterimText ?? false;
     this.fitErrors = options.fitErrors ?? false;
     this.#limits = options.limits;
     this.#thinks = options.thinks;
     this.thinks = options.thinks !== undefined;
-    this.alwaysThinks = this.thinks && options.alwaysThinks !== false;
     this.#prices = options.prices ?? OPUS_5_5_PRICES;
     this.#statesPasses = options.statesPasses ?? false;
     this.#cache = new PrefixCache({ minTokens: CACHE_TOKENS_MIN, ...options.cache });
   }
 
-  /** What a request for that model, with those beta headers, is judged by. */
-  groundsFor(name: string, betas: readonly string[]): Grounds {
-    const { maxOutputTokens, windowTokens, fitErrors, thinks, alwaysThinks, memory } = this;
-    const dropsBlocks = this.#dropsBlocks && betas.includes(BINDING_BETA);
-    const bindThinking = this.#binds(name);
-    return { maxOutputTokens, windowTokens, fitErrors, thinks, alwaysThinks, memory, bindThinking, dropsBlocks };
+  /** What a request for that model is judged by. */
+  groundsFor(name: string): Grounds {
+    const { maxOutputTokens, windowTokens, fitErrors, thinks, memory } = this;
+    return { maxOutputTokens, windowTokens, fitErrors, thinks, memory, bindThinking: this.#binds(name) };
   }
 
   /** Answers a sound call: composed, signed where it thinks, counted, and remembered by the prompt cache. */
@@ -140,9 +123,7 @@ export class StandInModel {
   }
 
   #compose(reaction: AnswerReaction, call: ClaudeCall, limit: OutputLimit): Composed {
-    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
-    if (!this.#hidesInterimText) return composed;
-    return { ...composed, content: hideInterimText(composed.content, call.body, this.ratio) };
+    return compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
   }
 
   #issue({ content, stopReason }: Composed, call: ClaudeCall): Block[] {
@@ -170,7 +151,6 @@ export class StandInModel {
       id: `msg_standin${String(call.index).padStart(14, '0')}`,
       model: call.body.model,
       content: this.#issue(composed, call),
-      ...(call.dropped && { dropped: call.dropped }),
       stopReason,
       stopDetails: stopReason === 'refusal' ? { ...NO_DETAILS, ...reaction.stopDetails } : null,
       usage,

@@ -80,8 +80,6 @@ export interface ClaudeCall {
   pendingText: string;
   /** What was done: a reaction's name, `violation`, `window` (really too long), `fit` or `unauthorized`. */
   reaction: string;
-  /** Where thinking stood that was left out of the request, as it asked. */
-  dropped?: readonly string[];
   /** Where the text stands that a guard found guilty, as `messages.3.content.0.text`. */
   guilty?: string;
   /** The HTTP status, 0 as long as none was sent. */

@@ -12,26 +12,10 @@ export interface Answer {
   /** Why the model refused; null when it did not. */
   readonly stopDetails: Record<string, unknown> | null;
   readonly usage: AnswerUsage;
-  /** Where thinking stood that was left out of the request. */
-  readonly dropped?: readonly string[];
 }
 
-const transformation = (path: string): object => ({
-  type: 'thinking_dropped',
-  path,
-  reason: 'prefix_binding_mismatch',
-});
-
 /** An answer as the body of a call that did not ask for a stream. */
-export function messageBody({
-  id,
-  model,
-  content,
-  stopReason,
-  stopDetails,
-  usage,
-  dropped,
-}: Answer): Record<string, unknown> {
+export function messageBody({ id, model, content, stopReason, stopDetails, usage }: Answer): Record<string, unknown> {
   return {
     id,
     type: 'message',
@@ -42,7 +26,6 @@ export function messageBody({
     stop_sequence: null,
     stop_details: stopDetails,
     usage: { server_tool_use: null, ...usage, service_tier: 'standard' },
-    ...(dropped && { input_transformations: dropped.map(transformation) }),
   };
 }
 

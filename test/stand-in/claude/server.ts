@@ -173,8 +173,7 @@ class ClaudeServer implements ClaudeStandIn {
   async #messages(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const refusal = refusalAtDoor(request, this.#options.apiKey);
     const bytes = await readBody(request, BODY_BYTES_MAX);
-    const betas = (header(request, 'anthropic-beta') ?? '').split(/,\s*/);
-    const judgement = judge(bytes, (model) => this.#model.groundsFor(model, betas), this.#model.ratio);
+    const judgement = judge(bytes, (model) => this.#model.groundsFor(model), this.#model.ratio);
     const call = this.#record(judgement, header(request, 'traceparent'));
     const gone = this.#watchEnd(call, response);
     const reaction = this.#decide(call);
@@ -206,7 +205,7 @@ class ClaudeServer implements ClaudeStandIn {
     return act(reaction, stage);
   }
 
-  #record({ body, inputTokens, violation, dropped }: Judgement, traceparent: string | undefined): ClaudeCall {
+  #record({ body, inputTokens, violation }: Judgement, traceparent: string | undefined): ClaudeCall {
     const index = this.calls.length;
     const call: ClaudeCall = {
       index,
@@ -218,7 +217,6 @@ class ClaudeServer implements ClaudeStandIn {
       reaction: '',
       status: 0,
       ...(violation && { violation }),
-      ...(dropped && { dropped }),
       requestId: `req_standin${String(index).padStart(16, '0')}`,
       ...(traceparent !== undefined && { traceparent }),
     };

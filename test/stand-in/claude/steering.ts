@@ -2,17 +2,15 @@
 
 import { checkTagged, type Shape, shape, tagged } from './keys.ts';
 import { isObject, type MessagesRequest } from './request.ts';
-import { EFFORTS, effortOf } from './thought.ts';
+import { EFFORTS } from './thought.ts';
 import { type Grounds, type Violation, violation } from './violation.ts';
 
-const thinkingShapes = (more: string): Readonly<Record<string, Shape>> => ({
-  adaptive: tagged('', `display ${more}`),
-  enabled: tagged('budget_tokens', `display ${more}`),
+const THINKING: Readonly<Record<string, Shape>> = {
+  adaptive: tagged('', 'display'),
+  enabled: tagged('budget_tokens', 'display'),
   disabled: tagged(''),
   between_tools: tagged(''),
-});
-const THINKING = thinkingShapes('');
-const THINKING_BETA = thinkingShapes('block_binding');
+};
 const TOOL_CHOICE: Readonly<Record<string, Shape>> = {
   auto: tagged('', 'disable_parallel_tool_use'),
   any: tagged('', 'disable_parallel_tool_use'),
@@ -43,17 +41,10 @@ function checkEffort({ output_config }: MessagesRequest): Violation | undefined 
   return isKnown ? undefined : violation(25, `output_config.effort: ${valid(Object.keys(EFFORTS))}`);
 }
 
-function checkThinking({ thinking, max_tokens }: MessagesRequest, { dropsBlocks }: Grounds): Violation | undefined {
+function checkThinking({ thinking, max_tokens }: MessagesRequest): Violation | undefined {
   if (thinking === undefined) return undefined;
-  const found = checkTagged(thinking, dropsBlocks ? THINKING_BETA : THINKING, 'thinking');
+  const found = checkTagged(thinking, THINKING, 'thinking');
   if (found !== undefined) return found;
-  const mismatch = isObject(thinking.block_binding) ? thinking.block_binding.prefix_mismatch_behavior : null;
-  if (![undefined, null, 'error', 'drop_block'].includes(mismatch as never)) {
-    return violation(
-      25,
-      `thinking.${thinking.type}.block_binding.prefix_mismatch_behavior: ${valid(['error', 'drop_block'])}`,
-    );
-  }
   if (!DISPLAYS.includes(thinking.display)) {
     return violation(25, `thinking.${thinking.type}.display: ${valid(['summarized', 'omitted'])}`);
   }
@@ -88,14 +79,13 @@ function unsupported(type: string): Violation {
   return violation(25, `"thinking.type.${type}" is not supported for this model. ${use}`);
 }
 
-/** What a model that thinks by itself does not take: a budget, and, where it always thinks, a ban or a forced tool. */
-function checkManners(request: MessagesRequest, { thinks, alwaysThinks }: Grounds): Violation | undefined {
+/** What a model that always thinks does not take: a budget, a ban and a forced tool. */
+function checkManners(request: MessagesRequest, { thinks }: Grounds): Violation | undefined {
   if (!thinks) return undefined;
   const type = request.thinking?.type;
-  const isHard = ['xhigh', 'max'].includes(effortOf(request));
-  if (type === 'enabled' || (type === 'disabled' && (alwaysThinks || isHard))) return unsupported(type);
+  if (type === 'enabled' || type === 'disabled') return unsupported(type);
   const choice = isObject(request.tool_choice) ? request.tool_choice.type : undefined;
-  return alwaysThinks && (choice === 'any' || choice === 'tool')
+  return choice === 'any' || choice === 'tool'
     ? violation(
         25,
         `tool_choice: "${choice}" is not supported for this model. Thinking may not be combined with forced tool use.`,
@@ -107,7 +97,7 @@ function checkManners(request: MessagesRequest, { thinks, alwaysThinks }: Ground
 export function checkSteering(request: MessagesRequest, grounds: Grounds): Violation | undefined {
   return (
     checkEffort(request) ??
-    checkThinking(request, grounds) ??
+    checkThinking(request) ??
     checkToolChoice(request) ??
     checkSampling(request) ??
     checkManners(request, grounds)

@@ -1,7 +1,7 @@
 /** Thinking blocks are the model's own: they come back as they were, or not at all (rules 15 and 16). */
 
 import { isThinking } from './memory.ts';
-import { type Block, blocksOf, isObject, type MessagesRequest } from './request.ts';
+import { type Block, blocksOf, type MessagesRequest } from './request.ts';
 import { canonical, fingerprints, type Segment, segmentsOf } from './segments.ts';
 import { firstOf, type Grounds, type Violation, violation } from './violation.ts';
 
@@ -64,7 +64,7 @@ export function checkBinding(request: MessagesRequest, grounds: Grounds): Violat
     const index = blocksOf(content).findIndex(unsound);
     return index < 0 ? undefined : invalidSignature(at, index, '');
   });
-  if (forged !== undefined || dropsUnbound(request)) return forged;
+  if (forged !== undefined) return forged;
   const unbound = unboundThinking(request, grounds)[0];
   return unbound && invalidSignature(unbound.messageIndex, unbound.blockIndex, BOUND_ELSEWHERE);
 }
@@ -72,13 +72,8 @@ export function checkBinding(request: MessagesRequest, grounds: Grounds): Violat
 const BOUND_ELSEWHERE =
   ' The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';
 
-/** Whether a request asks that thinking which is bound to something else be left out. */
-export function dropsUnbound({ thinking }: MessagesRequest): boolean {
-  return isObject(thinking?.block_binding) && thinking.block_binding.prefix_mismatch_behavior === 'drop_block';
-}
-
 /** The thinking blocks that do not stand where they were written, on a model that binds them. */
-export function unboundThinking(request: MessagesRequest, { bindThinking, memory }: Grounds): Segment[] {
+function unboundThinking(request: MessagesRequest, { bindThinking, memory }: Grounds): Segment[] {
   if (!bindThinking || !request.messages.some(({ content }) => blocksOf(content).some(isThinking))) return [];
   const segments = segmentsOf(request);
   const prints = fingerprints(segments);

@@ -1,5 +1,4 @@
 /** How much a model thinks before it answers, and what it shows of it. */
-import { textTokens } from './counting.ts';
 import type { ClaudeCall } from './reaction.ts';
 import { type Block, isObject, type MessagesRequest } from './request.ts';
 
@@ -32,25 +31,15 @@ export function thoughtTokens(block: Block): number | undefined {
 /** Whether a request wants to read what is thought. */
 export const isShown = ({ thinking }: MessagesRequest): boolean => thinking?.display === 'summarized';
 
-/** What is said before a tool is called, turned into thought. */
-export function hideInterimText(content: readonly Block[], request: MessagesRequest, ratio: number): Block[] {
-  const lastCall = content.findLastIndex(({ type }) => type === 'tool_use');
-  return content.map((block, at) => {
-    if (block.type !== 'text' || at > lastCall) return block;
-    const text = String(block.text);
-    return thoughtBlock({ tokens: Math.ceil(textTokens(text) * ratio), text: isShown(request) ? text : '' });
-  });
-}
-
 /** The effort that a request asks for. Default: `medium`, as on Opus 5.5. */
 export function effortOf({ output_config }: MessagesRequest): Effort {
   const effort = isObject(output_config) ? output_config.effort : undefined;
   return typeof effort === 'string' && Object.hasOwn(EFFORTS, effort) ? (effort as Effort) : 'medium';
 }
 
-/** What the model thinks on a call, undefined where it does not think, or is told not to. */
+/** What the model thinks on a call, undefined where it does not think. */
 export function thoughtOn(call: ClaudeCall, thinks: Thinks | undefined): Thought | undefined {
-  if (thinks === undefined || call.body.thinking?.type === 'disabled') return undefined;
+  if (thinks === undefined) return undefined;
   const usual = typeof thinks === 'number' ? thinks : thinks(call);
   const tokens = Math.round(usual * EFFORTS[effortOf(call.body)]);
   if (tokens <= 0) return undefined;

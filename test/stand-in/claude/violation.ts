@@ -17,12 +17,8 @@ export interface Grounds {
   readonly fitErrors: boolean;
   /** Whether thinking blocks are bound to the prefix that they were written after. */
   readonly bindThinking: boolean;
-  /** Whether a request may have thinking that fails this check dropped. Default false. */
-  readonly dropsBlocks?: boolean;
-  /** Whether the model thinks by itself, so that it takes no budget. Default false. */
+  /** Whether the model always thinks, so that it takes no budget and no ban, and no tool can be forced on it. Default false. */
   readonly thinks?: boolean;
-  /** Whether it cannot be told not to think, so that no tool can be forced on it. Default false. */
-  readonly alwaysThinks?: boolean;
   readonly memory: AnswerMemory;
 }
 
