@@ -91,6 +91,8 @@ test('rule 24 allows 600 pages for a long window, and rule 21 any output for an 
   const long = { ...FACTS, windowTokens: 1_000_000 };
   expect(repairsOf(say(user(pages(600))), long)).toEqual([]);
   expect(repairsOf(say(user(pages(601))), long)).toMatchObject([{ rule: 'pdf-pages' }]);
+  expect(firstViolation(say(user(pages(600))), { ...GROUNDS, ...long })).toBeUndefined();
+  expect(firstViolation(say(user(pages(601))), { ...GROUNDS, ...long })).toMatchObject({ rule: 24 });
   expect(repairsOf({ ...one, max_tokens: 1e6 }, { bindsThinking: false })).toEqual([]);
 });
 
