@@ -16,8 +16,6 @@ export interface WebhookPorts extends Pick<Observability, 'telemetry' | 'log'> {
   secret: string;
   /** Tests wait a shorter time for Redis than the default. */
   acceptMsMax?: number;
-  /** How long the answer to a wrong secret is held back. */
-  wrongSecretMs?: number;
 }
 
 /** Telegram's own updates are far smaller. */
@@ -25,6 +23,7 @@ const DELIVERY_BYTES_MAX = 1024 * 1024;
 /** Far below the minute after which Telegram considers a delivery failed, so that it always gets our answer. */
 const ACCEPT_MS_MAX = 5_000;
 const RETRY_AFTER_S = 5;
+/** How long the answer to a wrong secret is held back. */
 const WRONG_SECRET_MS = 1_000;
 /** Each is a socket. */
 const STRANGERS_HELD_MAX = 50;
@@ -46,7 +45,7 @@ export function createWebhook(ports: WebhookPorts): Route {
   const isAuthentic = secretMatcher(ports.secret);
   const noteStranger = rareWarning(ports.log, 'the webhook was called without its secret');
   const noteRefused = rareWarning(ports.log, 'a delivery of the webhook was not taken');
-  const holdBack = delayStrangers(ports.wrongSecretMs ?? WRONG_SECRET_MS);
+  const holdBack = delayStrangers();
   return {
     path: ports.path,
     async handle(request, response) {
@@ -126,12 +125,12 @@ function secretMatcher(secret: string): (given: string) => boolean {
  * Holds the answer to a wrong secret back for a second; while as many as we hold are held back, the others are told at
  * once that they are too many. So whoever guesses has a guess a second on a connection, and no genuine delivery waits.
  */
-function delayStrangers(delayMs: number): () => Promise<401 | 429> {
+function delayStrangers(): () => Promise<401 | 429> {
   let held = 0;
   return async () => {
     if (held >= STRANGERS_HELD_MAX) return 429;
     held += 1;
-    await pause(delayMs);
+    await pause(WRONG_SECRET_MS);
     held -= 1;
     return 401;
   };

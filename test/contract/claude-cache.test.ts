@@ -127,17 +127,6 @@ test('usage splits the written tokens by lifetime, and the parts add up', () => 
   expect(second).toMatchObject({ cache_creation_input_tokens: 0, cache_read_input_tokens: total(first) });
 });
 
-test('a prefix shorter than minTokens is not cached, and a longer one is', () => {
-  const send = conversation({ minTokens: 50 });
-  for (const [said, isKept] of [
-    ['short', false],
-    ['long '.repeat(60), true],
-  ] as const) {
-    expect(send([user(end(said))]).cache_creation_input_tokens > 0).toBe(isKept);
-    expect(send([user(end(said))]).cache_read_input_tokens > 0).toBe(isKept);
-  }
-});
-
 test('a model reads what it wrote under a prefixed name, but nothing that another model wrote', () => {
   const send = conversation();
   send([user(end('one'))], { model: 'claude-a' });

@@ -119,15 +119,7 @@ test('with fitErrors refuses input plus output over the window; without it, stop
   expect(cut.usage.input_tokens + cut.usage.output_tokens).toBeLessThanOrEqual(1000);
 });
 
-test('cuts an answer at max_tokens and sets that stop_reason', async () => {
-  const { claude, client } = await start();
-  claude.react(() => ({ do: 'answer', text: 'yes '.repeat(2000) }));
-  const cut = await stream(client, ask('go on', { max_tokens: 50 }));
-  expect(cut.stop_reason).toBe('max_tokens');
-  expect(cut.usage.output_tokens).toBeLessThanOrEqual(50);
-});
-
-test('streams given thinking, signed, and tool calls, and refuses the thinking under another system prompt', async () => {
+test('streams given thinking, signed, and tool calls', async () => {
   const { claude, client } = await start({ bindThinking: true });
   const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { path: 'a/b', deep: [1, 'ü', { x: null }] } };
   claude.react(({ index }) =>
@@ -140,17 +132,6 @@ test('streams given thinking, signed, and tool calls, and refuses the thinking u
     { type: 'thinking', thinking: 'hm', signature: expect.stringMatching(/.{20}/) },
     call,
   ]);
-  const result = { type: 'tool_result' as const, tool_use_id: 'toolu_1', content: 'found' };
-  const rest = [
-    { role: 'assistant' as const, content: first.content },
-    { role: 'user' as const, content: [result] },
-  ];
-  await client.messages.create({ ...params, messages: [...params.messages, ...rest] });
-  const edited = await failure(
-    client.messages.create({ ...params, system: 'new', messages: [...params.messages, ...rest] }),
-  );
-  expect(edited.message).toContain('bound to a different conversation');
-  expect(claude.violations()).toMatchObject([{ violation: { rule: 16 } }]);
 });
 
 test('the last rule that answers wins, and rules see each call once', async () => {
@@ -230,15 +211,6 @@ test('marks a call as aborted when the client disconnects in the middle of a slo
   slow.once('text', () => leave.abort());
   await failure(slow.finalMessage());
   expect(await claude.waitForCall(({ endedAt }) => endedAt !== undefined)).toMatchObject({ aborted: true });
-});
-
-test('waitForCall times out with a list of the calls that it saw', async () => {
-  const { claude, client } = await start();
-  await client.messages.create(ask('hello'));
-  const error = await failure(claude.waitForCall(({ kind }) => kind === 'compaction', 20));
-  expect(error.message).toMatch(
-    /No matching call to Claude within 20 ms\. Seen: #0 main \d+ tokens "hello" -> answer 200/,
-  );
 });
 
 test('answers 404 for models when it does not serve them, and for every other path', async () => {

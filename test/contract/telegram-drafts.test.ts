@@ -154,12 +154,3 @@ test('before 10.3 a draft has no button, before 10.0 it needs a text, before 9.5
   expect(await v94?.refusal('sendMessageDraft', draft('a'))).toBe('TEXTDRAFT_PEER_INVALID');
   expect(await v92?.call('sendMessageDraft', draft('a'))).toMatchObject({ error_code: 404 });
 });
-
-test('waitForDraft resolves with the matching state, or times out with a list of the states', async () => {
-  const { telegram, call } = await startBot();
-  const soon = telegram.waitForDraft(CHAT, ({ text }) => text === 'ab');
-  await call('sendMessageDraft', draft('a'));
-  await call('sendMessageDraft', draft('ab'));
-  expect(await soon).toMatchObject({ draftId: 7, text: 'ab' });
-  await expect(telegram.waitForDraft(CHAT, () => false, 20)).rejects.toThrow('Seen: #7 "a" | #7 "ab"');
-});

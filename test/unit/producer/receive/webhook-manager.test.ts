@@ -70,11 +70,6 @@ test('sets the webhook again and again while Telegram is unreachable, with no si
   expect(did).toEqual([...Array(3).fill([SET, 'unreached']).flat(), SET, 'answered']);
 });
 
-test('reports a removed webhook as a conflict and sets it again at once', async () => {
-  const { did } = await keep([ok(WELL), ok(TAKEN), ok(WELL)]);
-  expect(did).toEqual([SET, 'answered', 'conflict', SET, 'answered']);
-});
-
 test('an undelivered webhook is no sign of life and is set again, which repairs a wrong secret', async () => {
   const { did, trouble } = await keep([ok(WELL), ok(UNDELIVERED), ok(UNDELIVERED), ok(UNDELIVERED)]);
   expect(did).toEqual([SET, 'answered', 'undelivered', SET, 'undelivered', SET, 'undelivered', SET]);

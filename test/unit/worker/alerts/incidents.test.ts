@@ -34,14 +34,6 @@ test('a thousand failures of one cause are one incident: opened, grown, and reso
   ]);
 });
 
-test('500 failures in one observation cause one notice, and all of them are counted', () => {
-  const incidents = opened();
-  const [notice, ...others] = incidents.at(0, { alerts: Array.from({ length: 500 }, (_, n) => failure(n, n)) });
-  expect(notice).toMatchObject({ kind: 'opened', incident: 'failed' });
-  expect(others).toEqual([]);
-  expect(incidents.book().get('failed')).toMatchObject({ messages: 500, chats: 500 });
-});
-
 test('growth is reported a minute after the opening, and again when ten chats are affected', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
@@ -219,11 +211,6 @@ test('what is to come is told of once, however long it lasts, and once more at i
   expect(incidents.kinds()).toEqual(['opened']);
   incidents.at(721 * hour, { conditions: [] });
   expect(incidents.kinds()).toEqual(['opened', 'resolved']);
-});
-
-test('two processes with the same observation produce the same book and notices', () => {
-  const seen = { alerts: [failure(1), failure(2)], conditions: [condition()], nowMs: START };
-  expect(enter(new Map(), seen)).toEqual(enter(new Map(), seen));
 });
 
 test('the book holds at most 1,000 incidents, and resolved ones are forgotten first', () => {

@@ -37,15 +37,21 @@ function byHand() {
 }
 
 const keep = async () => {};
-const message = (chatType: InboundMessage['chatType'] = 'private') => ({ chatType, messageId: 77 }) as InboundMessage;
+const message = { chatType: 'private', messageId: 77 } as InboundMessage;
+
+/** The draft of an answer; its first state comes after `everyMs`, too. */
+function beginning(
+  telegram: DraftsPorts['telegram'],
+  times: { everyMs?: number; refreshMs?: number } = {},
+  note = keep,
+) {
+  const { everyMs = EVERY_MS, refreshMs = NEVER_MS } = times;
+  return createDrafts({ telegram, firstAfterMs: everyMs, everyMs, refreshMs }).begin(message, TO, note);
+}
 
 test('sends one draft call at a time, always with the newest text and the same draft id', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
-    message(),
-    TO,
-    keep,
-  );
+  const draft = beginning(telegram);
   draft.write('One');
   const first = await nth(1);
   for (const text of ['One, two', 'One, two, three']) draft.write(text);
@@ -62,11 +68,7 @@ test('sends one draft call at a time, always with the newest text and the same d
 
 test('end() waits for the draft call in progress, and no draft is sent after it', async () => {
   const { telegram, calls, nth } = byHand();
-  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(
-    message(),
-    TO,
-    keep,
-  );
+  const draft = beginning(telegram, { refreshMs: EVERY_MS });
   draft.write('One');
   const first = await nth(1);
   const order: string[] = [];
@@ -82,11 +84,7 @@ test('end() waits for the draft call in progress, and no draft is sent after it'
 
 test('an answer that ends before the first interval has no draft', async () => {
   const { telegram, calls } = byHand();
-  const draft = createDrafts({ telegram, firstAfterMs: NEVER_MS, everyMs: NEVER_MS, refreshMs: NEVER_MS }).begin(
-    message(),
-    TO,
-    keep,
-  );
+  const draft = beginning(telegram, { everyMs: NEVER_MS });
   draft.write('Done.');
   await draft.end();
   expect(calls).toEqual([]);
@@ -94,11 +92,7 @@ test('an answer that ends before the first interval has no draft', async () => {
 
 test('does not show white space alone, and shows only the last part of a long text', async () => {
   const { telegram, nth } = byHand();
-  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
-    message(),
-    TO,
-    keep,
-  );
+  const draft = beginning(telegram);
   draft.write(' \n');
   draft.write(`${'a'.repeat(3_900)}\n\n${'b'.repeat(500)}`);
   const first = await nth(1);
@@ -109,11 +103,7 @@ test('does not show white space alone, and shows only the last part of a long te
 
 test('sends an unchanged text again at each refresh interval', async () => {
   const { telegram, nth } = byHand();
-  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(
-    message(),
-    TO,
-    keep,
-  );
+  const draft = beginning(telegram, { refreshMs: EVERY_MS });
   draft.write('One');
   for (const at of [1, 2, 3]) {
     const shown = await nth(at);
@@ -130,29 +120,11 @@ test('an attempt that lost its fencing token shows nothing', async () => {
     asked.resolve();
     throw new FencedError();
   };
-  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS }).begin(
-    message(),
-    TO,
-    fenced,
-  );
+  const draft = beginning(telegram, { refreshMs: EVERY_MS }, fenced);
   draft.write('One');
   await asked.promise;
   await draft.end();
   expect(calls).toEqual([]);
-});
-
-test.each(['group', 'supergroup', 'channel'] as const)('sends no draft to a %s', async (chatType) => {
-  const { telegram, calls } = byHand();
-  const drafts = createDrafts({ telegram, firstAfterMs: 0, everyMs: 0, refreshMs: NEVER_MS });
-  const draft = drafts.begin(message(chatType), TO, keep);
-  draft.write('One');
-  // One in a private chat that begins later is shown, so this one had its time.
-  const other = drafts.begin(message(), TO, keep);
-  other.write('Two');
-  while (calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
-  calls[0]?.answer(SHOWN);
-  await Promise.all([draft.end(), other.end()]);
-  expect(calls.map(({ text }) => text)).toEqual(['Two']);
 });
 
 test('a failure ends the draft of one answer, and not_offered ends all later drafts', async () => {
@@ -162,20 +134,16 @@ test('a failure ends the draft of one answer, and not_offered ends all later dra
     [1, 'rejected'],
     [2, 'not_offered'],
   ] as const) {
-    const draft = drafts.begin(message(), TO, keep);
+    const draft = drafts.begin(message, TO, keep);
     draft.write('One');
     (await nth(at)).answer(failing(kind));
     draft.write('One, two');
     await draft.end();
   }
-  const last = drafts.begin(message(), TO, keep);
+  const last = drafts.begin(message, TO, keep);
   last.write('last');
   // One that begins later elsewhere is shown, so this one had its time.
-  const other = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
-    message(),
-    TO,
-    keep,
-  );
+  const other = beginning(telegram);
   other.write('other');
   const third = await nth(3);
   third.answer(SHOWN);
@@ -188,12 +156,12 @@ test('a bare 404, as a proxy says it while it restarts, ends all later drafts on
   const bare: TelegramResult<void> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
   const drafts = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS });
   for (const [at, result] of [bare, SHOWN, bare, bare].entries()) {
-    const draft = drafts.begin(message(), TO, keep);
+    const draft = drafts.begin(message, TO, keep);
     draft.write('One');
     (await nth(at + 1)).answer(result);
     await draft.end();
   }
-  const last = drafts.begin(message(), TO, keep);
+  const last = drafts.begin(message, TO, keep);
   last.write('One');
   await last.end();
   expect(calls).toHaveLength(4);
@@ -207,11 +175,7 @@ test('a text is kept before it is shown', async () => {
     asked.resolve();
     return kept.promise;
   };
-  const draft = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS }).begin(
-    message(),
-    TO,
-    slowly,
-  );
+  const draft = beginning(telegram, {}, slowly);
   draft.write('One');
   await asked.promise;
   expect(calls).toEqual([]);

@@ -1,9 +1,7 @@
 import { expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { AuditEvent } from '../../../../worker/lane/events.ts';
 import type { OutcomeRecord } from '../../../../worker/lane/lane.ts';
 import { createRollUp } from '../../../../worker/report/roll-up.ts';
-import { SEEDED } from '../../../fixture/texts.ts';
 
 const BASE = { entry: '1-0', traceId: 't', settledAtMs: 10_000, attempts: 1, recoveries: 0 } as OutcomeRecord;
 
@@ -134,24 +132,6 @@ test('a usage without its counters throws a TypeError and changes no sum', () =>
 
 test('ignores an event that a newer version wrote', () => {
   expect(rolledUp([], [{ event: 'something.new' } as never])).toEqual(rolledUp([]));
-});
-
-test('for any records, outcomes, attempts and recoveries each sum up to the total', () => {
-  const kinds = fc.constantFrom('answered', 'refused', 'failed', 'command');
-  fc.assert(
-    fc.property(fc.array(fc.tuple(kinds, fc.nat(5), fc.nat(3)), { maxLength: 40 }), (all) => {
-      const { outcomes, attempts, recoveries } = rolledUp(
-        all.map(
-          ([outcome, tried, recovered]) => ({ outcome, attempts: tried, recoveries: recovered }) as OutcomeRecord,
-        ),
-      );
-      const sum = (counts: Record<string, number>) => Object.values(counts).reduce((total, each) => total + each, 0);
-      expect([outcomes.total, sum(outcomes.byOutcome), sum(attempts), sum(recoveries)]).toEqual(
-        Array(4).fill(all.length),
-      );
-    }),
-    SEEDED,
-  );
 });
 
 test('top chats are those that cost most, then those with most tokens; what names no chat is in none', () => {
