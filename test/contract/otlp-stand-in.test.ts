@@ -109,13 +109,6 @@ test('keeps the latest point of a series, and accepts gzip', async () => {
   ]);
 });
 
-test('keeps a log record with its trace id', async () => {
-  const otlp = await start();
-  const logRecords = [{ body: { stringValue: 'hello' }, severityText: 'INFO', traceId: 'abc' }];
-  await post(otlp, '/v1/logs', JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }), JSON_TYPE);
-  expect(otlp.logs).toMatchObject([{ body: 'hello', severity: 'INFO', traceId: 'abc' }]);
-});
-
 test('answers 415 to protobuf with the setting to change, 400 to invalid JSON and 404 to other routes', async () => {
   const otlp = await start();
   const answers = [

@@ -13,7 +13,7 @@ test('keeps buttons of every kind that a gateway uses, with their style', async 
   const buttons = [
     stop,
     { text: 'Site', url: 'https://example.org', style: 'primary' },
-    { text: 'Copy', copy_text: { text: 'x'.repeat(256) }, style: 'success' },
+    { text: 'Go', callback_data: 'go', style: 'success' },
     { text: 'Done', disabled: {}, style: 'danger' },
     { text: 'Ann', url: 'tg://user?id=5' },
   ];
@@ -69,13 +69,6 @@ test.each<[string, unknown, string]>([
     { text: 'a', url: 'ftp://a.de' },
     "inline keyboard button URL 'ftp://a.de' is invalid: Unsupported URL protocol",
   ],
-  [
-    'a text to copy that is no object',
-    { text: 'a', copy_text: 'b' },
-    'can\'t parse inline keyboard button: Field "copy_text" must be of type Object',
-  ],
-  ['nothing to copy', { text: 'a', copy_text: { text: '' } }, 'BUTTON_COPY_TEXT_INVALID'],
-  ['257 characters to copy', { text: 'a', copy_text: { text: 'x'.repeat(257) } }, 'BUTTON_COPY_TEXT_INVALID'],
   [
     'disabled as a flag',
     { text: 'a', disabled: true },

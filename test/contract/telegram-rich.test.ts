@@ -100,11 +100,6 @@ test.each([
     'Field "photo" must be of type Object',
   ],
   [
-    'a copy button that is a string',
-    { type: 'buttons', buttons: [{ text: 'a', copy_text: 'b' }] },
-    'Field "copy_text" must be of type Object',
-  ],
-  [
     'a button in an unknown style',
     { type: 'buttons', buttons: [{ text: 'a', style: 'pink', callback_data: 'b' }] },
     'invalid button style specified',

@@ -1,6 +1,6 @@
 /** OTLP's JSON encoding, read into plain objects. Pure. */
 
-import type { ExportedLog, ExportedPoint, ExportedSpan } from './otlp.ts';
+import type { ExportedPoint, ExportedSpan } from './otlp.ts';
 
 type Json = Record<string, unknown>;
 
@@ -31,7 +31,7 @@ interface Scoped {
 }
 
 /** Walks resource, scope and item, whose names differ by signal only. */
-function scoped(body: Json, signal: 'Spans' | 'Metrics' | 'Logs', items: string): Scoped[] {
+function scoped(body: Json, signal: 'Spans' | 'Metrics', items: string): Scoped[] {
   return list(body[`resource${signal}`]).flatMap((resource) => {
     const service = text(attributesOf((resource.resource as Json | undefined)?.attributes)['service.name']);
     return list(resource[`scope${signal}`]).flatMap((group) => {
@@ -93,18 +93,4 @@ export function pointsOf(body: Json): ExportedPoint[] {
 /** What makes two data points the same series. */
 export function pointKey({ service, name, attributes }: ExportedPoint): string {
   return JSON.stringify([service, name, Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1))]);
-}
-
-/** The log records of an export request. */
-export function logsOf(body: Json): ExportedLog[] {
-  return scoped(body, 'Logs', 'logRecords').map(({ item, service }) => {
-    const trace = text(item.traceId);
-    return {
-      body: plainValue(item.body),
-      severity: text(item.severityText),
-      ...(trace !== '' && { traceId: trace }),
-      attributes: attributesOf(item.attributes),
-      service,
-    };
-  });
 }

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { gunzipSync } from 'node:zlib';
 import { closeServer, header, listen, readBody, sendJson } from './loopback.ts';
 import { listed, News } from './news.ts';
-import { logsOf, pointKey, pointsOf, spansOf } from './otlp-json.ts';
+import { pointKey, pointsOf, spansOf } from './otlp-json.ts';
 
 /** A span as it was exported. */
 export interface ExportedSpan {
@@ -37,15 +37,6 @@ export interface ExportedPoint {
   service: string;
 }
 
-/** A log record. */
-export interface ExportedLog {
-  body: unknown;
-  severity: string;
-  traceId?: string;
-  attributes: Record<string, unknown>;
-  service: string;
-}
-
 /** A running OTLP receiver. */
 export interface OtlpStandIn {
   /** What `OTEL_EXPORTER_OTLP_ENDPOINT` takes. */
@@ -54,7 +45,6 @@ export interface OtlpStandIn {
   readonly spans: readonly ExportedSpan[];
   /** One point for each instrument and set of attributes: the latest. */
   readonly metrics: readonly ExportedPoint[];
-  readonly logs: readonly ExportedLog[];
   /** Requests that were refused, with the reason. */
   readonly refusals: readonly string[];
   /** The first span that matches, already exported or not yet. Rejects with the names seen. Default 5 s. */
@@ -68,13 +58,12 @@ export interface OtlpStandIn {
 /** A wait ends with what it waited for; this is for one that never comes, on a machine that does much else. */
 const WAIT_MS = 30_000;
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
-const PATHS = ['/v1/traces', '/v1/metrics', '/v1/logs'];
+const PATHS = ['/v1/traces', '/v1/metrics'];
 const ONLY_JSON = 'only application/json is understood here: set OTEL_EXPORTER_OTLP_PROTOCOL=http/json';
 
 class OtlpServer implements OtlpStandIn {
   url = '';
   readonly spans: ExportedSpan[] = [];
-  readonly logs: ExportedLog[] = [];
   readonly refusals: string[] = [];
   readonly #points = new Map<string, ExportedPoint>();
   readonly #news = new News();
@@ -124,7 +113,6 @@ class OtlpServer implements OtlpStandIn {
 
   #keep(path: string, body: Record<string, unknown>): void {
     if (path === '/v1/traces') this.spans.push(...spansOf(body));
-    if (path === '/v1/logs') this.logs.push(...logsOf(body));
     if (path === '/v1/metrics') for (const point of pointsOf(body)) this.#points.set(pointKey(point), point);
   }
 

@@ -20,7 +20,6 @@ export interface InlineButton {
   style?: string;
   url?: string;
   callback_data?: string;
-  copy_text?: { text: string };
   disabled?: object;
   [other: string]: unknown;
 }
@@ -29,7 +28,6 @@ const STYLES = new Set(['primary', 'danger', 'success']);
 const ROW_MAX = 12;
 const BUTTONS_MAX = 300;
 const DATA_BYTES_MAX = 64;
-const COPY_CHARS_MAX = 256;
 const OTHER_KINDS = ['callback_game', 'pay', 'switch_inline_query', 'switch_inline_query_chosen_chat'];
 const LAST_KINDS = ['switch_inline_query_current_chat', 'login_url', 'web_app'];
 
@@ -88,8 +86,6 @@ function kindOf(button: JsonObject, version: ApiVersion): JsonObject {
   }
   const first = [...OTHER_KINDS, ...LAST_KINDS].find((name) => button[name] !== undefined);
   if (first !== undefined) return { [first]: button[first] };
-  if (button.copy_text !== undefined)
-    return { copy_text: { text: textField(objectField(button, 'copy_text'), 'text') } };
   if (button.disabled !== undefined && version.knows('10.3')) {
     objectField(button, 'disabled');
     return { disabled: {} };
@@ -97,13 +93,11 @@ function kindOf(button: JsonObject, version: ApiVersion): JsonObject {
   throw new FieldError('Text buttons are unallowed in the inline keyboard');
 }
 
-/** Refuses a link that is none, and data or a text to copy that is too long. */
-export function checkButton({ url, callback_data, copy_text }: InlineButton): void {
+/** Refuses a link that is none, and data that is too long. */
+export function checkButton({ url, callback_data }: InlineButton): void {
   const wrong = url === undefined || /^tg:\/\/user\?id=\d+$/.test(url) ? undefined : wrongLink(url);
   if (wrong !== undefined) throw badRequest(`inline keyboard button URL '${url}' is invalid: ${wrong}`);
   if (callback_data !== undefined && Buffer.byteLength(callback_data) > DATA_BYTES_MAX) {
     throw badRequest('BUTTON_DATA_INVALID');
   }
-  const copied = copy_text === undefined ? 1 : [...copy_text.text].length;
-  if (copied < 1 || copied > COPY_CHARS_MAX) throw badRequest('BUTTON_COPY_TEXT_INVALID');
 }

@@ -27,11 +27,6 @@ const OF_CHATS = new Set(['chat', 'chat_administrators', 'chat_member']);
 export class Menus {
   readonly #lists = new Map<string, MenuItem[]>();
 
-  /** The menu that was set for exactly this scope and language. */
-  get(scope: MenuScope = { type: 'default' }, language = ''): MenuItem[] {
-    return this.#lists.get(keyOf(scope, language)) ?? [];
-  }
-
   /** Every menu, by scope and language: `all_private_chats/en`. */
   all(): Record<string, MenuItem[]> {
     return Object.fromEntries(this.#lists);

@@ -46,17 +46,6 @@ const setMyCommands: Method = ({ menus, chats }, params) => {
   return true;
 };
 
-const getMyCommands: Method = ({ menus, chats }, params) => {
-  const { scope, language } = menuOf(params, chats);
-  return menus.get(scope, language);
-};
-
-const deleteMyCommands: Method = ({ menus, chats }, params) => {
-  const { scope, language } = menuOf(params, chats);
-  menus.set(scope, language, []);
-  return true;
-};
-
 const answerCallbackQuery: Method = ({ queries }, { callback_query_id, text, show_alert }) => {
   queries.answer(asText(callback_query_id) ?? '', asText(text), asFlag(show_alert));
   return true;
@@ -76,8 +65,6 @@ const METHODS: Readonly<Record<string, Method>> = {
   getme: getMe,
   getupdates: getUpdates,
   setmycommands: setMyCommands,
-  getmycommands: getMyCommands,
-  deletemycommands: deleteMyCommands,
   answercallbackquery: answerCallbackQuery,
   answerguestquery: answerGuestQuery,
   getfile: ({ files }, params) => files.describe(asText(params.file_id) ?? ''),
