@@ -77,25 +77,11 @@ function post(
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
-const counted = (value: number, kind: string) =>
-  JSON.stringify({
-    resourceMetrics: [
-      {
-        scopeMetrics: [
-          {
-            metrics: [
-              {
-                name: 'n',
-                sum: {
-                  dataPoints: [{ asInt: String(value), attributes: [{ key: 'kind', value: { stringValue: kind } }] }],
-                },
-              },
-            ],
-          },
-        ],
-      },
-    ],
-  });
+const counted = (value: number, kind: string) => {
+  const attributes = [{ key: 'kind', value: { stringValue: kind } }];
+  const metric = { name: 'n', sum: { dataPoints: [{ asInt: String(value), attributes }] } };
+  return JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics: [metric] }] }] });
+};
 
 test('keeps the latest point of a series, and accepts gzip', async () => {
   const otlp = await start();

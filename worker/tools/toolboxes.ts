@@ -2,7 +2,7 @@ import { type ChatSettings, hasTool } from '../lane/chat-settings.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** Returns the same array while its items are unchanged. */
-export function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
+function steadyList<Item>(): (now: readonly Item[]) => readonly Item[] {
   let before: readonly Item[] = [];
   return (now) => {
     const isSame = now.length === before.length && now.every((item, at) => item === before[at]);

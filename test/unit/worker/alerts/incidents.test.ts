@@ -82,17 +82,6 @@ test('a failure after the end reopens the incident at once, and a day after its 
   expect(incidents.book().size).toBe(0);
 });
 
-test('a changed level of a condition causes one notice', () => {
-  const incidents = opened();
-  const provider = (level: string) => condition({ cause: 'provider', level, text: `The endpoint: ${level}.` });
-  incidents.at(0, { conditions: [provider('overloaded')] });
-  incidents.at(10_000, { conditions: [provider('auth')] });
-  incidents.at(20_000, { conditions: [provider('auth')] });
-  expect(incidents.kinds()).toEqual(['opened', 'changed']);
-  expect(incidents.told[1]?.update).toMatch(/^Changed: The endpoint: auth\./);
-  expect(incidents.told[1]?.text).toMatch(/^The endpoint: auth\./m);
-});
-
 test('failures with the cause of a condition join its incident, which stays open between two of them', () => {
   const incidents = opened();
   const provider = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.', messages: 3 });

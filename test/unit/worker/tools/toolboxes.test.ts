@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Toolbox, ToolSpec } from '../../../../worker/tools/toolbox.ts';
-import { joinToolboxes, steadyList, withExclusions } from '../../../../worker/tools/toolboxes.ts';
+import { joinToolboxes, withExclusions } from '../../../../worker/tools/toolboxes.ts';
 
 const spec = (name: string): ToolSpec => ({
   name,
@@ -77,16 +77,4 @@ test('joined toolboxes list the same array until a tool comes or goes', () => {
   first.list = [...first.list, spec('c')];
   expect(box.specs().map(({ name }) => name)).toEqual(['a', 'c', 'b']);
   expect(box.specs()).not.toBe(before);
-});
-
-test('a list with the same items is the list before, and any other is a new one', () => {
-  const [a, b] = [{}, {}];
-  const steady = steadyList<object>();
-  const first = steady([a, b]);
-  expect(steady([a, b])).toBe(first);
-  for (const other of [[a], [b, a], [a, b, {}], []]) {
-    const now = steady(other);
-    expect(now).toBe(other);
-    expect(steady([...other])).toBe(now);
-  }
 });
