@@ -9,8 +9,8 @@ export const BUDGETS = {
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 29,
+  oneNeighbourFiles: 25,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 151, messageFunctions: 852 } as const;
+export const WAY_BUDGETS = { messageFiles: 149, messageFunctions: 850 } as const;
