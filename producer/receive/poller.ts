@@ -21,7 +21,7 @@ export interface PollerPorts {
 
 /** A running poller. */
 export interface Poller extends Service {
-  /** When Telegram last answered and what came was stored, at least in part, by `performance.now()`. */
+  /** The time (`performance.now()`) of the last poll that was empty or gave at least one stored update. */
   lastAnswerMs(): number | undefined;
 }
 
@@ -165,7 +165,7 @@ class HeldChats {
     this.#shards = shards;
   }
 
-  /** Whether updates of one of these chats have to wait; then those of all of them have to. */
+  /** Whether an update of these chats has to wait. If so, later updates of each of these chats have to wait too. */
   holds(chats: readonly number[]): boolean {
     const isHeld = chats.some((chat) => this.#chats.has(chat) || this.#failedIn(shardOf(chat, this.#shards)) > 1);
     if (isHeld) this.add(chats);

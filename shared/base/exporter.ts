@@ -35,7 +35,7 @@ export function startExporter(serviceName: string, signals: Signals, log: Pick<L
     shutdown: () => sdk.shutdown(),
     /** Why spans or metrics could not be exported lately; empty while all is well. */
     trouble: () => failures.lately(),
-    /** Sends what there is now. Contract: never rejects; as above. */
+    /** Exports the current spans and metrics. Contract: never rejects; may take as long as the collector does. */
     async flush(): Promise<void> {
       const tracers = trace.getTracerProvider();
       const sender = tracers instanceof ProxyTracerProvider ? tracers.getDelegate() : tracers;

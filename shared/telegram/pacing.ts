@@ -52,7 +52,7 @@ export const PACE: Pace = {
 };
 /** How long after the end of a window a call asks again that was refused once; one that was refused n times, an nth. */
 const AGAIN_MS = 500;
-/** No call waits for longer: a timer cannot. */
+/** The longest delay of a Node timer. No call waits for longer. */
 const WAIT_MS_MAX = 2 ** 31 - 1;
 const NEVER = Number.NEGATIVE_INFINITY;
 /** The chats whose recent calls are remembered; one that was idle for longest is forgotten first. */

@@ -121,8 +121,8 @@ async function sendDue(
 }
 
 /**
- * Changes a message that still shows an incident as open, though the webhook alone got its end, or gives that up after a
- * week. It waits until no notice is queued.
+ * Edits a chat message that still shows an incident as open although the webhook already got the end of the incident.
+ * Gives the edit up after a week. The edit waits until no notice is queued.
  */
 async function pay(
   ports: AlerterPorts,

@@ -23,7 +23,7 @@ export interface AlertmanagerPorts {
 }
 
 export const ALERTMANAGER_EVERY_MS = 60_000;
-/** Prometheus repeats an end for as long, so a request that is lost leaves no alert open. */
+/** Resolved alerts are repeated for as long as Prometheus does (15 minutes), so a lost request leaves no alert open. */
 const ENDS_REPEATED_MS = 900_000;
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', today: 'warning', note: 'info' };
 
@@ -66,7 +66,7 @@ function incidentAlert(incident: Incident, around: Surroundings): object {
   };
 }
 
-/** Its end is not sent: what is repeated no more, Alertmanager resolves by itself (`resolve_timeout`, five minutes). */
+/** No end is sent. Alertmanager resolves an alert that nobody repeats after `resolve_timeout` (default: five minutes). */
 function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surroundings): object[] {
   const trouble = current();
   if (trouble === undefined) return [];

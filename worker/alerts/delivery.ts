@@ -78,9 +78,9 @@ export function createChannels(ports: {
 }
 
 /**
- * Sends to the operator's chat: a new message, or a change of the one that stands there and, unless it is silent, a reply to
- * it. The webhook gets a text of each that the chat has, unless it is silent; where the chat has failed for long, is gone or
- * does not exist, the webhook gets it alone. With neither, the log is the channel. Contract: never throws.
+ * Sends a notice to the operator's chat as a new message, or edits the incident's message and, unless the notice is silent,
+ * replies to that message. The webhook gets a copy of each notice that is not silent. If the chat has failed for long, is
+ * gone or is not configured, only the webhook gets the notice; without chat and webhook, the log. Contract: never throws.
  */
 export async function deliver(
   channels: Channels,

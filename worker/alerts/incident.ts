@@ -80,7 +80,7 @@ export const REOPEN_MS = 3600_000;
 const KEPT_MS = 24 * 3600_000;
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
-/** A condition that came back within the hour may come back again, so its incident stays open for this long without it. */
+/** How long an incident that was reopened within the hour stays open after its condition ends; the condition may recur. */
 export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
 /** How long a notified fact is not notified again, however many starts find it. */

@@ -116,7 +116,7 @@ function boundsOf(request: ModelRequest, prices: Prices): Bounds {
   };
 }
 
-/** A call as its account has it. A model may be answered for under another name, of which no price is known. */
+/** The record of a call. If the model that answered has no known price, the price of the requested model counts. */
 function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResult, prices: Prices): CallRecord {
   if (!result.ok) {
     const { failure, spent = NO_TOKENS } = result;

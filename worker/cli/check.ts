@@ -53,7 +53,7 @@ const OF_TELEGRAM = /^TELEGRAM_(?:BOT_TOKEN|API_ROOT|ALERT_CHAT_ID|WEBHOOK_)/;
 const OF_MODEL = /^(?:ANTHROPIC_\w+|MODEL|CONTEXT_WINDOW_TOKENS) /;
 const OF_TELEMETRY = /^OTEL_/;
 
-/** Tries everything that a start and a first message need, but for the parts that a problem with a setting is about. */
+/** Tries everything that a start and a first message need. Skips parts whose own settings have problems. */
 async function tryAll(config: Config, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
   const isSound = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
   const where = (names: RegExp, tries: () => Promise<Finding | Finding[]>[]) => (isSound(names) ? tries() : []);

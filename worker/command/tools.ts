@@ -19,7 +19,7 @@ export const tools: CommandHandler = ({ ask }, { attempt, words }) => {
   const isTakenBack = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
   const specs = ask.tools.specs();
   const grants = attempt.toolGrants.filter((grant) => {
-    // A server may be away.
+    // If the tool's server is away, the granted definition counts as the current one.
     const spec = specs.find(({ name }) => name === grant.tool) ?? { ...grant, name: grant.tool };
     return isGranted(spec, [grant], attempt.nowMs()) && !isTakenBack(grant.tool);
   });

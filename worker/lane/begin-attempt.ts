@@ -179,8 +179,8 @@ function parsed<T>(json: string | undefined): T | undefined {
 }
 
 /**
- * The writes of one attempt: each goes under its fencing token and its number. A write counts once its reply has come: one
- * that was rejected keeps no later one from being made, whether or not it took effect. `run` is `write.lua`, `at` its keys.
+ * The writes of one attempt: each goes under its fencing token and its number. A write counts as done
+ * once its reply arrives. A rejected write, in effect or not, blocks no later one. `run` is `write.lua`, `at` its keys.
  * Contract: as at `Attempt`.
  */
 export function fencedWrites(

@@ -120,7 +120,7 @@ export interface Lane {
   refusedNext(lane: LaneKey): Promise<EntryId | undefined>;
   /** Notes that an attempt makes progress: its message is not overdue as long as it does. */
   noteProgress(attempt: Pick<Attempt, 'entry' | 'fencingToken'>): Promise<void>;
-  /** Has to know of what an attempt threw: one whose writes Redis refused uses up no attempt. Returns at once. */
+  /** Reports the error that ended an attempt. If Redis refused its write, the attempt is not counted. Returns at once. */
   afterThrow(attempt: Pick<Attempt, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
    * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter holds
@@ -149,8 +149,8 @@ const LANE_MESSAGES_MAX = 50;
 const DAY_SECONDS = 24 * 3600;
 
 /**
- * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is refused: the first
- * of them tells its user in its turn, and how many there were. An open session in which nobody writes for
+ * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is refused; the
+ * turn of the first refused one tells the user how many were refused. An open session in which nobody writes for
  * `idleDays` is forgotten; 0 for never.
  */
 export function createLane(

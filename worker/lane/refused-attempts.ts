@@ -14,9 +14,9 @@ export interface RefusedAttemptPorts {
 const RETRY_MS = 1_000;
 
 /**
- * The attempts of this process that ended because Redis refused a write. Such an attempt uses none of its message's
- * attempts, and its process did not die: that is written as soon as Redis takes it. After a refusal no attempt begins
- * before Redis has proven to take writes, so a message does not ask the model for answers that cannot be stored.
+ * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither
+ * as an attempt nor as a process death; Redis gets this correction as soon as it accepts writes. After a refusal, no
+ * attempt begins until a test write succeeds, so that no model call is paid for an answer that cannot be stored.
  */
 export function createRefusedAttempts({ release, proveWrites }: RefusedAttemptPorts) {
   const unreleased = new Map<EntryId, string>();
@@ -28,7 +28,7 @@ export function createRefusedAttempts({ release, proveWrites }: RefusedAttemptPo
     if (unreleased.get(entry) === fence) unreleased.delete(entry);
   };
   return {
-    /** What has to be done before an attempt begins. Rejects while Redis refuses it. */
+    /** Call before an attempt begins: releases the entry's refused attempt, and rejects while Redis refuses writes. */
     async beforeBegin(entry: EntryId): Promise<void> {
       await releaseNow(entry);
       if (isRefusing) await proveWrites();

@@ -33,9 +33,9 @@ export interface Share {
 
 /** Jobs of a shard that may deliver without a slot. Beyond that a delivery keeps its slot, and no more turns begin. */
 const DELIVERING_MAX = 500;
-/** Jobs of a shard that are held back because their person has enough slots, to find those of others behind them. */
+/** A shard stops fetching extra jobs, in search of other people's, once this many wait for their person's own slots. */
 const HELD_MAX = 200;
-/** Whoever was here within this time finds half of the slots free. */
+/** Nobody gets more than half of the slots until this long after another person's last request. */
 const OTHERS_MS = 600_000;
 
 /** A pool of `count` slots for turns. */
@@ -60,7 +60,7 @@ class Pool {
   readonly #running = new Map<number | undefined, number>();
   readonly #requests = new Set<Request>();
   readonly #resting = new Set<() => void>();
-  /** Who asked last, and when; and when the last one of anybody else did. */
+  /** The person of the latest request, its time, and the time of the latest request by any other person. */
   #last: number | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
   #otherMs = Number.NEGATIVE_INFINITY;
@@ -113,7 +113,7 @@ class Pool {
     this.#resting.delete(resolve);
   }
 
-  /** How many more jobs a share may have in hand, to find those of others behind the jobs of one who has enough. */
+  /** How many extra jobs a share may fetch to reach other people's jobs behind those of a person at the slot limit. */
   lookAhead(share: object): number {
     const held = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;
     const hasMoreThanHalf = [...this.#running].some(([person, slots]) => person !== undefined && slots > this.#half);

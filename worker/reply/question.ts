@@ -18,7 +18,7 @@ export interface ShownQuestion {
 const CALLS_CHARS_MAX = 3_600;
 /** Bot API, `sendMessage`: 100 entities; five calls have one for each argument and one for the tool. */
 const ARGUMENTS_MAX = 15;
-/** Of a value that stands in the file. */
+/** Characters that the message shows of a value whose full text is in the file. */
 const BEGINNING_CHARS = 160;
 const NAME_CHARS_MAX = 64;
 /** Begins the line of an argument. */
@@ -40,7 +40,7 @@ export function questionIn({ entry, texts, message }: Attempt, asking: Asking, p
   };
 }
 
-/** Of several calls, "Always" is a button for each tool, which names it and covers its calls alone. */
+/** With several calls, each tool has its own "Always" button, which names the tool and decides only about its calls. */
 function approvalButtons(
   { approval }: Texts,
   parked: Parked,

@@ -18,7 +18,7 @@ import {
 } from './part.ts';
 import { MESSAGE_CHARS_MAX } from './split.ts';
 
-/** Where nobody else is sent anything, a repeat without a result counts as made after so long. */
+/** After this time a repeat without a result is unsure once Telegram answers, even without a later confirmed message. */
 const WITNESS_MS = 60_000;
 const LOOK_EVERY_MS = 2_000;
 
@@ -101,7 +101,7 @@ async function editedInto(
 /** The content with the line that it may be a repeat. */
 function repeated(attempt: Attempt, index: number, content: Content): Content {
   const notice = attempt.texts.repeat;
-  // Of a version that sent a line first, the text itself was never sent.
+  // No mark on the part: an earlier version sent only the line, so this text is no repeat.
   if (attempt.part(index) === undefined) return content;
   if (content.kind === 'text') return repeatedText(attempt, content);
   if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };

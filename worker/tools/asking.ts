@@ -28,7 +28,7 @@ export interface AskingPolicy {
   nowMs: number;
 }
 
-/** A round of calls, and all that decides about them: the stored questions and decisions first. */
+/** A round of calls, the stored questions and decisions on them, and the policy for calls without a decision. */
 export interface DecidableRound {
   calls: readonly ToolUse[];
   round: number;
@@ -45,9 +45,9 @@ const UNWILLING = 'The person does not want to answer this.';
 const LATE = 'Nobody answered in time, so nothing was done. Say so, and go on without it.';
 
 /**
- * The question that a round still has to ask: first one about all calls that need an approval, then one after the other of
- * the model's. Undefined when all is decided, or nobody can be asked. A question that is open stays as it was asked,
- * whatever the policy says by now. Pure.
+ * The next question of a round: first one about all calls that need an approval, then the model's own questions, one by
+ * one. Undefined when every question is decided, or the last one got no answer. A change of the policy does not change a
+ * question that is open. Pure.
  */
 export function askingOf(of: DecidableRound): Asking | undefined {
   const { newest } = of.parking;

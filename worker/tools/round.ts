@@ -70,14 +70,14 @@ export function askingIn(
   return calls.length === 0 ? undefined : askingOf(roundOf(tools, attempt, calls, round));
 }
 
-/** A grant is for calls on behalf of people on the allow list: about the calls of a guest they are asked each time. */
+/** Grants cover only calls on behalf of people on the allow list; calls on behalf of guests need an approval each time. */
 function roundOf(tools: Toolbox, attempt: Attempt, calls: readonly ToolUse[], round: number): DecidableRound {
   const { toolGrants: grants, turn } = attempt;
   const policy = { specs: tools.specs(), grants, mayGrant: !isOfGuest(attempt), nowMs: attempt.nowMs() };
   return { calls, round, parking: turn.parking, policy };
 }
 
-/** Holds while no grant was taken back that calls may rely on. */
+/** The condition that the chat's grants are still those that the attempt read; no condition if there were none. */
 function grantsHold({ keys, chat, toolGrants }: Attempt): Expected[] {
   return toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
 }

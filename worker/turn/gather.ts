@@ -117,7 +117,7 @@ export async function supersededBy(
   return (next?.message.from.isGuest === true) === isOfGuest(attempt) ? next?.entry : undefined;
 }
 
-/** Whether the message is answered, and what is still done for it yields to the next one of its lane. */
+/** Whether the compaction after the reply must stop for the lane's next message. False before that compaction. */
 export async function isYielding(
   { lane }: GatherPorts,
   attempt: Attempt,

@@ -63,7 +63,7 @@ interface Question {
   to: Destination;
 }
 
-/** Shows the question; the file above it first, since nobody may be asked about what they cannot see. */
+/** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
 async function ask(ports: TurnPorts, attempt: Attempt, question: Question): Promise<Delivered> {
   const { asking, parked, to } = question;
   const { parking } = attempt.turn;
@@ -90,7 +90,7 @@ function mayStand({ kind, isAnswered }: TelegramFailure): boolean {
   return kind === 'unknown' && !isAnswered;
 }
 
-/** The question, or the file above it, was not sent: it is sent later, or never where the chat does not take it. */
+/** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
 function notShown(
   ports: TurnPorts,
   attempt: Attempt,
@@ -99,7 +99,7 @@ function notShown(
 ): Promise<Delivered> | Delivered {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(attempt, failure);
-  // The model goes on without, and its answer finds out the same.
+  // The model goes on without a decision; the delivery of its answer will meet the same refusal.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
     return decide(ports, attempt, question, { how: 'untold' });
   const leftMs = question.parked.untilMs - attempt.nowMs();
@@ -111,7 +111,7 @@ function notShown(
 
 /**
  * Notifies the people whose messages wait behind a question that stands in the chat. Each person but the one who was asked
- * gets one line for the question: what the chat waits for, and who can decide. A due reminder is said in its own words at
+ * gets one line for the question: what the chat waits for, and who can decide. The text of a due reminder is sent at
  * once; the model answers it in its turn. Each notice is marked as sent before it is sent: if the process dies in between,
  * that notice is lost, and the message is still answered later.
  *

@@ -83,7 +83,7 @@ export function createProcessor(ports: ProcessorPorts): Processor {
   };
 }
 
-/** What a running job has: its place among those that run, and the signal that another process has taken it. */
+/** The slot of a running job, and the signal that the job's lock was lost to another process. */
 interface Hold {
   slot: Slot;
   lockLost: AbortSignal | undefined;
@@ -167,9 +167,9 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
 }
 
 /**
- * The end of a message on which everything throws, also what ends a message that failed. It needs no turn: the entry leaves
- * the flow as a dead letter, and the chat gets a notice. If the process dies between the two, only the operator is told;
- * the other way round, a chat would get its notice again and again while Redis cannot store the end.
+ * Ends a message that its turn cannot end, because beginning or failing it throws on every try. First moves the entry into a
+ * dead letter, then sends the chat a notice. If the process dies between these steps, the chat gets no notice. In the
+ * opposite order, the chat would get the notice on every retry while Redis cannot store the dead letter.
  */
 async function putAside(
   ports: ProcessorPorts,
@@ -220,7 +220,7 @@ function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefin
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
-/** Whether a later message ends the running turn: it cancels it, is answered together with it, or comes next. */
+/** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
 async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt, time: TurnTime): Promise<boolean> {
   if (await lane.isCancelled(attempt.entry)) return true;
   if (time.yieldsTo) return isYielding({ lane }, attempt, time);
@@ -252,7 +252,7 @@ async function attemptTurn(ports: ProcessorPorts, attempt: Attempt, { slot, lock
     silenceMs: turnTimeoutMs,
     leftMs: turnMaxMs - spentMs(attempt),
     ...{ slot, leaving },
-    // Best effort: without it the message counts as overdue, no more.
+    // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
     onProgress: () => void ports.turn.lane.noteProgress(attempt).catch(() => undefined),
     progressEveryMs: ports.progressEveryMs,
   });

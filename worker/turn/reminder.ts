@@ -47,7 +47,7 @@ export async function changedReminders(
   ];
 }
 
-/** A reminder that waited longer is late: its person reads when it was due, and it takes the reminders behind it. */
+/** A reminder that waited longer is late: a notice says when it was due, and reminders behind it join its answer. */
 const LATE_MS = 60_000;
 const LINE_CHARS_MAX = 80;
 /** The field of a turn with the reminders that were taken out of the lane and are answered with it. */
@@ -84,8 +84,8 @@ export function withLateness(attempt: Attempt, settings: Pick<Settings, 'timeZon
 }
 
 /**
- * The words of the reminders themselves where no answer says them: nobody may miss them because the model is away, or because
- * something else was stopped. Whoever had all of the chat erased wants none of it.
+ * The texts of the reminders as notices, for a message that ends without an answer: people get their reminders even if the
+ * model is away or something else was stopped. None if the chat was erased.
  */
 export function inItsOwnWords(attempt: Attempt, { outcome, reason }: Conclusion): string[] {
   if (outcome === 'cancelled' && reason === 'forget') return [];

@@ -37,7 +37,7 @@ export async function runTurn(all: TurnPorts, begun: Attempt, time: TurnTime): P
     : showTyping(ports.telegram, to);
   try {
     const verdict = await decide(ports, attempt, to, time);
-    // What follows waits for Redis and for Telegram: others work meanwhile.
+    // The next steps only wait for Redis and Telegram, so another turn may use the slot.
     slot.rest();
     if (verdict.kind === 'park') return await parkTurn(ports, attempt, verdict.asking, to);
     if (verdict.kind !== 'conclude') {
@@ -98,8 +98,8 @@ async function decide(ports: TurnPorts, attempt: Attempt, to: Destination, time:
 }
 
 /**
- * Compacts the session unless a message waits that fits without. One that comes meanwhile cuts the compaction short, which
- * goes on after the reply to that message.
+ * Compacts the session, unless the lane's next message already waits and fits into the session as it is. If such a message
+ * arrives during the compaction, the compaction stops, and goes on after the reply to that message.
  */
 async function compactWhileNobodyWaits(
   ports: TurnPorts,
@@ -108,7 +108,7 @@ async function compactWhileNobodyWaits(
   time: TurnTime,
 ): Promise<void> {
   const calibration = calibrationFor(ports.ask.settings.modelName, attempt.calibration);
-  // A file counts by its name: its size is known once it is read.
+  // The estimate of a file covers only its description: its size in tokens is unknown until the file is read.
   time.yieldsTo = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
   if (await isYielding(ports, attempt, time)) return;
   await time.recovering(ports.ask.settings.recoveryTimeoutMs, (signal) =>

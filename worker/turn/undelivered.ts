@@ -10,16 +10,16 @@ import type { Delivered } from '../lane/verdict.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
 
-/** The first of two looks that must agree before an answer is given up; times `retryMs`. */
+/** The delay before the second try of a refused conclusion, in multiples of `retryMs`. */
 const SECOND_LOOK = 5;
-/** Further ones can be put back by hand. */
+/** The most refused answers of a chat that are replayed by themselves; operators can replay older ones by hand. */
 const COMING_BACK_MAX = 20;
 
 /**
- * What follows when Telegram refuses a conclusion for good. A single refusal may be a mistake of Telegram's: the
- * conclusion is tried again a little later, and given up when Telegram says the same again, or has said before that the bot
- * was blocked. An answer that is given up goes into a dead letter. It comes back when the chat takes another message; if it
- * is refused then too, its user hears of it.
+ * Handles the refusal of a conclusion for good. A single refusal may be Telegram's mistake: the first one only schedules a
+ * second try, unless Telegram already said that the bot is blocked. After a second refusal of the same kind the conclusion
+ * is given up, and an answer goes into a dead letter, which is replayed once the chat takes another message. The user gets
+ * a notice if the replay is refused too, or if Telegram refuses only this answer.
  *
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after telling the user, the user is told twice.
  */
@@ -123,9 +123,9 @@ export function neverDelivered(
 }
 
 /**
- * The notice of a message that failed, or was refused, is of no use later: put back, the message itself is asked again.
- * Of what Telegram refuses for good only an answer is worth keeping; a reply to a command that could only wait no longer
- * is kept too, since putting the command back must not carry it out twice.
+ * Whether the dead letter keeps the reply. The notice of a failed or refused message is not kept: a replay asks again.
+ * If Telegram refuses for good, only an answer is kept. If the delivery failed otherwise, the reply to a command is kept
+ * too, so that a replay does not carry out the command twice.
  */
 function isKept({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
   if (end === 'undeliverable') return outcome === 'answered';

@@ -75,7 +75,7 @@ function entriesOf(attempt: Attempt): EntryId[] {
   return [attempt.entry, ...attempt.turn.company.answersWith];
 }
 
-/** Further parts, behind all that are no file: buttons stand under the last of them. Beside plain texts they are plain. */
+/** Inserts parts behind the last part that is not a file, where the buttons stand. Without a layout they are plain text. */
 function withParts({ parts, layout, ...conclusion }: Conclusion, further: readonly Part[]): Conclusion {
   const at = 1 + parts.findLastIndex((_, index) => layout?.[index]?.path !== 'file');
   const laid = layout && { layout: layout.toSpliced(at, 0, ...further) };

@@ -73,7 +73,7 @@ export const DRAIN_MS = 60_000;
 const REFUSAL_RECENT_MS = 120_000;
 /** An endpoint that received no call for this long is no longer known to be down. */
 const PROVIDER_RECENT_MS = 900_000;
-/** While messages wait for Telegram, one is sent more often. */
+/** While messages wait for delivery, a send is attempted more often than this. */
 const SENDS_RECENT_MS = 120_000;
 const PROVIDER_FAILURES_MIN = 2;
 const ALERT_CHANNEL_MS = 120_000;

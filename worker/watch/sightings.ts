@@ -1,19 +1,19 @@
 /**
- * The times of one look as this process may use them. A time that lies ahead was written before the clock stepped back,
- * and would look young for as long as the step is: it counts from when this process first saw it. A time from before the
- * clock stepped forward would look older by the step: the step is added to it.
+ * Corrects stored times for steps of the clock, during one look. A time in the future was written before the clock stepped
+ * back; `seen` replaces it by the moment when this process first saw it. A time from before a forward step would look too
+ * old; `seen` adds the step to it.
  *
- * Contract: `seen` throws where a time is none.
+ * Contract: `seen` throws if a time is not a finite number.
  */
 export interface Look {
   seen(name: string, ms: number): number;
-  /** What the clock showed so long ago, in ms. */
+  /** The reading of the clock `ms` milliseconds ago, before any step since. */
   ago(ms: number): number;
   /** Ends the look: what was not seen in it is forgotten. */
   end(): void;
 }
 
-/** A step of the clock forward: what it would have shown by the steady clock, and by how much more it did. */
+/** A forward step of the clock: the time that the steady clock predicted, and how far ahead of it the clock was. */
 interface Step {
   atMs: number;
   byMs: number;
@@ -21,7 +21,7 @@ interface Step {
 
 /** A process that stands still between two readings of clocks seems to see a step. */
 const STEP_MS_MIN = 2_000;
-/** Older ones are of no use: nothing is watched for so long. */
+/** How many forward steps are remembered; older steps are forgotten. */
 const STEPS_KEPT = 8;
 
 /** Keeps when times that lie ahead were first seen, and how the clock stepped forward, by a clock that never steps. */

@@ -55,9 +55,9 @@ interface Seen {
  * installation: several watchdogs may run side by side, and any of them closes what another opened. A failed check is
  * logged and repeated; when Redis takes no writes for long, the operator is notified without it.
  *
- * The dead-man's switch is pinged only when the whole watch works, every shard takes writes and no condition holds, but what an operator has paused,
- * and Telegram was polled recently. A single message of one user that waits too long also stops the pings: where a bot has
- * one user, that is an outage.
+ * The dead-man's switch is pinged only if all checks work, every shard takes writes, no condition holds (except those that
+ * an operator's pause explains) and messages are received. A single overdue message also stops the pings, because for a bot
+ * with one user it is an outage.
  */
 export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watching {
   const seen: Seen = { book: new Map() };

@@ -14,7 +14,7 @@ local function number_of(at)
   return tonumber(at:match('%d+$'))
 end
 
--- Begins a write that may be made again without harm. False when the write is not allowed.
+-- Begins an idempotent write: stores its number. Returns false if `last_write` does not allow the write.
 local function begin_write(turn, fence, at)
   if not last_write(turn, fence, at) then
     return false

@@ -2,8 +2,8 @@
 -- left on the stream, for a later version. So two dispatchers never admit the messages
 -- of one chat in different orders, and no entry is read without being in its lane. A call that is re-sent because its
 -- reply was lost gets the same reply again.
--- A lane is bounded: a message that finds it full is settled here, as refused, and counted on the first one that was, which
--- stays in the lane to tell the person in its turn.
+-- A lane is bounded. The first message that a full lane refuses stays in the lane, and its turn reports the refusals to the
+-- person. This script settles each later one as refused and counts it on the first.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
 --       5 outcomes   6 counts
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
@@ -17,7 +17,7 @@
 --        {head that was cancelled, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
 -- include: chat, counts, entry, time
 local KEEP_SECONDS = 60
--- In a lane that is paused for longer, the next message that is refused tells again.
+-- How long a lane's teller is remembered. In a lane paused for longer, the next refused message becomes its teller.
 local TELL_SECONDS = 86400
 local now = now_ms()
 
@@ -57,7 +57,7 @@ local function is_full(lane, fields)
   return not is_taken and redis.call('LLEN', lane) >= most
 end
 
--- The message that tells of those that its lane refuses: the first that was refused, until its turn begins.
+-- The teller of a chat: the first refused message, whose turn reports all refusals. Later refusals count on it until then.
 local function teller_of(chat)
   local teller = redis.call('GET', ARGV[9] .. chat)
   local marks = teller and redis.call('HMGET', ARGV[5] .. teller, 'refused', 'fence', 'cancelled')
@@ -66,7 +66,7 @@ end
 
 local function become_teller(entry, chat)
   redis.call('HSET', ARGV[5] .. entry, 'refused', 'lane_full')
-  -- What was called from elsewhere is told in its own place, each.
+  -- A chat with '@' stands for a call from a chat without the bot. Each refused call gets its own reply.
   if not chat:find('@', 1, true) then
     redis.call('SET', ARGV[9] .. chat, entry, 'EX', TELL_SECONDS)
   end
@@ -77,7 +77,7 @@ local function sent_ms(fields)
   return is_read and type(message) == 'table' and tonumber(message.sentAtMs) or nil
 end
 
--- Ends a message as refused; the person is told by another one.
+-- Settles a message as refused and counts it on `teller`, whose turn reports the refusal to the person.
 local function refuse(entry, chat, fields, teller)
   count(KEYS[6], KEYS[1], 'settled')
   redis.call('HINCRBY', ARGV[5] .. teller, 'refusedBesides', 1)

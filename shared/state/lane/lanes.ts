@@ -32,7 +32,7 @@ export interface Admission {
   heads: Head[];
   broken: EntryId[];
   cancelled: EntryId[];
-  /** Those that a full lane did not take, which have their outcome; the first of each lane is not among them. */
+  /** Messages settled because their lane was full. The first refused message of a lane stays queued and is not listed. */
   refused: Refusal[];
 }
 

@@ -1,6 +1,6 @@
--- Counts what has waited for too long in some of a shard's lanes, without loading its text. What counts is how long a lane
--- has been silent: the coming of its first message, progress of the answer to that, and the end of the message before
--- are signs of life, and so is the end of a pause. What waits for a person is not overdue. A lane holds its messages in
+-- Counts the overdue messages in some of a shard's lanes. A lane is overdue when it has shown no sign of life for too long:
+-- the arrival of its first message, progress of the answer to that message, the end of the message before, or the end of
+-- a pause. A message that waits for a person's decision is not overdue. A lane holds its messages in
 -- order, so the first that has no answer speaks for all behind it, however many these are.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 paused   5 resumed
 -- ARGV  1 cursor of the lanes, '0' to begin: then also what is in no lane yet   2 how many lanes to look at
@@ -68,8 +68,8 @@ local function late_in(lane, length)
   return from
 end
 
--- The newest sign of life of a lane besides the coming of its head. A head that waits for a person has one when it can go
--- on: by a decision, the end of its time, or what came in; a later time while it waits.
+-- The newest sign of life of a lane, other than the arrival of its head. A head that waits for a person counts from the
+-- decision, the end of its waiting time, or the next message. Until one of these, the result lies in the future.
 local function alive_ms(head, lane, chat)
   local signs = redis.call('HMGET', ARGV[6] .. head, 'resumedAt', 'heardAt')
   local alive = math.max(tonumber(signs[1] or 0), tonumber(signs[2] or 0), resumed['*'] or 0, resumed[chat] or 0)

@@ -77,6 +77,6 @@ end
 if not head then
   return { result, '', '', '', '' }
 end
--- What waited behind a long answer, or a question, is not overdue as soon as it can go on: see overdue.lua.
+-- The next message may have waited long behind this one. Its time until overdue starts here: see overdue.lua.
 redis.call('HSET', ARGV[11] .. head, 'resumedAt', now_ms())
 return { result, head, chat, origin_of(KEYS[1], head) }

@@ -65,7 +65,7 @@ export async function readPosition(
   return (await redis.lpos(keys.lane(lane), entry)) ?? undefined;
 }
 
-/** Nothing looks further back for what belongs to a lane's head: twice as many as may be forwarded at once. */
+/** How many messages behind a lane's head are read at most: twice the number that may be forwarded at once. */
 const BEHIND_MAX = 2 * BURST_MAX;
 
 /** The next messages behind a lane's head, in order, without refused, cancelled and unreadable ones. */

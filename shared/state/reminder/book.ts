@@ -106,7 +106,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
     },
     /**
      * Makes a message of a due reminder, once per due time, and sets when it comes again. Undefined when somebody else
-     * has done so, when it was cancelled, or when its last message is not answered yet: that one speaks for all times.
+     * has done so, when it was cancelled, or when its last message is not answered yet: its answer covers this time.
      */
     async enter(each: Due, message: string, nextMs: number | undefined, traceparent: string) {
       return (await move(each, message, nextMs, traceparent)) || undefined;

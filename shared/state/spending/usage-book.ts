@@ -50,7 +50,7 @@ export interface CallRecord extends Usage {
   billed?: boolean;
 }
 
-/** Books a call for whoever pays. Contract: never rejects; what was bought is not lost for the sake of the books. */
+/** Books a call for its payer. Contract: never rejects, so that a failed booking does not lose a paid answer. */
 export type BookCall = (payer: Payer | undefined, call: CallRecord) => Promise<void>;
 
 /**

@@ -121,7 +121,7 @@ export class Parking extends Fields {
     return this.fields.has(`askedFile:${id}`);
   }
 
-  /** The file was sent, and is not sent again. */
+  /** Notes that the file was sent, so that no attempt sends it again. */
   sendFile(id: string): Change {
     return this.set(`askedFile:${id}`, 1);
   }

@@ -1,5 +1,5 @@
 -- A fenced write: applies a list of commands atomically, once per step, if this attempt still owns the turn. The number and
--- the step are stored behind the commands: where Redis rejects one of them, the write can be made again.
+-- the step are stored after the commands, so that the write can be repeated if Redis rejects one of the commands.
 -- KEYS  1 turn   2 absent, for the keys that are not named: see keys.ts
 -- ARGV  1 fence   2 which of this attempt's writes it is: see fence.lua; sent again it has the same number
 --       3 step, or '' for a write that another attempt may repeat   4 how many values must hold, then the key, the field and the value of

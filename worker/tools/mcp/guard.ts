@@ -22,7 +22,7 @@ export interface Guard {
   breach(bound: string): void;
 }
 
-/** How a transport of ours says how long a message was. */
+/** The size of a message, which our own transports pass on with the message. */
 export interface Weighed extends MessageExtraInfo {
   bytes: number;
 }
@@ -56,7 +56,7 @@ export function createGuard(bounds: Bounds, end: (bound: string) => void): Guard
       const regained = ((nowMs - countedAtMs) / 1_000) * messagesPerSecond;
       left = Math.min(left + regained, messagesPerSecond * BURST_SECONDS);
       countedAtMs = nowMs;
-      // One large message is admitted, however large; those after it wait for what it cost.
+      // The check precedes the charge: one message of any size passes, and the messages after it pay for it.
       if (left <= 0) breach(`it sent more than ${messagesPerSecond} messages a second that answer no request`);
       left -= messages + bytes / BYTES_PER_MESSAGE;
       return broken === undefined;

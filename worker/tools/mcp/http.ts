@@ -19,7 +19,7 @@ export function createSession(
   });
   const transport = guarded(session as Transport, guard);
   transport.onclose = () => end('the connection was closed');
-  // HTTP has no connection to lose, only requests and streams that fail: a ping shows whether it matters.
+  // A failed request or stream does not prove that the server is gone: a ping finds out.
   transport.onerror = probe;
   const leave = async () => {
     const left = new AbortController();
@@ -34,8 +34,8 @@ export function createSession(
 const JSON_INTERNAL_ERROR = -32_603;
 
 /**
- * A `fetch` for a server that may answer with anything: the SDK's transport reads a message of any size, and here reading
- * stops at one of more than the guard's bound. The bytes of streams are counted unless they may be an answer to us.
+ * A `fetch` for an untrusted server. The SDK's transport reads messages of any size; this `fetch` stops at a message longer
+ * than the guard's bound. The bytes of a stream count against the guard unless they may be the answer to our request.
  *
  * Contract: an answer that is too large ends only its own request, with an error text, and a stream that answers no
  * request ends the connection. No more than one message is held at a time. After a breach nothing more is read.

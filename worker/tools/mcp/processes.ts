@@ -67,7 +67,7 @@ export const MARK = 'SPILLWAY_TOOL_SERVER';
 
 /**
  * Kills every process whose environment has a text, again and again until there is none, since they may be starting others.
- * A word on the input starts it; if the input ends without one, the gateway died, and the server gets a moment to end.
+ * A line on stdin starts this at once. If stdin ends without a line, the gateway died: the script first waits `$2` seconds.
  */
 const KILL_MARKED = `
 read -r word || sleep "$2"
@@ -82,7 +82,7 @@ const KILLED_MS = 5_000;
 
 /**
  * Starts a shell that kills the marked processes at the end of the server, also when the gateway is killed: its input ends
- * with the gateway. Returns the function that has it do so now. Bubblewrap needs none of this, since the kernel ends a
+ * with the gateway. Returns a function that starts the kill now. Bubblewrap needs no such shell, since the kernel ends a
  * process namespace as a whole. Only Linux shows the environment of a process.
  */
 export function watchLeftovers(mark: string, graceMs: number): () => Promise<void> {
