@@ -39,7 +39,8 @@ test('a forum whose replies wait for their pace holds up nobody, and an end of t
   for (const options of members) for (const text of ['one', 'two', 'three']) world.telegram.say(GROUP, text, options);
   await until('answers of all topics', () => mainCalls().length >= 3 + TOPICS.length || undefined);
   const beside = await usualWaitOfBo();
-  expect(beside / alone).toBeLessThan(1.1);
+  // On a quiet machine it is below 1.1. A neighbour that takes the slots makes it 60 and more.
+  expect(beside / alone).toBeLessThan(1.5);
   await stopGateways();
   await start({ TELEGRAM_PACING: 'false' });
   const settled = await untilSettled(world, 6 + 3 * TOPICS.length);
@@ -56,6 +57,7 @@ test('one person in many topics leaves half of the slots to others', async () =>
   for (const topicId of TOPICS.slice(0, 24)) world.telegram.say(GROUP, 'hello', { topicId, fromId: ANN });
   await until('turns of the other one', () => mainCalls().length >= 3 + 2 || undefined);
   const beside = (await waitOfBo()) + (await waitOfBo()) + (await waitOfBo());
-  expect(beside / (3 * alone)).toBeLessThan(1.5);
+  // A neighbour that takes all slots makes it 2.8.
+  expect(beside / (3 * alone)).toBeLessThan(2);
   await untilSettled(world, 6 + 24);
 });
