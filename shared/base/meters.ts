@@ -4,7 +4,7 @@ import type { HistogramName, MetricName } from './telemetry.ts';
 /** The unit of a metric, in the words of OpenTelemetry. */
 export type Unit = 's' | 'By' | '{token}';
 
-/** What a metric is. */
+/** The definition of a metric. */
 export interface Metric<Name extends string = string> {
   name: Name;
   kind: 'counter' | 'gauge' | 'histogram';

@@ -15,7 +15,7 @@ const LOGS = /^OTEL_(?:EXPORTER_OTLP_LOGS_|LOGS_EXPORTER$|BLRP_)/;
 const EXPORTER = /^OTEL_(?:EXPORTER_OTLP_|TRACES_EXPORTER$|METRICS_EXPORTER$)/;
 
 /**
- * What is exported, and where to: either signal with the endpoint of both or with its own, unless its `OTEL_…_EXPORTER` is
+ * The signals that are exported, each with its address: its own endpoint or that of both. None where its `OTEL_…_EXPORTER` is
  * `none` or `OTEL_SDK_DISABLED` is true. `env` has the settings that the OpenTelemetry SDK reads by itself. Pure.
  */
 export function signalsOf(config: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {

@@ -19,7 +19,7 @@ export async function unpackWithApt(
   onProgress: RedisServerOptions['onProgress'],
 ): Promise<Unpacked | string> {
   onProgress?.('Redis: no server on the PATH, so a private copy is fetched with apt (the system is not changed).');
-  // What killed unpacks left behind: the caller holds the lock, so none of it is in use.
+  // Folders that killed unpacks left behind. The caller holds the lock, so nothing uses them.
   for (const name of await readdir(dirname(home)))
     if (name.startsWith('redis.unpack-')) await rm(join(dirname(home), name), { recursive: true, force: true });
   const work = await mkdtemp(`${home}.unpack-`);

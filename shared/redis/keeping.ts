@@ -44,7 +44,7 @@ const RISKS: Readonly<Record<RedisRisk, { may: string; setting: string }>> = {
   },
 };
 
-/** What a Redis that evicts does to the data, with what to do. Pure. */
+/** The problem of a Redis that evicts, with the command that ends it. Pure. */
 export function evictionInWords(policy: string): string {
   return `Redis evicts data when it is full (maxmemory-policy ${policy}): messages and conversations would be lost. CONFIG SET maxmemory-policy noeviction, and put it into redis.conf.`;
 }
