@@ -48,7 +48,7 @@ export const LEASE_RETRY_MS = 500;
 /** The wait before a holder asks again for a renewal that Redis did not confirm. */
 export const UNCONFIRMED_MS = 1_000;
 
-/** A term ends when this share of the lease is left, before another process can take it. */
+/** A holder stops polling when this share of its lease is left, so that it stops before another process can begin. */
 const MARGIN_SHARE = 0.1;
 /** A stop must not hang on an unreachable Redis: the lease runs out by itself. */
 const RELEASE_MS = 1_000;

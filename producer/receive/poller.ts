@@ -25,7 +25,7 @@ export interface Poller extends Service {
   lastAnswerMs(): number | undefined;
 }
 
-/** How long updates that could not be stored are left with Telegram before they are asked for again. */
+/** The pause before the next poll after an update could not be stored; Telegram keeps the update meanwhile. */
 const UNSTORED_RETRY_MS = 1_000;
 
 /**
@@ -118,8 +118,8 @@ class Intake {
   }
 
   /**
-   * Accepts updates in the order of each chat: behind one that cannot be stored, those of the same chats are left. Returns
-   * how many were stored now, and how many are not stored.
+   * Stores updates in the order of each chat: after an update that cannot be stored, later ones of its chats are skipped.
+   * Returns how many were stored now, and how many are not stored.
    */
   async accept(updates: readonly unknown[]): Promise<{ stored: number; unstored: number }> {
     const held: Held = { chats: undefined };

@@ -222,7 +222,7 @@ const AT_ONCE_MS_MAX = 2_000;
 export const BURST_MAX = 100;
 
 /** Whether a message is a reminder that is due. Pure. */
-export function isReminder({ content }: Pick<InboundMessage, 'content'>): boolean {
+function isReminder({ content }: Pick<InboundMessage, 'content'>): boolean {
   return content.kind === 'reminder';
 }
 

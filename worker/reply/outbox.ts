@@ -33,10 +33,10 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
 /**
  * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is
  * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
- * one. A part is not sent before the one before it is known to be. A send with an unknown result is repeated once by a
- * later attempt, as soon as Telegram answers, and says that it may be a repeat. A part whose format Telegram refuses is sent in a simpler one; a
- * timeout never changes the format. Only the beginning of the answer rings; a press, and the end of a
- * message whose user stopped it, ring nobody.
+ * one. The next part waits until the previous part is confirmed or counts as unsure. If the result of a send is unknown, a
+ * later attempt sends the part once more as soon as Telegram answers, and marks it as a possible repeat. If Telegram refuses
+ * the format of a part, the part is sent in a simpler format; a timeout never changes the format. Only the beginning of an
+ * answer rings. The reply to a button press, and the end of a message that its user stopped, do not ring.
  *
  * Contract: throws `FencedError`, or what Redis throws. The first part of a new conclusion was marked when the
  * conclusion was stored.

@@ -9,7 +9,7 @@ local function last_write(turn, fence, at)
   return last and last >= tonumber(known) and last <= tonumber(sent) and last or nil
 end
 
--- The number of the write that is being made.
+-- The number of the current write: the second number of `at`.
 local function number_of(at)
   return tonumber(at:match('%d+$'))
 end

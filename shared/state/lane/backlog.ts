@@ -24,7 +24,7 @@ export interface Unanswered {
 interface Look {
   /** When a time counts from. */
   seen(name: string, ms: number): number;
-  /** What the clock showed so long ago, in ms. */
+  /** The reading of the clock `ms` milliseconds ago, before any step since. */
   ago(ms: number): number;
 }
 

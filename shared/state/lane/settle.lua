@@ -1,4 +1,4 @@
--- Writes a message's outcome, acknowledges its entry and hands over the lane, in one step. An empty lane hands over to the lane that its chat has under its other id: see begin.lua.
+-- Settles a message and returns the lane's next head; for an empty lane, the head under the chat's other id (begin.lua).
 -- KEYS  1 inbound   2 lane   3 lanes   4 turn   5 outcomes   6 dead   7 counts  8 poison candidates   9 chat
 --       10 absent, for the keys that are not named: see keys.ts   11 session   12 log
 -- ARGV  1 entry   2 chat   3 fence   4 group   5 outcome   6 ledger record (JSON)   7 seconds that an open session

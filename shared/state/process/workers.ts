@@ -21,7 +21,7 @@ export type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
 /** What a process keeps of chats in memory, and how much that may be, in bytes. */
 export type Cached = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
 
-/** What a process shows of itself: its name, what runs in it, what it keeps, and why it cannot export telemetry. */
+/** The heartbeat of a process: its name, its running turns, its cache, and why it cannot export telemetry. */
 export interface Self {
   name: string;
   running: RunningMessages;
@@ -30,7 +30,7 @@ export interface Self {
   exportTrouble(): string;
 }
 
-/** What a process last showed of itself. */
+/** The newest heartbeat of a process: its cache, and why it cannot export telemetry. */
 export type Shown = Cached & { exportTrouble: string };
 
 /** A process that ended uncleanly: what it had last shown to run (JSON), and where it stood still, if it did. */
@@ -108,7 +108,7 @@ export async function countWorkers(redis: RedisClient, nowMs: number): Promise<n
   return redis.zcount(keysOf(0).workers, nowMs - WORKER_GONE_MS, '+inf');
 }
 
-/** What each worker process that lives last showed of itself. Rejects when Redis cannot be reached. */
+/** Reads the newest heartbeat of each live worker process. Rejects when Redis cannot be reached. */
 export async function readShown(redis: RedisClient, nowMs: number): Promise<Shown[]> {
   const { workers, cached } = keysOf(0);
   const [alive, shown] = await Promise.all([

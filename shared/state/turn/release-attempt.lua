@@ -1,5 +1,5 @@
--- Ends an attempt whose write Redis refused as if it had not begun, unless another one has taken over. A full Redis takes
--- this: it takes every write of a script whose first one can only free memory.
+-- Ends an attempt whose write Redis refused as if it had not begun, unless another one has taken over. A full
+-- Redis accepts this script because its first write (DEL) only frees memory; later writes are not checked for memory.
 -- KEYS  1 turn   2 absent
 -- ARGV  1 fence
 -- Reply 1 if that attempt still ran

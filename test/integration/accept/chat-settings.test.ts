@@ -171,12 +171,10 @@ test('what every request of one chat holds is refused: only that chat is told, w
   );
   isRefused = false;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);
-  expect(
-    probes()
-      .slice(-2)
-      .map(({ body }) => body.model)
-      .sort(),
-  ).toEqual([HAIKU, USUAL]);
+  // A further probe of the usual kind may have come behind the one that ended it.
+  const models = probes().map(({ body }) => body.model);
+  const last = models.lastIndexOf(HAIKU);
+  expect(models.slice(last - 1, last + 1)).toEqual([USUAL, HAIKU]);
 });
 
 test('a model of an entry that the endpoint does not know fails like MODEL: nothing else is asked in its place', async () => {
