@@ -37,7 +37,6 @@ export function askPorts(
   const endpoint: Endpoint = {
     model,
     budget: books.budget,
-    storm: shared.storm,
     boundModels: shared.boundModels,
     takesFixedParts: (fixed, failure, signal) => shared.fixedParts(model, fixed, failure, signal),
   };

@@ -1,7 +1,6 @@
 import type { Root } from '../shared/app/process.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { Observability } from '../shared/base/observability.ts';
-import type { StormLimits } from '../shared/state/provider/provider.ts';
 import type { BreakerLimits } from '../shared/telegram/breaker.ts';
 import type { Pace } from '../shared/telegram/pacing.ts';
 import type { BlobLimits } from './blob/keeper.ts';
@@ -36,7 +35,6 @@ export interface WorkerPorts extends Pick<Root, 'config' | 'redisAddress' | 'tel
     } & WaitLimits &
       BlobLimits &
       BreakerLimits &
-      OversightLimits &
-      StormLimits
+      OversightLimits
   >;
 }

@@ -11,7 +11,6 @@ import { createSlots } from './lane/slots.ts';
 import { startOversight } from './oversight.ts';
 import type { WorkerPorts } from './ports.ts';
 import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
-import { createStormGuard, STORM_LIMITS } from './recovery/storm.ts';
 import { WindowCache } from './session/held-window.ts';
 import { connections, startShard } from './shard.ts';
 import { openTelegram } from './telegram.ts';
@@ -33,7 +32,7 @@ export async function startWorker(
   const { telegram, breaker, services: ofTelegram } = openTelegram(given, redis);
   const services = [...ofTelegram, given.tools, connections([redis])];
   const ports = { ...given, telegram };
-  const shared = createProcessPorts(ports, redis, breaker);
+  const shared = createProcessPorts(ports, breaker);
   const shards = await Promise.all(
     Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
   );
@@ -76,7 +75,7 @@ async function stopUnlessAway(
 }
 
 /** The parts that all shards of a process share: a chat's finding about the endpoint holds for the others. */
-function createProcessPorts({ config, limits, observability }: WorkerPorts, redis: RedisClient, breaker: BreakerView) {
+function createProcessPorts({ config, observability }: WorkerPorts, breaker: BreakerView) {
   const space = cacheSpaceOf(config.PROCESS_CACHE_MB);
   const readSpace = async () => [{ metric: METRIC.cacheUsed, value: space.usedBytes }];
   return {
@@ -85,7 +84,6 @@ function createProcessPorts({ config, limits, observability }: WorkerPorts, redi
     boundModels: new Set<string>(),
     /** The messages that this process is answering. */
     running: new Map<EntryId, ChatKey>(),
-    storm: createStormGuard(redis, { ...STORM_LIMITS, ...limits }),
     /** Whether Telegram answers. */
     breaker,
     /** What is kept in memory of the chats of all shards: windows, and indexes of what was said. */

@@ -7,7 +7,6 @@ import type { ChatKey, EntryId } from '../redis/keys.ts';
 export type Cause =
   | 'fresh-session'
   | 'history-refused'
-  | 'overflow-storm'
   | 'window'
   | 'gave-up'
   | 'failed'

@@ -122,8 +122,6 @@ function installationKeys(tag: string) {
     ...{ provider: `${tag}:provider`, models: `${tag}:models` },
     /** Held for the time between two probes of an endpoint in trouble. */
     endpointProbe: `${tag}:endpoint-probe`,
-    /** Sorted set of the chats that overflowed lately, and the hash of the storm that they make. */
-    ...{ overflows: `${tag}:overflows`, storm: `${tag}:storm` },
     /** Written and removed to prove that Redis takes writes. */
     checked: `${tag}:checked`,
     /** Sorted set of the worker processes, by the time of their last heartbeat. */

@@ -98,8 +98,6 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['how Telegram fares', 'single', true, keys.telegram],
     ...ofWorkers(keys),
     ['trial of a write', 'single', false, keys.checked],
-    ['chats that overflowed', 'kept', false, keys.overflows],
-    ['storm of overflows', 'single', false, keys.storm],
   ];
 }
 

@@ -40,21 +40,8 @@ const CHANNEL_WAIT_MS = 300_000;
 /** Shorter than its default, so that nobody waits for two minutes to be alerted. */
 const UNANSWERED_MS = 15_000;
 
-/** The five incidents, each from its alert to its end. */
+/** The four incidents, each from its alert to its end. */
 export const INCIDENTS: readonly PhoneIncident[] = [
-  {
-    name: 'an overflow storm',
-    outside: 'the proxy in front of the model is put right',
-    async play({ world, phone }) {
-      let isWrong = true;
-      world.claude.react((call) => (isWrong && call.kind === 'main' ? { do: 'overflow' } : undefined));
-      for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
-      await phone.reads(/^🔴 Page: Many chats overflow/);
-      phone.putAway();
-      isWrong = false;
-      await phone.reads(/^Resolved: .*overflow/i);
-    },
-  },
   {
     name: 'a refused key',
     outside: 'the key is accepted again',

@@ -14,7 +14,7 @@ export function phoneReport(played: readonly Played[], at: Date): string {
     );
     return `| ${name} | ${steps} | ${held} | ${toEnd} | ${outside} | ${isWithin ? 'yes' : 'no'} |`;
   });
-  return `# Five incidents from the phone
+  return `# Four incidents from the phone
 
 Written by \`npm run verify:phone\` on ${at.toISOString().slice(0, 10)}: a real gateway with its own clocks, Redis, and the strict stand-ins. A
 script reads the chat of alerts and presses what stands there; nothing else is used. Times run from the first press: until

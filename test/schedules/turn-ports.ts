@@ -17,7 +17,6 @@ import type { Settings } from '../../worker/lane/settings.ts';
 import { conclude } from '../../worker/lane/verdict.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import type { Model } from '../../worker/model/port.ts';
-import { createStormGuard, STORM_LIMITS } from '../../worker/recovery/storm.ts';
 import { createDrafts } from '../../worker/reply/drafts.ts';
 import { createProgressViews } from '../../worker/reply/progress.ts';
 import { createStatusLines } from '../../worker/reply/status-line.ts';
@@ -78,7 +77,6 @@ export function turnPorts(
       endpoint: {
         model,
         budget: undefined,
-        storm: createStormGuard(redis, STORM_LIMITS),
         boundModels: new Set(),
         takesFixedParts: async () => ({ kind: 'taken', wasAsked: false }),
       },

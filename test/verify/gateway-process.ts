@@ -7,7 +7,6 @@ import { RETRY_MS, SECOND_AFTER_MS } from '../../worker/alerts/delivery.ts';
 import { REDIS_TROUBLE_MS } from '../../worker/alerts/redis-trouble.ts';
 import { RECONCILE_EVERY_MS } from '../../worker/lane/dispatcher.ts';
 import { QUEUE_LIMITS } from '../../worker/lane/queue.ts';
-import { STORM_LIMITS } from '../../worker/recovery/storm.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS } from '../../worker/watch/rules.ts';
 import { WATCH_EVERY_MS } from '../../worker/watch/watchdog.ts';
 import { FASTER } from './shorter.ts';
@@ -27,8 +26,6 @@ const limits = {
   pollAgeMs: POLL_AGE_MS / FASTER,
   providerDownMs: PROVIDER_DOWN_MS / FASTER,
   redisTroubleMs: REDIS_TROUBLE_MS / FASTER,
-  stormWaitMs: STORM_LIMITS.stormWaitMs / FASTER,
-  stormRestMs: STORM_LIMITS.stormRestMs / FASTER,
 };
 const receiving = { heartbeatEveryMs: HEARTBEAT_EVERY_MS / FASTER, leaseLastsMs: 2_000, leaseRetryMs: 100 };
 

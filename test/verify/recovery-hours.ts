@@ -5,12 +5,10 @@ import type { Hour } from './hour.ts';
 
 /** A conversation that is longer than the window, by our own count. */
 const LONG = { exchanges: 200, chars: 1_500 };
-const CHATS = { compacted: 1111, fresh: 1112, failing: 1120, many: 1130, never: 1160, storm: 1170 } as const;
+const CHATS = { compacted: 1111, fresh: 1112, failing: 1120, many: 1130, never: 1160 } as const;
 const FAILING_CHATS = 4;
 const MANY_CHATS = 14;
-const STORM_CHATS = 8;
 const NEVER = '[never fits]';
-const STORM = '[storm]';
 
 async function askInLong(ground: Ground, chats: readonly number[], text: string): Promise<void> {
   for (const chat of chats) await ground.importExchanges(chat, LONG.exchanges, LONG.chars);
@@ -70,16 +68,3 @@ export const RECOVERY_HOURS: readonly Hour[] = [
     },
   },
 ];
-
-export const STORM_HOUR: Hour = {
-  name: 'a window that is smaller than stated: many chats overflow at once',
-  fires: ['SpillwayOverflowStorm'],
-  async play({ ground, untilFiring }) {
-    const refused = ground.react(refusing(STORM));
-    const chats = chatsFrom(CHATS.storm, STORM_CHATS);
-    for (const chat of chats) ground.telegram.say(chat, `${STORM} How is it?`);
-    await untilFiring(this.fires);
-    refused.end();
-    for (const chat of chats) await ground.untilOutcomes(chat, 1);
-  },
-};

@@ -38,8 +38,8 @@ export function createBookStore(redis: RedisClient) {
       const unread = new Map(aside);
       for (const [id, json] of incidents) {
         const incident = readIncident(id, json);
-        if (incident === undefined) unread.set(id, json);
-        else book.set(id, incident);
+        if (incident) book.set(id, incident);
+        else if (!FORMER_CAUSES.has(id)) unread.set(id, json);
       }
       return { ...rest, book, unread };
     },
@@ -62,6 +62,9 @@ export function createBookStore(redis: RedisClient) {
     },
   };
 }
+
+/** Causes of earlier versions. Their incidents stay in Redis, and are not shown. */
+const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
 /** The version of an incident as this process writes it. A later one is none of its business. */
 export const INCIDENT_VERSION = 1;

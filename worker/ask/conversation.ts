@@ -12,15 +12,7 @@ import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound } from '../tools/round.ts';
 import { answered, isCalm, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
-import {
-  type FailedCall,
-  fallenSilent,
-  hiddenFailure,
-  leaveGoneModel,
-  react,
-  SILENCES_MAX,
-  waitOrFail,
-} from './failures.ts';
+import { type FailedCall, fallenSilent, hiddenFailure, leaveGoneModel, react, SILENCES_MAX } from './failures.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { goesOn, type Speech } from './words.ts';
@@ -65,9 +57,6 @@ export async function askModel(
   const { settings } = ports;
   const { signal } = time;
   let attempt = begun;
-  // During a storm, do not send a request that would only be refused again.
-  const storm = !begun.turn.waits.isInStorm ? undefined : await ports.endpoint.storm.enter(begun);
-  if (storm) return waitOrFail(ports, begun, storm);
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(settings.modelName);
   const learntTokens = learntWindow(attempt.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);

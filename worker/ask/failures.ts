@@ -182,15 +182,13 @@ export type Wait =
 
 /** How often a 4xx is trusted to be transient when only its wording says so. */
 const WORDS_TRIES_MAX = 3;
-/** Another chat is asked first: the wait is exact. */
-const NOT_CALLED: ReadonlySet<string> = new Set(['paused', 'overflow_storm']);
 const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 /** A trial that began with endpoint trouble fails like that at once, or not at all: it waits no longer. */
 const TRIAL_PATIENCE_MS = 60_000;
 
 /** Whether a failure is the endpoint's: then it is bounded by time and uses up no attempt. */
 export function isOutage({ kind, reason }: Failure): boolean {
-  return kind === 'transient' && (NOT_CALLED.has(reason) || isEndpointTrouble(reason));
+  return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
 }
 
 /**
@@ -212,7 +210,7 @@ export function waitOut(
   const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
   const grownMs = backoffMs(tries, retryMs, askedMs);
   const ownMs = Math.min(grownMs, untilNoticeMs, patienceMs - waitedMs);
-  const delayMs = askedMs === undefined ? ownMs : NOT_CALLED.has(reason) ? askedMs : grownMs;
+  const delayMs = askedMs === undefined ? ownMs : reason === 'paused' ? askedMs : grownMs;
   const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= waitingNoticeMs;
   return { kind: 'wait', delayMs, waitedMs: waitedMs + delayMs, tries, isLong };
 }

@@ -14,7 +14,6 @@ import type { Toolbox } from '../tools/toolbox.ts';
 import type { Exclusions } from '../tools/toolboxes.ts';
 import { type FixedParts, type FixedPartsVerdict, fixedPartsOf } from './fixed-parts.ts';
 import type { Trigger } from './policy.ts';
-import type { StormGuard } from './storm.ts';
 
 /** The ports of the steps of a recovery. */
 export interface RecoverPorts {
@@ -77,8 +76,6 @@ export interface Endpoint {
    * serves all chats that fail for the same cause; on abort the verdict is `unclear`.
    */
   takesFixedParts(fixed: FixedParts, failure: Failure, signal: AbortSignal): Promise<FixedPartsVerdict>;
-  /** Keeps a wrong window from sending every chat into recovery. */
-  storm: StormGuard;
   /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
   boundModels: Set<string>;
 }

@@ -20,7 +20,6 @@ import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } fr
 import { isAloneTooLarge, isLarge, shortenMessage } from './shorten.ts';
 import { compactForRetry, fitsModel, leaveUncompacted, STAGE_1_OVER } from './stage-1.ts';
 import { removeTurn, startFreshSession } from './stage-2.ts';
-import { isRefusedForLength } from './storm.ts';
 import { wasNotAsked } from './summary-call.ts';
 
 /** With less room than this beside the fixed parts, no answer fits. */
@@ -41,8 +40,6 @@ export async function recover(ports: RecoverPorts, overflow: Overflow, time: Rec
     tried: attempt.refusalsInRow > 0 ? [...attempt.turn.tried, 'refusal'] : attempt.turn.tried,
   });
   await report(ports, overflow);
-  const storm = isRefusedForLength(failure) ? await ports.endpoint.storm.enter(attempt) : undefined;
-  if (storm) return { kind: 'wait', failure: storm };
   const modelTokens = modelWindow(overflow.windowTokens, attempt.limit, ports.settings);
   const learnt = limitFrom(overflow, modelTokens, ports.settings.statedWindowTokens);
   await reportContradiction(ports, attempt, learnt);

@@ -24,7 +24,7 @@ export async function concludeTurn(
   attempt: Attempt,
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
-  const { observability, endpoint } = ports.ask;
+  const { observability } = ports.ask;
   const conclusion = await withUndo(ports, attempt, withNotices(attempt, ending.conclusion), ending);
   const stored = await storeConclusion(ports, attempt, conclusion, ending);
   if (stored === 'unmet') {
@@ -33,7 +33,6 @@ export async function concludeTurn(
     return { kind: 'hand back' };
   }
   if (stored === 'repeated') return { kind: 'again' };
-  await endpoint.storm.ended(attempt, conclusion.outcome === 'answered');
   observability.reach('answer stored');
   return { kind: 'stored', conclusion };
 }

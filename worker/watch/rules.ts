@@ -61,7 +61,6 @@ const FOLLOWS: Readonly<Partial<Record<Cause, readonly Cause[]>>> = {
   telegram: ['no-poll', 'no-delivery', 'alert-channel', 'unanswered'],
   token: ['no-poll', 'no-delivery', 'unanswered'],
   provider: ['unanswered'],
-  'overflow-storm': ['unanswered'],
   idle: ['unanswered'],
 };
 /** How long a backlog gets to drain. */

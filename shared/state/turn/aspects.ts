@@ -121,7 +121,7 @@ export interface Waited {
 export const OUTAGE = ['outageWaitedMs', 'outageTries'] as const;
 const TELEGRAM = ['telegramWaitedMs', 'telegramTries'] as const;
 
-/** What a message waits for: the endpoint of the model, Telegram, the end of a storm. */
+/** What a message waits for: the endpoint of the model, or Telegram. */
 export class Waits extends Fields {
   /** How it waits for the endpoint of the model. */
   get outage(): Waited {
@@ -148,15 +148,6 @@ export class Waits extends Fields {
 
   noteRefusal(kind: string): Change {
     return this.set('telegramRefusals', [...this.refusals, kind].join(','));
-  }
-
-  /** It waits for a storm of overflows to pass, or is its probe. */
-  get isInStorm(): boolean {
-    return this.fields.has('storm');
-  }
-
-  enterStorm(): Change {
-    return this.set('storm', 1);
   }
 
   #waited([waited, tries]: readonly [string, string]): Waited {

@@ -80,8 +80,8 @@ test('the endpoint is asked at once, and what waits is tried when it answers', a
 
 test('every chat is paused only after a question', async () => {
   await start();
-  await queueAlert(world.peek, world.keys, { cause: 'overflow-storm', text: 'Many chats overflow.' });
-  await press(/overflow at the same time/, 'Pause every chat');
+  await queueAlert(world.peek, world.keys, { cause: 'fixed-parts', text: 'The endpoint refuses every request.' });
+  await press(/Every message fails/, 'Pause every chat');
   await press(/^Pause every chat\?/, 'Yes, pause all');
   await shown(/^Every chat is paused/);
 });

@@ -72,12 +72,12 @@ test('a button that its alert no longer has does not say that the alert is over'
 
 test('an act that was cut when its incident came back is not said to be undone', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'act done:1' });
-  await queueAlert(world.peek, world.keys, { cause: 'overflow-storm', text: 'Many chats overflow.' });
-  press(await button(/overflow at the same time/, 'Pause every chat'));
+  await queueAlert(world.peek, world.keys, { cause: 'fixed-parts', text: 'The endpoint refuses every request.' });
+  press(await button(/Every message fails/, 'Pause every chat'));
   press(await button(/^Pause every chat\?/, 'Yes, pause all'));
   expect(await victim.ended).toBe('SIGKILL');
-  const { acts: _, openedMs, ...rest } = await stored('overflow-storm');
-  await rewrite('overflow-storm', { ...rest, openedMs: openedMs + 1 });
+  const { acts: _, openedMs, ...rest } = await stored('fixed-parts');
+  await rewrite('fixed-parts', { ...rest, openedMs: openedMs + 1 });
   await takeOver();
   const { text } = await shown(/^That alert is over/);
   expect(await world.peek.hexists(world.keys.paused, '*')).toBe(1);

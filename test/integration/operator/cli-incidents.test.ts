@@ -31,6 +31,9 @@ test('incidents and status show what this version does not know, as far as it ca
   const future = { cause: 'toString', isOpen: true, openedMs: Date.now() - 60_000, latest: 'A leap in\u0007 time.' };
   await world.peek.hset(world.keys.incidents, 'incident:toString', JSON.stringify(future));
   await world.peek.hset(world.keys.incidents, 'incident:failed', 'no JSON', 'aside:idle', 'null');
+  // Of an earlier version, which is over with it.
+  const former = JSON.stringify({ ...future, cause: 'overflow-storm' });
+  await world.peek.hset(world.keys.incidents, 'incident:overflow-storm', former);
   const { code, stdout } = await incidents();
   expect(code).toBe(1);
   expect(stdout).toMatch(

@@ -22,7 +22,7 @@ export const ENDPOINT = {
   'fixed-parts': {
     severity: 'page',
     endsBy: 'alert',
-    acts: ['replay'],
+    acts: ['replay', 'pause-all'],
   },
   'model-retires': {
     severity: 'note',

@@ -22,11 +22,6 @@ export const SESSION = {
     endsBy: 'quiet',
     namesEach: true,
   },
-  'overflow-storm': {
-    severity: 'page',
-    endsBy: 'quiet',
-    acts: ['pause-all'],
-  },
   window: {
     severity: 'today',
     endsBy: 'quiet',
@@ -68,23 +63,6 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
     ...whereOf(attempt),
     text: `A session log holds ${counted(records, 'record')} that cannot be read; the message goes on without. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
   };
-}
-
-/**
- * Many chats that the model refuses for their length at the same time; the caller that queues it replaces `{chats}`
- * with their number.
- */
-export function overflowStormAlert(attempt: Attempt): Alert {
-  return {
-    cause: 'overflow-storm',
-    ...whereOf(attempt),
-    text: `Many chats overflow at the same time: the model refused {chats} chats as too long within 5 minutes, although our count said that they fit. One chat at a time is recovered, the others wait with their sessions. Chat ${attempt.chat}, entry ${attempt.entry}. Trace ${traceIdOf(attempt.traceparent)}`,
-  };
-}
-
-/** The end of the above. */
-export function overflowStormOver(): Alert {
-  return { cause: 'overflow-storm', isOver: true, text: 'Resolved: chats that overflowed are answered again.' };
 }
 
 /** A window that the operator states, and that the endpoint does not take. Notified once for all chats. */

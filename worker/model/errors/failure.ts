@@ -38,8 +38,6 @@ export type FailureReason =
   | 'aborted'
   /** No call was made: the endpoint is spared. */
   | 'paused'
-  /** Not recovered yet: many chats overflow, and one of them is tried first. */
-  | 'overflow_storm'
   /** No call was made: a budget is used up. */
   | `over_${'chat' | 'person' | 'total'}_budget`
   | 'authentication'

@@ -131,8 +131,6 @@ function allKeysOf(shard: number): string[] {
       keys.provider,
       keys.workers,
       keys.running,
-      keys.overflows,
-      keys.storm,
     ],
     ...[keys.lane(chat), keys.chat(chat), keys.turn('1-0' as EntryId)],
     ...[keys.session('s-1' as SessionId), keys.log('s-1' as SessionId), keys.archive('s-1' as SessionId)],

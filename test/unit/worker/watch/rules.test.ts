@@ -234,10 +234,10 @@ test('what waits because of an outage is told with the outage, and opens no inci
   expect(provider?.text).toMatch(/For too long already: 5 messages of 4 chats wait, since 20.* UTC\.$/);
   expect(causesOf(snapshot({ shards, lately: new Set(['provider']) }))).toEqual([]);
   expect(causesOf(snapshot({ shards }))).toEqual(['unanswered']);
-  expect(causesOf(snapshot({ shards, open: new Set(['overflow-storm']) }))).toEqual([]);
+  expect(causesOf(snapshot({ shards, open: new Set(['idle']) }))).toEqual([]);
   expect(causesOf(snapshot({ shards, provider: { failing: { ...failing, failures: 1 } } }))).toEqual(['unanswered']);
   // The backlog is told with the outage that lasts, and not with one that nothing is told of any more.
-  const after = { open: new Set(['overflow-storm']), lately: new Set(['telegram']) };
+  const after = { open: new Set(['idle']), lately: new Set(['telegram']) };
   expect(found(snapshot({ shards, provider: { failing }, ...after }))).toMatchObject([{ cause: 'provider', chats: 4 }]);
 });
 
