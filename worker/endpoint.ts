@@ -36,6 +36,10 @@ export function openEndpoint(
     idleMs: config.MODEL_IDLE_TIMEOUT_MS,
     ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach,
+    onInvalid: ({ rule, path }) => {
+      log.error({ rule, path }, 'a request breaks a rule of the API and is not sent');
+      telemetry.count(METRIC.invalidRequests, { rule });
+    },
   });
   const noted = withProviderNotes(withMeasures(claude, telemetry, prices), redis, keysOf(0), log);
   const model = withBreaker(noted, Date.now, Math.random, (name, open) => {

@@ -1,6 +1,6 @@
 import type { Message, MessageOrigin, User } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
-import { graphemePrefix } from '../../shared/base/text.ts';
+import { graphemePrefix, isBlank } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';
 import {
@@ -56,7 +56,7 @@ function unseen(message: RawMessage, caption: string): string | undefined {
 /** Blank text counts as absent. */
 function writtenText(text: unknown): string {
   const written = typeof text === 'string' ? wellFormed(text) : '';
-  return written.trim() === '' ? '' : written;
+  return isBlank(written) ? '' : written;
 }
 
 /**

@@ -64,10 +64,7 @@ export const SPAN = {
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
   recoveries: counter('spillway.recovery', 'Steps of a recovery, by action and result.'),
-  repairs: counter(
-    'spillway.request.repairs',
-    'Faults fixed in requests before they were sent, by rule of the API and what.',
-  ),
+  invalidRequests: counter('spillway.request.invalid', 'Requests not sent, by the rule of the API that they break.'),
   tools: counter('spillway.tool.calls', 'Finished tool calls, by tool (unknown: one that we do not offer) and result.'),
   outcomes: counter('spillway.outcomes', 'Messages that ended, by outcome.'),
   accepted: counter('spillway.messages.accepted', 'Messages accepted, without duplicates.'),

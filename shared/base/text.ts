@@ -62,6 +62,14 @@ function graphemeSuffix(text: string, maxChars: number): string {
   return text.slice(cut === undefined || cut.index === start ? start : cut.index + cut.segment.length);
 }
 
+/**
+ * Whether a text is empty or only white space by every definition: JavaScript, Python and Rust each count some control
+ * characters as white space that the others do not.
+ */
+export function isBlank(text: string): boolean {
+  return /^[\s\p{Cc}]*$/u.test(text);
+}
+
 /** A number with its noun, for operators: `1 message`, `2 messages`, and with another plural `2 processes`. Pure. */
 export function counted(number: number, noun: string, plural = `${noun}s`): string {
   return `${number} ${number === 1 ? noun : plural}`;

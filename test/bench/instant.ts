@@ -7,7 +7,7 @@ const ANSWER = instantAnswer('An instant answer.');
 export function instantAnswer(text: string): ModelResult {
   return {
     ok: true,
-    repairs: [],
+
     answer: {
       content: [{ type: 'text', text }],
       text,

@@ -48,10 +48,10 @@ function overflowOnce() {
   const tooLong: Failure = { kind: 'token', reason: 'prompt_too_long', status: 400 };
   let isArmed = false;
   const model = instantModel(WINDOW_TOKENS, ({ system }) => {
-    if (system !== 'bench') return { ok: false, repairs: [], failure: { kind: 'transient', reason: 'overloaded' } };
+    if (system !== 'bench') return { ok: false, failure: { kind: 'transient', reason: 'overloaded' } };
     if (!isArmed) return undefined;
     isArmed = false;
-    return { ok: false, repairs: [], failure: tooLong };
+    return { ok: false, failure: tooLong };
   });
   const arm = (): void => {
     isArmed = true;

@@ -147,7 +147,7 @@ function countingModel(asked: { spent: Spent; wantsTool: boolean }): Model {
 }
 
 function answered(answer: ModelAnswer): ModelResult {
-  return { ok: true, repairs: [], answer };
+  return { ok: true, answer };
 }
 
 function tokensOf({ system, tools = [], serverTools = [], messages }: ModelRequest): number {

@@ -33,9 +33,14 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a search that was cut off goes back without its result',
     mutations: [
       {
-        file: 'worker/model/rules/pairs.ts',
-        from: 'else if (open.calls.size > 0 && !handsOver(open.turn, turn)) {',
-        to: 'else if (false) {',
+        file: 'worker/session/turns.ts',
+        from: 'if (left.length === answer.placed.length) return;',
+        to: 'if (left) return;',
+      },
+      {
+        file: 'worker/model/claude/adapter.ts',
+        from: 'if (violation === undefined) return new Call(',
+        to: 'if (wire) return new Call(',
       },
       {
         file: 'worker/ask/answer.ts',
@@ -51,8 +56,13 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/model/rules/blocks.ts',
-        from: 'hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined',
-        to: 'citation',
+        from: 'if (!Array.isArray(citations) || citations.every(isAccepted)) return known;',
+        to: 'if (known) return known;',
+      },
+      {
+        file: 'worker/model/claude/adapter.ts',
+        from: 'if (violation === undefined) return new Call(',
+        to: 'if (wire) return new Call(',
       },
     ],
     scenario: 'claude-searches',

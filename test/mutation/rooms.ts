@@ -23,8 +23,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
   {
     name: 'model/rules',
     sources: sourcesIn('worker/model/rules'),
-    // Not `repair-properties`, which draws for minutes.
-    suites: suitesIn('worker/model/rules', 'media repair repair-thinking rules'),
+    suites: suitesIn('worker/model/rules'),
     floor: 87,
     runsMax: 20,
   },

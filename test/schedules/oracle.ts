@@ -12,8 +12,8 @@ export interface Call {
 
 const WINDOW_TOKENS = 200_000;
 const SAID = /Question [AB]-\d(?: anew)?\?(?: Do it\.)?|Answer \d+ to [AB]-\d\./g;
-const BUSY: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'overloaded', status: 529 } };
-const ABORTED: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'aborted' } };
+const BUSY: ModelResult = { ok: false, failure: { kind: 'transient', reason: 'overloaded', status: 529 } };
+const ABORTED: ModelResult = { ok: false, failure: { kind: 'transient', reason: 'aborted' } };
 
 /** The questions and answers in a text, in order. */
 export function saidIn(text: string): string[] {
@@ -42,13 +42,13 @@ function answer({ model, messages }: ModelRequest, by: string, calls: Call[]): M
   const last = JSON.stringify(messages.at(-1));
   if (last.lastIndexOf(REQUEST) > last.lastIndexOf('Question')) {
     const use = { type: 'tool_use', id: `use_${calls.length}`, name: ACT.name, input: {} };
-    return { ok: true, repairs: [], answer: { content: [use], text: '', stopReason: 'tool_use', model, usage } };
+    return { ok: true, answer: { content: [use], text: '', stopReason: 'tool_use', model, usage } };
   }
   const asked = /[AB]-\d/.exec(shown.at(-1) ?? '')?.[0] ?? 'nothing';
   const text = `Answer ${calls.length} to ${asked}.`;
   return {
     ok: true,
-    repairs: [],
+
     answer: { content: [{ type: 'text', text }], text, stopReason: 'end_turn', model, usage },
   };
 }

@@ -23,7 +23,7 @@ export interface AskedPanel {
 /** What the played day does not have, so that an expression about it rightly shows nothing. */
 const NOT_IN_THE_DAY: readonly { metric: string; why: string }[] = [
   { metric: 'spillway_webhook_refused_total', why: 'the day is polled; there is no webhook' },
-  { metric: 'spillway_request_repairs_total', why: 'no request had to be mended before it was sent' },
+  { metric: 'spillway_request_invalid_total', why: 'each request satisfied the rules of the API' },
 ];
 
 /** Asks every expression of every panel, one after another. */

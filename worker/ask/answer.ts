@@ -7,7 +7,7 @@ import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrate, type Room, tokensWith } from '../model/count.ts';
-import { isThinking } from '../model/rules/shapes.ts';
+import { isThinking, storable } from '../model/rules/blocks.ts';
 import { trialWon } from '../recovery/stage-2.ts';
 import type { FilePart } from '../reply/part.ts';
 import { planned } from '../reply/plan.ts';
@@ -33,8 +33,8 @@ export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' |
 }
 
 /**
- * An answer as the log keeps it: verbatim, except for a call that was cut in the middle of its input, and for a
- * fallback model's thinking, which the first model would reject.
+ * An answer as the log keeps it: what the API takes back of it, without a call that was cut in the middle of its input,
+ * and without a fallback model's thinking, which the first model would reject.
  */
 export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): AssistantRecord {
   const { content, model, stopReason, usage, unreadable } = answer;
@@ -46,7 +46,7 @@ export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): As
     t: 'assistant',
     ...newStamp(),
     entry: attempt.entry,
-    content: kept,
+    content: storable(kept),
     model,
     stopReason,
     usage,

@@ -1,4 +1,3 @@
-import { METRIC } from '../../shared/base/telemetry.ts';
 import type { NotedFiles } from '../../shared/state/turn/noted-files.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
@@ -68,13 +67,11 @@ export type Called = { sent: Sent } & (
   | {
       ok: false;
       failure: Failure;
-      isRepaired: boolean;
       /** How many calls fell silent after they had said something. */
       silences: number;
     }
 );
 
-const REPAIRS_KEPT = 20;
 /** How many recent turns show the rhythm of a chat. */
 const TURN_TIMES = 20;
 
@@ -96,7 +93,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     askedOutputTokens: maxTokens,
   };
   const counted = countedTooLarge(ports.settings, call, sent.count.tokens);
-  if (counted) return { ok: false, failure: counted, isRepaired: false, silences: 0, sent };
+  if (counted) return { ok: false, failure: counted, silences: 0, sent };
   const request = { ...(await requestOf(ports, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
   const code = openCode(asShown(window.records));
   const toldOf = (text: string): string =>
@@ -104,15 +101,18 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const onText: OnText = (text) => call.onText(toldOf(text));
   ports.observability.reach('model called');
   const result = await sendOrFallBack(ports, attempt, request, { window, fixed, onText }, signal);
-  await recordRepairs(ports, attempt, result.repairs);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const most = () => countAtMost(fixed, opened.window, messages, ports.settings.modelName);
     const answer = withBelievedSize({ ...result.answer, text: toldOf(result.answer.text) }, room, most);
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
-  const { failure, repairs, silences } = result;
-  return { ok: false, failure, isRepaired: repairs.length > 0, silences, sent };
+  const { failure, silences } = result;
+  if (failure.rule !== undefined) {
+    const events = [{ event: 'request.invalid', rule: failure.rule } as const];
+    await commit(ports.observability, attempt, { step: '', events });
+  }
+  return { ok: false, failure, silences, sent };
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
@@ -158,16 +158,6 @@ function turnTimesMs(records: readonly LogRecord[]): number[] {
     .slice(-TURN_TIMES)
     .map(({ at }) => Date.parse(at))
     .filter((ms) => !Number.isNaN(ms));
-}
-
-/** A repair is not a failure, but each one hides a bug of ours that the operator should see. */
-async function recordRepairs(ports: CallPorts, attempt: Attempt, repairs: ModelResult['repairs']): Promise<void> {
-  if (repairs.length === 0) return;
-  for (const { rule, what } of repairs) ports.observability.telemetry.count(METRIC.repairs, { rule, what });
-  await commit(ports.observability, attempt, {
-    step: '',
-    events: [{ event: 'request.repaired', repairs: repairs.slice(0, REPAIRS_KEPT) }],
-  });
 }
 
 /** The result that counts, where two calls were made. */

@@ -91,7 +91,7 @@ export async function askModel(
     const hidden = hiddenFailure(settings, now, called.answer, round);
     if (hidden) {
       const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
-      return reactTo(ports, now, { ...called, failure, isRepaired: false, silences: 0 }, time);
+      return reactTo(ports, now, { ...called, failure, silences: 0 }, time);
     }
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
@@ -107,7 +107,7 @@ export async function askModel(
 async function reactTo(
   ports: AskPorts,
   { room: _, callRoom, speech, ...about }: About,
-  { failure, isRepaired, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
+  { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
 ): Promise<Verdict> {
   const { attempt } = about;
@@ -120,5 +120,5 @@ async function reactTo(
   const countTokens = (signal: AbortSignal) => countExactly(ports, about, signal);
   if (failure.kind === 'refusal') await speech.forget();
   const hasWords = speech.words.own !== '';
-  return react(ports, { ...about, ...counts, countTokens, failure, isRepaired, hasWords }, time);
+  return react(ports, { ...about, ...counts, countTokens, failure, hasWords }, time);
 }

@@ -8,6 +8,7 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { wellFormed } from '../model/block.ts';
 import { dueSince } from '../reminders/schedule.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { newStamp, type UserRecord } from '../session/record.ts';
@@ -49,7 +50,7 @@ export function pendingRecord(
 ): UserRecord {
   const code = messageCode(settings.headerSecret, attempt.entry);
   const facts = { timeZone: timeZoneOf(attempt, settings), code, nowMs: Date.now() };
-  return {
+  return wellFormed({
     v: 1,
     t: 'user',
     ...newStamp(),
@@ -58,7 +59,7 @@ export function pendingRecord(
     channel: channelOf(message),
     header: headerOf(message, facts),
     ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
-  };
+  });
 }
 
 /** A torn line is omitted from the view, in its place; the operator is notified once a message. */

@@ -103,7 +103,7 @@ export function wordsCommands({ turn }: Pick<Attempt, 'turn'>, words: Words): Ch
  * that was cut in its middle would be refused with every later request.
  */
 export function recordCommands({ keys, entry, session, trial }: Attempt, { own }: Words): Change[] {
-  const text = own.trim();
+  const text = own.toWellFormed().trim();
   if (text === '') return [];
   const record = { v: 1, t: 'assistant', ...newStamp(), entry, content: [{ type: 'text', text }] } as const;
   return append(keys, trial?.of ?? session, [{ ...record, stopReason: null }]);

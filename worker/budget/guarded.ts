@@ -12,6 +12,8 @@ import { totalTokens } from '../model/usage.ts';
 /** How often somebody looks again for whom nothing is left before other calls have ended. */
 const HELD_MS = 250;
 const ABORTED: Failure = { kind: 'transient', reason: 'aborted' };
+/** The reasons of calls that were not made. */
+const NOT_MADE: ReadonlySet<string> = new Set(['paused', 'invalid_request']);
 /** Of a file of which nobody says how long it is: speech as phones record it. */
 const BYTES_A_SECOND = 4_000;
 
@@ -34,10 +36,10 @@ export function withAccount(model: Model, { budget, book }: Books, prices: Price
     countTokens: (request, signal) => model.countTokens(request, signal),
     async send(request, signal, onText) {
       const reserved = budget && (await reserveInTime(budget, request.payer, boundsOf(request, prices), signal));
-      if (reserved && 'kind' in reserved) return { ok: false, repairs: [], failure: reserved };
+      if (reserved && 'kind' in reserved) return { ok: false, failure: reserved };
       const result = await model.send(request, signal, onText);
       const call = recordOf(request, result, prices);
-      const isMade = result.ok || result.failure.reason !== 'paused';
+      const isMade = result.ok || !NOT_MADE.has(result.failure.reason);
       await Promise.all([reserved?.settle(billOf(call)), isMade && book(request.payer, call)]);
       return result;
     },

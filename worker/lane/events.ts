@@ -12,7 +12,6 @@ import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
 import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';
 import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
-import type { Repair } from '../model/rules/repair.ts';
 import type { Attempt, Expected, Written } from './attempt.ts';
 
 /** A step of a message that the audit trail records, besides the outcomes. Content never gets in here. */
@@ -43,8 +42,8 @@ export type AuditEvent =
     }
   /** Unreadable lines of a session log. They keep their place and are not shown. */
   | { event: 'session.torn'; records: number }
-  /** A request violated the API contract and was fixed before it was sent. */
-  | { event: 'request.repaired'; repairs: readonly Repair[] }
+  /** A request broke a rule of the API and was not sent. */
+  | { event: 'request.invalid'; rule: string }
   /** Parts of messages that were too large, or not accepted, are no longer shown; `bytes` is their former size. */
   | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
@@ -129,7 +128,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.output-raised': { audit: true, count: () => recovered('raise_output') },
   'context.gave-up': { audit: true, count: ({ reason }) => recovered('give_up', reason) },
   'session.torn': { audit: true, alert: (attempt, { records }) => tornAlert(attempt, records) },
-  'request.repaired': { audit: true },
+  'request.invalid': { audit: true },
   'model.answered': {},
   'model.failed': {},
   'message.capped': { audit: true },

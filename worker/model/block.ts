@@ -17,14 +17,6 @@ export function nameInBrackets(name: string): string {
   return name.replace(/[\s[\]]+/g, ' ').trim();
 }
 
-/**
- * Whether a text is empty or only white space by every definition: JavaScript, Python and Rust each count some control
- * characters as white space that the others do not.
- */
-export function isBlank(text: string): boolean {
-  return /^[\s\p{Cc}]*$/u.test(text);
-}
-
 /** A size in human-readable form. */
 export function sizeInWords(bytes: number): string {
   return bytes < MB ? `${Math.ceil(bytes / KB)} KB` : `${(bytes / MB).toFixed(1)} MB`;
@@ -40,9 +32,6 @@ export function isServerSide(block: Block): boolean {
   return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
 }
 
-/** Any escape of a JSON text, lone surrogates apart: `JSON.stringify` escapes a surrogate only when it is alone. */
-const ESCAPES = /\\(?:ud[89a-f][0-9a-f]{2}|[\s\S])/g;
-
 /** A value as JSON, or undefined when it has none: a cycle, a bigint, a nesting too deep. Never throws. */
 export function jsonOf(value: unknown): string | undefined {
   try {
@@ -52,19 +41,11 @@ export function jsonOf(value: unknown): string | undefined {
   }
 }
 
-/** Whether a text that `JSON.stringify` wrote holds half a surrogate pair, in a key or in a value. Linear. */
-export function hasLoneSurrogate(json: string): boolean {
-  if (!json.includes('\\ud')) return false;
-  for (const [found] of json.matchAll(ESCAPES)) if (found.length > 2) return true;
-  return false;
-}
-
-/** Whether no text in a value, key or not, holds half a surrogate pair. Much faster than writing the value down. */
+/** Whether no text in a value, key or not, holds half a surrogate pair. `false` for a value that is nested too deep. */
 export function isWellFormed(value: unknown): boolean {
   try {
     return everyText(value);
   } catch {
-    // Nested too deep to be walked: let it be written down, and be judged there.
     return false;
   }
 }
@@ -77,9 +58,14 @@ function everyText(value: unknown): boolean {
   return true;
 }
 
-/** The value of a JSON text, with every half of a surrogate pair replaced, in keys too and at any depth. */
-export function wellFormedValue(json: string): unknown {
-  return JSON.parse(json.replace(ESCAPES, (found) => (found.length > 2 ? '\\ufffd' : found)));
+/** A JSON value with each half of a surrogate pair replaced, in keys too; the same value if there is none. */
+export function wellFormed<Value>(value: Value): Value {
+  if (isWellFormed(value)) return value;
+  return JSON.parse(JSON.stringify(value), (_, each) => {
+    if (typeof each === 'string') return each.toWellFormed();
+    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
+    return Object.fromEntries(Object.entries(each).map(([key, inner]) => [key.toWellFormed(), inner]));
+  });
 }
 
 /** The size of a value on the wire in bytes; 0 when it cannot be written. */

@@ -42,6 +42,7 @@ const ENDPOINT: ReadonlySet<FailureReason> = new Set([
   'cut_stream',
   'rate_limited',
 ]);
+const UNANSWERED: ReadonlySet<FailureReason> = new Set(['aborted', 'invalid_request']);
 
 /** Whether a failure is about the endpoint rather than the request. */
 export function isEndpointTrouble(reason: FailureReason): boolean {
@@ -95,8 +96,9 @@ function noteChange(model: string, before: Circuit, { trips, openedMs, pausedUnt
 
 function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
   if (result.ok || !isEndpointTrouble(result.failure.reason)) {
-    // The result of an aborted call is unknown; any other answer shows that the endpoint is up.
-    if (result.ok || result.failure.reason !== 'aborted') Object.assign(circuit, { failures: 0, trips: 0 });
+    // The result of an aborted call is unknown, and an invalid request is not sent; any other answer shows that the
+    // endpoint is up.
+    if (result.ok || !UNANSWERED.has(result.failure.reason)) Object.assign(circuit, { failures: 0, trips: 0 });
     return;
   }
   circuit.failures += 1;
@@ -111,5 +113,5 @@ function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: 
 /** Chats return spread over a second, or all of them would arrive for the same probe. */
 function notCalled({ pausedUntilMs }: Circuit, nowMs: number, random: () => number): ModelResult {
   const retryAfterMs = Math.max(0, pausedUntilMs - nowMs) + Math.round(500 + 1_000 * random());
-  return { ok: false, repairs: [], failure: { kind: 'transient', reason: 'paused', retryAfterMs } };
+  return { ok: false, failure: { kind: 'transient', reason: 'paused', retryAfterMs } };
 }

@@ -5,7 +5,6 @@ import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import type { Block } from './block.ts';
 import type { Failure } from './errors/failure.ts';
-import type { Repair } from './rules/repair.ts';
 
 /** One message of a request, in the Messages API's own shape. */
 export type { MessageParam };
@@ -123,8 +122,8 @@ export interface FailedCall {
   said?: string;
 }
 
-/** An expected failure is a value. `repairs` says what had to be fixed in the request before it could be sent. */
-export type ModelResult = { repairs: readonly Repair[] } & ({ ok: true; answer: ModelAnswer } | FailedCall);
+/** An expected failure is a value. */
+export type ModelResult = { ok: true; answer: ModelAnswer } | FailedCall;
 
 /**
  * Called while an answer is written, each time that something of it arrived: all text so far, which is empty or
@@ -136,7 +135,8 @@ export type OnText = (text: string) => void;
 /**
  * The model.
  *
- * Every request is checked against the whole API contract before it is sent, and fixed where it violates it.
+ * Every request is checked against the rules of the API before it is sent. One that breaks a rule is not sent: it fails
+ * with reason `invalid_request`, since a request of ours is valid by construction.
  *
  * Contract: no method throws, but what `onText` throws ends the call and comes out as itself. `send` is one request without
  * retries (the queue owns those) and is not idempotent: each call is billed. On abort it returns a failure with reason

@@ -47,8 +47,6 @@ export interface Overflow {
   messageTokens: number;
   /** The endpoint's own count; `undefined` where it does not say. Contract: never rejects. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
-  /** Whether the request was repaired before it was sent: then it differs from what the view made. */
-  isRepaired: boolean;
 }
 
 /** The time limits of a recovery. */

@@ -3,7 +3,7 @@ import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/block.ts';
 import { bindsThinking } from '../model/catalog.ts';
-import { isThinking } from '../model/rules/shapes.ts';
+import { isThinking } from '../model/rules/blocks.ts';
 import { removedNotice } from '../reply/notices.ts';
 import { asShown, scrubOf, trimOf } from '../session/overlay.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
@@ -134,9 +134,9 @@ export async function storeScrubs(
   });
 }
 
-/** The error's path refers to the request as sent: after a repair it may point to the wrong block. */
-function isNamed(part: Part, { opened, failure: { path }, isRepaired }: Overflow): boolean {
-  if (path?.block === undefined || isRepaired) return false;
+/** Whether the error's path names the part. */
+function isNamed(part: Part, { opened, failure: { path } }: Overflow): boolean {
+  if (path?.block === undefined) return false;
   const { messages, origins } = viewWithOrigins(opened.window);
   const content = messages[path.message]?.content;
   const origin = Array.isArray(content) ? origins.get(content[path.block]) : undefined;

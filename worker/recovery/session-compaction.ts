@@ -138,7 +138,13 @@ async function summariseSession(
   const { summary, keptFrom, unseen, files, changes, tokensBefore, tokensAfter, calls } = result.compaction;
   const windowStart = opened.firstIndex + keptFrom;
   const stamp = newStamp();
-  const about = { summary, records: windowStart, unseen, boundary, ...(files.length > 0 && { files }) };
+  const about = {
+    summary: summary.toWellFormed(),
+    records: windowStart,
+    unseen,
+    boundary,
+    ...(files.length > 0 && { files }),
+  };
   const record: LogRecord = { v: 1, t: 'compaction', ...stamp, ...about };
   const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
   const { keys, session } = subject.attempt;

@@ -171,7 +171,7 @@ function safetyFacts(safety: RollUp['contextSafety']): Fact[] {
       value: `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`,
     },
     { name: 'Capped', value: inCounts(safety.capped) },
-    { name: 'Requests mended', value: inCounts(safety.repaired) },
+    { name: 'Requests not sent', value: inCounts(safety.invalid) },
   ];
 }
 

@@ -58,7 +58,8 @@ export function emptySafety() {
     outputLowered: 0,
     gaveUp: 0,
     capped: {} as Counts,
-    repaired: {} as Counts,
+    /** Requests that were not sent, by the rule of the API that they break. */
+    invalid: {} as Counts,
     tornRecords: 0,
   };
 }
@@ -82,9 +83,7 @@ const TALLIES: { readonly [E in AuditEvent['event']]?: Tally<E> } = {
   'context.output-lowered': tallyOf('outputLowered'),
   'context.gave-up': tallyOf('gaveUp'),
   'message.capped': ({ capped }, { kind }) => count(capped, kind),
-  'request.repaired': ({ repaired }, { repairs }) => {
-    for (const { rule, what } of repairs) count(repaired, `${rule}: ${what}`);
-  },
+  'request.invalid': ({ invalid }, { rule }) => count(invalid, rule),
   'session.torn': (safety, { records }) => {
     safety.tornRecords += records;
   },

@@ -7,10 +7,15 @@ import { applyTogether } from '../../shared/state/change.ts';
 import { chatState, sessionOf } from '../../shared/state/chat/chat.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
+import { fill } from '../media/fill.ts';
+import { type Block, wellFormed } from '../model/block.ts';
+import { ownId, storable } from '../model/rules/blocks.ts';
+import { findViolation, type WireRequest } from '../model/rules/validate.ts';
 import { type OnUnreadable, readSegment, type SessionSource } from './archive.ts';
 import { withoutCode } from './header-code.ts';
-import { decodeRecord, encodeRecord, type LogRecord } from './record.ts';
+import { decodeRecord, encodeRecord, type LogRecord, startsTurn } from './record.ts';
 import { newSessionId } from './store.ts';
+import { viewWithOrigins } from './view.ts';
 
 const line = z.looseObject({
   role: z.enum(['user', 'assistant'], { error: 'role must be "user" or "assistant"' }),
@@ -39,21 +44,71 @@ export function parseLine(text: string, lineNumber: number, now: string): LogRec
   if (raw === undefined) throw new BadLineError(lineNumber, 'not JSON');
   const parsed = line.safeParse(raw);
   if (!parsed.success) throw new BadLineError(lineNumber, parsed.error.issues[0]?.message ?? 'malformed');
-  const { role, content, at } = parsed.data;
-  return { v: 1, t: role, id: randomUUID(), at: at ?? now, content };
+  const { role, content, at } = wellFormed(parsed.data);
+  const blocks = typeof content === 'string' ? content : content.map(({ cache_control: _, ...block }): Block => block);
+  return { v: 1, t: role, id: randomUUID(), at: at ?? now, content: blocks };
 }
 
-/** Reads all lines of a file; skips blank ones. Checks all of them before anything is written. */
+/**
+ * Reads all lines of a file; skips blank ones. Throws `BadLineError` for the first line whose record breaks a rule of the
+ * API in a request that shows the record. So everything is checked before anything is written.
+ */
 export async function parseLines(lines: AsyncIterable<string> | Iterable<string>): Promise<LogRecord[]> {
   const now = new Date().toISOString();
   const records: LogRecord[] = [];
+  const lineNumbers = new Map<string, number>();
   let lineNumber = 0;
   for await (const text of lines) {
     lineNumber += 1;
-    if (text.trim() !== '') records.push(parseLine(text, lineNumber, now));
+    if (text.trim() === '') continue;
+    const record = parseLine(text, lineNumber, now);
+    lineNumbers.set(record.id, lineNumber);
+    records.push(record);
   }
   if (records.length === 0) throw new BadLineError(lineNumber, 'the file holds no record');
-  return records;
+  const own = withOwnIds(records);
+  const starts = own.flatMap((record, at) => (startsTurn(record) ? [at] : []));
+  for (const [at, from] of starts.entries()) {
+    const broken = brokenRule(own.slice(from, starts[at + 1]));
+    if (broken) throw new BadLineError(lineNumbers.get(broken.record) ?? 0, `the rule ${broken.rule} is broken`);
+  }
+  return own;
+}
+
+/** The records with ids of calls that the API takes and that are unique; a result keeps the id of its call. */
+function withOwnIds(records: readonly LogRecord[]): LogRecord[] {
+  const used = new Set<unknown>();
+  let ids = new Map<unknown, string>();
+  return records.map((record) => {
+    if ((record.t !== 'user' && record.t !== 'assistant') || typeof record.content === 'string') return record;
+    if (record.t === 'user') {
+      const idOf = (block: Block) => ids.get(block.tool_use_id) ?? block.tool_use_id;
+      const content = record.content.map((block) =>
+        block.type === 'tool_result' ? { ...block, tool_use_id: idOf(block) } : block,
+      );
+      return { ...record, content };
+    }
+    const calls = record.content.filter(({ type }) => type === 'tool_use');
+    ids = new Map(calls.map(({ id }) => [id, ownId(id, used)]));
+    for (const id of ids.values()) used.add(id);
+    const content = record.content.map((block) =>
+      block.type === 'tool_use' ? { ...block, id: ids.get(block.id) } : block,
+    );
+    return { ...record, content: storable(content) };
+  });
+}
+
+/** The first record of a turn that breaks a rule of the API in the request of the next message. */
+function brokenRule(turn: readonly LogRecord[]): { rule: string; record: string } | undefined {
+  const next: LogRecord = { v: 1, t: 'user', id: '', at: '', content: 'next' };
+  const { messages, origins } = viewWithOrigins({ head: undefined, records: [...turn, next], omitted: 0 });
+  // Files that the installation keeps are put in when a request is sent.
+  const wire = { model: 'any', max_tokens: 1, messages: fill(messages, new Map()) } as unknown as WireRequest;
+  const broken = findViolation(wire, {});
+  if (broken === undefined) return undefined;
+  const [, at, index] = /^messages\.(\d+)\.content\.(\d+)/.exec(broken.path) ?? [];
+  const origin = origins.get(messages[Number(at)]?.content[Number(index)]);
+  return { rule: broken.rule, record: origin?.record.id ?? turn[0]?.id ?? '' };
 }
 
 /**

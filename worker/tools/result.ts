@@ -1,4 +1,4 @@
-import { graphemePrefix } from '../../shared/base/text.ts';
+import { graphemePrefix, isBlank } from '../../shared/base/text.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import type { TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
@@ -28,13 +28,16 @@ export async function resultBlock(
   callId: string,
   { parts: pieces, files = [], isError }: ToolOutput,
 ): Promise<{ block: Block; events: TurnEvent[] }> {
-  const text = pieces.flatMap((piece) => (piece.type === 'text' ? [piece.text] : [])).join('\n');
+  const text = pieces
+    .flatMap((piece) => (piece.type === 'text' ? [piece.text] : []))
+    .join('\n')
+    .toWellFormed();
   const media = await Promise.all(
     pieces.filter(isMedia).map((piece, at) => mediaBlocks(ports, attempt, piece, { at, isError })),
   );
   const isCut = text.length > ports.settings.toolResultMaxChars;
   const shown = isCut ? await cut(ports, attempt, text) : text;
-  const words: Block[] = shown.trim() === '' ? [] : [{ type: 'text', text: shown }];
+  const words: Block[] = isBlank(shown) ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...media.flat(), ...files];
   return {
     block: {

@@ -1,9 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ReachFailpoint } from '../../../shared/base/failpoint.ts';
-import { bindsThinking, type Lifecycle } from '../catalog.ts';
+import type { Lifecycle } from '../catalog.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
-import { repairRequest } from '../rules/repair.ts';
-import { Call } from './call.ts';
+import { findViolation, type Violation } from '../rules/validate.ts';
+import { Call, type Sent } from './call.ts';
 import {
   askLifecycle,
   askLimits,
@@ -24,6 +24,8 @@ export interface ClaudeOptions extends ClientOptions {
   /** The same for a summary, where it is shorter. Default 30 seconds. */
   summaryIdleMs?: number;
   reach: ReachFailpoint;
+  /** Called with each violation of a rule of the API, for which a request is not sent. */
+  onInvalid?: (violation: Violation) => void;
   now?: () => number;
 }
 
@@ -49,16 +51,15 @@ export function createClaude(options: ClaudeOptions): Claude {
     const limits = [known?.maxOutputTokens, outputLimits.get(model)].filter((tokens) => tokens !== undefined);
     return { ...known, ...(limits.length > 0 && { maxOutputTokens: Math.min(...limits) }) };
   };
-  const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText) => {
-    const { maxOutputTokens, windowTokens } = withOutputLimit(request.model, limits.known(request.model));
-    const facts = {
-      bindsThinking: bindsThinking(request.model),
-      ...(maxOutputTokens && { maxOutputTokens }),
-      ...(windowTokens && { windowTokens }),
-    };
-    const { request: wire, repairs } = repairRequest(wireRequest(request), facts);
-    const { result, error } = await new Call(request, options, signal, onText).send(await client(), wire);
-    return { result: { ...result, repairs }, error };
+  const sendOnce = async (request: ModelRequest, signal: AbortSignal, onText?: OnText): Promise<Sent> => {
+    const known = withOutputLimit(request.model, limits.known(request.model));
+    const maxTokens = Math.min(request.maxTokens, known.maxOutputTokens ?? request.maxTokens);
+    const wire = wireRequest({ ...request, maxTokens });
+    const violation = findViolation(wire, known);
+    if (violation === undefined) return new Call(request, options, signal, onText).send(await client(), wire);
+    options.onInvalid?.(violation);
+    const failure = { kind: 'poison', reason: 'invalid_request', rule: violation.rule } as const;
+    return { result: { ok: false, failure } };
   };
   return {
     countTokens: createTokenCount(client, options.now),

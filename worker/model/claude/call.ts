@@ -10,14 +10,15 @@ import { classify } from '../errors/classify.ts';
 import type { Failure } from '../errors/failure.ts';
 import { estimateText } from '../estimate.ts';
 import type { FailedCall, ModelAnswer, ModelRequest, OnText, Usage } from '../port.ts';
-import type { WireRequest } from '../rules/repair.ts';
+import { ownId } from '../rules/blocks.ts';
+import type { WireRequest } from '../rules/validate.ts';
 import { readUsage, type StatedUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
 import { namedTool } from './refusal.ts';
 import { openWire, type Wire } from './wire.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
-interface Sent {
+export interface Sent {
   result: { ok: true; answer: ModelAnswer } | FailedCall;
   error?: unknown;
 }
@@ -76,7 +77,7 @@ export class Call {
       const message = await stream.finalMessage();
       // One event may have held all of it.
       if (this.#isOverlong || this.#thrown) throw new Error('more was written than asked for');
-      return { result: { ok: true, answer: answerOf(message, this.#inputs) } };
+      return { result: { ok: true, answer: this.#answerOf(message) } };
     } catch (error) {
       if (this.#thrown) throw this.#thrown.error;
       const spent = this.#spent(wire, error);
@@ -138,13 +139,21 @@ export class Call {
     wire.cut();
   }
 
+  #answerOf(message: Anthropic.Message): ModelAnswer {
+    const usedIds = callIdsIn(this.#request.messages);
+    const own = message.content.map((block) =>
+      block.type === 'tool_use' ? { ...block, id: ownId(block.id, usedIds) } : block,
+    );
+    return answerOf(message, this.#inputs.readIn(own));
+  }
+
   /** The answer of an endpoint that went on beyond `max_tokens`: it ends where it should have. */
   #cutAnswer(spent: Usage): ModelAnswer | undefined {
     const { message } = this.#draft;
     if (!this.#isOverlong || !message || this.#signal.aborted) return undefined;
     const within = <T extends object>(of: T): T =>
       'text' in of && typeof of.text === 'string' ? { ...of, text: graphemePrefix(of.text, this.#charsMax()) } : of;
-    const answer = answerOf(message, this.#inputs);
+    const answer = this.#answerOf(message);
     return { ...within(answer), content: answer.content.map(within), stopReason: 'max_tokens', usage: spent };
   }
 
@@ -195,8 +204,7 @@ function keepPasses(usage: StatedUsage, { iterations }: StatedUsage): void {
   if (iterations !== undefined) usage.iterations = iterations;
 }
 
-function answerOf(message: Anthropic.Message, inputs: ToolInputs): ModelAnswer {
-  const { content, unreadable } = inputs.readIn(message.content);
+function answerOf(message: Anthropic.Message, { content, unreadable }: ReadContent): ModelAnswer {
   return {
     content,
     ...(unreadable.length > 0 && { unreadable }),
@@ -205,6 +213,11 @@ function answerOf(message: Anthropic.Message, inputs: ToolInputs): ModelAnswer {
     model: message.model,
     usage: readUsage(message.usage, content),
   };
+}
+
+function callIdsIn(messages: ModelRequest['messages']): ReadonlySet<string> {
+  const blocks = messages.flatMap(({ content }) => (typeof content === 'string' ? [] : content));
+  return new Set(blocks.flatMap((block) => (block.type === 'tool_use' ? [block.id] : [])));
 }
 
 /** Enough to see what went wrong. */

@@ -1,8 +1,7 @@
 import type { ToolSpec } from '../../tools/toolbox.ts';
 import type { Block } from '../block.ts';
 import type { CacheLifetime, ModelRequest } from '../port.ts';
-import { BREAKPOINTS_MAX } from '../rules/frame.ts';
-import type { WireRequest } from '../rules/repair.ts';
+import { BREAKPOINTS_MAX, type WireRequest } from '../rules/validate.ts';
 
 /** Marks the end of a prefix that the provider may keep; at most four are allowed in a request. */
 type Breakpoint = { cache_control: { type: 'ephemeral'; ttl?: CacheLifetime } };

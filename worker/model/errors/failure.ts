@@ -28,6 +28,8 @@ export type FailureReason =
   | 'media_too_large'
   | 'media_unreadable'
   | 'structure'
+  /** No call was made: the request breaks a rule of the API, which is a defect of ours. */
+  | 'invalid_request'
   | 'thinking_signature'
   | 'rate_limited'
   | 'overloaded'
@@ -62,6 +64,8 @@ export interface Failure {
   /** The `max_tokens` part of a request that does not fit. */
   outputTokens?: number;
   path?: { message: number; block?: number };
+  /** The rule that the request breaks; only for `invalid_request`. */
+  rule?: string;
   /** The tool that the error names, where it is about one of the request's tools. */
   tool?: string;
   /** How many tokens of input the provider takes within a minute, where it says so; only for `rate_limited`. */

@@ -1,274 +1,259 @@
+/** The rules of one block or tool: its side, its keys and their values, its text and its name. And blocks of answers made valid. */
+
 import { isFields } from '../../../shared/base/fields.ts';
-import {
-  type Block,
-  hasLoneSurrogate,
-  isBlank,
-  isServerResult,
-  isWellFormed,
-  jsonOf,
-  wellFormedValue,
-} from '../block.ts';
-import { type Draft, type Fix, NOTHING_LEFT, type Part } from './draft.ts';
-import { thinkingFault } from './frame.ts';
-import { placeholder } from './media.ts';
-import type { Repair, RequestFacts } from './repair.ts';
-import {
-  CITATION_SHAPES,
-  type Fields,
-  hasNeeded,
-  isBlock,
-  isBreakpoint,
-  isMedia,
-  isThinking,
-  MODEL_SHAPES,
-  RESULT_SHAPES,
-  type Shapes,
-  SOURCE_SHAPES,
-  SYSTEM_SHAPES,
-  TOOL_SHAPE,
-  trimmed,
-  USER_SHAPES,
-  unmarked,
-} from './shapes.ts';
+import { isBlank } from '../../../shared/base/text.ts';
+import { type Block, wellFormed } from '../block.ts';
+import type { RuleName, Violation } from './validate.ts';
 
-const UNREADABLE = 'it cannot be read';
+/** A JSON object. */
+export type Fields = Readonly<Record<string, unknown>>;
 
-/** `unicode-whole`. Sealed thinking cannot be changed, so it goes. */
-export const fixUnicode: Fix = (draft) => {
-  const { json: whole, top, isLog } = draft;
-  if (!isLog && whole !== undefined && !hasLoneSurrogate(whole)) return;
-  for (const [key, value] of Object.entries(top)) {
-    const json = jsonOf(value) ?? '';
-    if (!hasLoneSurrogate(json)) continue;
-    top[key] = wellFormedValue(json);
-    draft.topChanged = true;
-    draft.note('unicode-whole', key.toWellFormed(), 'well_formed');
-  }
-  for (const part of draft.liveParts()) {
-    const json = isWellFormed(part.block) ? '' : (jsonOf(part.block) ?? '');
-    if (!hasLoneSurrogate(json)) continue;
-    if (isThinking(part.block)) draft.takeOut(part, 'unicode-whole', 'dropped_thinking');
-    else draft.rewrite(part, wellFormedValue(json) as Block, 'unicode-whole', 'well_formed');
-  }
-};
+type Test = (value: unknown) => boolean;
 
-/**
- * Blocks that one side alone writes, and what is said when another one has to go; media leave a line in their place.
- */
-const SIDED: ReadonlyMap<string, { side: 'user' | 'assistant'; dropped?: Repair['what'] }> = new Map([
-  ['tool_use', { side: 'assistant', dropped: 'dropped_call' }],
-  ['server_tool_use', { side: 'assistant', dropped: 'dropped_block' }],
-  ['thinking', { side: 'assistant', dropped: 'dropped_thinking' }],
-  ['redacted_thinking', { side: 'assistant', dropped: 'dropped_thinking' }],
-  ['tool_result', { side: 'user', dropped: 'dropped_result' }],
-  ['search_result', { side: 'user', dropped: 'dropped_block' }],
-  ['image', { side: 'user' }],
-  ['document', { side: 'user' }],
+/** The keys of one kind of object, each with a test of its value. The API refuses other keys. */
+interface Shape {
+  readonly needed: readonly string[];
+  readonly tests: ReadonlyMap<string, Test>;
+}
+
+const isText: Test = (value) => typeof value === 'string';
+const isEmptyList: Test = (value) => value === null || (Array.isArray(value) && value.length === 0);
+const isAnything: Test = () => true;
+
+/** The tests of keys whose values are checked. */
+const TESTS = new Map<string, Test>([
+  ...'type text thinking signature data media_type url'.split(' ').map((key): [string, Test] => [key, isText]),
+  ['is_error', (value) => typeof value === 'boolean'],
+  ['cache_control', (value) => value === null || isBreakpoint(value)],
+  ['ttl', (value) => value === '5m' || value === '1h'],
 ]);
 
-/**
- * `text-not-blank`, `block-side`, `name-legal`, `known-shape`, and `thinking-sealed` as far as a block shows it: every
- * block of the messages in a form that the API takes, or out.
- */
-export const fixBlocks: Fix = (draft) => {
-  for (const { parts, role } of draft.turns) for (const part of parts) if (!part.out) fixPart(draft, part, role);
-};
-
-function fixPart(draft: Draft, part: Part, role: 'user' | 'assistant'): void {
-  const { block } = part;
-  const sided = SIDED.get(block.type);
-  const side = sided?.side ?? role;
-  if (side === 'assistant') fixModelPart(draft, part);
-  else if (!isServerResult(block)) fixUserPart(draft, part);
-  if (side === role) return;
-  if (sided?.dropped) draft.takeOut(part, 'block-side', sided.dropped);
-  else draft.rewrite(part, placeholder(block, 'only a user can send it'), 'block-side', 'placeholder');
+/** A shape from its keys, `?` behind those that may be absent, with tests that hold in this shape alone. */
+function shape(keys: string, tests: Readonly<Record<string, Test>> = {}): Shape {
+  const all = keys.split(' ').map((key) => key.replace('?', ''));
+  return {
+    needed: keys.split(' ').filter((key) => !key.endsWith('?')),
+    tests: new Map(all.map((key) => [key, tests[key] ?? TESTS.get(key) ?? isAnything])),
+  };
 }
 
-function fixUserPart(draft: Draft, part: Part): void {
-  const fixed = fixOurs(draft, part.block, USER_SHAPES, part.path);
-  part.changed ||= fixed !== part.block;
-  part.out = fixed === undefined;
-  part.block = fixed ?? part.block;
+/** Whether an object has all keys of its shape, and no others. A key without a value is not written as JSON. */
+export function hasShape(object: Fields, { needed, tests }: Shape): boolean {
+  for (const key in object) if (object[key] !== undefined && tests.get(key)?.(object[key]) !== true) return false;
+  return needed.every((key) => object[key] !== undefined);
 }
 
-/** A block that we wrote, as the API takes it; undefined when nothing of it can be sent. */
-export function fixOurs(draft: Draft, block: unknown, shapes: Shapes, path: string): Block | undefined {
-  if (!isBlock(block)) return draft.drop(path);
-  const shape = shapes.get(block.type);
-  if (shape === undefined) return standIn(draft, block, 'a block of this kind cannot be here', path);
-  if (!hasNeeded(block, shape))
-    return isMedia(block) ? standIn(draft, block, UNREADABLE, path) : draft.drop(path, SIDED.get(block.type)?.dropped);
-  const known = trimmed(block, shape);
-  if (known !== block) noteTrimmed(draft, block, known, path);
-  if (isMedia(known)) return fixSource(draft, known, path) ?? standIn(draft, block, UNREADABLE, path);
-  if (known.type === 'tool_result') return fixResult(draft, known, block.content, path);
-  return known.type === 'text' && isBlankText(draft, known, path) ? undefined : known;
+const BREAKPOINT = shape('type ttl?', { type: (value) => value === 'ephemeral' });
+
+/** Whether a value is a cache breakpoint. */
+export function isBreakpoint(value: unknown): boolean {
+  return isFields(value) && hasShape(value, BREAKPOINT);
 }
 
-/** Notes a block that cannot be sent, and names it instead. */
-function standIn(draft: Draft, block: Block, why: string, path: string): Block {
-  draft.note('known-shape', path, 'placeholder');
-  return placeholder(block, why);
+/** Whether a value is an object that states its type. */
+export function isBlock(value: unknown): value is Block {
+  return isFields(value) && typeof value.type === 'string';
 }
 
-function noteTrimmed(draft: Draft, block: Block, known: Block, path: string): void {
-  const lost = Object.keys(block).filter((key) => !Object.hasOwn(known, key));
-  const isMarker = lost.every((key) => key === 'cache_control');
-  draft.note('known-shape', path, isMarker ? 'dropped_breakpoint' : 'well_formed');
+/** Whether a value may name a tool or a call. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && /^[a-zA-Z0-9_-]{1,64}$/.test(value);
 }
 
-/** Notes a blank text, and the breakpoint that goes with it. */
-function isBlankText(draft: Draft, { cache_control, text }: Block, path: string): boolean {
-  if (typeof text === 'string' && !isBlank(text)) return false;
-  draft.note(typeof text === 'string' ? 'text-not-blank' : 'known-shape', path, 'dropped_block');
-  if (isBreakpoint(cache_control)) draft.note('breakpoints-few', path, 'dropped_breakpoint');
-  return true;
+/** Whether a block is a picture or a document. */
+export function isMedia({ type }: Block): boolean {
+  return type === 'image' || type === 'document';
 }
 
-function fixSource(draft: Draft, block: Block, path: string): Block | undefined {
-  const { source } = block;
-  if (draft.isLog || !isFields(source)) return block;
-  const shape = SOURCE_SHAPES.get(source.type);
-  if (shape === undefined || !hasNeeded(source, shape)) return undefined;
-  const known = trimmed(source, shape);
-  if (known === source) return block;
-  draft.note('known-shape', path, 'well_formed');
-  return { ...block, source: known };
+/** Whether a block is the model's thinking, readable or not. */
+export function isThinking({ type }: Block): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
 }
 
-/** The result of a tool. An object is written down, so that nothing of it is lost. */
-function fixResult(draft: Draft, block: Block, returned: unknown, path: string): Block {
-  const given = isFields(returned) ? jsonOf(returned) : block.content;
-  const fixNested = (nested: unknown, place: string) => fixOurs(draft, nested, RESULT_SHAPES, place);
-  const content = Array.isArray(given) ? fixEach(given, `${path}.content`, fixNested) : given;
-  if (typeof content === 'string' && isBlank(content)) {
-    draft.note('text-not-blank', path, 'placeholder');
-    return { ...block, content: NOTHING_LEFT };
+/** Shapes by the type of the object. */
+type Shapes = ReadonlyMap<unknown, Shape>;
+
+const SOURCE_SHAPES: Shapes = new Map([
+  ['base64', shape('type data media_type')],
+  ['url', shape('type url')],
+  ['text', shape('type data media_type')],
+]);
+
+function isSource(value: unknown): boolean {
+  const shape = isBlock(value) ? SOURCE_SHAPES.get(value.type) : undefined;
+  return shape !== undefined && hasShape(value as Block, shape);
+}
+
+/** Only the model writes citations. */
+const TEXT = shape('type text citations? cache_control?', { citations: isEmptyList });
+
+/** The system prompt is text alone. */
+export const SYSTEM_SHAPES: Shapes = new Map([['text', TEXT]]);
+
+/** Blocks in the result of a tool. */
+const RESULT_SHAPES: Shapes = new Map([
+  ['text', TEXT],
+  ['image', shape('type source cache_control?', { source: isSource })],
+  ['document', shape('type source citations? context? title? cache_control?', { source: isSource })],
+]);
+
+/** Blocks of a user's message. */
+const USER_SHAPES: Shapes = new Map([
+  ...RESULT_SHAPES,
+  [
+    'tool_result',
+    shape('type tool_use_id content? is_error? cache_control?', {
+      content: (value) => typeof value === 'string' || Array.isArray(value),
+    }),
+  ],
+]);
+
+const SERVER_RESULT = shape('type tool_use_id content caller? cache_control?');
+/** The blocks of an answer with the keys that the API takes back. In some blocks it writes more keys. */
+const MODEL_SHAPES: Shapes = new Map([
+  ['text', shape('type text citations? cache_control?')],
+  ['thinking', shape('type thinking signature')],
+  ['redacted_thinking', shape('type data')],
+  ['tool_use', shape('type id? name? input? caller? toolset_name? cache_control?')],
+  ['server_tool_use', shape('type id name input caller? cache_control?')],
+  ['web_search_tool_result', SERVER_RESULT],
+  ['web_fetch_tool_result', SERVER_RESULT],
+]);
+
+/** The citations of an answer, by the kind of place that they name. */
+const CITATION_SHAPES: Shapes = new Map([
+  ['char_location', shape('type cited_text document_index document_title end_char_index start_char_index')],
+  ['page_location', shape('type cited_text document_index document_title end_page_number start_page_number')],
+  ['web_search_result_location', shape('type cited_text encrypted_index title url')],
+]);
+
+const ONLY_MODEL: ReadonlySet<string> = new Set(['tool_use', 'server_tool_use', 'thinking', 'redacted_thinking']);
+const ONLY_USER: ReadonlySet<string> = new Set(['tool_result', 'image', 'document']);
+
+/** `block-side`, and the rules of the block on its side. */
+export function* blockViolations(block: unknown, path: string, role: unknown): Generator<Violation> {
+  if (!isBlock(block)) yield { rule: 'known-shape', path };
+  else if ((role === 'user' ? ONLY_MODEL : ONLY_USER).has(block.type)) yield { rule: 'block-side', path };
+  else if (role === 'user') yield* ownBlockViolations(block, path, USER_SHAPES);
+  else {
+    const rule = modelBlockFault(block);
+    if (rule !== undefined) yield { rule, path };
   }
-  const said = block.is_error === true && Array.isArray(content) ? inWords(draft, content, path) : content;
-  if (said === block.content) return block;
-  return { ...block, content: Array.isArray(said) && said.length === 0 ? NOTHING_LEFT : said };
 }
 
-/** The result of a failed call in words alone: a picture is named. */
-function inWords(draft: Draft, content: readonly unknown[], path: string) {
-  return fixEach(content, `${path}.content`, (nested, place) => {
-    if (!isBlock(nested) || nested.type === 'text') return nested;
-    draft.note('error-in-words', place, 'placeholder');
-    return placeholder(nested, 'the call failed, and an error is words alone');
-  });
+/** The rules of a block that we wrote. */
+export function* ownBlockViolations(block: unknown, path: string, shapes: Shapes): Generator<Violation> {
+  const shape = isBlock(block) ? shapes.get(block.type) : undefined;
+  if (!isBlock(block) || shape === undefined || !hasShape(block, shape)) return yield { rule: 'known-shape', path };
+  if (block.type === 'text' && isBlank(String(block.text))) yield { rule: 'text-not-blank', path };
+  if (block.type === 'tool_result') yield* resultViolations(block, path);
 }
 
-/** The items of a list, each of them fixed or left out: the same list where that changes none. */
-export function fixEach(items: readonly unknown[], path: string, fix: (item: unknown, path: string) => unknown) {
-  const fixed = items.flatMap((item, at) => fix(item, `${path}.${at}`) ?? []);
-  return fixed.length === items.length && fixed.every((item, at) => item === items[at]) ? items : fixed;
+function* resultViolations({ content, is_error }: Block, path: string): Generator<Violation> {
+  if (typeof content === 'string' && isBlank(content)) yield { rule: 'text-not-blank', path };
+  if (!Array.isArray(content)) return;
+  for (const [at, nested] of content.entries()) {
+    const place = `${path}.content.${at}`;
+    yield* ownBlockViolations(nested, place, RESULT_SHAPES);
+    if (is_error === true && nested.type !== 'text') yield { rule: 'error-in-words', path: place };
+  }
 }
 
-/** A block of the model is kept as it came, unknown types included, unless the API would refuse it. */
-function fixModelPart(draft: Draft, part: Part): void {
-  fixOwnKeys(draft, part);
-  const { block, path } = part;
-  const isThought = isThinking(block);
-  const fault = isThought ? thinkingFault(block) : undefined;
-  if (fault !== undefined) draft.takeOut(part, fault, 'dropped_thinking');
-  else if (block.type === 'text' && isBlankText(draft, block, path)) part.out = part.changed = true;
-  else if (block.type === 'tool_use') fixCall(draft, part);
-  const { cache_control } = block;
-  const isRight = !isThought && (cache_control === null || isBreakpoint(cache_control));
-  if (part.out || cache_control === undefined || isRight) return;
-  // A marker is no part of the text that thinking is bound to, so this is no change to what comes after it.
-  part.block = unmarked(part.block) as Block;
-  draft.note('known-shape', path, 'dropped_breakpoint');
+/** The rule that a block of an answer breaks. A block of an unknown type may hold anything. */
+function modelBlockFault(block: Block): RuleName | undefined {
+  if (isThinking(block)) return thinkingFault(block);
+  const { type, text, name, input, citations, cache_control } = block;
+  const shape = MODEL_SHAPES.get(type);
+  const hasKnownKeys = shape === undefined || hasShape(block, shape);
+  if (!hasKnownKeys || !(cache_control === undefined || cache_control === null || isBreakpoint(cache_control)))
+    return 'known-shape';
+  if (type === 'text' && isBlank(String(text))) return 'text-not-blank';
+  if (type === 'tool_use' && !(isName(name) && isFields(input))) return 'name-legal';
+  return Array.isArray(citations) && !citations.every(isAccepted) ? 'citations-given' : undefined;
 }
+
+/** Whether the API takes a citation back. */
+function isAccepted(citation: unknown): boolean {
+  const shape = isBlock(citation) ? CITATION_SHAPES.get(citation.type) : undefined;
+  return shape === undefined || hasShape(citation as Block, shape);
+}
+
+/** The rule that a block of thinking breaks: an aborted stream leaves thinking without its signature. */
+function thinkingFault(block: Block): RuleName | undefined {
+  const shape = MODEL_SHAPES.get(block.type);
+  if (shape === undefined || !hasShape(block, shape)) return 'known-shape';
+  const isSealed =
+    block.type === 'thinking' ? /^[A-Za-z0-9+/_-]{16,}={0,2}$/.test(String(block.signature)) : block.data !== '';
+  return isSealed ? undefined : 'thinking-sealed';
+}
+
+/** `name-legal` and `known-shape` for the tools of a request. */
+export function* toolViolations(tools: readonly unknown[]): Generator<Violation> {
+  const names = new Set<unknown>();
+  for (const [at, tool] of tools.entries()) {
+    const path = `tools.${at}`;
+    if (!isFields(tool)) return yield { rule: 'known-shape', path };
+    if (!isName(tool.name) || names.has(tool.name)) yield { rule: 'name-legal', path };
+    names.add(tool.name);
+  }
+}
+
+const NAME_CHARS_MAX = 56;
 
 /**
- * A block of an unknown type stays as it is. A key that the API writes and does not take back is no part of the text that thinking is bound to, so this is no change
- * to what comes after it. A citation that has to go is one.
+ * The blocks of an answer as a later request may hold them, each in its place; `undefined` for a block that has to be left
+ * out: blank text, a second call of one id, and thinking that is not sealed, that nothing follows, or that stands behind
+ * a block that is left out. A valid block stays the same object. Pure; takes any blocks.
  */
-function fixOwnKeys(draft: Draft, part: Part): void {
-  const { block, path } = part;
-  const shape = MODEL_SHAPES.get(block.type);
-  const known = shape === undefined ? block : trimmed(block, shape);
-  if (known !== block) draft.note('known-shape', path, 'well_formed');
-  const { citations } = known;
-  part.block = known;
-  if (!Array.isArray(citations)) return;
-  const given = fixEach(citations, path, takenCitation);
-  if (given === citations) return;
-  draft.note('citations-given', path, 'well_formed');
-  part.changed ||= given.length < citations.length;
-  part.block = { ...known, citations: given };
+export function storableBlocks(content: readonly Block[]): readonly (Block | undefined)[] {
+  const ids = new Set<unknown>();
+  const blocks = content.map((block) => {
+    const isCall = block.type === 'tool_use' || block.type === 'server_tool_use';
+    const isCopy = isCall && ids.has(block.id);
+    if (isCall) ids.add(block.id);
+    return isCopy ? undefined : storableBlock(block);
+  });
+  const end = blocks.findLastIndex((block) => block !== undefined && !isThinking(block));
+  const firstLost = blocks.indexOf(undefined);
+  const lastThought = content.findLastIndex((block, at) => at < end && isThinking(block));
+  const isBroken = firstLost !== -1 && firstLost <= lastThought;
+  return blocks.map((block, at) => (block && isThinking(block) && (isBroken || at > end) ? undefined : block));
 }
 
-/** A citation as the API takes it; nothing where it lacks a part. */
-function takenCitation(citation: unknown): unknown {
-  const shape = isBlock(citation) ? CITATION_SHAPES.get(citation.type) : undefined;
-  if (!isBlock(citation) || shape === undefined) return citation;
-  return hasNeeded(citation, shape) ? trimmed(citation, shape) : undefined;
+/** The blocks of an answer as the log keeps them: see `storableBlocks`. */
+export function storable(content: readonly Block[]): readonly Block[] {
+  return storableBlocks(content).filter((block) => block !== undefined);
 }
 
-/** The id is the business of the pairs. An input that is no object is wrapped, so that nothing of it is lost. */
-function fixCall(draft: Draft, part: Part): void {
-  const { name, input } = part.block;
-  const valid = draft.toolNames.nameOf(name);
-  if (valid !== name) draft.rewrite(part, { ...part.block, name: valid }, 'name-legal', 'well_formed');
-  if (isFields(input)) return;
-  const wrapped = input === undefined || input === null ? {} : { value: input };
-  draft.rewrite(part, { ...part.block, input: wrapped }, 'name-legal', 'well_formed');
+/** The id of a call; another one where the API would not take it back, or where an earlier call has it. */
+export function ownId(id: unknown, usedIds: ReadonlySet<unknown>): string {
+  let own = legalName(id);
+  for (let n = 2; usedIds.has(own); n++) own = `${legalName(id).slice(0, NAME_CHARS_MAX)}_${n}`;
+  return own;
 }
 
-const OUTPUT_TOKENS_DEFAULT = 4096;
-
-/** `output-tokens`; and `known-shape`, `text-not-blank` and `name-legal` in system prompt and tools. */
-export const fixTop: Fix = (draft, facts) => {
-  fixMaxTokens(draft, facts);
-  if (typeof draft.top.system !== 'string')
-    fixList(draft, 'system', (block, path) => fixOurs(draft, block, SYSTEM_SHAPES, path));
-  const names = new Set<unknown>();
-  const { tools, tool_choice } = draft.top;
-  fixList(draft, 'tools', (tool, path) => (isFields(tool) ? fixTool(draft, tool, names, path) : draft.drop(path)));
-  if (draft.top.tools === tools || !isFields(tool_choice) || tool_choice.name === undefined) return;
-  const name = draft.toolNames.nameOf(tool_choice.name);
-  if (name !== tool_choice.name && names.has(name)) draft.top.tool_choice = { ...tool_choice, name };
-};
-
-/** A limit of less than one token is no wish that could be met, so the usual one stands. */
-function fixMaxTokens(draft: Draft, { maxOutputTokens = Number.POSITIVE_INFINITY }: RequestFacts): void {
-  const asked = draft.top.max_tokens;
-  const isUsable = typeof asked === 'number' && Number.isFinite(asked) && asked >= 1;
-  const given = Math.max(1, Math.min(isUsable ? Math.floor(asked) : OUTPUT_TOKENS_DEFAULT, maxOutputTokens));
-  if (given === asked) return;
-  draft.top.max_tokens = given;
-  draft.note('output-tokens', 'max_tokens', 'lowered_output');
+function legalName(name: unknown): string {
+  return isName(name)
+    ? name
+    : String(name ?? '')
+        .replaceAll(/[^\w-]/g, '_')
+        .slice(0, NAME_CHARS_MAX) || 'unnamed';
 }
 
-/** A list of which nothing is left is not sent. */
-function fixList(draft: Draft, key: string, fix: (item: unknown, path: string) => unknown): void {
-  const items = draft.top[key];
-  if (items === undefined) return;
-  if (!Array.isArray(items)) draft.drop(key);
-  const fixed = Array.isArray(items) ? fixEach(items, key, fix) : [];
-  if (fixed === items) return;
-  draft.topChanged = true;
-  if (fixed.length > 0) draft.top[key] = fixed;
-  else delete draft.top[key];
+function storableBlock(block: Block): Block | undefined {
+  const { type, text, name, input, citations } = block;
+  if (isThinking(block)) return thinkingFault(block) === undefined && wellFormed(block) === block ? block : undefined;
+  if (type === 'text' && (typeof text !== 'string' || isBlank(text))) return undefined;
+  const known = wellFormed(withKnownKeys(block, MODEL_SHAPES));
+  if (type === 'tool_use' && !(isName(name) && isFields(input)))
+    return { ...known, name: legalName(name), input: isFields(input) ? input : { value: input } };
+  if (!Array.isArray(citations) || citations.every(isAccepted)) return known;
+  return { ...known, citations: citations.map((each) => withKnownKeys(each, CITATION_SHAPES)).filter(isAccepted) };
 }
 
-/** A tool has one name, here and in its calls. */
-function fixTool(draft: Draft, tool: Fields, names: Set<unknown>, path: string): Fields | undefined {
-  const isOwn = [undefined, null, 'custom'].includes(tool.type as never);
-  const name = isOwn || tool.name !== undefined ? draft.toolNames.nameOf(tool.name) : undefined;
-  const isSecond = name !== undefined && names.has(name);
-  names.add(name);
-  if (name !== tool.name || isSecond) draft.note('name-legal', path, isSecond ? 'dropped_block' : 'well_formed');
-  if (isSecond) return undefined;
-  const named = name === tool.name ? tool : { ...tool, name };
-  if (!isOwn) return named;
-  const schema = isFields(named.input_schema) ? named.input_schema : {};
-  const known = trimmed(named, TOOL_SHAPE);
-  if (known === named && hasNeeded(known, TOOL_SHAPE) && schema.type === 'object') return named;
-  draft.note('known-shape', path, 'well_formed');
-  return schema.type === 'object' ? known : { ...known, input_schema: { ...schema, type: 'object' } };
+/** An object without the keys that the shape of its type does not have. */
+function withKnownKeys<Kind>(value: Kind, shapes: Shapes): Kind {
+  const shape = isBlock(value) ? shapes.get(value.type) : undefined;
+  if (shape === undefined || hasShape(value as Fields, shape)) return value;
+  return Object.fromEntries(Object.entries(value as Fields).filter(([key]) => shape.tests.has(key))) as Kind;
 }

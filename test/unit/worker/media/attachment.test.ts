@@ -8,7 +8,7 @@ import { type Attachment, readAttachment } from '../../../../worker/media/attach
 import { readPdfPages } from '../../../../worker/media/decoding.ts';
 import { mediaId } from '../../../../worker/media/store.ts';
 import type { Block } from '../../../../worker/model/block.ts';
-import { judgeMedia } from '../../../../worker/model/rules/media.ts';
+import { findViolation } from '../../../../worker/model/rules/validate.ts';
 import { unreadableFile, unsupportedKind } from '../../../../worker/reply/notices.ts';
 import { blankPng, jpegPhoto, pdfBomb, pdfOf } from '../../../fixture/files.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../../../fixture/texts.ts';
@@ -84,7 +84,8 @@ test.each([1, 100])('a PDF of %d pages is kept unchanged, and the block refers t
     });
     expect(kept?.equals(bytes)).toBe(true);
     const source = { type: 'base64', media_type: 'application/pdf', data: bytes.toString('base64') };
-    expect(judgeMedia([{ type: 'document', source }], { bindsThinking: false })).toEqual([undefined]);
+    const messages = [{ role: 'user', content: [{ type: 'document', source }] }];
+    expect(findViolation({ model: 'm', max_tokens: 1, messages }, {})).toBeUndefined();
   }
 });
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import sharp, { type Sharp } from 'sharp';
 import { type FittedPicture, fitPicture, PICTURE_LIMITS } from '../../../../worker/media/picture.ts';
 import { readImageHeader } from '../../../../worker/model/media-header.ts';
-import { judgeMedia } from '../../../../worker/model/rules/media.ts';
+import { findViolation } from '../../../../worker/model/rules/validate.ts';
 import { blankPng, jpegPhoto, noisePng } from '../../../fixture/files.ts';
 import { cpuMs, SEEDED } from '../../../fixture/texts.ts';
 
@@ -226,7 +226,8 @@ test('the request check accepts every fitted picture', async () => {
   for (const bytes of [await jpegPhoto(9_000, 100), await noisePng(200, 100, 4), blankPng(3, 3)]) {
     const { bytes: kept, mediaType } = await fitted(bytes);
     const source = { type: 'base64', media_type: mediaType, data: kept.toString('base64') };
-    expect(judgeMedia([{ type: 'image', source }], { bindsThinking: false })).toEqual([undefined]);
+    const messages = [{ role: 'user', content: [{ type: 'image', source }] }];
+    expect(findViolation({ model: 'm', max_tokens: 1, messages }, {})).toBeUndefined();
   }
 });
 

@@ -20,7 +20,7 @@ function broken(reason: FailureReason | undefined) {
         world.calls += 1;
         await world.gate;
         if (!world.reason) return answering.send(asked, signal);
-        return { ok: false, repairs: [], failure: { kind: 'transient', reason: world.reason } };
+        return { ok: false, failure: { kind: 'transient', reason: world.reason } };
       },
     },
     () => world.nowMs,
@@ -43,7 +43,7 @@ test('after eight failures in a row, calls are paused without a request and carr
   await fail(TRIP);
   expect(world.calls).toBe(TRIP);
   const result = await send();
-  expect(result).toMatchObject({ ok: false, repairs: [], failure: { kind: 'transient', reason: 'paused' } });
+  expect(result).toMatchObject({ ok: false, failure: { kind: 'transient', reason: 'paused' } });
   expect(result.ok ? 0 : result.failure.retryAfterMs).toBeGreaterThanOrEqual(5_000);
   expect(world.calls).toBe(TRIP);
 });

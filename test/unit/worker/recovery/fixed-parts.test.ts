@@ -10,8 +10,8 @@ const CAUSE: Failure = { kind: 'unknown', reason: 'bad_request', status: 400 };
 const REFUSED_KEEP_MS = 15_000;
 const { signal } = new AbortController();
 
-const refused = (failure: Failure): SendResult => ({ ok: false, repairs: [], failure });
-const taken = { ok: true, repairs: [], answer: { stopReason: 'end_turn' } } as unknown as SendResult;
+const refused = (failure: Failure): SendResult => ({ ok: false, failure });
+const taken = { ok: true, answer: { stopReason: 'end_turn' } } as unknown as SendResult;
 
 /** A model that gives these results one after the other, and counts how often it was asked. */
 function modelThat(...results: SendResult[]) {

@@ -7,7 +7,7 @@ const CHUNKS = ['What was said first.', 'What was said then.'];
 const NOTHING_BEFORE = { previous: '', unseen: 0, done: undefined };
 const LONG_TEXT = 'They spoke of many things, one after the other. '.repeat(40);
 const CUT = '[The summary was cut here.]';
-const ABORTED: ModelResult = { ok: false, repairs: [], failure: { kind: 'transient', reason: 'aborted' } };
+const ABORTED: ModelResult = { ok: false, failure: { kind: 'transient', reason: 'aborted' } };
 
 /** A model that writes a text at once, and then nothing more until it is stopped. */
 function endless(text: string): Model & { asked: ModelRequest[] } {

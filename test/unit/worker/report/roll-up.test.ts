@@ -60,7 +60,7 @@ test('counts each event of the audit trail in its own figure', () => {
       { event: 'context.output-lowered', maxOutputTokens: 5 },
       { event: 'context.gave-up', reason: 'prompt_too_long' },
       { event: 'message.capped', kind: 'tool_result', chars: 9 },
-      { event: 'request.repaired', repairs: [{ rule: 'tool-pairs', path: 'x', what: 'closed_pair' }] },
+      { event: 'request.invalid', rule: 'tool-pairs' },
       { event: 'session.torn', records: 3 },
       { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 10, outputTokens: 2, cacheReadTokens: 5 },
       { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 20, outputTokens: 3, cacheReadTokens: 15 },
@@ -77,7 +77,7 @@ test('counts each event of the audit trail in its own figure', () => {
     outputLowered: 1,
     gaveUp: 1,
     capped: { tool_result: 1 },
-    repaired: { 'tool-pairs: closed_pair': 1 },
+    invalid: { 'tool-pairs': 1 },
     tornRecords: 3,
   });
   const none = { cacheWriteTokens: 0, cacheWrite1hTokens: 0, searches: 0, thinkingTokens: 0 };

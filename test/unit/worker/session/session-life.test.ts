@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { estimateText } from '../../../../worker/model/estimate.ts';
-import { repairRequest } from '../../../../worker/model/rules/repair.ts';
+import { findViolation } from '../../../../worker/model/rules/validate.ts';
 import { view } from '../../../../worker/session/view.ts';
 import { FACTS, GROUNDS } from '../../../fixture/requests.ts';
 import { type Event, lives, SessionLife } from '../../../fixture/session-life.ts';
@@ -23,26 +23,23 @@ function lived(events: readonly Event[], binds: boolean, look: (life: SessionLif
   }
 }
 
-test.each([false, true])(
-  'at every step of any session the request breaks no rule and needs no repair (thinking bound: %s)',
-  (binds) => {
-    fc.assert(
-      fc.property(lives, (events) => {
-        lived(events, binds, (life, event) => {
-          const request = life.request();
-          const { repairs } = repairRequest(request, { ...FACTS, bindsThinking: binds });
-          expect({ event, repairs }).toEqual({ event, repairs: [] });
-          const grounds = { ...GROUNDS, windowTokens: 10_000_000, bindThinking: binds, memory: life.memory };
-          expect({ event, violation: firstViolation(structuredClone(request), grounds) }).toEqual({
-            event,
-            violation: undefined,
-          });
+test.each([false, true])('at every step of any session the request breaks no rule (thinking bound: %s)', (binds) => {
+  fc.assert(
+    fc.property(lives, (events) => {
+      lived(events, binds, (life, event) => {
+        const request = life.request();
+        const broken = findViolation(request, FACTS);
+        expect({ event, broken }).toEqual({ event, broken: undefined });
+        const grounds = { ...GROUNDS, windowTokens: 10_000_000, bindThinking: binds, memory: life.memory };
+        expect({ event, violation: firstViolation(structuredClone(request), grounds) }).toEqual({
+          event,
+          violation: undefined,
         });
-      }),
-      { ...SEEDED, numRuns: 120 },
-    );
-  },
-);
+      });
+    }),
+    { ...SEEDED, numRuns: 120 },
+  );
+});
 
 test('the pending message is in every request once, last and byte for byte, after any cut, mask or scrub', () => {
   fc.assert(

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { wireRequest } from '../../../../../worker/model/claude/wire-request.ts';
 import type { ModelRequest } from '../../../../../worker/model/port.ts';
-import { repairRequest, type WireRequest } from '../../../../../worker/model/rules/repair.ts';
+import { findViolation, type WireRequest } from '../../../../../worker/model/rules/validate.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 import { type InputUsage, PrefixCache } from '../../../../stand-in/claude/cache.ts';
@@ -11,7 +11,6 @@ import type { Block, Message, MessagesRequest } from '../../../../stand-in/claud
 import { segmentsOf } from '../../../../stand-in/claude/segments.ts';
 import { assistant, call, result, text, thinking, user } from '../../../../stand-in/claude/specimens.ts';
 
-const FACTS = { bindsThinking: true };
 const TOOL = { name: 'look', description: 'looks', inputSchema: { type: 'object' as const }, repeatable: true };
 
 function request(messages: readonly Message[], more: Partial<ModelRequest> = {}): ModelRequest {
@@ -65,7 +64,7 @@ test('a request reads all of the previous one from the cache, however much the t
       for (const [id, { size, tools, thinks }] of all.entries()) {
         messages.push(...(tools ? round(id, Math.ceil(size / 2), thinks) : exchange(id, size, thinks)));
         const wire = wireRequest(request(messages));
-        expect(repairRequest(wire, FACTS).repairs).toEqual([]);
+        expect(findViolation(wire, {})).toBeUndefined();
         const usage = send(wire);
         expect(usage.cache_read_input_tokens).toBe(before.total);
         expect(usage.input_tokens).toBe(0);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { readImageHeader, readPdf } from '../../../../../worker/model/media-header.ts';
-import { SEEDED } from '../../../../fixture/texts.ts';
+import { readImageHeader, readPdf } from '../../../../worker/model/media-header.ts';
+import { SEEDED } from '../../../fixture/texts.ts';
 
 const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
 const raw = (latin1: string): Buffer => Buffer.from(latin1, 'latin1');

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { CHAT, eachWithGateway, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 
-eachWithGateway();
+eachInWorld();
 
 async function givenLines(...lines: object[]) {
   return importSession(
@@ -16,35 +16,32 @@ async function givenLines(...lines: object[]) {
   );
 }
 
-test('a picture that the API would always refuse is replaced in the request, and the audit trail has the repair', async () => {
-  const source = {
-    type: 'base64',
-    media_type: 'image/png',
-    data: Buffer.from('this is no picture').toString('base64'),
-  };
-  await givenLines(
-    {
-      role: 'user',
-      content: [
-        { type: 'image', source },
-        { type: 'text', text: 'What is on it?' },
-      ],
-    },
-    { role: 'assistant', content: 'A cat.' },
-  );
-  world.telegram.say(CHAT, 'Are you sure?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+const ORPHAN = { type: 'tool_result', tool_use_id: 'toolu_9', content: 'lost' };
+
+test('a message is answered in a fresh session if a record of the log breaks a rule, and the operator learns which rule', async () => {
+  const gateway = await spawn();
+  const session = await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
+  const at = new Date().toISOString();
+  await world.peek.rpush(world.keys.log(session), JSON.stringify({ v: 1, t: 'user', id: 'x', at, content: [ORPHAN] }));
+  world.telegram.say(CHAT, 'three');
+  const outcome = await nextOutcome(world, CHAT);
+  expect(outcome).toMatchObject({ outcome: 'answered' });
+  expect(outcome.session).not.toBe(session);
   expect(world.claude.violations()).toEqual([]);
-  expect(world.claude.calls).toHaveLength(1);
-  const sent = JSON.stringify(world.claude.calls[0]?.body);
-  expect(sent).toContain('image/png');
-  expect(sent).not.toContain(source.data);
   const events = JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'));
-  expect(events).toContain('request.repaired');
-  expect(events).toContain('placeholder');
+  expect(events).toContain('request.invalid');
+  expect(events).toContain('result-has-call');
+  const lines = gateway.log.filter((line) => line.includes('breaks a rule of the API')).map((line) => JSON.parse(line));
+  expect(new Set(lines.map(({ level, rule, path }) => [level, rule, path].join(' ')))).toEqual(
+    new Set(['50 result-has-call messages.2.content.0']),
+  );
+  expect(lines.every((line) => !JSON.stringify(line).includes('lost'))).toBe(true);
+  world.telegram.say(CHAT, 'four');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session: outcome.session });
 });
 
-test('incomplete tool pairs of an import never reach the API', async () => {
+test('calls that were interrupted get a result that says so', async () => {
+  await start();
   await givenLines(
     { role: 'user', content: 'Look it up' },
     {
@@ -54,14 +51,6 @@ test('incomplete tool pairs of an import never reach the API', async () => {
         { type: 'tool_use', id: 'toolu_2', name: 'look', input: {} },
       ],
     },
-    {
-      role: 'user',
-      content: [
-        { type: 'tool_result', tool_use_id: 'toolu_2', content: 'found' },
-        { type: 'tool_result', tool_use_id: 'toolu_9', content: 'lost' },
-      ],
-    },
-    { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_3', name: 'look', input: {} }] },
   );
   world.telegram.say(CHAT, 'And?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
@@ -69,6 +58,7 @@ test('incomplete tool pairs of an import never reach the API', async () => {
 });
 
 test('a 400 that would always repeat is recovered from, and the next message is answered', async () => {
+  await start();
   await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
   const message = 'messages.1.content.0: a rule that nobody knows yet was broken';
   world.claude.react((call) =>
@@ -85,6 +75,7 @@ test('a 400 that would always repeat is recovered from, and the next message is 
 test.each(['{"v":1,"t":"us', '{"v":9,"t":"user","id":"x","at":"","content":"from the future"}', 'null'])(
   'a line of the log that cannot be read (%s) is skipped, and the operator is notified',
   async (line) => {
+    await start();
     const session = await givenLines({ role: 'user', content: 'one' }, { role: 'assistant', content: 'two' });
     await world.peek.rpush(world.keys.log(session), line);
     world.telegram.say(CHAT, 'three');

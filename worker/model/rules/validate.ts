@@ -1,0 +1,155 @@
+import { isFields } from '../../../shared/base/fields.ts';
+import { type Block, isServerSide, isWellFormed, textBlock } from '../block.ts';
+import type { ModelLimits } from '../port.ts';
+import {
+  blockViolations,
+  type Fields,
+  isBreakpoint,
+  isMedia,
+  isThinking,
+  ownBlockViolations,
+  SYSTEM_SHAPES,
+  toolViolations,
+} from './blocks.ts';
+import { mediaViolations, type PlacedMedia } from './media.ts';
+import { pairViolations, type Turn } from './pairs.ts';
+
+/** A request as it goes over the wire. */
+export interface WireRequest {
+  model: string;
+  max_tokens: number;
+  system?: string | Block[];
+  tools?: unknown[];
+  output_config?: { effort: string };
+  messages: { role: string; content: string | Block[] }[];
+}
+
+/** What is known of the model. The window decides how many pictures a request, and pages a PDF, may have. */
+export type RequestFacts = Partial<ModelLimits>;
+
+/**
+ * The rules of the Messages API that a request alone shows, with their numbers in the stand-in of the API. Missing are 18
+ * (`HISTORY_BYTES_MAX` is below that limit), 19 and 20, which need a tokenizer, and 29, which needs the original.
+ * `docs/context-management.md` says what each rule demands.
+ */
+export const RULES = {
+  'messages-present': 1,
+  'user-first': 2,
+  'roles-alternate': 3,
+  'user-last': 4,
+  'message-not-empty': 5,
+  'text-not-blank': 6,
+  'tool-pairs': 7,
+  'result-has-call': 8,
+  'one-result': 9,
+  'call-id-unique': 10,
+  'results-first': 11,
+  'block-side': 12,
+  'name-legal': 13,
+  'breakpoints-few': 14,
+  'thinking-leads': 15,
+  'thinking-sealed': 16,
+  'unicode-whole': 17,
+  'output-tokens': 21,
+  'media-readable': 22,
+  'image-size': 23,
+  'pdf-pages': 24,
+  'known-shape': 25,
+  'error-in-words': 26,
+  'server-pairs': 27,
+  'citations-given': 28,
+} as const;
+
+export type RuleName = keyof typeof RULES;
+
+/** A rule that a request breaks, and the place, such as `messages.3.content.0`. Quotes nothing of the content. */
+export interface Violation {
+  rule: RuleName;
+  path: string;
+}
+
+/** The most cache breakpoints that a request may have. */
+export const BREAKPOINTS_MAX = 4;
+const MESSAGES_MAX = 100_000;
+const MESSAGE_KEYS: ReadonlySet<string> = new Set(['role', 'content']);
+
+/** The first rule that a request breaks; `undefined` for a valid request. Pure; never throws, whatever the request is. */
+export function findViolation(request: WireRequest, facts: RequestFacts): Violation | undefined {
+  return isFields(request) ? violationsIn(request, facts).next().value : { rule: 'known-shape', path: '' };
+}
+
+function* violationsIn(request: Fields, facts: RequestFacts): Generator<Violation, undefined> {
+  const { messages, ...top } = request;
+  yield* topViolations(top, facts);
+  if (!Array.isArray(messages)) return void (yield { rule: 'known-shape', path: 'messages' });
+  if (messages.length === 0 || messages.length > MESSAGES_MAX) yield { rule: 'messages-present', path: 'messages' };
+  const turns: Turn[] = [];
+  for (const [at, message] of messages.entries()) {
+    yield* messageViolations(message, `messages.${at}`, turns.at(-1)?.role);
+    const { role, content } = message;
+    turns.push({ role, content: typeof content === 'string' ? [textBlock(content)] : content });
+  }
+  const blocks = turns.flatMap(({ role, content }, at) =>
+    content.map((block, index) => ({ role, block, path: `messages.${at}.content.${index}` })),
+  );
+  for (const { block, path, role } of blocks) {
+    if (!isWellFormed(block)) yield { rule: 'unicode-whole', path };
+    yield* blockViolations(block, path, role);
+  }
+  yield* pairViolations(turns);
+  yield* endViolations(turns);
+  const placed = blocks.flatMap(withNested);
+  yield* mediaViolations(
+    placed.filter(({ block }) => isMedia(block)),
+    facts,
+  );
+  const holders = [request, request.system, request.tools, placed.map(({ block }) => block)].flat();
+  if (holders.filter(isMarked).length > BREAKPOINTS_MAX) yield { rule: 'breakpoints-few', path: '' };
+}
+
+/** The rules of everything but the messages. */
+function* topViolations(
+  top: Fields,
+  { maxOutputTokens = Number.POSITIVE_INFINITY }: RequestFacts,
+): Generator<Violation> {
+  const { model, max_tokens, system = '', tools = [] } = top;
+  for (const key in top) if (!isWellFormed(top[key])) yield { rule: 'unicode-whole', path: key.toWellFormed() };
+  if (typeof model !== 'string') yield { rule: 'known-shape', path: 'model' };
+  if (!Number.isInteger(max_tokens) || Number(max_tokens) < 1 || Number(max_tokens) > maxOutputTokens)
+    yield { rule: 'output-tokens', path: 'max_tokens' };
+  if (Array.isArray(system))
+    for (const [at, block] of system.entries()) yield* ownBlockViolations(block, `system.${at}`, SYSTEM_SHAPES);
+  else if (typeof system !== 'string') yield { rule: 'known-shape', path: 'system' };
+  if (Array.isArray(tools)) yield* toolViolations(tools);
+  else yield { rule: 'known-shape', path: 'tools' };
+}
+
+function* messageViolations(message: unknown, path: string, roleBefore: unknown): Generator<Violation> {
+  if (!isFields(message) || Object.keys(message).some((key) => !MESSAGE_KEYS.has(key)))
+    return yield { rule: 'known-shape', path };
+  const { content, role } = message;
+  const isRole = role === 'user' || role === 'assistant';
+  if (!isRole || (roleBefore === undefined && role !== 'user')) yield { rule: 'user-first', path };
+  if (role === roleBefore) yield { rule: 'roles-alternate', path };
+  if (!Array.isArray(content) && typeof content !== 'string') yield { rule: 'known-shape', path };
+  else if (content.length === 0) yield { rule: 'message-not-empty', path };
+}
+
+/** The blocks inside a tool's result, then the block itself. */
+function withNested({ block, path }: PlacedMedia): PlacedMedia[] {
+  const inside: readonly Block[] = Array.isArray(block.content) && block.type === 'tool_result' ? block.content : [];
+  return [...inside.map((each, at) => ({ block: each, path: `${path}.content.${at}` })), { block, path }];
+}
+
+/** `thinking-leads` and `user-last`: a turn that the provider's tool paused ends with that tool's call or result. */
+function* endViolations(turns: readonly Turn[]): Generator<Violation> {
+  for (const [at, { content }] of turns.entries())
+    if (content.slice(-1).some(isThinking)) yield { rule: 'thinking-leads', path: `messages.${at}` };
+  const last = turns.at(-1);
+  if (last?.role === 'assistant' && !last.content.slice(-1).some(isServerSide))
+    yield { rule: 'user-last', path: `messages.${turns.length - 1}` };
+}
+
+function isMarked(holder: unknown): boolean {
+  return isFields(holder) && isBreakpoint(holder.cache_control);
+}
