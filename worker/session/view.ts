@@ -44,12 +44,8 @@ export interface Origin {
 export function viewWithOrigins(window: Window): { messages: MessageParam[]; origins: ReadonlyMap<unknown, Origin> } {
   const records = asShown(window.records);
   const fromTurn = records.findIndex((record) => startsTurn(record) && blocksOf(record).length > 0);
-  const opening = openingBlocks(window, Math.max(0, fromTurn));
   const turns = new Turns();
-  turns.add(
-    'user',
-    opening.map((block) => ({ block })),
-  );
+  turns.add('user', openingOf(window, Math.max(0, fromTurn)));
   let code: string | undefined;
   for (const record of fromTurn === -1 ? [] : records.slice(fromTurn)) {
     // Messages between two answers become one for the model, so all of them carry the code of the first: until the answer
@@ -84,13 +80,12 @@ export function openCode(records: readonly LogRecord[]): string | undefined {
   return coded && codeOf(coded);
 }
 
-function openingBlocks({ head, omitted }: Window, cut: number): Block[] {
-  const opening: Block[] = [];
-  if (head?.t === 'compaction') opening.push(textBlock(framedSummary(head)));
-  if (head?.t === 'seed') opening.push(textBlock(head.text));
-  if (omitted + cut > 0)
-    opening.push(textBlock(`[${omitted + cut} earlier records of this conversation are not shown here.]`));
-  return opening;
+function openingOf({ head, omitted }: Window, cut: number): Placed[] {
+  const opening: string[] = [];
+  if (head?.t === 'compaction') opening.push(framedSummary(head));
+  if (head?.t === 'seed') opening.push(head.text);
+  if (omitted + cut > 0) opening.push(`[${omitted + cut} earlier records of this conversation are not shown here.]`);
+  return opening.map((text) => ({ block: textBlock(text) }));
 }
 
 /** The frame is a line that nobody could have foreseen: no words inside of it can end the summary early. */

@@ -166,7 +166,7 @@ test('media: a second refusal removes all pictures at once, with one notice in a
   expect(shown()).toEqual([expect.stringMatching(/left out a picture/), expect.any(String)]);
 });
 
-test('a model that binds its thinking accepts the requests after a compaction without a repair', async () => {
+test('a model that binds its thinking accepts the requests after a compaction', async () => {
   await moveToWorld({ claude: { bindThinking: true, windowTokens: 60_000 } });
   await start();
   world.claude.react((call) =>
@@ -181,7 +181,7 @@ test('a model that binds its thinking accepts the requests after a compaction wi
   expect(world.claude.calls.some(({ kind }) => kind === 'compaction')).toBe(true);
   const events = JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'));
   expect(events).toMatch(/context\.compacted/);
-  expect(events).not.toMatch(/thinking-dropped|request\.repaired/);
+  expect(events).not.toMatch(/thinking-dropped|request\.invalid/);
   expect(world.claude.violations()).toEqual([]);
 });
 

@@ -115,7 +115,7 @@ test('audit counts damaged records as unreadable and still reads the others', as
   const good = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
   await world.peek.xadd(world.keys.outcomes, '*', 'outcome', 'failed');
   await world.peek.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(good));
-  for (const record of ['{"torn', 'null', '{"event":"request.repaired"}'])
+  for (const record of ['{"torn', 'null', '{"event":"request.invalid"}'])
     await world.peek.xadd(world.keys.events, '*', 'record', record);
   const { code, stdout } = await audit('--json');
   expect(code).toBe(0);

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError } from '@anthropic-ai/sdk/core/error';
 import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
-import { jsonFields } from '../../../shared/base/fields.ts';
+import { isFields, jsonFields } from '../../../shared/base/fields.ts';
 import { clipMiddle, graphemePrefix } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { tokenizerFactor } from '../catalog.ts';
@@ -258,7 +258,9 @@ export class ToolInputs {
   readIn(content: readonly Anthropic.ContentBlock[]): ReadContent {
     const unreadable: string[] = [];
     const read = content.map((block, at): Block => {
-      const json = this.#written.get(at)?.json ?? '';
+      // An endpoint may give all of an input at once, and as a text.
+      const atOnce = block.type === 'tool_use' && !isFields(block.input) ? String(block.input ?? '{}') : '';
+      const json = this.#written.get(at)?.json || atOnce;
       if (json === '') return { ...block } as unknown as Block;
       const input = jsonFields(json);
       if (input === undefined && block.type === 'tool_use') unreadable.push(block.id);

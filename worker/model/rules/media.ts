@@ -3,7 +3,8 @@
 import { isFields } from '../../../shared/base/fields.ts';
 import type { Block } from '../block.ts';
 import { readImageHeader, readPdf } from '../media-header.ts';
-import type { RequestFacts, RuleName, Violation } from './validate.ts';
+import { isMedia } from './blocks.ts';
+import type { RuleName, Violation } from './validate.ts';
 
 const IMAGE_TYPES = new Set<unknown>(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 const IMAGE_BASE64_BYTES_MAX = 5 * 1024 * 1024;
@@ -17,8 +18,8 @@ const PDF_PAGES_MAX = 100;
 const PDF_PAGES_MAX_LONG = 600;
 const LONG_WINDOW_TOKENS = 1_000_000;
 
-/** A picture or a document of a request. */
-export interface PlacedMedia {
+/** A block of a request. */
+export interface PlacedBlock {
   block: Block;
   path: string;
 }
@@ -28,11 +29,12 @@ export function imagesMax(windowTokens = 0): number {
   return windowTokens > SHORT_WINDOW_TOKENS ? IMAGES_MAX_LONG : IMAGES_MAX;
 }
 
-/** `media-readable`, `image-size` and `pdf-pages`, for all media of a request in their order. */
-export function* mediaViolations(media: readonly PlacedMedia[], { windowTokens }: RequestFacts): Generator<Violation> {
-  const pagesMax = (windowTokens ?? 0) >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
+/** `media-readable`, `image-size` and `pdf-pages`, for all blocks of a request in their order. */
+export function* mediaViolations(blocks: readonly PlacedBlock[], windowTokens = 0): Generator<Violation> {
+  const pagesMax = windowTokens >= LONG_WINDOW_TOKENS ? PDF_PAGES_MAX_LONG : PDF_PAGES_MAX;
   const images: { sidePx: number; path: string }[] = [];
-  for (const { block, path } of media) {
+  for (const { block, path } of blocks) {
+    if (!isMedia(block)) continue;
     const judged = block.type === 'image' ? judgeImage(block) : judgeDocument(block, pagesMax);
     if (typeof judged === 'string') yield { rule: judged, path };
     else if (block.type === 'image') images.push({ sidePx: judged, path });

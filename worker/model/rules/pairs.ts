@@ -1,6 +1,6 @@
 /** Each call has its own result in the next message, before anything else. The provider's tools answer themselves. */
 
-import { type Block, isServerResult } from '../block.ts';
+import { type Block, isServerResult, isServerSide } from '../block.ts';
 import { isName } from './blocks.ts';
 import type { RuleName, Violation } from './validate.ts';
 
@@ -14,7 +14,7 @@ export interface Turn {
 type Waiting = Map<unknown, string>;
 
 /**
- * `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for ids, and
+ * `user-last`, `tool-pairs`, `result-has-call`, `one-result`, `call-id-unique`, `results-first`, `name-legal` for ids, and
  * `server-pairs`: a call of the provider's tool has its result in the same answer, or in the next one where only results
  * of our own tools stand between them. The last answer may still wait for results of the provider.
  */
@@ -44,7 +44,11 @@ export function* pairViolations(turns: readonly Turn[]): Generator<Violation> {
     }
     yield* unanswered(late, 'server-pairs');
   }
-  if (turns.at(-1)?.role === 'assistant') yield* unanswered(own, 'tool-pairs');
+  const last = turns.at(-1);
+  if (last?.role !== 'assistant') return;
+  yield* unanswered(own, 'tool-pairs');
+  // A turn that the provider's tool paused ends with that tool's call or result.
+  if (!last.content.slice(-1).some(isServerSide)) yield { rule: 'user-last', path: `messages.${turns.length - 1}` };
 }
 
 /** Checks the results of a message against the calls of the message before. */
@@ -66,7 +70,7 @@ function* unanswered(calls: Waiting, rule: RuleName): Generator<Violation> {
 }
 
 /** Whether a message holds only what our tools returned for an answer: then the provider goes on with that answer. */
-export function handsOver(answer: Turn | undefined, { content }: Turn): boolean {
+function handsOver(answer: Turn | undefined, { content }: Turn): boolean {
   const hasCalls = answer?.content.some(({ type }) => type === 'tool_use') ?? false;
   return hasCalls && content.every(({ type }) => type === 'tool_result');
 }

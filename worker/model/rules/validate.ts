@@ -1,17 +1,16 @@
 import { isFields } from '../../../shared/base/fields.ts';
-import { type Block, isServerSide, isWellFormed, textBlock } from '../block.ts';
+import { type Block, isWellFormed, textBlock } from '../block.ts';
 import type { ModelLimits } from '../port.ts';
 import {
   blockViolations,
   type Fields,
   isBreakpoint,
-  isMedia,
   isThinking,
   ownBlockViolations,
   SYSTEM_SHAPES,
   toolViolations,
 } from './blocks.ts';
-import { mediaViolations, type PlacedMedia } from './media.ts';
+import { mediaViolations, type PlacedBlock } from './media.ts';
 import { pairViolations, type Turn } from './pairs.ts';
 
 /** A request as it goes over the wire. */
@@ -23,9 +22,6 @@ export interface WireRequest {
   output_config?: { effort: string };
   messages: { role: string; content: string | Block[] }[];
 }
-
-/** What is known of the model. The window decides how many pictures a request, and pages a PDF, may have. */
-export type RequestFacts = Partial<ModelLimits>;
 
 /**
  * The rules of the Messages API that a request alone shows, with their numbers in the stand-in of the API. Missing are 18
@@ -73,12 +69,15 @@ export const BREAKPOINTS_MAX = 4;
 const MESSAGES_MAX = 100_000;
 const MESSAGE_KEYS: ReadonlySet<string> = new Set(['role', 'content']);
 
-/** The first rule that a request breaks; `undefined` for a valid request. Pure; never throws, whatever the request is. */
-export function findViolation(request: WireRequest, facts: RequestFacts): Violation | undefined {
+/**
+ * The first rule that a request to a model of these limits breaks; `undefined` for a valid request. Without a known window
+ * the limits of a short one hold. Pure; never throws, whatever the request is.
+ */
+export function findViolation(request: WireRequest, facts: Partial<ModelLimits>): Violation | undefined {
   return isFields(request) ? violationsIn(request, facts).next().value : { rule: 'known-shape', path: '' };
 }
 
-function* violationsIn(request: Fields, facts: RequestFacts): Generator<Violation, undefined> {
+function* violationsIn(request: Fields, facts: Partial<ModelLimits>): Generator<Violation, undefined> {
   const { messages, ...top } = request;
   yield* topViolations(top, facts);
   if (!Array.isArray(messages)) return void (yield { rule: 'known-shape', path: 'messages' });
@@ -96,22 +95,18 @@ function* violationsIn(request: Fields, facts: RequestFacts): Generator<Violatio
     if (!isWellFormed(block)) yield { rule: 'unicode-whole', path };
     yield* blockViolations(block, path, role);
   }
+  for (const [at, { content }] of turns.entries())
+    if (content.slice(-1).some(isThinking)) yield { rule: 'thinking-leads', path: `messages.${at}` };
   yield* pairViolations(turns);
-  yield* endViolations(turns);
   const placed = blocks.flatMap(withNested);
-  yield* mediaViolations(
-    placed.filter(({ block }) => isMedia(block)),
-    facts,
-  );
+  yield* mediaViolations(placed, facts.windowTokens);
   const holders = [request, request.system, request.tools, placed.map(({ block }) => block)].flat();
-  if (holders.filter(isMarked).length > BREAKPOINTS_MAX) yield { rule: 'breakpoints-few', path: '' };
+  const marked = holders.filter((holder) => isFields(holder) && isBreakpoint(holder.cache_control));
+  if (marked.length > BREAKPOINTS_MAX) yield { rule: 'breakpoints-few', path: '' };
 }
 
 /** The rules of everything but the messages. */
-function* topViolations(
-  top: Fields,
-  { maxOutputTokens = Number.POSITIVE_INFINITY }: RequestFacts,
-): Generator<Violation> {
+function* topViolations(top: Fields, { maxOutputTokens = Infinity }: Partial<ModelLimits>): Generator<Violation> {
   const { model, max_tokens, system = '', tools = [] } = top;
   for (const key in top) if (!isWellFormed(top[key])) yield { rule: 'unicode-whole', path: key.toWellFormed() };
   if (typeof model !== 'string') yield { rule: 'known-shape', path: 'model' };
@@ -136,20 +131,7 @@ function* messageViolations(message: unknown, path: string, roleBefore: unknown)
 }
 
 /** The blocks inside a tool's result, then the block itself. */
-function withNested({ block, path }: PlacedMedia): PlacedMedia[] {
+function withNested({ block, path }: PlacedBlock): PlacedBlock[] {
   const inside: readonly Block[] = Array.isArray(block.content) && block.type === 'tool_result' ? block.content : [];
   return [...inside.map((each, at) => ({ block: each, path: `${path}.content.${at}` })), { block, path }];
-}
-
-/** `thinking-leads` and `user-last`: a turn that the provider's tool paused ends with that tool's call or result. */
-function* endViolations(turns: readonly Turn[]): Generator<Violation> {
-  for (const [at, { content }] of turns.entries())
-    if (content.slice(-1).some(isThinking)) yield { rule: 'thinking-leads', path: `messages.${at}` };
-  const last = turns.at(-1);
-  if (last?.role === 'assistant' && !last.content.slice(-1).some(isServerSide))
-    yield { rule: 'user-last', path: `messages.${turns.length - 1}` };
-}
-
-function isMarked(holder: unknown): boolean {
-  return isFields(holder) && isBreakpoint(holder.cache_control);
 }

@@ -206,6 +206,19 @@ test('trailing thinking is removed from a message, and a message of thinking alo
   ]);
 });
 
+test('an answer that an earlier version kept as it came is shown as it would be stored now', () => {
+  const cited = { type: 'char_location', cited_text: 'c', document_index: 0, document_title: null };
+  const place = { ...cited, start_char_index: 0, end_char_index: 1 };
+  const kept = [
+    thinking('cut', { signature: '' }),
+    text('\n'),
+    text('a', { citations: [{ ...place, file_id: null }] }),
+  ];
+  expect(sent(of(userSays('a'), assistantSays(kept), PENDING))[1]).toEqual(
+    assistant(text('a', { citations: [place] })),
+  );
+});
+
 const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} };
 const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
 
