@@ -42,7 +42,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
   },
   {
     name: 'session/view',
-    sources: ['worker/session/view.ts'],
+    sources: ['worker/session/view.ts', 'worker/session/turns.ts'],
     suites: suitesIn('worker/session', 'view view-codes overlay session-life'),
     floor: 95,
   },

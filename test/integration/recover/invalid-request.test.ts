@@ -40,6 +40,25 @@ test('a message is answered in a fresh session if a record of the log breaks a r
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', session: outcome.session });
 });
 
+test('an endpoint that numbers its calls anew in each answer costs no chat anything', async () => {
+  await start();
+  const ids: unknown[] = [];
+  world.claude.react(({ body, pendingText }) => {
+    const last = body.messages.at(-1)?.content;
+    if (Array.isArray(last) && last.some(({ type }) => type === 'tool_result')) return { do: 'answer', text: 'Done.' };
+    ids.push(pendingText);
+    const used = { type: 'tool_use', id: 'functions.recall:0', name: 'recall', input: { query: 'dam' } };
+    return { do: 'answer', content: [used], stopReason: 'tool_use' };
+  });
+  for (const nth of [1, 2, 3]) {
+    world.telegram.say(CHAT, `Search ${nth}`);
+    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  }
+  expect(ids).toHaveLength(3);
+  expect(world.claude.violations()).toEqual([]);
+  expect(JSON.stringify(await world.peek.xrange(world.keys.events, '-', '+'))).not.toContain('request.invalid');
+});
+
 test('calls that were interrupted get a result that says so', async () => {
   await start();
   await givenLines(
