@@ -204,32 +204,6 @@ test('session import accepts the chat key of a topic', async () => {
   expect(await world.peek.hget(world.keys.chat(chatKey(-1009, 7)), 'session')).toMatch(/^s-/);
 });
 
-test.each<[what: string, lineNumber: number, input: string, rule?: string]>([
-  ['invalid JSON', 2, '{"role":"user","content":"a"}\nnonsense'],
-  ['an unknown role', 1, '{"role":"system","content":"a"}'],
-  ['no content', 3, '{"role":"user","content":"a"}\n\n{"role":"user"}'],
-  [
-    'a result of no call',
-    4,
-    `{"role":"user","content":"a"}\n\n{"role":"assistant","content":"b"}\n{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}`,
-    'result-has-call',
-  ],
-  [
-    'a picture that is none',
-    3,
-    `{"role":"user","content":"a"}\n{"role":"assistant","content":"b"}\n{"role":"user","content":[{"type":"text","text":"c"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGVsbG8="}}]}`,
-    'media-readable',
-  ],
-])(
-  'session import names the number of a line with %s and imports nothing',
-  async (_what, lineNumber, input, rule = '') => {
-    const ended = await cli(['session', 'import', String(CHAT)], world.env, input);
-    expect(ended.code).toBe(1);
-    expect(ended.stderr).toMatch(new RegExp(`Line ${lineNumber}: .*${rule}.*Nothing was imported`));
-    expect(await world.peek.exists(world.keys.chat(chatKey(CHAT)))).toBe(0);
-  },
-);
-
 test('each verb that the help names is there in the program that a user starts, and prints its own help', async () => {
   const { stdout } = await cli(['help'], {});
   const verbs = [...stdout.matchAll(/^ {2}([a-z|]+)/gm)].flatMap(([, names = '']) => names.split('|'));

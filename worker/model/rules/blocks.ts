@@ -38,7 +38,7 @@ function shape(keys: string, tests: Readonly<Record<string, Test>> = {}): Shape 
 }
 
 /** Whether an object has all keys of its shape, and no others. A key without a value is not written as JSON. */
-export function hasShape(object: Fields, { needed, tests }: Shape): boolean {
+function hasShape(object: Fields, { needed, tests }: Shape): boolean {
   for (const key in object) if (object[key] !== undefined && tests.get(key)?.(object[key]) !== true) return false;
   return needed.every((key) => object[key] !== undefined);
 }
@@ -51,7 +51,7 @@ export function isBreakpoint(value: unknown): boolean {
 }
 
 /** Whether a value is an object that states its type. */
-export function isBlock(value: unknown): value is Block {
+function isBlock(value: unknown): value is Block {
   return isFields(value) && typeof value.type === 'string';
 }
 
