@@ -16,7 +16,7 @@ interface Turn {
 
 const INTERRUPTED = 'No result: the call was interrupted.';
 
-/** The turns of a conversation, from what its records show. Turns alternate, are not empty, and have whole pairs of calls and results. */
+/** The turns of a conversation: roles alternate, no turn is empty, and each call has its result. */
 export class Turns {
   readonly #turns: Turn[] = [];
 

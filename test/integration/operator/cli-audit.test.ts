@@ -115,12 +115,11 @@ test('audit counts damaged records as unreadable and still reads the others', as
   const good = { outcome: 'answered', attempts: 1, recoveries: 0, settledAtMs: 1, traceId: '' };
   await world.peek.xadd(world.keys.outcomes, '*', 'outcome', 'failed');
   await world.peek.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(good));
-  for (const record of ['{"torn', 'null', '{"event":"request.invalid"}'])
-    await world.peek.xadd(world.keys.events, '*', 'record', record);
+  for (const record of ['{"torn', 'null']) await world.peek.xadd(world.keys.events, '*', 'record', record);
   const { code, stdout } = await audit('--json');
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ outcomes: { total: 1 }, unreadable: 4 });
-  expect((await audit()).stdout).toMatch(/Unreadable +4 records/);
+  expect(JSON.parse(stdout)).toMatchObject({ outcomes: { total: 1 }, unreadable: 3 });
+  expect((await audit()).stdout).toMatch(/Unreadable +3 records/);
 });
 
 test('audit reads 2,345 outcomes, more than a page', async () => {

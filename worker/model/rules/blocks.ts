@@ -1,4 +1,4 @@
-/** The rules of one block or tool: its side, its keys and their values, its text and its name. And blocks of answers made valid. */
+/** The rules of one block or tool: side, keys, values, text and name; and the form in which an answer is stored. */
 
 import { isFields } from '../../../shared/base/fields.ts';
 import { isBlank } from '../../../shared/base/text.ts';
