@@ -138,7 +138,7 @@ const HELD: readonly Held[] = [
     [HOSTILE, 'under 512 MB no file harms anybody'],
     [HOSTILE, 'within the limits of a decoder'],
   ],
-  ['| an answer of the model', ['integration/model/model-overlong.test.ts', 'beyond max_tokens ends there']],
+  ['| an answer of the model', ['integration/model/model-overlong.test.ts', 'a response beyond its bound ends there']],
   [
     '| a message of a tool server',
     ['integration/tools/mcp-broken.test.ts', 'an endless answer is not read to its end'],

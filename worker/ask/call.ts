@@ -8,7 +8,6 @@ import { systemWith } from '../memory/memory.ts';
 import {
   type Count,
   calibrationFor,
-  countAtMost,
   countRequest,
   estimateFixed,
   type FixedParts,
@@ -103,8 +102,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const result = await sendOrFallBack(ports, attempt, request, { window, fixed, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
-    const most = () => countAtMost(fixed, opened.window, messages, ports.settings.modelName);
-    const answer = withBelievedSize({ ...result.answer, text: toldOf(result.answer.text) }, room, most);
+    const own = countRequest(fixed, { ...window, records: [] }, messages, ports.settings.modelName, calibration);
+    const answer = withBelievedSize({ ...result.answer, text: toldOf(result.answer.text) }, own.tokens);
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
   const { failure, silences } = result;

@@ -33,6 +33,8 @@ const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
 /** The most tokens that a provider adds for its own tools. */
 const PROVIDER_TOKENS_MAX = 20_000;
+/** A stated size differs from our own count by less than this factor. */
+const BELIEVED_FACTOR = 3;
 /** A smaller request is mostly overhead, and shows nothing about the text. */
 const CALIBRATION_TOKENS_MIN = 200;
 
@@ -62,39 +64,34 @@ export function countRequest(
   model: string,
   calibration: number,
 ): Count {
+  const { tokens: sentTokens, media } = sizeOf(messages);
+  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + sentTokens - media;
+  const own = { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
   const anchor = anchorOf(window.records, model);
-  if (anchor !== undefined) {
-    const { at, tokens: known } = anchor;
-    const after = window.records.slice(at + 1);
-    const media = after.reduce((sum, record) => sum + estimateMedia(contentOf(record)), 0);
-    const estimated = after.reduce((sum, record) => sum + estimateRecord(record), 0) - media;
-    return { tokens: Math.ceil(known + estimated * calibration + media), known, estimated, media };
-  }
-  const { tokens, media } = sizeOf(messages);
-  const estimated = REQUEST_TOKENS + estimateFixed(fixed) + tokens - media;
-  return { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
+  if (anchor === undefined) return own;
+  const after = window.records.slice(anchor.at + 1);
+  const mediaAfter = after.reduce((sum, record) => sum + estimateMedia(contentOf(record)), 0);
+  const estimatedAfter = after.reduce((sum, record) => sum + estimateRecord(record), 0) - mediaAfter;
+  const tokens = Math.ceil(anchor.tokens + estimatedAfter * calibration + mediaAfter);
+  // The records of version 0.3 and before hold usage that was not checked.
+  if (!isBelievableSize(tokens, own.tokens)) return own;
+  return { tokens, known: anchor.tokens, estimated: estimatedAfter, media: mediaAfter };
 }
 
 /**
- * The most tokens that a request may have, even if our estimate is off by as much as it ever is. A usage that states more
- * is a sum of several passes, or a mistake. Pure.
+ * Whether a size that an endpoint states can be that of a request which we count as `ownTokens`. A smaller size leaves out
+ * the cached tokens; a larger one is the sum of several passes, or a mistake. Pure.
  */
-export function countAtMost(
-  fixed: FixedParts,
-  window: Window,
-  messages: readonly MessageParam[],
-  model: string,
-): number {
-  const { tokens, media } = countRequest(fixed, { ...window, records: [] }, messages, model, CALIBRATION_MAX);
-  return tokens + media + PROVIDER_TOKENS_MAX;
+export function isBelievableSize(statedTokens: number, ownTokens: number): boolean {
+  const isTooSmall = statedTokens * BELIEVED_FACTOR < ownTokens;
+  return !isTooSmall && statedTokens <= ownTokens * BELIEVED_FACTOR + PROVIDER_TOKENS_MAX;
 }
 
-/** A size that would have a conversation summarised is believed only where it can be that of the request. */
-export function withBelievedSize(answer: ModelAnswer, { fullTokens }: Room, most: () => number): ModelAnswer {
-  const { usage, content } = answer;
-  const { inputTokens = 0 } = conversationSize(usage, content) ?? {};
-  if (inputTokens <= fullTokens || content.length === 0 || inputTokens <= most()) return answer;
-  return { ...answer, usage: { ...usage, passes: 'unstated' } };
+/** An answer whose usage states a size only where that can be the size of the request. Pure. */
+export function withBelievedSize(answer: ModelAnswer, ownTokens: number): ModelAnswer {
+  const size = conversationSize(answer.usage, answer.content);
+  if (size === undefined || isBelievableSize(size.sentTokens, ownTokens)) return answer;
+  return { ...answer, usage: { ...answer.usage, passes: 'unstated' } };
 }
 
 /** The tokens of a conversation with its newest answer: by the answer's usage, or else by our count of the request. */

@@ -1,8 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError } from '@anthropic-ai/sdk/core/error';
-import type { MessageStream } from '@anthropic-ai/sdk/lib/MessageStream';
 import { isFields, jsonFields } from '../../../shared/base/fields.ts';
-import { clipMiddle, graphemePrefix } from '../../../shared/base/text.ts';
+import { clipMiddle } from '../../../shared/base/text.ts';
 import type { Block } from '../block.ts';
 import { tokenizerFactor } from '../catalog.ts';
 import { estimateRequest } from '../count.ts';
@@ -15,47 +14,25 @@ import type { WireRequest } from '../rules/validate.ts';
 import { readUsage, type StatedUsage } from '../usage.ts';
 import type { ClaudeOptions } from './adapter.ts';
 import { namedTool } from './refusal.ts';
-import { openWire, type Wire } from './wire.ts';
+import { Wire } from './wire.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
-export interface Sent {
+interface Sent {
   result: { ok: true; answer: ModelAnswer } | FailedCall;
   error?: unknown;
-}
-
-/** The part of an answer that has arrived so far. */
-interface Draft {
-  message: Anthropic.Message | undefined;
-  /** All of its output: text, thinking, tool inputs. */
-  written: string;
-  text: string;
-  /** Whether the block that is open is thinking. */
-  isThinking: boolean;
 }
 
 /** The longest silence within a summary: its user waits, and there is a way on without it. */
 const SUMMARY_IDLE_MS = 30_000;
 
-/** A token is four characters on average, and seldom more than this. */
-const CHARS_PER_TOKEN_MAX = 16;
-const CHARS_BESIDES_MAX = 4_096;
-/** An event for each token, with its JSON. */
-const BYTES_PER_TOKEN_MAX = 512;
-/** The blocks of the provider's own tools in the stream: results of searches, fetched pages and files. */
-const BYTES_BESIDES_MAX = 16 * 1024 * 1024;
-
-/** One request in flight, with what its wire shows. */
+/** One request in flight. */
 export class Call {
   readonly #request: ModelRequest;
   readonly #options: ClaudeOptions;
   readonly #signal: AbortSignal;
   readonly #onText: OnText;
-  readonly #draft: Draft = { message: undefined, written: '', text: '', isThinking: false };
-  readonly #inputs = new ToolInputs();
-  #bytes = 0;
-  /** Whether it was cut since it wrote more than was asked for. */
-  #isOverlong = false;
-  /** The error that the reader of the text threw: the call is cut, and this is how it ends. */
+  readonly #draft: Draft;
+  /** The error that `onText` threw: the call ends with it. */
   #thrown: { error: unknown } | undefined;
 
   constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
@@ -63,110 +40,54 @@ export class Call {
     this.#options = options;
     this.#signal = signal;
     this.#onText = onText;
+    this.#draft = new Draft(callIdsIn(request.messages));
   }
 
   /** Sends the request and waits for its end; a failure is a value. Throws what `onText` throws. */
   async send(client: Anthropic, request: WireRequest): Promise<Sent> {
-    const wire = openWire(this.#idleMs(), this.#signal, (count) => this.#count(wire, count));
+    const { idleMs, summaryIdleMs = SUMMARY_IDLE_MS } = this.#options;
+    const longestMs = this.#request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
+    const draft = this.#draft;
+    // While the model thinks unseen, nothing arrives but pings.
+    const wire = new Wire(longestMs, this.#signal, () => draft.isThinking && this.#showText());
+    const body = { ...request, stream: true } as unknown as Anthropic.MessageCreateParamsStreaming;
+    const about = { openTelemetry: { conversationId: this.#request.session } };
+    let error: unknown;
     try {
-      const { messages } = client;
-      const body = request as unknown as Parameters<typeof messages.stream>[0];
-      const about = { openTelemetry: { conversationId: this.#request.session } };
-      const stream = messages.stream(body, { ...about, signal: wire.signal, middleware: [wire.listen] });
-      this.#listen(stream, wire);
-      const message = await stream.finalMessage();
-      // One event may have held all of it.
-      if (this.#isOverlong || this.#thrown) throw new Error('more was written than asked for');
-      return { result: { ok: true, answer: this.#answerOf(message) } };
-    } catch (error) {
-      if (this.#thrown) throw this.#thrown.error;
-      const spent = this.#spent(wire, error);
-      const cut = spent && this.#cutAnswer(spent);
-      if (cut) return { result: { ok: true, answer: cut } };
-      const said = this.#draft.text.trim() === '' ? undefined : this.#draft.text;
-      const failure = this.#failureOf(wire, error);
-      return { result: { ok: false, failure, ...(spent && { spent }), ...(said !== undefined && { said }) }, error };
+      const events = await client.messages.create(body, { ...about, signal: wire.signal, middleware: [wire.listen] });
+      for await (const event of events) {
+        draft.add(event);
+        if (event.type === 'content_block_delta') this.#options.reach('answer streaming');
+        this.#showText();
+      }
+    } catch (thrown) {
+      error = thrown;
     } finally {
       wire.close();
     }
+    if (this.#thrown) throw this.#thrown.error;
+    const usage = this.#usage(wire, error);
+    if (draft.isWhole && usage) return { result: { ok: true, answer: draft.answer(this.#request.model, usage) } };
+    const failure = this.#failureOf(wire, error);
+    const words = draft.text.trim() === '' ? {} : { said: draft.text };
+    return { result: { ok: false, failure, ...(usage && { spent: usage }), ...words }, error };
   }
 
-  #idleMs(): number {
-    const { idleMs, summaryIdleMs = SUMMARY_IDLE_MS } = this.#options;
-    return this.#request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
-  }
-
-  #listen(stream: MessageStream<unknown>, wire: Wire): void {
-    stream.on('streamEvent', (event, message) => {
-      this.#draft.message = message;
-      // The SDK adds to the counters of the first event, which some proxies omit.
-      message.usage ??= {} as Anthropic.Usage;
-      if (event.type === 'message_delta') keepPasses(message.usage, event.usage);
-      this.#inputs.hear(event, message.content);
-      if (event.type === 'content_block_start') this.#draft.isThinking = event.content_block.type === 'thinking';
-      if (event.type === 'content_block_stop') this.#draft.isThinking = false;
-      if (event.type === 'content_block_delta') this.#take(event.delta);
-      if (this.#draft.written.length > this.#charsMax()) this.#cut(wire);
-      this.#tell(wire);
-    });
-  }
-
-  #take(delta: Anthropic.RawContentBlockDelta): void {
-    this.#options.reach('answer streaming');
-    this.#draft.written += wordsOf(delta);
-    if (delta.type === 'text_delta') this.#draft.text += delta.text;
-  }
-
-  #count(wire: Wire, bytes: number): void {
-    this.#bytes += bytes;
-    if (this.#bytes > BYTES_BESIDES_MAX + this.#request.maxTokens * BYTES_PER_TOKEN_MAX) this.#cut(wire);
-    // Within thinking that is not shown, nothing arrives but pings.
-    if (this.#draft.isThinking) this.#tell(wire);
-  }
-
-  #tell(wire: Wire): void {
-    if (this.#thrown) return;
+  #showText(): void {
     try {
       this.#onText(this.#draft.text);
     } catch (error) {
-      this.#thrown = { error };
-      wire.cut();
+      this.#thrown ??= { error };
+      throw error;
     }
-  }
-
-  #cut(wire: Wire): void {
-    this.#isOverlong = true;
-    wire.cut();
-  }
-
-  #answerOf(message: Anthropic.Message): ModelAnswer {
-    const usedIds = callIdsIn(this.#request.messages);
-    const own = message.content.map((block) =>
-      block.type === 'tool_use' ? { ...block, id: ownId(block.id, usedIds) } : block,
-    );
-    return answerOf(message, this.#inputs.readIn(own));
-  }
-
-  /** The answer of an endpoint that went on beyond `max_tokens`: it ends where it should have. */
-  #cutAnswer(spent: Usage): ModelAnswer | undefined {
-    const { message } = this.#draft;
-    if (!this.#isOverlong || !message || this.#signal.aborted) return undefined;
-    const within = <T extends object>(of: T): T =>
-      'text' in of && typeof of.text === 'string' ? { ...of, text: graphemePrefix(of.text, this.#charsMax()) } : of;
-    const answer = this.#answerOf(message);
-    return { ...within(answer), content: answer.content.map(within), stopReason: 'max_tokens', usage: spent };
-  }
-
-  #charsMax(): number {
-    return CHARS_BESIDES_MAX + this.#request.maxTokens * CHARS_PER_TOKEN_MAX;
   }
 
   #failureOf(wire: Wire, error: unknown): Failure {
     if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
-    if (this.#isOverlong) return { kind: 'transient', reason: 'cut_stream' };
-    if (wire.isSilent()) return { kind: 'transient', reason: 'timeout' };
-    const foreign = wire.foreign();
-    if (foreign !== undefined && !this.#draft.message) return classifyForeign(foreign);
+    if (wire.isSilent) return { kind: 'transient', reason: 'timeout' };
+    if (wire.foreign !== undefined && !this.#draft.hasBegun) return classifyForeign(wire.foreign);
+    // The SDK ends a stream that was aborted as one that ended by itself.
+    if (error === undefined) return { kind: 'transient', reason: 'cut_stream' };
     const failure = classify(error);
     const names = this.#request.tools?.map(({ name }) => name) ?? [];
     const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? namedTool(error, names) : undefined;
@@ -174,45 +95,24 @@ export class Call {
   }
 
   /**
-   * The bill of a call without an answer. A server that refused it, in a status or in its first event, bills
-   * nothing, and nor does one whose connection broke before it had begun. One that had taken it bills the input, and the
-   * output that it wrote; one that we left while it was silent may have taken it, so its input counts.
+   * The bill of the call: what the endpoint states, and our own count of what it does not state. A server that refused
+   * the call, in a status or in its first event, bills nothing, and nor does one whose connection broke before the stream
+   * began. A server that began a stream bills the input and the output so far. A server that we left while it was silent
+   * may have taken the call, so its input counts.
    */
-  #spent(wire: Wire, error: unknown): Usage | undefined {
-    const { message, written } = this.#draft;
-    const model = this.#request.model;
-    if (message) {
-      const stated = readUsage(message.usage, message.content as unknown as Block[]);
-      const outputTokens = Math.max(stated.outputTokens, Math.ceil(estimateText(written) * tokenizerFactor(model)));
-      return { ...stated, inputTokens: stated.inputTokens || estimateRequest(this.#request), outputTokens };
+  #usage(wire: Wire, error: unknown): Usage | undefined {
+    const { hasBegun, written, content, usage, hasTotals } = this.#draft;
+    if (!hasBegun) {
+      const isRefused = error instanceof APIError && error.error !== undefined;
+      const isLeft = wire.isSent && (this.#signal.aborted || wire.isSilent);
+      if (isRefused || !(wire.isTaken || isLeft)) return undefined;
     }
-    const isRefused = error instanceof APIError && error.error !== undefined;
-    const isLeft = wire.isSent() && (this.#signal.aborted || wire.isSilent());
-    if (isRefused || !(wire.isTaken() || isLeft)) return undefined;
-    return { inputTokens: estimateRequest(this.#request), outputTokens: 0, cacheReadTokens: 0 };
+    const stated = readUsage(usage, content);
+    const ownTokens = hasTotals ? 0 : Math.ceil(estimateText(written) * tokenizerFactor(this.#request.model));
+    const outputTokens = Math.max(stated.outputTokens, ownTokens);
+    if (stated.inputTokens > 0) return { ...stated, outputTokens };
+    return { ...stated, inputTokens: estimateRequest(this.#request), outputTokens, passes: 'unstated' };
   }
-}
-
-function wordsOf(delta: Anthropic.RawContentBlockDelta): string {
-  if (delta.type === 'text_delta') return delta.text;
-  if (delta.type === 'thinking_delta') return delta.thinking;
-  return delta.type === 'input_json_delta' ? delta.partial_json : '';
-}
-
-/** The SDK knows nothing of them, and leaves them out of what it adds up. */
-function keepPasses(usage: StatedUsage, { iterations }: StatedUsage): void {
-  if (iterations !== undefined) usage.iterations = iterations;
-}
-
-function answerOf(message: Anthropic.Message, { content, unreadable }: ReadContent): ModelAnswer {
-  return {
-    content,
-    ...(unreadable.length > 0 && { unreadable }),
-    text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
-    stopReason: message.stop_reason,
-    model: message.model,
-    usage: readUsage(message.usage, content),
-  };
 }
 
 function callIdsIn(messages: ModelRequest['messages']): ReadonlySet<string> {
@@ -223,50 +123,104 @@ function callIdsIn(messages: ModelRequest['messages']): ReadonlySet<string> {
 /** Enough to see what went wrong. */
 const SHOWN_CHARS = 2_000;
 
-/** A call as it began, and what was written of its input. */
-interface Written {
-  readonly begun: Anthropic.ContentBlock;
-  json: string;
-}
+/** The part of an answer that has arrived so far. */
+class Draft {
+  /** Whether an event of an answer has arrived. */
+  hasBegun = false;
+  /** Whether the answer is whole: its stop reason has arrived, or its end. */
+  isWhole = false;
+  /** Whether the block that is open is thinking. */
+  isThinking = false;
+  /** The text that was written, of all blocks. */
+  text = '';
+  /** All of the output: text, thinking, tool inputs. */
+  written = '';
+  usage: StatedUsage = {};
+  /** Whether the output of the whole answer is stated. */
+  hasTotals = false;
+  readonly #usedIds: ReadonlySet<string>;
+  #model: string | undefined;
+  #stopReason: string | null = null;
+  /** The blocks by their index, each with the JSON of its input as far as it is written. */
+  readonly #blocks = new Map<number, { block: Block; json: string }>();
 
-/** The blocks that a model wrote, with the input of each call read. */
-export interface ReadContent {
-  content: readonly Block[];
-  /** The ids of the calls whose input is no JSON object: it stands in the call as a text. */
-  unreadable: readonly string[];
-}
-
-/**
- * The inputs of an answer's calls, while they are written. The SDK would parse each of them when it ends, and throw away
- * the whole answer because of one that is no JSON; so they are kept from it.
- */
-export class ToolInputs {
-  readonly #written = new Map<number, Written>();
-
-  /** Takes an event, after the SDK has added it to `content`. */
-  hear(event: Anthropic.RawMessageStreamEvent, content: Anthropic.ContentBlock[]): void {
-    if (event.type === 'content_block_start' && event.content_block.type.endsWith('tool_use'))
-      this.#written.set(event.index, { begun: event.content_block, json: '' });
-    if (event.type !== 'content_block_delta' || event.delta.type !== 'input_json_delta') return;
-    const written = this.#written.get(event.index);
-    if (written === undefined) return;
-    written.json += event.delta.partial_json;
-    content[event.index] = { ...written.begun };
+  /** `usedIds` are those of the calls in the request: another call needs an id of its own. */
+  constructor(usedIds: ReadonlySet<string>) {
+    this.#usedIds = usedIds;
   }
 
-  /** The content of the ended answer: copies, with their inputs. */
-  readIn(content: readonly Anthropic.ContentBlock[]): ReadContent {
-    const unreadable: string[] = [];
-    const read = content.map((block, at): Block => {
+  /** Adds an event. A field that the endpoint leaves out of the envelope is not missed. */
+  add(event: Anthropic.RawMessageStreamEvent): void {
+    this.hasBegun = true;
+    if (event.type === 'message_start') {
+      this.#model = event.message?.model;
+      this.#state(event.message?.usage);
+    } else if (event.type === 'content_block_start') {
+      this.#begin(event.index, { ...event.content_block } as unknown as Block);
+      this.isThinking = event.content_block.type === 'thinking';
+    } else if (event.type === 'content_block_delta') this.#write(event.index, event.delta);
+    else if (event.type === 'content_block_stop') this.isThinking = false;
+    else if (event.type === 'message_delta') {
+      this.#stopReason = event.delta?.stop_reason ?? this.#stopReason;
+      this.isWhole ||= this.#stopReason !== null;
+      this.hasTotals ||= (event.usage?.output_tokens ?? 0) > 0;
+      this.#state(event.usage);
+    } else if (event.type === 'message_stop') this.isWhole = true;
+  }
+
+  /** The counters of a later event are totals, and it leaves out those that do not apply. */
+  #state(usage: StatedUsage | null | undefined): void {
+    const stated = Object.entries(usage ?? {}).filter(([, count]) => count !== null);
+    this.usage = { ...this.usage, ...Object.fromEntries(stated) };
+  }
+
+  #begin(index: number, block: Block): { block: Block; json: string } {
+    const begun = { block, json: '' };
+    if (block.type === 'tool_use') {
+      block.id = ownId(block.id, this.#usedIds);
       // An endpoint may give all of an input at once, and as a text.
-      const atOnce = block.type === 'tool_use' && !isFields(block.input) ? String(block.input ?? '{}') : '';
-      const json = this.#written.get(at)?.json || atOnce;
-      if (json === '') return { ...block } as unknown as Block;
-      const input = jsonFields(json);
-      if (input === undefined && block.type === 'tool_use') unreadable.push(block.id);
-      return { ...block, input: input ?? { unreadable: clipMiddle(json, SHOWN_CHARS) } } as unknown as Block;
-    });
-    return { content: read, unreadable };
+      if (!isFields(block.input)) begun.json = String(block.input ?? '');
+    }
+    this.#blocks.set(index, begun);
+    return begun;
+  }
+
+  #write(index: number, delta: Anthropic.RawContentBlockDelta): void {
+    const written = this.#blocks.get(index) ?? this.#begin(index, { type: 'text' });
+    const { block } = written;
+    if (delta.type === 'text_delta') {
+      block.text = `${block.text ?? ''}${delta.text}`;
+      this.text += delta.text;
+      this.written += delta.text;
+    } else if (delta.type === 'thinking_delta') {
+      block.thinking = `${block.thinking ?? ''}${delta.thinking}`;
+      this.written += delta.thinking;
+    } else if (delta.type === 'input_json_delta') {
+      written.json += delta.partial_json;
+      this.written += delta.partial_json;
+    } else if (delta.type === 'signature_delta') block.signature = delta.signature;
+    else if (delta.type === 'citations_delta') block.citations = [...((block.citations ?? []) as []), delta.citation];
+  }
+
+  get content(): Block[] {
+    return [...this.#blocks.values()].map(({ block, json }) =>
+      json === '' ? block : { ...block, input: jsonFields(json) ?? { unreadable: clipMiddle(json, SHOWN_CHARS) } },
+    );
+  }
+
+  answer(asked: string, usage: Usage): ModelAnswer {
+    const unreadable = [...this.#blocks.values()].flatMap(({ block: { type, id }, json }) =>
+      type === 'tool_use' && json !== '' && jsonFields(json) === undefined ? [String(id)] : [],
+    );
+    const { content } = this;
+    return {
+      content,
+      ...(unreadable.length > 0 && { unreadable }),
+      text: content.flatMap(({ type, text }) => (type === 'text' ? [String(text ?? '')] : [])).join(''),
+      stopReason: this.#stopReason,
+      model: this.#model ?? asked,
+      usage,
+    };
   }
 }
 

@@ -1,104 +1,74 @@
 import type { Middleware } from '@anthropic-ai/sdk/core/middleware';
 
-/**
- * The signs of life of one call, below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and
- * takes any body of a 200 for a stream of events.
- */
-export interface Wire {
-  /** Goes with the request of this one call. */
-  readonly listen: Middleware;
-  /** Aborts when the caller does, and when no byte came for too long, the wait for the headers included. */
-  readonly signal: AbortSignal;
-  /** Whether no byte came for too long. */
-  isSilent(): boolean;
-  /** Whether the request went out. */
-  isSent(): boolean;
-  /** Whether the server has taken the call: it has begun a stream. */
-  isTaken(): boolean;
-  /** The beginning of a body that is a page or plain JSON instead of a stream; bounded. */
-  foreign(): string | undefined;
-  /** Ends the call from our side. */
-  cut(): void;
-  /** Stops listening. Must be called once the call has ended, in whatever way. */
-  close(): void;
-}
-
 const NO_STREAM = /^(?:application\/(?:\w+\+)?json|text\/html|application\/xhtml)/i;
-/** An error stands in the first lines of a body, or the body is not an error. */
+/** An error stands in the first characters of a body, or the body is not an error. */
 const FOREIGN_CHARS_MAX = 8_192;
+/** Bound for memory, above every answer: output of 128,000 tokens, an event each, takes 30 MB. */
+const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Opens the wire for one call, which `caller` can abort. Every byte counts as a sign of life: a ping, a comment, the
- * middle of an event. `onBytes` gets how many bytes of the response's body came, each time that some did.
+ * The bytes of one call, below the SDK. The SDK hides pings, waits for ever on a stream that falls silent, and takes any
+ * body of a 200 for a stream of events. Every byte counts as a sign of life: a ping, a comment, the middle of an event.
  */
-export function openWire(idleMs: number, caller: AbortSignal, onBytes: (count: number) => void = () => {}): Wire {
-  const ended = new AbortController();
-  const end = (): void => ended.abort();
-  if (caller.aborted) end();
-  else caller.addEventListener('abort', end);
-  let isSilent = false;
-  const timer = setTimeout(() => {
-    isSilent = true;
-    end();
-  }, idleMs);
-  let isOpen = true;
-  let sent = false;
-  let taken = false;
-  let foreign: string | undefined;
-  // A chunk may still arrive after the call has ended, and nothing would stop the timer that it starts.
-  const hear = (bytes: number): void => {
-    if (!isOpen) return;
-    timer.refresh();
-    onBytes(bytes);
-  };
-  const read = (chunk: Uint8Array, decoder: TextDecoder): void => {
-    if (foreign !== undefined && foreign.length < FOREIGN_CHARS_MAX) foreign += decoder.decode(chunk, { stream: true });
-  };
-  return {
-    signal: ended.signal,
-    isSilent: () => isSilent,
-    isSent: () => sent,
-    isTaken: () => taken,
-    cut: end,
-    foreign: () => foreign?.slice(0, FOREIGN_CHARS_MAX),
-    close() {
-      isOpen = false;
-      clearTimeout(timer);
-      caller.removeEventListener('abort', end);
-    },
-    async listen(request, next) {
-      sent = true;
-      const response = await next(request);
-      hear(0);
-      if (response.ok && NO_STREAM.test(response.headers.get('content-type') ?? '')) foreign = '';
-      else taken = response.ok;
-      return overheard(response, hear, read);
-    },
-  };
-}
+export class Wire {
+  /** Whether no byte came for too long, the wait for the headers included. */
+  isSilent = false;
+  /** Whether the request went out. */
+  isSent = false;
+  /** Whether the server has taken the call: it has begun a stream. */
+  isTaken = false;
+  /** The beginning of a body that is a page or plain JSON instead of a stream. */
+  foreign: string | undefined;
+  /** Aborts when the caller does, after a silence, and when the response is too large. */
+  readonly signal: AbortSignal;
+  readonly #ended = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #onBytes: () => void;
+  #bytes = 0;
+  #isOpen = true;
 
-/** The same response, reporting each chunk of its body before it is read. An abort, a cancel and an error pass through. */
-function overheard(
-  response: Response,
-  hear: (bytes: number) => void,
-  read: (chunk: Uint8Array, decoder: TextDecoder) => void,
-): Response {
-  const decoder = new TextDecoder();
-  const reader = response.body?.getReader();
-  if (!reader) return response;
-  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
-    {
-      async pull(out) {
-        const { done, value } = await reader.read();
-        if (done) return out.close();
-        hear(value.length);
-        read(value, decoder);
-        out.enqueue(value);
+  /** `onBytes` is called each time that bytes of the response arrive. */
+  constructor(idleMs: number, caller: AbortSignal, onBytes: () => void) {
+    this.signal = AbortSignal.any([caller, this.#ended.signal]);
+    this.#onBytes = onBytes;
+    this.#timer = setTimeout(() => {
+      this.isSilent = true;
+      this.#ended.abort();
+    }, idleMs);
+  }
+
+  /** Stops listening. Must be called once the call has ended, in whatever way. */
+  close(): void {
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
+  }
+
+  /** Goes with the request of this one call. */
+  readonly listen: Middleware = async (request, next) => {
+    this.isSent = true;
+    const response = await next(request);
+    this.#hear(0);
+    const { body, status, statusText, headers, ok } = response;
+    if (ok && NO_STREAM.test(headers.get('content-type') ?? '')) this.foreign = '';
+    else this.isTaken = ok;
+    const decoder = new TextDecoder();
+    const heard = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform: (chunk, out) => {
+        this.#hear(chunk.length);
+        if (this.foreign !== undefined && this.foreign.length < FOREIGN_CHARS_MAX)
+          this.foreign = (this.foreign + decoder.decode(chunk, { stream: true })).slice(0, FOREIGN_CHARS_MAX);
+        out.enqueue(chunk);
       },
-      cancel: (reason) => reader.cancel(reason),
-    },
-    { highWaterMark: 0 },
-  );
-  const { status, statusText, headers } = response;
-  return new Response(body, { status, statusText, headers });
+    });
+    return body === null ? response : new Response(body.pipeThrough(heard), { status, statusText, headers });
+  };
+
+  #hear(bytes: number): void {
+    // A chunk may arrive after the call has ended, and nothing would stop the timer that it starts.
+    if (!this.#isOpen) return;
+    this.#timer.refresh();
+    this.#bytes += bytes;
+    if (this.#bytes > RESPONSE_BYTES_MAX) this.#ended.abort();
+    this.#onBytes();
+  }
 }
