@@ -15,9 +15,7 @@ import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import type { Call, Called, CallPorts } from './call.ts';
-import { answerText, answerWords, isCut, nearlyInWords, type Speech, wordsCommands } from './words.ts';
-
-const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
+import { answerText, answerWords, hasCalls, nearlyInWords, type Speech, wholeBlocks, wordsCommands } from './words.ts';
 
 /** A call that brought an answer. */
 export type Answered = Extract<Called, { ok: true }>;
@@ -37,9 +35,8 @@ export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' |
  * and without a fallback model's thinking, which the first model would reject.
  */
 export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): AssistantRecord {
-  const { content, model, stopReason, usage, unreadable } = answer;
-  const isCutCall = isCut(answer) && CALLS.has(content.at(-1)?.type);
-  const whole = isCutCall ? content.slice(0, -1) : content;
+  const { model, usage, unreadable } = answer;
+  const whole = wholeBlocks(answer);
   const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
   return {
     v: 1,
@@ -48,7 +45,8 @@ export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): As
     entry: attempt.entry,
     content: storable(kept),
     model,
-    stopReason,
+    // Readers of the log know a call by its stop reason, which some endpoints state otherwise.
+    stopReason: hasCalls(whole) ? 'tool_use' : answer.stopReason,
     usage,
     ...(isOfGuest(attempt) && { isForGuest: true }),
     ...(unreadable && { unreadable }),

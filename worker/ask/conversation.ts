@@ -2,14 +2,14 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { MemoryBook } from '../../shared/state/memory/book.ts';
 import { type Attempt, payerOf, type TurnTime } from '../lane/attempt.ts';
 import { learntWindow } from '../lane/settings.ts';
-import { TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
+import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { withMemory } from '../memory/memory.ts';
 import { budgetFor, calibrationFor, chatRoom, type Room } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { newestTokens } from '../recovery/kept.ts';
 import type { UserRecord } from '../session/record.ts';
-import { askingIn, finishRound } from '../tools/round.ts';
+import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
 import { answered, isCalm, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { type FailedCall, fallenSilent, hiddenFailure, leaveGoneModel, react, SILENCES_MAX } from './failures.ts';
@@ -76,6 +76,8 @@ export async function askModel(
     const finished = await finishRound(ports, attempt, opened, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
     opened = finished;
+    if (hasOnlyUnreadableCalls(opened, attempt))
+      return failed('unreadable_calls', attempt.texts.unavailable, 'the model wrote calls of tools that are no JSON');
     // Nobody can be told the answer: what is done so far is recorded, and the rest waits free of charge.
     const awayMs = ports.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };

@@ -10,9 +10,11 @@ import { commit } from '../lane/events.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { wellFormed } from '../model/block.ts';
 import { dueSince } from '../reminders/schedule.ts';
-import type { OpenedSession } from '../session/held-window.ts';
-import { newStamp, type UserRecord } from '../session/record.ts';
-import type { ConversationStore } from '../session/store.ts';
+import { type OpenedSession, withRecord } from '../session/held-window.ts';
+import { trimOf } from '../session/overlay.ts';
+import { type LogRecord, newStamp, type UserRecord } from '../session/record.ts';
+import { append, type ConversationStore } from '../session/store.ts';
+import { hasCalls } from './words.ts';
 
 /**
  * Bytes that a load reads at most per token of the window. What people and models write takes 3 to 8, with the record
@@ -38,7 +40,30 @@ export async function openSession(
     return loaded;
   });
   await reportTorn(ports, attempt, opened.window);
-  return opened;
+  return hideEarlierTry(attempt, opened);
+}
+
+const PUT_BACK = '[This message failed, and stands again below. What was done for it before that follows.]';
+
+/**
+ * Hides the earlier try of a message that failed and was put back: the message stands at the end now. The calls of tools
+ * that were made for it stay, so that they are not made again. Contract: throws `FencedError`, or what Redis throws.
+ */
+async function hideEarlierTry(attempt: Attempt, opened: OpenedSession): Promise<OpenedSession> {
+  const { replayOf: entry, keys, session, turn } = attempt;
+  const step = `hidden:${session}`;
+  const { records } = opened.window;
+  const isRecorded = records.some((record) => record.t === 'user' && record.entry === entry);
+  if (entry === undefined || !isRecorded || turn.hasDone(step)) return opened;
+  const hasActed = records.some(
+    (record) => record.t === 'assistant' && record.entry === entry && hasCalls(record.content),
+  );
+  const hidden = hasActed ? { text: PUT_BACK } : { text: '', turn: true };
+  const scrub: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, ...hidden };
+  // Thinking is bound to all that stood before it.
+  const trim = trimOf('thinking', records);
+  await attempt.write(step, append(keys, session, [scrub, trim]));
+  return withRecord(withRecord(opened, scrub), trim);
 }
 
 /** The message as the log keeps it. */

@@ -23,6 +23,7 @@ export interface Words {
 /** A window of a million tokens holds more, but nobody reads on in a chat for so long. */
 const SAID_CHARS_MAX = 500_000;
 const BETWEEN = '\n\n';
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
 
 /** The words that were kept with a turn. */
 export function keptWords({ turn }: Pick<Attempt, 'turn'>): Words {
@@ -156,14 +157,24 @@ export function isCut({ stopReason }: ModelAnswer): boolean {
   return stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
 }
 
-/** Whether the model is not done: it called tools, or paused. */
+/** The blocks of an answer without a call that was cut in the middle of its input. */
+export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
+  const { content } = answer;
+  return isCut(answer) && CALLS.has(content.at(-1)?.type) ? content.slice(0, -1) : content;
+}
+
+/** Whether the model is not done: it paused, or called tools, whatever its stop reason says. */
 export function goesOn(
-  { stopReason, content }: ModelAnswer,
+  answer: ModelAnswer,
   round: number,
   { toolRoundsMax }: Pick<Settings, 'toolRoundsMax'>,
 ): boolean {
-  if (round >= toolRoundsMax) return false;
-  return stopReason === 'pause_turn' || (stopReason === 'tool_use' && content.some(({ type }) => type === 'tool_use'));
+  return round < toolRoundsMax && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
+}
+
+/** Whether the content of an answer calls a tool. */
+export function hasCalls(content: AssistantRecord['content']): boolean {
+  return typeof content !== 'string' && content.some(({ type }) => type === 'tool_use');
 }
 
 /** The blocks that the model wrote earlier for this message, tool calls included. */

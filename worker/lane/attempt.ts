@@ -104,6 +104,8 @@ export interface Attempt {
   /** Tool rounds recorded for this message, in any session. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
+  /** The entry of an earlier try of the message, which failed: then it was put back. */
+  readonly replayOf: EntryId | undefined;
   /** Whether nothing waited behind the message when the attempt began. */
   readonly isAloneAtBegin: boolean;
   /** Since when the bot is blocked by the chat or removed from it, in ms since the epoch; 0: it is there. */

@@ -125,6 +125,7 @@ export function readAttempt(reply: BegunReply): Attempt {
     stage: isForeign || !isStage(stage) ? 'none' : stage,
     rounds: Number(turn.get('rounds') ?? 0),
     message,
+    replayOf: fields.get('replayed') as EntryId | undefined,
     isAloneAtBegin: reply.behind === 0,
     goneMs: goneMsOf(reply.absence),
     traceparent: fields.get('traceparent') ?? '',

@@ -55,8 +55,6 @@ export type AuditEvent =
   | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
   | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
   | { event: 'context.gave-up'; reason: string }
-  /** The words so far became the answer, since no other one came. */
-  | { event: 'answer.cut'; reason: string; chars: number }
   /** A question was decided, by this person or by nobody; `tools` waited for an approval. */
   | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }
   /** The API refused a tool by name; the process continues without it. */
@@ -132,7 +130,6 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'model.answered': {},
   'model.failed': {},
   'message.capped': { audit: true },
-  'answer.cut': { audit: true },
   'question.decided': { audit: true },
   'tool.excluded': {
     audit: true,

@@ -6,7 +6,7 @@ import { type Attempt, type Expected, isOfGuest } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
-import { type LogRecord, newStamp } from '../session/record.ts';
+import { type AssistantRecord, type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { type Asking, askingOf, type DecidableRound, insteadOf } from './asking.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
@@ -36,9 +36,24 @@ const INTERRUPTED =
 function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
-  const calls =
-    typeof last.content === 'string' ? [] : last.content.flatMap((block) => toolUse(block, last.unreadable));
-  return [...new Map(calls.map((call) => [call.id, call])).values()];
+  return [...new Map(callsOf(last).map((call) => [call.id, call])).values()];
+}
+
+function callsOf({ content, unreadable }: AssistantRecord): ToolUse[] {
+  return typeof content === 'string' ? [] : content.flatMap((block) => toolUse(block, unreadable));
+}
+
+/** After so many answers in a row whose calls are no JSON, the next one would be another bill and nothing else. */
+const UNREADABLE_ANSWERS_MAX = 3;
+
+/** Whether the newest answers for this message, up to the bound, called tools and no call could be read. Pure. */
+export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Attempt): boolean {
+  const own = window.records.filter((record) => record.t === 'assistant').filter((record) => record.entry === entry);
+  const newest = own.slice(-UNREADABLE_ANSWERS_MAX).map(callsOf);
+  return (
+    newest.length === UNREADABLE_ANSWERS_MAX &&
+    newest.every((calls) => calls.length > 0 && calls.every(({ isReadable }) => !isReadable))
+  );
 }
 
 /** Tools whose results nobody else wrote. */

@@ -8,7 +8,7 @@ import { Speech } from '../ask/words.ts';
 import { type Attempt, FencedError, type TurnTime } from '../lane/attempt.ts';
 import { conclude, type Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
-import { insteadOfNothing } from './conclude.ts';
+import { withWords } from './conclude.ts';
 import { supersededBy } from './gather.ts';
 import { hear } from './hear.ts';
 import type { TurnPorts } from './ports.ts';
@@ -66,7 +66,7 @@ async function ask(
     const decided = await askModel(ports.ask, attempt, { message, content, speech, onText, onTools }, time);
     // Words that nobody has seen are no answer to a message that is answered together with a later one.
     if (decided.kind === 'later' || (decided.kind === 'hand back' && !(await isJoining()))) await speech.leave();
-    return await insteadOfNothing(ports.ask, attempt, decided, speech.words);
+    return await withWords(ports.ask, attempt, decided, speech.words);
   } catch (error) {
     // What can be kept is kept; the error decides what becomes of the attempt.
     await speech.leave().catch(() => undefined);

@@ -2,8 +2,8 @@ import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
 import { type Attempt, type Conclusion, type Expected, summonsOf, type Written } from '../lane/attempt.ts';
-import { commit, type ToldEvent, type TurnEvent } from '../lane/events.ts';
-import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
+import { commit } from '../lane/events.ts';
+import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
 import { removeTurn, trialLost } from '../recovery/stage-2.ts';
 import { healed } from '../reply/format/heal.ts';
@@ -42,7 +42,6 @@ export async function concludeTurn(
  * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
  *
  * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
- * Words that break off are no answer in that: of a message that may be to blame they are delivered, and not remembered.
  */
 async function storeConclusion(
   { ask: { observability } }: Pick<TurnPorts, 'ask'>,
@@ -62,7 +61,7 @@ async function storeConclusion(
       expected: [...expected, ...uncancelled],
       events,
     });
-  const isAnswered = conclusion.outcome === 'answered' && !isCutAnswer(conclusion);
+  const isAnswered = conclusion.outcome === 'answered';
   // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
   if (attempt.trial === undefined || isAnswered)
     return store(attempt.isBlamed && !isAnswered ? removeTurn(attempt) : [], []);
@@ -101,48 +100,22 @@ export function inOneMessage(before: readonly string[], conclusion: Conclusion, 
   };
 }
 
-/** They say that a message failed; of an endpoint in trouble the watchdog tells besides. */
-const SAY_FAILED: ReadonlySet<TurnEvent['event']> = new Set<ToldEvent['event']>(['message.failed', 'message.gave-up']);
-
 /**
- * The model's words are never thrown away: where a message would end without an answer, the words so far are its
- * answer. They say that they break off, and are recorded, so that "go on" goes on. Any other decision stays as it is.
+ * Keeps the model's words where a message ends without an answer: the person sees them above the notice, marked as cut,
+ * and they are recorded, so that "go on" goes on. Any other decision stays as it is.
  */
-export async function insteadOfNothing(
+export async function withWords(
   { settings, files }: Pick<TurnPorts['ask'], 'settings' | 'files'>,
   attempt: Attempt,
   decided: Verdict,
   words: Words = keptWords(attempt),
 ): Promise<Verdict> {
   const said = spoken(words);
-  if (said === '' || decided.kind !== 'conclude' || !isWithoutAnswer(decided.conclusion)) return decided;
-  const { texts } = attempt;
-  const { reason = 'unknown' } = decided.conclusion;
-  const noted = await files.of(attempt);
-  // The words may break off before what the reminder is about.
-  const own = inItsOwnWords(attempt, decided.conclusion);
-  const notices = [...attempt.notices, ...own, ...attempt.readingNotices];
-  // Whoever asks to go on is to know when that can be.
-  const why = isOverBudget(reason) ? decided.conclusion.parts : [];
-  const text = [healed(said), texts.brokenOff, ...why].join('\n\n');
-  return conclude(
-    { outcome: 'answered', reason: `cut_${reason}`, ...planned(notices, text, { rich: settings.rich }, noted) },
-    {
-      changes: [...recordCommands(attempt, words), ...decided.changes],
-      // That it failed is not so any more; what is wrong with the fixed parts or a budget, and what was removed, is.
-      events: [
-        ...decided.events.filter(({ event }) => !SAY_FAILED.has(event)),
-        { event: 'answer.cut', reason, chars: said.length },
-      ],
-    },
-  );
-}
-
-function isWithoutAnswer({ outcome, reason }: Conclusion): boolean {
-  return outcome === 'failed' || (outcome === 'refused' && isOverBudget(reason));
-}
-
-/** Whether an answer is the words so far. */
-export function isCutAnswer({ outcome, reason }: Conclusion): boolean {
-  return outcome === 'answered' && reason !== undefined;
+  if (said === '' || decided.kind !== 'conclude') return decided;
+  const { outcome, reason, parts } = decided.conclusion;
+  if (outcome !== 'failed' && !(outcome === 'refused' && isOverBudget(reason))) return decided;
+  const text = [healed(said), attempt.texts.brokenOff, ...parts].join('\n\n');
+  const shown = planned(attempt.readingNotices, text, { rich: settings.rich }, await files.of(attempt));
+  const changes = [...recordCommands(attempt, words), ...decided.changes];
+  return { ...decided, conclusion: { ...decided.conclusion, ...shown }, changes };
 }

@@ -9,7 +9,7 @@ import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
-import { insteadOfNothing } from './conclude.ts';
+import { withWords } from './conclude.ts';
 import { failTogether, mergedConclusion } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
 
@@ -48,9 +48,9 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
   return { kind: 'open', message, command };
 }
 
-/** The end of a message that gets no answer, or the words so far in place of one; its pieces end with it. */
+/** The end of a message that gets no answer, with the words so far; its pieces end with it. */
 export async function endedWithout(ports: TurnPorts, attempt: Attempt, ended: Ending): Promise<Verdict> {
-  return failTogether(attempt, await insteadOfNothing(ports.ask, attempt, ended));
+  return failTogether(attempt, await withWords(ports.ask, attempt, ended));
 }
 
 /** The end of a message that nearly was a command: the model would only guess what it means. */

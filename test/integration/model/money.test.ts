@@ -231,7 +231,7 @@ test('killed in a call: what it held is free again, its input is booked, and the
   expect(certain / (((mainCalls()[0]?.inputTokens ?? 0) * 4) / 1e6)).toBeCloseTo(1, 0);
 });
 
-test('used up between two rounds of tools: what is written is the answer, and says why it breaks off', async () => {
+test('used up between two rounds of tools: refused with what is written, and why it breaks off', async () => {
   await start({ CHAT_DAILY_USD: '1' });
   world.claude.react(({ index }) => {
     if (index !== 0) return undefined;
@@ -240,7 +240,7 @@ test('used up between two rounds of tools: what is written is the answer, and sa
     const content = [{ type: 'text', text: 'I look it up.' }, call];
     return { do: 'answer', content, stopReason: 'tool_use', afterMs: 200 };
   });
-  expect(await said('What did I say?')).toMatchObject({ outcome: 'answered', reason: 'cut_over_chat_budget' });
+  expect(await said('What did I say?')).toMatchObject({ outcome: 'refused', reason: 'over_chat_budget' });
   expect(shown().at(-1)).toContain('I look it up.');
   expect(shown().at(-1)).toMatch(usedUp("This chat's budget for today"));
   expect(mainCalls()).toHaveLength(1);

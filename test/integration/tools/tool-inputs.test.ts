@@ -45,20 +45,21 @@ variants([
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a model that never writes JSON is called once a round, until it must answer in words', async () => {
-  await start({ TOOL_ROUNDS_MAX: '3' });
+test('a model that never writes JSON is called three times, and its message fails with what it said', async () => {
+  await start();
   let ids = 0;
-  world.claude.react(({ body }) => {
-    const mustAnswer = (body as { tool_choice?: unknown }).tool_choice !== undefined;
-    return mustAnswer
-      ? { do: 'answer', text: 'I could not.' }
-      : { do: 'answer', content: [raw(`t${ids++}`, '{"text": ')] };
-  });
+  const content = () => [{ type: 'text', text: 'I write it down.' }, raw(`t${ids++}`, '{"text": ')];
+  world.claude.react(({ kind }) => (kind === 'main' ? { do: 'answer', content: content() } : undefined));
   world.telegram.say(CHAT, 'Write it down');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', attempts: 1, recoveries: 0 });
-  expect(shown()).toEqual(['I could not.']);
-  expect(mainCalls()).toHaveLength(4);
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'unreadable_calls' });
+  expect(shown()).toEqual([expect.stringMatching(/^I write it down\..*breaks off here.*couldn't answer/s)]);
+  expect(mainCalls()).toHaveLength(3);
   expect(await notebook.notes()).toEqual([]);
+  expect(await world.peek.xlen(world.keys.dead)).toBe(1);
+  world.claude.react(() => ({ do: 'answer', text: 'Well.' }));
+  world.telegram.say(CHAT, 'And now?');
+  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(world.claude.violations()).toEqual([]);
 });
 
 test('killed behind a round with such a call: it is not made by the next process either', async () => {
