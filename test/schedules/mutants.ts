@@ -75,7 +75,7 @@ const OWN: readonly FindableMutant[] = [
   },
   {
     name: 'a call whose result was lost is made again',
-    mutations: [{ file: 'worker/tools/round.ts', from: '(begun && call.isReadable', to: '(begun && false' }],
+    mutations: [{ file: 'worker/tools/round.ts', from: '(isBegun && call.isReadable', to: '(isBegun && false' }],
     fromSeed: 2_090,
   },
   {

@@ -51,13 +51,11 @@ const PUT_BACK = '[This message failed, and stands again below. What was done fo
  */
 async function hideEarlierTry(attempt: Attempt, opened: OpenedSession): Promise<OpenedSession> {
   const { replayOf: entry, keys, session, turn } = attempt;
-  const step = `hidden:${session}`;
   const { records } = opened.window;
-  const isRecorded = records.some((record) => record.t === 'user' && record.entry === entry);
-  if (entry === undefined || !isRecorded || turn.hasDone(step)) return opened;
-  const hasActed = records.some(
-    (record) => record.t === 'assistant' && record.entry === entry && hasCalls(record.content),
-  );
+  const step = `hidden:${session}`;
+  const own = records.filter((record) => 'entry' in record && record.entry === entry);
+  if (entry === undefined || !own.some(({ t }) => t === 'user') || turn.hasDone(step)) return opened;
+  const hasActed = own.some((record) => record.t === 'assistant' && hasCalls(record.content));
   const hidden = hasActed ? { text: PUT_BACK } : { text: '', turn: true };
   const scrub: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, ...hidden };
   // Thinking is bound to all that stood before it.

@@ -10,8 +10,8 @@ import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
 /**
- * The words of the model for a message that is not answered yet. It is kept with the turn before a person sees it,
- * so that it outlives the process, and becomes the answer if no other one comes.
+ * The words of the model for a message that is not answered yet. They are stored with the turn before a person sees them,
+ * so that they outlive the process, and are kept if no answer comes.
  */
 export interface Words {
   /** The words before its calls of tools: the session has them already. */
@@ -23,7 +23,6 @@ export interface Words {
 /** A window of a million tokens holds more, but nobody reads on in a chat for so long. */
 const SAID_CHARS_MAX = 500_000;
 const BETWEEN = '\n\n';
-const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use']);
 
 /** The words that were kept with a turn. */
 export function keptWords({ turn }: Pick<Attempt, 'turn'>): Words {
@@ -160,7 +159,7 @@ export function isCut({ stopReason }: ModelAnswer): boolean {
 /** The blocks of an answer without a call that was cut in the middle of its input. */
 export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
   const { content } = answer;
-  return isCut(answer) && CALLS.has(content.at(-1)?.type) ? content.slice(0, -1) : content;
+  return isCut(answer) && content.at(-1)?.type.endsWith('tool_use') ? content.slice(0, -1) : content;
 }
 
 /** Whether the model is not done: it paused, or called tools, whatever its stop reason says. */

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../shared/base/bounded-map.ts';
-import type { AssistantRecord, LogRecord } from '../session/record.ts';
+import type { LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
 import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
@@ -69,13 +69,13 @@ export function countRequest(
   const own = { tokens: Math.ceil(estimated * calibration + media), known: 0, estimated, media };
   const anchor = anchorOf(window.records, model);
   if (anchor === undefined) return own;
-  const after = window.records.slice(anchor.at + 1);
-  const mediaAfter = after.reduce((sum, record) => sum + estimateMedia(contentOf(record)), 0);
-  const estimatedAfter = after.reduce((sum, record) => sum + estimateRecord(record), 0) - mediaAfter;
-  const tokens = Math.ceil(anchor.tokens + estimatedAfter * calibration + mediaAfter);
+  const { records } = window;
+  const after = sizeOf(records.slice(anchor.at + 1).filter((each) => each.t === 'user' || each.t === 'assistant'));
+  const estimatedAfter = after.tokens - after.media;
+  const tokens = Math.ceil(anchor.tokens + estimatedAfter * calibration + after.media);
   // The records of version 0.3 and before hold usage that was not checked.
   if (!isBelievableSize(tokens, own.tokens)) return own;
-  return { tokens, known: anchor.tokens, estimated: estimatedAfter, media: mediaAfter };
+  return { tokens, known: anchor.tokens, estimated: estimatedAfter, media: after.media };
 }
 
 /**
@@ -137,9 +137,9 @@ export function estimateRequest({ model, system, messages, tools = [] }: ModelRe
 }
 
 /** The messages of a request never change, and are counted for the window and for what they may cost. */
-const sizes = new WeakMap<readonly MessageParam[], { tokens: number; media: number }>();
+const sizes = new WeakMap<readonly object[], { tokens: number; media: number }>();
 
-function sizeOf(messages: readonly MessageParam[]): { tokens: number; media: number } {
+function sizeOf(messages: readonly { content?: unknown }[]): { tokens: number; media: number } {
   const known = sizes.get(messages);
   if (known !== undefined) return known;
   const tokens = messages.reduce((sum, { content }) => sum + MESSAGE_TOKENS + estimateContent(content), 0);
@@ -175,28 +175,12 @@ function anchorOf(records: readonly LogRecord[], model: string): { at: number; t
     const record = records[at];
     if (record === undefined || SHAPING.has(record.t)) return undefined;
     if (record.t !== 'assistant') continue;
-    if (!isTrusted(record, model)) return undefined;
-    const size = conversationSize(record.usage, record.content);
+    const { usage, content, model: by } = record;
+    if (usage === undefined || by === undefined || !isSameModel(model, by)) return undefined;
+    const size = conversationSize(usage, content);
     if (size !== undefined) return { at, tokens: size.tokens };
   }
   return undefined;
-}
-
-function isTrusted(
-  record: AssistantRecord,
-  asked: string,
-): record is AssistantRecord & Required<Pick<AssistantRecord, 'usage'>> {
-  const { usage, model } = record;
-  return usage !== undefined && usage.inputTokens > 0 && model !== undefined && isSameModel(asked, model);
-}
-
-function estimateRecord(record: LogRecord): number {
-  const content = contentOf(record);
-  return content === undefined ? 0 : MESSAGE_TOKENS + estimateContent(content);
-}
-
-function contentOf(record: LogRecord): unknown {
-  return record.t === 'user' || record.t === 'assistant' ? record.content : undefined;
 }
 
 /** The settings that decide how a window is shared between input and output. */

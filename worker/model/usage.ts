@@ -1,9 +1,9 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { Attributes, Span } from '@opentelemetry/api';
+import type { Span } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { type Block, isServerSide } from './block.ts';
-import type { Model, ModelRequest, ModelResult, Purpose, Usage } from './port.ts';
+import type { Model, ModelResult, Purpose, Usage } from './port.ts';
 import { costOf, type Prices } from './prices.ts';
 
 /** The counters of one pass of the model as the API names them; proxies omit any of them. */
@@ -80,12 +80,8 @@ export function conversationSize(
   const isSum = passes === undefined && typeof content !== 'string' && content.some(isServerSide);
   if (isSum || passes === 'unstated') return undefined;
   if (passes === undefined) return { sentTokens: inputTokens, inputTokens, tokens: inputTokens + outputTokens };
-  const { firstInputTokens, lastInputTokens, lastOutputTokens } = passes;
-  return {
-    sentTokens: firstInputTokens,
-    inputTokens: lastInputTokens,
-    tokens: lastInputTokens + lastOutputTokens,
-  };
+  const { firstInputTokens: sentTokens, lastInputTokens, lastOutputTokens } = passes;
+  return { sentTokens, inputTokens: lastInputTokens, tokens: lastInputTokens + lastOutputTokens };
 }
 
 /** The tokens of a call, in all. */
@@ -101,37 +97,30 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices)
   return {
     limits: (name) => model.limits(name),
     countTokens: (request, signal) => model.countTokens(request, signal),
-    send: (request, signal, onText) =>
-      telemetry.span(SPAN.call, attributesOf(request), async (span) => {
+    send(request, signal, onText) {
+      const about = { model: request.model, purpose: request.purpose ?? 'answer' };
+      // Nothing of gen_ai: the SDK's own span inside is the `chat`, and one call is to be counted once.
+      const attributes = { 'spillway.model': about.model, 'spillway.purpose': about.purpose };
+      return telemetry.span(SPAN.call, attributes, async (span) => {
         const sinceMs = performance.now();
         const result = await model.send(request, signal, onText);
-        const about = { model: request.model, purpose: request.purpose ?? 'answer' };
-        note(span, result);
+        if (result.ok) span.setAttribute('spillway.stop_reason', result.answer.stopReason ?? 'unknown');
+        else failSpan(span, result.failure.reason);
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
         const usage = result.ok ? result.answer.usage : result.spent;
         if (usage) bill({ telemetry, span, prices }, about, usage);
-        measure(telemetry, request.model, performance.now() - sinceMs, result);
+        measure(telemetry, request.model, performance.now() - sinceMs, result, usage);
         return result;
-      }),
+      });
+    },
   };
 }
 
-/** Nothing of gen_ai: the SDK's own span inside is the `chat`, and one call is to be counted once. */
-function attributesOf({ model, purpose }: ModelRequest): Attributes {
-  return { 'spillway.model': model, 'spillway.purpose': purpose ?? 'answer' };
-}
-
-function note(span: Span, result: ModelResult): void {
-  if (result.ok) span.setAttribute('spillway.stop_reason', result.answer.stopReason ?? 'unknown');
-  else failSpan(span, result.failure.reason);
-}
-
 /** Measures a call as ready-made dashboards expect it. */
-function measure({ record }: Telemetry, model: string, tookMs: number, result: ModelResult): void {
+function measure({ record }: Telemetry, model: string, tookMs: number, result: ModelResult, usage?: Usage): void {
   const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', 'gen_ai.request.model': model };
   const failed = result.ok ? {} : { 'error.type': result.failure.reason };
   record(METRIC.genAiDuration, tookMs / 1_000, { ...chat, ...failed });
-  const usage = result.ok ? result.answer.usage : result.spent;
   if (!usage) return;
   record(METRIC.genAiTokens, usage.inputTokens, { ...chat, 'gen_ai.token.type': 'input' });
   record(METRIC.genAiTokens, usage.outputTokens, { ...chat, 'gen_ai.token.type': 'output' });

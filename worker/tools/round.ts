@@ -2,7 +2,7 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { type Attempt, type Expected, isOfGuest } from '../lane/attempt.ts';
+import { type Attempt, isOfGuest } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
@@ -10,7 +10,7 @@ import { type AssistantRecord, type LogRecord, newStamp } from '../session/recor
 import { append } from '../session/store.ts';
 import { type Asking, askingOf, type DecidableRound, insteadOf } from './asking.ts';
 import { type ResultPorts, resultBlock } from './result.ts';
-import { type Toolbox, type ToolCall, type ToolOutput, toolError } from './toolbox.ts';
+import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError } from './toolbox.ts';
 
 /** The ports of a round of tools. */
 export interface RoundPorts extends ResultPorts {
@@ -46,14 +46,12 @@ function callsOf({ content, unreadable }: AssistantRecord): ToolUse[] {
 /** After so many answers in a row whose calls are no JSON, the next one would be another bill and nothing else. */
 const UNREADABLE_ANSWERS_MAX = 3;
 
-/** Whether the newest answers for this message, up to the bound, called tools and no call could be read. Pure. */
+/** Whether the newest answers for a message, as many as the bound, called tools and none of their calls could be read. Pure. */
 export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Attempt): boolean {
   const own = window.records.filter((record) => record.t === 'assistant').filter((record) => record.entry === entry);
   const newest = own.slice(-UNREADABLE_ANSWERS_MAX).map(callsOf);
-  return (
-    newest.length === UNREADABLE_ANSWERS_MAX &&
-    newest.every((calls) => calls.length > 0 && calls.every(({ isReadable }) => !isReadable))
-  );
+  const areUnreadable = (calls: ToolUse[]) => calls.length > 0 && !calls.some(({ isReadable }) => isReadable);
+  return newest.length === UNREADABLE_ANSWERS_MAX && newest.every(areUnreadable);
 }
 
 /** Tools whose results nobody else wrote. */
@@ -92,11 +90,6 @@ function roundOf(tools: Toolbox, attempt: Attempt, calls: readonly ToolUse[], ro
   return { calls, round, parking: turn.parking, policy };
 }
 
-/** The condition that the chat's grants are still those that the attempt read; no condition if there were none. */
-function grantsHold({ keys, chat, toolGrants }: Attempt): Expected[] {
-  return toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
-}
-
 /**
  * Makes the calls of one round that the model still waits for, if any, concurrently, and records their results as one
  * message. Each result is stored as it arrives: an attempt after a crash makes only the calls that did not end, and of
@@ -116,10 +109,12 @@ export async function finishRound(
   const calls = openCalls(opened, attempt);
   if (calls.length === 0) return opened;
   onTools(calls.map(({ name }) => name));
-  const written = await attempt.write(`calls:${round}`, [], grantsHold(attempt));
-  // The next attempt reads the grants again.
+  const { keys, chat, toolGrants } = attempt;
+  const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
+  const written = await attempt.write(`calls:${round}`, [], grantsHold);
+  // The grants have changed since they were read: the next attempt reads them again.
   if (written === 'unmet') return undefined;
-  const made = { calls, round, begun: written === 'repeated', hasReadOthers: hasReadOthers(opened, attempt) };
+  const made = { calls, round, isBegun: written === 'repeated', hasReadOthers: hasReadOthers(opened, attempt) };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
@@ -145,17 +140,15 @@ export async function finishRound(
   return withRecord(opened, record);
 }
 
+/** A round whose calls are being made; `isBegun`: an earlier attempt may have made some of them. */
+type MadeRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; hasReadOthers: boolean };
+
 /** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */
 async function resultOf(
   ports: RoundPorts,
   attempt: Attempt,
   call: ToolUse,
-  {
-    calls,
-    round,
-    begun,
-    hasReadOthers,
-  }: { calls: readonly ToolUse[]; round: number; begun: boolean; hasReadOthers: boolean },
+  { calls, round, isBegun, hasReadOthers }: MadeRound,
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const field = fieldOf(round, call.id);
@@ -163,7 +156,7 @@ async function resultOf(
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
     insteadOf(call, roundOf(ports.tools, attempt, calls, round)) ??
-    (begun && call.isReadable && !isRepeatable(ports.tools, call)
+    (isBegun && call.isReadable && specOf(ports.tools, call)?.repeatable !== true
       ? toolError(INTERRUPTED)
       : await make(ports, { ...call, id: field, attempt, hasReadOthers }, signal));
   if (signal.aborted) return undefined;
@@ -179,7 +172,7 @@ async function resultOf(
 
 function make(ports: RoundPorts, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
   // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
-  const tool = isOffered(ports.tools, call) ? call.name : 'unknown';
+  const tool = specOf(ports.tools, call)?.name ?? 'unknown';
   const attributes = {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': tool,
@@ -194,12 +187,8 @@ function make(ports: RoundPorts, call: ToolUse & ToolCall, signal: AbortSignal):
   });
 }
 
-function isOffered(tools: Toolbox, { name }: ToolUse): boolean {
-  return tools.specs().some((spec) => spec.name === name);
-}
-
-function isRepeatable(tools: Toolbox, { name }: ToolUse): boolean {
-  return tools.specs().find((spec) => spec.name === name)?.repeatable === true;
+function specOf(tools: Toolbox, { name }: ToolUse): ToolSpec | undefined {
+  return tools.specs().find((spec) => spec.name === name);
 }
 
 function fieldOf(round: number, id: string): string {

@@ -27,9 +27,9 @@ type FirstLook = { kind: 'open'; message: InboundMessage; command: ReturnType<ty
 export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<FirstLook> {
   if (!attempt.message.ok) return unreadable(attempt, attempt.message);
   const message = attempt.message.value;
-  const before = concludedBefore(attempt);
+  const before = mergedConclusion(attempt) ?? stopped(attempt);
   if (before) return conclude(before);
-  const ended = outOfTime(attempt, ports.ask.settings) ?? outOfAttempts(attempt, ports.ask.settings);
+  const ended = usedUp(attempt, ports.ask.settings);
   if (ended) return endedWithout(ports, attempt, ended);
   if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
   const command = commandIn(message);
@@ -66,31 +66,24 @@ function unreadable(attempt: Attempt, { isNewer, problem }: Extract<Attempt['mes
   return failed('undecodable', attempt.texts.unreadable, problem);
 }
 
-/** The end of a message for which no more calls are made: they fell silent, or its turn has taken all of its time. */
-function outOfTime(attempt: Attempt, { turnMaxMs }: Pick<Settings, 'turnMaxMs'>): Ending | undefined {
+/** The end of a message for which no more calls are made: they fell silent, or its time or its attempts are used up. */
+function usedUp(attempt: Attempt, { turnMaxMs, maxAttempts }: Settings): Ending | undefined {
+  const { unavailable } = attempt.texts;
   if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
-  const isOver = attempt.turn.spentMs >= turnMaxMs;
-  return isOver ? failed('turn_too_long', attempt.texts.unavailable, 'its turn took too long') : undefined;
-}
-
-function outOfAttempts(attempt: Attempt, { maxAttempts }: Pick<Settings, 'maxAttempts'>): Ending | undefined {
+  if (attempt.turn.spentMs >= turnMaxMs) return failed('turn_too_long', unavailable, 'its turn took too long');
   if (attempt.attempts <= maxAttempts) return undefined;
-  return failed('attempts_used_up', attempt.texts.unavailable, 'each attempt was cut short');
+  return failed('attempts_used_up', unavailable, 'each attempt was cut short');
 }
 
-/** The end that another message, or an operator, decided for this one while it waited. */
-function concludedBefore(attempt: Attempt): Conclusion | undefined {
-  const { cancelledBy } = attempt.turn;
-  return mergedConclusion(attempt) ?? (cancelledBy === undefined ? undefined : stopped(attempt, cancelledBy));
-}
-
-/** A message that its user cancelled. What the model had said until then is kept, and says that it is not all. */
-function stopped(attempt: Attempt, command: string): Conclusion {
-  const { text: said } = attempt.turn.said;
+/** The end of a message that its user or an operator cancelled, with what the model had said until then. */
+function stopped(attempt: Attempt): Conclusion | undefined {
+  const { cancelledBy: command, said } = attempt.turn;
+  if (command === undefined) return undefined;
   // No command's reply is seen where the bot was called.
   const isTold = command !== BY_OPERATOR && !summonsOf(attempt);
-  if (said === '') return cancelled(command, isTold ? [] : [attempt.texts.stoppedByOperator]);
-  return { ...cancelled(command), ...planned([], `${healed(said)}\n\n${attempt.texts.stoppedHere}`, { rich: 'off' }) };
+  if (said.text === '') return cancelled(command, isTold ? [] : [attempt.texts.stoppedByOperator]);
+  const text = `${healed(said.text)}\n\n${attempt.texts.stoppedHere}`;
+  return { ...cancelled(command), ...planned([], text, { rich: 'off' }) };
 }
 
 const REASON = 'lane_full';

@@ -3,7 +3,7 @@ import type { ReachFailpoint } from '../../../shared/base/failpoint.ts';
 import type { Lifecycle } from '../catalog.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { findViolation, type Violation } from '../rules/validate.ts';
-import { Call, type Sent } from './call.ts';
+import { type Sent, sendCall } from './call.ts';
 import {
   askLifecycle,
   askLimits,
@@ -56,7 +56,7 @@ export function createClaude(options: ClaudeOptions): Claude {
     const maxTokens = Math.min(request.maxTokens, known.maxOutputTokens ?? request.maxTokens);
     const wire = wireRequest({ ...request, maxTokens });
     const violation = findViolation(wire, known);
-    if (violation === undefined) return new Call(request, options, signal, onText).send(await client(), wire);
+    if (violation === undefined) return sendCall(await client(), wire, { request, options, signal, onText });
     options.onInvalid?.(violation);
     const failure = { kind: 'poison', reason: 'invalid_request', rule: violation.rule } as const;
     return { result: { ok: false, failure } };

@@ -17,7 +17,7 @@ import { namedTool } from './refusal.ts';
 import { Wire } from './wire.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
-interface Sent {
+export interface Sent {
   result: { ok: true; answer: ModelAnswer } | FailedCall;
   error?: unknown;
 }
@@ -25,94 +25,82 @@ interface Sent {
 /** The longest silence within a summary: its user waits, and there is a way on without it. */
 const SUMMARY_IDLE_MS = 30_000;
 
-/** One request in flight. */
-export class Call {
-  readonly #request: ModelRequest;
-  readonly #options: ClaudeOptions;
-  readonly #signal: AbortSignal;
-  readonly #onText: OnText;
-  readonly #draft: Draft;
-  /** The error that `onText` threw: the call ends with it. */
-  #thrown: { error: unknown } | undefined;
+/** One request, with what belongs to its call. */
+export interface Call {
+  request: ModelRequest;
+  options: ClaudeOptions;
+  signal: AbortSignal;
+  onText: OnText | undefined;
+}
 
-  constructor(request: ModelRequest, options: ClaudeOptions, signal: AbortSignal, onText: OnText = () => {}) {
-    this.#request = request;
-    this.#options = options;
-    this.#signal = signal;
-    this.#onText = onText;
-    this.#draft = new Draft(callIdsIn(request.messages));
-  }
-
-  /** Sends the request and waits for its end; a failure is a value. Throws what `onText` throws. */
-  async send(client: Anthropic, request: WireRequest): Promise<Sent> {
-    const { idleMs, summaryIdleMs = SUMMARY_IDLE_MS } = this.#options;
-    const longestMs = this.#request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
-    const draft = this.#draft;
-    // While the model thinks unseen, nothing arrives but pings.
-    const wire = new Wire(longestMs, this.#signal, () => draft.isThinking && this.#showText());
-    const body = { ...request, stream: true } as unknown as Anthropic.MessageCreateParamsStreaming;
-    const about = { openTelemetry: { conversationId: this.#request.session } };
-    let error: unknown;
+/** Sends a request and waits for its end; a failure is a value. Throws what `onText` throws. */
+export async function sendCall(client: Anthropic, body: WireRequest, call: Call): Promise<Sent> {
+  const { request, options, signal, onText } = call;
+  const draft = new Draft(callIdsIn(request.messages));
+  const thrown: unknown[] = [];
+  const showText = (): void => {
     try {
-      const events = await client.messages.create(body, { ...about, signal: wire.signal, middleware: [wire.listen] });
-      for await (const event of events) {
-        draft.add(event);
-        if (event.type === 'content_block_delta') this.#options.reach('answer streaming');
-        this.#showText();
-      }
-    } catch (thrown) {
-      error = thrown;
-    } finally {
-      wire.close();
-    }
-    if (this.#thrown) throw this.#thrown.error;
-    const usage = this.#usage(wire, error);
-    if (draft.isWhole && usage) return { result: { ok: true, answer: draft.answer(this.#request.model, usage) } };
-    const failure = this.#failureOf(wire, error);
-    const words = draft.text.trim() === '' ? {} : { said: draft.text };
-    return { result: { ok: false, failure, ...(usage && { spent: usage }), ...words }, error };
-  }
-
-  #showText(): void {
-    try {
-      this.#onText(this.#draft.text);
+      onText?.(draft.text);
     } catch (error) {
-      this.#thrown ??= { error };
+      thrown.push(error);
       throw error;
     }
-  }
-
-  #failureOf(wire: Wire, error: unknown): Failure {
-    if (this.#signal.aborted) return { kind: 'transient', reason: 'aborted' };
-    if (wire.isSilent) return { kind: 'transient', reason: 'timeout' };
-    if (wire.foreign !== undefined && !this.#draft.hasBegun) return classifyForeign(wire.foreign);
-    // The SDK ends a stream that was aborted as one that ended by itself.
-    if (error === undefined) return { kind: 'transient', reason: 'cut_stream' };
-    const failure = classify(error);
-    const names = this.#request.tools?.map(({ name }) => name) ?? [];
-    const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? namedTool(error, names) : undefined;
-    return { ...failure, ...(tool !== undefined && { tool }) };
-  }
-
-  /**
-   * The bill of the call: what the endpoint states, and our own count of what it does not state. A server that refused
-   * the call, in a status or in its first event, bills nothing, and nor does one whose connection broke before the stream
-   * began. A server that began a stream bills the input and the output so far. A server that we left while it was silent
-   * may have taken the call, so its input counts.
-   */
-  #usage(wire: Wire, error: unknown): Usage | undefined {
-    const { hasBegun, written, content, usage, hasTotals } = this.#draft;
-    if (!hasBegun) {
-      const isRefused = error instanceof APIError && error.error !== undefined;
-      const isLeft = wire.isSent && (this.#signal.aborted || wire.isSilent);
-      if (isRefused || !(wire.isTaken || isLeft)) return undefined;
+  };
+  const { idleMs, summaryIdleMs = SUMMARY_IDLE_MS } = options;
+  const longestMs = request.purpose === 'summary' ? Math.min(idleMs, summaryIdleMs) : idleMs;
+  // While the model thinks unseen, nothing arrives but pings.
+  const wire = new Wire(longestMs, signal, () => draft.isThinking && showText());
+  const about = { openTelemetry: { conversationId: request.session }, signal: wire.signal, middleware: [wire.listen] };
+  let error: unknown;
+  try {
+    const streamed = { ...body, stream: true } as unknown as Anthropic.MessageCreateParamsStreaming;
+    for await (const event of await client.messages.create(streamed, about)) {
+      draft.add(event);
+      if (event.type === 'content_block_delta') options.reach('answer streaming');
+      showText();
     }
-    const stated = readUsage(usage, content);
-    const ownTokens = hasTotals ? 0 : Math.ceil(estimateText(written) * tokenizerFactor(this.#request.model));
-    const outputTokens = Math.max(stated.outputTokens, ownTokens);
-    if (stated.inputTokens > 0) return { ...stated, outputTokens };
-    return { ...stated, inputTokens: estimateRequest(this.#request), outputTokens, passes: 'unstated' };
+  } catch (caught) {
+    error = caught;
+  } finally {
+    wire.close();
   }
+  if (thrown.length > 0) throw thrown[0];
+  const usage = usageOf(call, draft, wire, error);
+  if (draft.isWhole && usage) return { result: { ok: true, answer: draft.answer(request.model, usage) } };
+  const failure = failureOf(call, draft, wire, error);
+  const said = draft.text.trim() === '' ? {} : { said: draft.text };
+  return { result: { ok: false, failure, ...(usage && { spent: usage }), ...said }, error };
+}
+
+function failureOf({ request, signal }: Call, { hasBegun }: Draft, wire: Wire, error: unknown): Failure {
+  if (signal.aborted) return { kind: 'transient', reason: 'aborted' };
+  if (wire.isSilent) return { kind: 'transient', reason: 'timeout' };
+  if (wire.foreign !== undefined && !hasBegun) return classifyForeign(wire.foreign);
+  // The SDK ends a stream that was aborted as one that ended by itself.
+  if (error === undefined) return { kind: 'transient', reason: 'cut_stream' };
+  const failure = classify(error);
+  const names = request.tools?.map(({ name }) => name) ?? [];
+  const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? namedTool(error, names) : undefined;
+  return { ...failure, ...(tool !== undefined && { tool }) };
+}
+
+/**
+ * The bill of a call: what the endpoint states, and our own count of what it does not state. A server that refused the
+ * call, in a status or in its first event, bills nothing, and nor does one whose connection broke before the stream began.
+ * A server that began a stream bills the input and the output so far. A server that we left while it was silent may have
+ * taken the call, so its input counts.
+ */
+function usageOf({ request, signal }: Call, draft: Draft, wire: Wire, error: unknown): Usage | undefined {
+  if (!draft.hasBegun) {
+    const isRefused = error instanceof APIError && error.error !== undefined;
+    const isLeft = wire.isSent && (signal.aborted || wire.isSilent);
+    if (isRefused || !(wire.isTaken || isLeft)) return undefined;
+  }
+  const stated = readUsage(draft.usage, draft.read().content);
+  const ownTokens = draft.hasTotals ? 0 : Math.ceil(estimateText(draft.written) * tokenizerFactor(request.model));
+  const outputTokens = Math.max(stated.outputTokens, ownTokens);
+  if (stated.inputTokens > 0) return { ...stated, outputTokens };
+  return { ...stated, inputTokens: estimateRequest(request), outputTokens, passes: 'unstated' };
 }
 
 function callIdsIn(messages: ModelRequest['messages']): ReadonlySet<string> {
@@ -202,25 +190,22 @@ class Draft {
     else if (delta.type === 'citations_delta') block.citations = [...((block.citations ?? []) as []), delta.citation];
   }
 
-  get content(): Block[] {
-    return [...this.#blocks.values()].map(({ block, json }) =>
-      json === '' ? block : { ...block, input: jsonFields(json) ?? { unreadable: clipMiddle(json, SHOWN_CHARS) } },
-    );
+  /** The blocks with their inputs. An input that is no JSON object is kept as a text, and its call is named. */
+  read(): Pick<ModelAnswer, 'content' | 'unreadable'> {
+    const unreadable: string[] = [];
+    const content = [...this.#blocks.values()].map(({ block, json }) => {
+      if (json === '') return block;
+      const input = jsonFields(json);
+      if (input === undefined && block.type === 'tool_use') unreadable.push(String(block.id));
+      return { ...block, input: input ?? { unreadable: clipMiddle(json, SHOWN_CHARS) } };
+    });
+    return { content, ...(unreadable.length > 0 && { unreadable }) };
   }
 
   answer(asked: string, usage: Usage): ModelAnswer {
-    const unreadable = [...this.#blocks.values()].flatMap(({ block: { type, id }, json }) =>
-      type === 'tool_use' && json !== '' && jsonFields(json) === undefined ? [String(id)] : [],
-    );
-    const { content } = this;
-    return {
-      content,
-      ...(unreadable.length > 0 && { unreadable }),
-      text: content.flatMap(({ type, text }) => (type === 'text' ? [String(text ?? '')] : [])).join(''),
-      stopReason: this.#stopReason,
-      model: this.#model ?? asked,
-      usage,
-    };
+    const read = this.read();
+    const text = read.content.flatMap((block) => (block.type === 'text' ? [String(block.text ?? '')] : [])).join('');
+    return { ...read, text, stopReason: this.#stopReason, model: this.#model ?? asked, usage };
   }
 }
 
@@ -228,7 +213,7 @@ class Draft {
  * A page or plain JSON instead of a stream: an error that came with a 200, or the wrong server. The text is classified
  * only where it is shaped like an error, since a message holds what people and models wrote.
  */
-export function classifyForeign(body: string): Failure {
+function classifyForeign(body: string): Failure {
   const fields = jsonFields(body) ?? {};
   const failure = isErrorBody(fields) ? classify(fields) : undefined;
   return failure === undefined || failure.reason === 'unknown'
