@@ -57,11 +57,10 @@ async function hideEarlierTry(attempt: Attempt, opened: OpenedSession): Promise<
   if (entry === undefined || !own.some(({ t }) => t === 'user') || turn.hasDone(step)) return opened;
   const hasActed = own.some((record) => record.t === 'assistant' && hasCalls(record.content));
   const hidden = hasActed ? { text: PUT_BACK } : { text: '', turn: true };
-  const scrub: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, ...hidden };
   // Thinking is bound to all that stood before it.
-  const trim = trimOf('thinking', records);
-  await attempt.write(step, append(keys, session, [scrub, trim]));
-  return withRecord(withRecord(opened, scrub), trim);
+  const added: LogRecord[] = [{ v: 1, t: 'scrub', ...newStamp(), entry, ...hidden }, trimOf('thinking', records)];
+  await attempt.write(step, append(keys, session, added));
+  return added.reduce(withRecord, opened);
 }
 
 /** The message as the log keeps it. */

@@ -22,7 +22,6 @@ export interface Words {
 
 /** A window of a million tokens holds more, but nobody reads on in a chat for so long. */
 const SAID_CHARS_MAX = 500_000;
-const BETWEEN = '\n\n';
 
 /** The words that were kept with a turn. */
 export function keptWords({ turn }: Pick<Attempt, 'turn'>): Words {
@@ -193,5 +192,5 @@ export function earlierWords({ window }: OpenedSession, { entry }: Attempt): str
 }
 
 function joined(before: string, after: string): string {
-  return [before, after].filter((text) => text !== '').join(BETWEEN);
+  return [before, after].filter((text) => text !== '').join('\n\n');
 }

@@ -45,7 +45,9 @@ export function viewWithOrigins(window: Window): { messages: MessageParam[]; ori
   const records = asShown(window.records);
   const fromTurn = records.findIndex((record) => startsTurn(record) && blocksOf(record).length > 0);
   const turns = new Turns();
-  turns.add('user', openingOf(window, Math.max(0, fromTurn)));
+  // An earlier try of a message is hidden, and not missing.
+  const cut = records.slice(0, Math.max(0, fromTurn)).filter((record) => blocksOf(record).length > 0).length;
+  turns.add('user', openingOf(window, cut));
   let code: string | undefined;
   for (const record of fromTurn === -1 ? [] : records.slice(fromTurn)) {
     // Messages between two answers become one for the model, so all of them carry the code of the first: until the answer
