@@ -43,8 +43,8 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
         to: 'if (wire) return new Call(',
       },
       {
-        file: 'worker/ask/answer.ts',
-        from: 'CALLS.has(content.at(-1)?.type)',
+        file: 'worker/ask/words.ts',
+        from: "content.at(-1)?.type.endsWith('tool_use')",
         to: "content.at(-1)?.type === 'tool_use'",
       },
     ],
