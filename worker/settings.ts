@@ -164,7 +164,7 @@ const DOUBT_WAIT_MS = 2_000;
 /** A summary that takes longer is not waited for: there is a way on without one. */
 const SUMMARY_TIME_MS = 60_000;
 
-type Wait = 'waitingNoticeMs' | 'retryMs' | 'summaryPatienceMs' | 'summaryTimeMs' | 'doubtWaitMs';
+type Wait = 'waitingNoticeMs' | 'retryMs' | 'summaryTimeMs' | 'doubtWaitMs';
 /** The waits that tests shorten. */
 export type WaitLimits = Pick<Settings, Wait>;
 
@@ -208,7 +208,6 @@ export function settingsOf({
     waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
     retryMs: limits?.retryMs ?? RETRY_MS,
     doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,
-    summaryPatienceMs: limits?.summaryPatienceMs ?? SUMMARY_TIME_MS,
     summaryTimeMs: limits?.summaryTimeMs ?? SUMMARY_TIME_MS,
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
     toolRoundsMax: config.TOOL_ROUNDS_MAX,

@@ -74,7 +74,7 @@ export async function startBench(
       observability: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
       files: { systemPrompt: 'bench', preserve: '', prices: new Map(), chats: new Map() },
       tools: ports.tools ?? withExclusions(NO_TOOLS),
-      limits: { summaryPatienceMs: 0 },
+      limits: { summaryTimeMs: 1_000 },
     },
     nameProcess(),
   );

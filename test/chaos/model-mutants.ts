@@ -93,8 +93,8 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     mutations: [
       {
         file: 'worker/recovery/session-compaction.ts',
-        from: 'performance.now() + ports.settings.summaryTimeMs',
-        to: 'Number.POSITIVE_INFINITY',
+        from: 'performance.now() + summaryTimeMs',
+        to: 'performance.now() + 3_600_000',
       },
     ],
     scenario: 'claude-summarises-for-ever',

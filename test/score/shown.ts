@@ -27,7 +27,9 @@ export const WINDOW_TOKENS = 64_000;
 const SEED_TOKENS = WINDOW_TOKENS * 0.1;
 const BOUNDARY = 'b0undary';
 /** No fact stands in it: what counts is what is kept whatever the summariser is good for. */
-const SUMMARY = 'They talked about many things of everyday life, one after the other. Nothing is open.';
+const SUMMARY =
+  'They talked about many things of everyday life, one after the other, as people do who have known each other for long. ' +
+  'Most of it was settled there and then. Nothing is open, and nothing was promised that is not done yet.';
 const CHAT = chatKey(1);
 
 /** Treats a chat in each way, and returns what is shown for a question after that. */
@@ -73,12 +75,11 @@ export function shownIn(window: Window, question: Question): string {
 /** Stage 1, by a summariser that says nothing. */
 async function compactedWindow(records: readonly LogRecord[]): Promise<Window> {
   const window = { head: undefined, records, omitted: 0 };
-  const options = compactionBy(scripted(SUMMARY), { limitTokens: WINDOW_TOKENS });
+  const options = compactionBy(scripted(SUMMARY), { limitTokens: WINDOW_TOKENS, boundary: BOUNDARY });
   const result = await compact(window, options, new AbortController().signal);
-  if (!result.ok) throw new Error(`not compacted: ${result.failed.reason}`);
-  const { keptFrom, summary, unseen, changes } = result.compaction;
-  const head: LogRecord = { ...STAMP, t: 'compaction', summary, records: keptFrom, unseen, boundary: BOUNDARY };
-  return { head, records: [...records.slice(keptFrom), ...changes], omitted: 0 };
+  if (!result.ok) throw new Error(`not compacted: ${result.reason}`);
+  const { head, changes } = result;
+  return { head, records: [...records.slice(head.records), ...changes], omitted: 0 };
 }
 
 /** Stage 2: the chat is the parent of a session that a seed opens. */
@@ -99,7 +100,6 @@ export async function freshWindow(
     boundary: BOUNDARY,
     tokensMax,
     because: 'outgrown',
-    isBare: false,
   });
   const head: LogRecord = { ...STAMP, t: 'seed', text, parent, records: records.length };
   const about = { parent, head: 0, windowStart: 1 };

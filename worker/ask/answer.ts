@@ -20,8 +20,8 @@ import { answerText, answerWords, hasCalls, nearlyInWords, type Speech, wholeBlo
 /** A call that brought an answer. */
 export type Answered = Extract<Called, { ok: true }>;
 
-/** A round that left the session well below full: the last compaction did not refill at once. */
-export function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
+/** Whether a round left the session below its full mark. */
+function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
   return tokensWith(answer, sent.count, sent.calibration) <= fullTokens;
 }
 
@@ -81,7 +81,7 @@ export function answered(
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     changes: [
       ...append(attempt.keys, attempt.session, [record]),
-      ...learnt(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer), isFull),
+      ...learnt(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer)),
       ...won.changes,
       ...(attempt.unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
     ],
@@ -91,14 +91,12 @@ export function answered(
   };
 }
 
-/** The lessons of an answer: how our estimate compares, and that the session did not refill at once. */
-function learnt(attempt: Attempt, calibration: number | undefined, isFull: boolean): Change[] {
-  const { keys, chat, session, compactionsInRow, refusalsInRow } = attempt;
+/** The lessons of an answer: how our estimate compares, and that the model does not refuse this chat. */
+function learnt(attempt: Attempt, calibration: number | undefined): Change[] {
+  const { keys, chat, session, refusalsInRow } = attempt;
   const own = sessionState(keys, session);
-  const calm = !isFull && compactionsInRow > 0;
   return [
     ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),
-    ...(calm ? [own.setCompactionsInRow(0)] : []),
     ...(refusalsInRow > 0 ? [own.forgiveRefusals()] : []),
   ];
 }
@@ -108,7 +106,7 @@ export async function recordRound(
   ports: Pick<CallPorts, 'observability'>,
   attempt: Attempt,
   opened: OpenedSession,
-  { called, room, speech }: { called: Answered; room: Room; speech: Speech },
+  { called, speech }: { called: Answered; speech: Speech },
   round: number,
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
@@ -119,7 +117,6 @@ export async function recordRound(
     ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
     ...won.changes,
-    ...(isCalm(called, room) ? [sessionState(attempt.keys, attempt.session).setCompactionsInRow(0)] : []),
   ];
   await commit(ports.observability, attempt, {
     step: `round:${round}`,

@@ -10,7 +10,7 @@ import type { RecoverPorts } from '../recovery/effects.ts';
 import { newestTokens } from '../recovery/kept.ts';
 import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
-import { answered, isCalm, progressed, recordRound } from './answer.ts';
+import { answered, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { type FailedCall, fallenSilent, hiddenFailure, leaveGoneModel, react, SILENCES_MAX } from './failures.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
@@ -100,8 +100,8 @@ export async function askModel(
       const nearlySpent = await ports.endpoint.budget?.nearlySpent(payerOf(attempt), attempt.entry);
       return answered({ ...now, files, nearlySpent }, called, settings);
     }
-    opened = await recordRound(ports, attempt, opened, { called, room, speech }, round + 1);
-    attempt = { ...progressed(attempt, round + 1), ...(isCalm(called, room) && { compactionsInRow: 0 }) };
+    opened = await recordRound(ports, attempt, opened, { called, speech }, round + 1);
+    attempt = progressed(attempt, round + 1);
   }
 }
 

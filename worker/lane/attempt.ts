@@ -122,9 +122,7 @@ export interface Attempt {
   readonly calibration: number | undefined;
   /** Messages of this session that a summary stands for since its last answer; the answer says so. */
   readonly unreportedCompactions: number;
-  /** Compactions of this session since a request last fitted without one. */
-  readonly compactionsInRow: number;
-  /** Fruitless compactions after a reply, since the last compaction that succeeded. */
+  /** Compactions of this session in a row that came to nothing, or after which what was kept was still too much. */
   readonly vainCompactions: number;
   /** The finished part of a summary of this session, as JSON. */
   readonly summaryPart: string | undefined;

@@ -136,7 +136,6 @@ export function readAttempt(reply: BegunReply): Attempt {
     choice,
     ...{ calibration, toolGrants, quietUntilMs, refusedAnswers },
     unreportedCompactions: Number(session.get('unreportedCompactions') ?? 0),
-    compactionsInRow: Number(session.get('compactionsInRow') ?? 0),
     vainCompactions: Number(session.get('vainCompactions') ?? 0),
     refusalsInRow: Number(session.get('refusalsInRow') ?? 0),
     silences: Number(turn.get('silences') ?? 0),

@@ -64,8 +64,6 @@ export interface Settings extends RoomSettings {
   retryMs: number;
   /** How long after a refusal the same request is sent once more, before the refusal is believed. */
   doubtWaitMs: number;
-  /** How long a summary waits for an endpoint in trouble. */
-  summaryPatienceMs: number;
   /** How long a summary may take, whatever the summariser does. */
   summaryTimeMs: number;
   /** The number of shards: a chat's keys cannot leave theirs. */

@@ -7,7 +7,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, scrubOf, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import { longTexts, type Part } from './oversized.ts';
+import { longTexts } from './oversized.ts';
 
 /** The part of a window that a compaction leaves verbatim. */
 export interface Kept {
@@ -23,17 +23,26 @@ const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 /**
  * Where the kept part starts: always at a user turn. At least the newest turn and the newest answered exchange are
  * kept; the exchange's long texts and results are shortened where it takes more than `tokensMax`. Earlier turns stay as
- * long as everything fits. An exchange that cannot be shortened enough is summarised with the rest.
+ * long as everything fits. An exchange that cannot be shortened enough is summarised with the rest. Pure except for the
+ * shortenings' stamps.
  */
 export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
   const newest = newestTurn(records);
-  const answered = hasAnswer(records.slice(newest)) ? newest : turnBefore(records, newest);
-  if (answered === undefined) return { from: newest, shortenings: [] };
-  const exchange = records.slice(answered, answered === newest ? records.length : newest);
-  const shortenings = shortened(exchange, tokensMax);
+  const isAnswered = hasAnswer(records.slice(newest));
+  const start = isAnswered ? newest : records.slice(0, newest).findLastIndex(startsTurn);
+  const exchange = records.slice(Math.max(0, start), isAnswered ? records.length : newest);
+  const shortenings = start === -1 ? undefined : shorteningsFor(exchange, tokensMax);
   if (shortenings === undefined) return { from: newest, shortenings: [] };
-  const left = tokensMax - tokensOf([...exchange, ...shortenings]);
-  return { from: extended(records, answered, left), shortenings };
+  const shown = asShown(records);
+  let from = start;
+  let left = tokensMax - recordTokens(asShown([...exchange, ...shortenings]));
+  for (let at = start - 1; at >= 0; at--) {
+    left -= recordTokens(shown.slice(at, at + 1));
+    if (left < 0) break;
+    const record = records[at];
+    if (record && startsTurn(record)) from = at;
+  }
+  return { from, shortenings };
 }
 
 /** Where the newest turn starts: it is never summarised, since it is pending or was just answered. */
@@ -48,11 +57,6 @@ export function newestTokens({ window }: OpenedSession, calibration: number): nu
   return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }
 
-function turnBefore(records: readonly LogRecord[], turn: number): number | undefined {
-  const at = records.slice(0, turn).findLastIndex(startsTurn);
-  return at === -1 ? undefined : at;
-}
-
 /** Whether a turn is over: the model wrote text without a tool call. */
 function hasAnswer(turn: readonly LogRecord[]): boolean {
   const last = turn.findLast(({ t }) => t === 'user' || t === 'assistant');
@@ -60,35 +64,15 @@ function hasAnswer(turn: readonly LogRecord[]): boolean {
   return typeof last.content === 'string' || !last.content.some(({ type }) => type === 'tool_use');
 }
 
-function extended(records: readonly LogRecord[], least: number, tokensMax: number): number {
-  const shown = asShown(records);
-  let from = least;
-  let left = tokensMax;
-  for (let at = least - 1; at >= 0; at--) {
-    const record = records[at];
-    if (record === undefined) break;
-    left -= recordTokens(shown.slice(at, at + 1));
-    if (left < 0) break;
-    if (startsTurn(record)) from = at;
-  }
-  return from;
-}
-
-/**
- * The smallest change that makes an exchange fit: none, or its long texts shortened. Returns nothing when none
- * suffices.
- */
-function shortened(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
-  if (tokensOf(exchange) <= tokensMax) return [];
+/** The smallest change that makes an exchange fit: none, or its long texts shortened. Nothing if none suffices. */
+function shorteningsFor(exchange: readonly LogRecord[], tokensMax: number): readonly ScrubRecord[] | undefined {
+  const shown = asShown(exchange);
+  if (recordTokens(shown) <= tokensMax) return [];
   for (const keptChars of SHORTENED_CHARS) {
-    const scrubs = longTexts(asShown(exchange), keptChars).map((part: Part) => scrubOf(part));
-    if (tokensOf([...exchange, ...scrubs]) <= tokensMax) return scrubs;
+    const scrubs = longTexts(shown, keptChars).map(scrubOf);
+    if (recordTokens(asShown([...exchange, ...scrubs])) <= tokensMax) return scrubs;
   }
   return undefined;
-}
-
-function tokensOf(records: readonly LogRecord[]): number {
-  return recordTokens(asShown(records));
 }
 
 /** The estimate of what records contain, as they stand. */
@@ -99,9 +83,8 @@ export function recordTokens(records: readonly LogRecord[]): number {
   );
 }
 
-/** The newest files are named; older ones are found by a search. */
+/** The newest files are named, each with the beginning of what was said with it; a search finds older ones. */
 const FILES_NAMED_MAX = 20;
-/** Of what was said with it. */
 const WORDS_CHARS = 60;
 
 /**
@@ -120,13 +103,12 @@ function filesOf(record: LogRecord, shown: LogRecord | undefined): string[] {
   const stands = JSON.stringify(shown);
   const words = clip(nameInBrackets(redact(textOf(record.content))), WORDS_CHARS);
   const caption = words === '' ? '' : `, with "${words}"`;
-  return record.content.flatMap(inside).flatMap((block) => {
+  const blocks = record.content.flatMap((block) =>
+    block.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : [block],
+  );
+  return blocks.flatMap((block) => {
     const { type, sha256 } = (block?.source ?? {}) as Partial<Record<string, unknown>>;
     if (type !== 'kept' || !stands.includes(String(sha256))) return [];
     return [`${labelOf(block)}, of ${record.at.slice(0, 10)}${caption}: {"ref":"${sha256}"}`];
   });
-}
-
-function inside(block: Block): Block[] {
-  return block.type === 'tool_result' && Array.isArray(block.content) ? block.content : [block];
 }

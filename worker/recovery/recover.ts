@@ -20,7 +20,7 @@ import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } fr
 import { isAloneTooLarge, isLarge, shortenMessage } from './shorten.ts';
 import { compactForRetry, fitsModel, leaveUncompacted, STAGE_1_OVER } from './stage-1.ts';
 import { removeTurn, startFreshSession } from './stage-2.ts';
-import { wasNotAsked } from './summary-call.ts';
+import { wasNotAsked } from './summarise.ts';
 
 /** With less room than this beside the fixed parts, no answer fits. */
 const ANSWER_TOKENS_MIN = 1_024;
@@ -160,16 +160,16 @@ async function compactOrStartFresh(
   time: RecoveryTime,
 ): Promise<Recovery> {
   const { signal, deadline } = time;
-  const uncompacted = deadline.aborted
-    ? { reason: 'recovery_timeout', failed: undefined }
+  const outcome = deadline.aborted
+    ? { ok: false as const, reason: 'recovery_timeout' as const }
     : await compactForRetry(ports, overflow, learnt, signal);
-  if (uncompacted === undefined || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
+  if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   // A summary that was never requested says nothing about the session: the session must not be lost over it.
-  const { failure } = uncompacted.failed ?? {};
+  const failure = 'failure' in outcome ? outcome.failure : undefined;
   if (failure && wasNotAsked(failure)) return { kind: 'wait', failure };
-  if (!STAGE_1_OVER.has(uncompacted.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
+  if (!STAGE_1_OVER.has(outcome.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
   if (failure && isOfAccount(failure.reason)) return concludeAccount(overflow, failure.reason);
-  reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : uncompacted.reason);
+  reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : outcome.reason);
   return leaveForSize(ports, overflow, learnt, time);
 }
 

@@ -2,34 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { type AuditEvent, commit } from '../lane/events.ts';
-import { type Room, roomOf } from '../model/count.ts';
-import type { FailedCall } from '../model/port.ts';
+import { systemWith } from '../memory/memory.ts';
+import { calibrationFor, estimateFixed, type Room } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import type { Window } from '../session/view.ts';
-import {
-  COMPACTION_CALLS_MAX,
-  type Compaction,
-  type CompactionFailure,
-  type CompactionResult,
-  compact,
-  maskResults,
-  trimOldRounds,
-} from './compact.ts';
+import { type CompactionFailure, type CompactionResult, compact, maskResults, type Progress } from './compact.ts';
 import type { RecoverPorts } from './effects.ts';
-import { LIMIT_TOKENS_MIN } from './learnt-limit.ts';
 import { thinkingTrim } from './scrub.ts';
-import { finishedPart, summariserOf } from './summarise.ts';
-import { wasNotAsked } from './summary-call.ts';
+import type { Summariser, SummaryPart } from './summarise.ts';
 
-/** Why a session was not compacted, with the failed call where that was the cause. */
-export interface Uncompacted {
-  reason: string;
-  failed?: FailedCall | undefined;
-}
+/** How the compaction of a session ended. With `away`, nothing was stored: nothing is wrong with the conversation. */
+export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailure);
 
 /** A session to compact, and for whom. */
 export interface Subject {
@@ -40,158 +26,135 @@ export interface Subject {
   step: string;
   /** Stored with it. */
   effects: readonly Change[];
-  /** How long transient trouble is waited out. */
-  patienceMs: number;
-  /** Calls that were made in vain. */
-  callsMade?: number;
+  /** Whether a person waits for it. If so, trouble of the summariser is waited out. */
+  isWaitedFor: boolean;
 }
 
-/** A session to compact, and when that must have come to an end, by the monotonic clock. */
-export interface TimedSubject extends Subject {
-  untilMs: number;
-}
+type Masked = { ok: true; calls: number } & Progress;
 
 /**
- * Compacts a session: masks its old tool results where that is enough, or else has the model summarise it, in the time
- * that a person waits. Where there is no summary, a weaker mask is better than none, and than a lost session. The result
- * is stored in one step. Returns why it failed, or nothing. Contract: throws `FencedError`, or what Redis throws.
+ * Compacts a session, in the time that a person waits. First it masks old tool results; where that is not enough, a model
+ * summarises the session; where there is no summary, a weaker mask is better than a lost session. The result is stored in
+ * one step. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function compactSession(
-  ports: RecoverPorts,
-  subject: Subject,
-  signal: AbortSignal,
-): Promise<Uncompacted | undefined> {
+export function compactSession(ports: RecoverPorts, subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
   return ports.observability.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const result = await compacted(ports, subject, signal);
-    if (!result.ok) {
-      const { reason, calls } = result.failed;
-      if (signal.aborted) return { reason: 'aborted' };
-      span.setAttributes({ 'error.type': reason, 'spillway.compaction.calls': calls });
-      const events = [{ event: 'context.compaction-failed', reason, calls } as const];
-      await commit(ports.observability, subject.attempt, { step: '', events });
-      return result.failed;
+    const masked = await maskSession(ports, subject, subject.room);
+    const result = masked ?? (await summariseSession(ports, subject, signal));
+    const { calls } = result;
+    span.setAttributes({ success: result.ok, 'spillway.compaction.calls': calls });
+    if (result.ok) {
+      const { tokensBefore, tokensAfter } = result;
+      span.setAttributes({ 'spillway.tokens.before': tokensBefore, 'spillway.tokens.after': tokensAfter });
+      return { ok: true };
     }
-    const { tokensBefore, tokensAfter, calls } = result.compaction;
-    span.setAttributes({
-      success: true,
-      'spillway.tokens.before': tokensBefore,
-      'spillway.tokens.after': tokensAfter,
-      'spillway.compaction.calls': calls,
-    });
-    return undefined;
+    const { reason } = result;
+    if (reason === 'aborted') return result;
+    span.setAttributes({ 'error.type': reason });
+    const event = { event: 'context.compaction-failed', reason, calls } as const;
+    await commit(ports.observability, subject.attempt, { step: '', events: [event] });
+    return result;
   });
 }
 
-async function compacted(
-  ports: RecoverPorts,
-  subject: Subject,
-  signal: AbortSignal,
-): Promise<Compacted | Extract<CompactionResult, { ok: false }>> {
-  const masked = await maskOldResults(ports, subject);
-  if (masked) return masked;
-  const untilMs = performance.now() + ports.settings.summaryTimeMs;
-  const summarised = await summariseSession(ports, { ...subject, untilMs }, signal);
-  if (summarised.ok || signal.aborted) return summarised;
-  const { failure } = summarised.failed.failed ?? {};
-  if (failure && wasNotAsked(failure)) return summarised;
-  const { room } = subject;
-  return (
-    (await maskOldResults(ports, { ...subject, room: { ...room, retainedTokens: room.fullTokens } })) ?? summarised
-  );
+/** The weaker mask, for a session that could not be summarised: what is kept may fill it up to the full mark. */
+export function maskWithoutSummary(ports: RecoverPorts, subject: Subject): Promise<Masked | undefined> {
+  return maskSession(ports, subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 
-type Compacted = { ok: true; compaction: Pick<Compaction, 'tokensBefore' | 'tokensAfter' | 'calls'> };
-
-/** The cheap step first: replaces each old tool result by one line. It restores nothing that a load has omitted. */
-async function maskOldResults(ports: RecoverPorts, subject: Subject): Promise<Compacted | undefined> {
+/** Replaces each old tool result by one line, where that is enough. It restores nothing that a load has omitted. */
+async function maskSession(ports: RecoverPorts, subject: Subject, room: Room): Promise<Masked | undefined> {
   const { window } = subject.opened;
-  if (window.omitted > 0) return undefined;
-  const mask = maskResults(window, subject.room, thinkingTrim(ports, window.records));
+  const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(ports, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
-  await store(ports, subject, trims, [{ event: 'context.force-pruned', tokensBefore, tokensAfter }]);
-  return { ok: true, compaction: { tokensBefore, tokensAfter, calls: 0 } };
+  await store(ports, subject, mask, trims, { event: 'context.force-pruned', tokensBefore, tokensAfter });
+  return { ok: true, calls: 0, ...mask };
 }
 
 async function summariseSession(
   ports: RecoverPorts,
-  subject: TimedSubject,
+  subject: Subject,
   signal: AbortSignal,
-): Promise<CompactionResult> {
-  const { opened, room } = subject;
-  const { records } = opened.window;
-  const boundary = randomBytes(9).toString('base64url');
+): Promise<Masked | CompactionResult> {
+  const { attempt, opened, room } = subject;
+  const { records, omitted } = opened.window;
   const options = {
     room,
-    boundary,
     summariser: await summariserOf(ports, subject),
-    callsMax: COMPACTION_CALLS_MAX - (subject.callsMade ?? 0),
-    done: finishedPart(subject.attempt),
-    mask: trimOldRounds(records),
     thinking: thinkingTrim(ports, records),
+    boundary: randomBytes(9).toString('base64url'),
   };
   const result = await compact(opened.window, options, signal);
   if (!result.ok) {
-    const smaller = measuredAnew(ports, subject, result.failed);
-    return smaller ? summariseSession(ports, smaller, signal) : result;
+    const isUndecided = result.reason === 'aborted' || result.reason === 'away';
+    return (isUndecided ? undefined : await maskWithoutSummary(ports, subject)) ?? result;
   }
-  const { summary, keptFrom, unseen, files, changes, tokensBefore, tokensAfter, calls } = result.compaction;
-  const windowStart = opened.firstIndex + keptFrom;
-  const stamp = newStamp();
-  const about = {
-    summary: summary.toWellFormed(),
-    records: windowStart,
-    unseen,
-    boundary,
-    ...(files.length > 0 && { files }),
-  };
-  const record: LogRecord = { v: 1, t: 'compaction', ...stamp, ...about };
-  const event = { event: 'context.compacted', tokensBefore, tokensAfter, calls, summaryChars: summary.length } as const;
-  const { keys, session } = subject.attempt;
-  const compacted = sessionState(keys, session).compact({
+  const { head, changes, tokensBefore, tokensAfter, calls } = result;
+  const windowStart = opened.firstIndex + head.records;
+  const record = { ...head, ...newStamp(), records: windowStart };
+  const compacted = sessionState(attempt.keys, attempt.session).compact({
     // The record lands at the end of the log, behind everything that was loaded.
     head: opened.logRecords,
     windowStart,
-    at: stamp.at,
+    at: record.at,
     tokens: tokensAfter,
-    unreported: messagesIn(opened.window, keptFrom),
+    unreported: omitted + records.slice(0, head.records).filter(startsTurn).length,
   });
-  const effects = [...compacted, ...subject.effects];
-  await store(ports, { ...subject, effects }, [record, ...changes], [event]);
+  const sizes = { tokensBefore, tokensAfter, calls, summaryChars: head.summary.length };
+  const withEffects = { ...subject, effects: [...compacted, ...subject.effects] };
+  await store(ports, withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
   return result;
 }
 
-/** How many messages a summary stands for that were shown until now. */
-function messagesIn({ records, omitted }: Window, keptFrom: number): number {
-  return omitted + records.slice(0, keptFrom).filter(startsTurn).length;
-}
-
-/** Retries a summariser that overflows and states a smaller window once, with what fits that window. */
-function measuredAnew(ports: RecoverPorts, subject: TimedSubject, failed: CompactionFailure): TimedSubject | undefined {
-  const { room, callsMade = 0 } = subject;
-  const limitTokens = failed.failed?.failure.limitTokens ?? 0;
-  const isNews = limitTokens >= LIMIT_TOKENS_MIN && limitTokens < room.limitTokens;
-  if (!isNews || callsMade + failed.calls >= COMPACTION_CALLS_MAX) return undefined;
+async function summariserOf(
+  { settings, endpoint: { model }, observability }: RecoverPorts,
+  { attempt, room, isWaitedFor }: Subject,
+): Promise<Summariser> {
+  const { compactionModel: name, fallbackModel, modelName, summaryTimeMs } = settings;
+  const { windowTokens, maxOutputTokens } = await model.limits(name);
   return {
-    ...subject,
-    room: roomOf(limitTokens, ports.settings),
-    callsMade: callsMade + failed.calls,
+    name,
+    // The model that answers the chat can summarise it as well.
+    otherName: [fallbackModel, modelName].find((other) => other !== undefined && other !== name),
+    limitTokens: Math.min(windowTokens, room.limitTokens),
+    outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
+    settings,
+    done: attempt.summaryPart === undefined ? undefined : (JSON.parse(attempt.summaryPart) as SummaryPart),
+    untilMs: performance.now() + summaryTimeMs,
+    waitsOut: isWaitedFor,
+    send: async (request, signal, onText) => {
+      await attempt.assertOwned();
+      return model.send({ ...request, payer: payerOf(attempt) }, signal, onText);
+    },
+    keepPart: async (part) => {
+      await attempt.write('', [summaryPart(attempt.keys, attempt.session).keep(JSON.stringify(part))]);
+      observability.reach('summary part stored');
+    },
   };
 }
 
-/** Stores everything that belongs to one compaction, in one step. */
+/**
+ * Stores everything that belongs to one compaction, in one step. A compaction was in vain if what it kept, with the fixed
+ * parts, still fills the session. The newest message does not count: the next large one is no fault of the compaction.
+ */
 async function store(
-  { observability }: RecoverPorts,
-  { attempt, step, effects }: Subject,
+  { observability, settings, tools }: RecoverPorts,
+  { attempt, room, step, effects }: Subject,
+  { keptTokens }: Progress,
   records: readonly LogRecord[],
-  events: readonly AuditEvent[],
+  event: AuditEvent,
 ): Promise<void> {
+  const { keys, session, vainCompactions, calibration } = attempt;
+  const { systemPrompt, serverTools, modelName } = settings;
+  const fixed = { system: systemWith(systemPrompt, attempt), tools: tools.specs(), serverTools };
+  const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
   const changes: Change[] = [
-    ...append(attempt.keys, attempt.session, records),
-    sessionState(attempt.keys, attempt.session).countCompaction(),
-    carriedMemory(attempt.keys, attempt.session).renew(),
-    summaryPart(attempt.keys, attempt.session).forget(),
+    ...append(keys, session, records),
+    sessionState(keys, session).setVainCompactions(leftTokens > room.fullTokens ? vainCompactions + 1 : 0),
+    carriedMemory(keys, session).renew(),
+    summaryPart(keys, session).forget(),
     ...effects,
   ];
-  await commit(observability, attempt, { step, changes, events });
+  await commit(observability, attempt, { step, changes, events: [event] });
 }

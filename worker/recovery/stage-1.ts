@@ -5,32 +5,31 @@ import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Overflow, RecoverPorts, Recovery } from './effects.ts';
 import { type LearntLimit, learnLimit } from './learnt-limit.ts';
-import { compactSession, type Uncompacted } from './session-compaction.ts';
+import { type CompactionOutcome, compactSession, maskWithoutSummary } from './session-compaction.ts';
+import { wasNotAsked } from './summarise.ts';
 
-/** A session that was compacted this often in a row refills at once: another compaction would not help. */
-export const COMPACTIONS_IN_ROW_MAX = 3;
-/**
- * How often in a row a compaction after a reply may begin and come to nothing, whatever ends it; then the session is left
- * alone until a call needs the room.
- */
-const VAIN_COMPACTIONS_MAX = 2;
+/** After this many compactions in vain another one would not help. */
+export const VAIN_COMPACTIONS_MAX = 3;
+/** After this many no compaction follows a reply any more; the rest is left for a call that needs the room. */
+const VAIN_AFTER_REPLY_MAX = 2;
 
 /**
- * Stage 1: compacts the session of a message that does not fit, and stores the stage with the result. Returns why it
- * failed, or nothing when the message can be retried.
+ * Stage 1: compacts the session of a message that does not fit, and stores the stage with the result.
  */
 export async function compactForRetry(
   ports: RecoverPorts,
   { attempt, opened }: Overflow,
   learnt: LearntLimit,
   signal: AbortSignal,
-): Promise<Uncompacted | undefined> {
-  if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX) return { reason: 'refills_at_once' };
+): Promise<CompactionOutcome | { ok: false; reason: 'refills_at_once' }> {
+  if (attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return { ok: false, reason: 'refills_at_once' };
   const step = `recover:${attempt.recoveries}`;
   const effects = [...attempt.turn.enter('compacted'), ...learnLimit(attempt, ports.settings, learnt)];
   const room = roomOf(learnt.limitTokens, ports.settings);
-  const patienceMs = ports.settings.summaryPatienceMs;
-  return compactSession(ports, { attempt, opened, room, step, effects, patienceMs }, signal);
+  const subject = { attempt, opened, room, step, effects, isWaitedFor: true };
+  const outcome = await compactSession(ports, subject, signal);
+  if (outcome.ok || outcome.reason !== 'away' || wasNotAsked(outcome.failure)) return outcome;
+  return (await maskWithoutSummary(ports, subject)) ? { ok: true } : outcome;
 }
 
 /** Why there is no compaction although nothing failed: another one would not help, either. */
@@ -69,9 +68,9 @@ export async function compactAfterReply(
   room: Room,
   signal: AbortSignal,
 ): Promise<void> {
-  if (attempt.compactionsInRow >= COMPACTIONS_IN_ROW_MAX || attempt.vainCompactions >= VAIN_COMPACTIONS_MAX) return;
+  if (attempt.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
   const state = sessionState(attempt.keys, attempt.session);
   await attempt.write('', [attempt.turn.markReplied(), state.setVainCompactions(attempt.vainCompactions + 1)]);
-  const effects = [state.setVainCompactions(0)];
-  await compactSession(ports, { attempt, opened, room, step: 'compact-after-reply', effects, patienceMs: 0 }, signal);
+  const subject = { attempt, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
+  await compactSession(ports, subject, signal);
 }

@@ -13,7 +13,7 @@ import { append, newSessionId, SEED_READ_BYTES_MAX } from '../session/store.ts';
 import type { Overflow, RecoverPorts, Recovery } from './effects.ts';
 import { type LearntLimit, learnLimit } from './learnt-limit.ts';
 import { asksForBlame } from './policy.ts';
-import { buildSeed } from './seed.ts';
+import { buildBareSeed, buildSeed } from './seed.ts';
 
 const SEED_TOKENS_MAX = 8_000;
 const SEED_SHARE = 0.1;
@@ -53,7 +53,8 @@ export async function startFreshSession(
     const tail = await ports.store.sessions.tail(attempt.session, SEED_READ_BYTES_MAX);
     // The pending message was recorded there too; it is not part of what was set aside.
     const entries = attempt.trial?.entries ?? Math.max(0, tail.entries - 1);
-    const text = buildSeed({
+    const build = stage === 'bare' ? buildBareSeed : buildSeed;
+    const text = build({
       records: tail.records,
       total: entries,
       pending: attempt.entry,
@@ -61,7 +62,6 @@ export async function startFreshSession(
       boundary: randomBytes(9).toString('base64url'),
       tokensMax: seedTokensMax(learnt.limitTokens),
       because: attempt.trial || asksForBlame(failure) ? 'refused' : 'outgrown',
-      isBare: stage === 'bare',
     });
     const hasSummary = entries > 0 && stage === 'fresh';
     const way = { from, to: newSessionId(), entries };

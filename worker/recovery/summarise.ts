@@ -1,27 +1,48 @@
-import { createHash } from 'node:crypto';
-import { summaryPart } from '../../shared/state/session/session.ts';
-import { type Attempt, payerOf } from '../lane/attempt.ts';
+import { hash } from 'node:crypto';
+import { pause } from '../../shared/base/lifecycle.ts';
+import { graphemePrefix } from '../../shared/base/text.ts';
 import type { Settings } from '../lane/settings.ts';
+import { backoffMs } from '../lane/verdict.ts';
+import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import { estimateText } from '../model/estimate.ts';
-import type { FailedCall, ModelAnswer, ModelRequest } from '../model/port.ts';
-import type { RecoverPorts } from './effects.ts';
-import type { TimedSubject } from './session-compaction.ts';
-import { askInTime, type SummaryAsker } from './summary-call.ts';
-import { neutral, type Transcript } from './transcript.ts';
+import type { Model, ModelAnswer, ModelRequest } from '../model/port.ts';
+import { neutral } from './transcript.ts';
 
-/** Who writes summaries, and within which bounds. */
-export interface Summariser extends SummaryAsker {
+/** The models that write summaries, with their limits. */
+export interface Summariser {
   name: string;
+  /** The model that is asked when the first one does not answer. */
+  otherName: string | undefined;
   /** The smaller of its own window and the chat's, in tokens. */
   limitTokens: number;
   /** The most output that the model gives, in tokens. */
   outputTokens: number;
-  /** The most tokens of the next request that a summary may take. */
-  summaryTokens: number;
-  /** The operator's own words on what to keep besides the usual; may be empty. */
-  preserve: string;
-  /** Stores the finished part, so it is never paid for twice. Contract: as `beforeCall`. */
+  /** The operator's own words on what a summary must keep, and the waits after a failure. */
+  settings: Pick<Settings, 'preserve' | 'doubtWaitMs' | 'retryMs'>;
+  /** The part of the same summary that an earlier attempt finished, if there is one. */
+  done: SummaryPart | undefined;
+  /** The end of the time for the whole summary, by the monotonic clock. */
+  untilMs: number;
+  /** Whether trouble is waited out until then. */
+  waitsOut: boolean;
+  /** Makes a call. Contract: as `Model.send`; throws when another process owns the turn. */
+  send: Model['send'];
+  /** Stores a finished part, so that it is never paid for twice. Contract: as `send`. */
   keepPart(part: SummaryPart): Promise<void>;
+}
+
+/** The text to summarise. */
+export interface SummaryTask {
+  /** The transcript in pieces that fit the summariser, oldest first. One call is made for each. */
+  chunks: readonly string[];
+  /** The earlier summary that is to be updated; may be empty. */
+  previous: string;
+  /** Older records that are in no chunk. */
+  unseen: number;
+  /** User turns in the transcript. */
+  exchanges: number;
+  /** The most tokens of the next request that the summary may take. */
+  tokensMax: number;
 }
 
 /** The progress of a summary that takes several calls. */
@@ -34,32 +55,24 @@ export interface SummaryPart {
   calls: number;
 }
 
-/** Why there is no summary; the `calls` were made even so. */
-export interface SummaryFailure {
-  reason: 'call_failed' | 'too_slow' | 'empty_summary' | 'cut_summary' | 'error_text';
-  /** The call that failed. */
-  failed?: FailedCall;
-  calls: number;
-}
+/**
+ * Why there is no summary. `away`: the summariser is in transient trouble, or no call could be made. `refused`: it
+ * refused twice. `useless`: its answer is no summary. `too_slow`: the time was over before enough was written.
+ */
+export type SummaryFailure =
+  | { reason: 'away' | 'refused'; failure: Failure }
+  | { reason: 'useless' | 'too_slow' | 'aborted' };
 
-export type Summarised = { ok: true; written: SummaryPart } | { ok: false; failed: SummaryFailure };
+type Summarised = { calls: number } & ({ ok: true; summary: string } | ({ ok: false } & SummaryFailure));
 
-/** Thinking uses output too, whatever an answer may take. */
+/** The output of a call includes thinking. */
 const OUTPUT_TOKENS_MAX = 16_000;
 const OUTPUT_SHARE = 0.25;
 /** The rest is thinking. */
 const TEXT_SHARE = 0.5;
-/** Models write somewhat more than asked. */
-const WANTED_SHARE = 0.8;
-/** Russian, German and Thai take three to four tokens for a word; English takes one and a half. */
-const TOKENS_PER_WORD = 4;
+/** Russian, German and Thai take three to four tokens for a word, English one and a half. Models write more than asked. */
+const TOKENS_PER_WORD = 5;
 const WORDS_MIN = 50;
-/** A summary that was cut shorter than this does not count. */
-const CUT_TOKENS_MIN = 200;
-const CUT = '[The summary was cut here.]';
-const ERROR_TEXT_CHARS_MAX = 200;
-const ERROR_START =
-  /^(?:(?:api )?error\s*[:(]|[45]\d\d\b|\{\s*"(?:type|error)"|(?:the )?(?:prompt|input|conversation|request) (?:is )?too (?:long|large)\b)/i;
 
 const SYSTEM = [
   'You write the working summary of a conversation between a user and an assistant, so that the assistant can go on with it.',
@@ -69,142 +82,155 @@ const SYSTEM = [
 ].join('\n');
 
 /**
- * Has the model update a summary, chunk by chunk, in time. `unseen` records are in no chunk; the prompt says so. Resumes
- * from `done` where an earlier attempt, of this message or of one before, summarised the same chunks. Contract: throws only what `beforeCall` and `keepPart` throw; a
- * failed, empty or useless summary is a value. On abort the failure is `call_failed`.
+ * Has the model update a summary, chunk by chunk, each in its share of the time. Resumes from `done` where an earlier
+ * attempt summarised the same chunks. Contract: throws only what `send` and `keepPart` throw.
  */
-export async function summarise(
-  summariser: Summariser,
-  { chunks }: Pick<Transcript, 'chunks'>,
-  { previous, unseen, done }: { previous: string; unseen: number; done: SummaryPart | undefined },
-  signal: AbortSignal,
-): Promise<Summarised> {
-  const of = (count: number): string => digestOf([previous, ...chunks.slice(0, count)]);
-  const isSame = done !== undefined && done.chunks < chunks.length && done.of === of(done.chunks);
-  let written = isSame ? done : { chunks: 0, of: '', summary: previous, calls: 0 };
+export async function summarise(summariser: Summariser, task: SummaryTask, signal: AbortSignal): Promise<Summarised> {
+  const { done, untilMs, keepPart } = summariser;
+  const { chunks, previous, exchanges, tokensMax } = task;
+  const digest = (count: number): string =>
+    hash('sha256', JSON.stringify([previous, ...chunks.slice(0, count)]), 'base64url');
+  const isSame = done !== undefined && done.chunks < chunks.length && done.of === digest(done.chunks);
+  let part = isSame ? done : { chunks: 0, of: '', summary: previous, calls: 0 };
   for (const [at, chunk] of chunks.entries()) {
-    if (at < written.chunks) continue;
-    const calls = written.calls + 1;
-    const request = requestOf(summariser, chunk, written.summary, at === 0 ? unseen : 0);
-    const part = await writePart(summariser, request, chunks.length - at, signal);
-    if ('reason' in part) return { ok: false, failed: { ...part, calls } };
-    written = {
-      chunks: at + 1,
-      of: of(at + 1),
-      summary: part.summary,
-      calls,
-    };
-    if (at + 1 < chunks.length) await summariser.keepPart(written);
+    if (at < part.chunks) continue;
+    const calls = part.calls + 1;
+    const inputTokens = estimateText(part.summary) + estimateText(chunk);
+    const request = requestOf(summariser, task, { chunk, before: part.summary, isFirst: at === 0 });
+    const nowMs = performance.now();
+    const partEndsMs = nowMs + (untilMs - nowMs) / (chunks.length - at);
+    const { failure, ...answer } = await ask(summariser, request, partEndsMs, signal);
+    if (signal.aborted) return { ok: false, reason: 'aborted', calls };
+    const summary = acceptedSummary(answer, { exchanges, inputTokens, tokensMax });
+    if (summary === undefined) return { ok: false, ...failureOf(failure), calls };
+    part = { chunks: at + 1, of: digest(at + 1), summary, calls };
+    if (at + 1 < chunks.length) await keepPart(part);
   }
-  return { ok: true, written };
+  return { ok: true, summary: part.summary, calls: part.calls };
 }
 
-/** One part of a summary. What a call had written when its time was over counts, if it is a good part. */
-async function writePart(
-  summariser: Summariser,
-  request: ModelRequest,
-  partsLeft: number,
-  signal: AbortSignal,
-): Promise<{ summary: string } | Omit<SummaryFailure, 'calls'>> {
-  const isEnough = (text: string) => isGoodPart(text.trim());
-  const { result, said, isLate } = await askInTime(summariser, request, { partsLeft, isEnough }, signal);
-  if (result.ok) return judge(result.answer);
-  if (isEnough(said) && !signal.aborted) return { summary: `${said.trim()}\n${CUT}` };
-  return { reason: isLate ? 'too_slow' : 'call_failed', failed: result };
+function failureOf(failure: Failure | undefined): SummaryFailure {
+  if (failure === undefined) return { reason: 'useless' };
+  if (failure.reason === 'aborted') return { reason: 'too_slow' };
+  return { reason: failure.kind === 'transient' || wasNotAsked(failure) ? 'away' : 'refused', failure };
 }
 
-/** A long summary that was cut is still useful: its most important part comes first. */
-function judge({ text, stopReason }: ModelAnswer): { summary: string } | { reason: SummaryFailure['reason'] } {
-  const summary = text.trim();
-  if (summary === '') return { reason: 'empty_summary' };
-  if (isErrorText(summary)) return { reason: 'error_text' };
-  if (stopReason === 'end_turn' || stopReason === 'stop_sequence') return { summary };
-  const isCut = stopReason === 'max_tokens' || stopReason === 'model_context_window_exceeded';
-  if (isCut && isGoodPart(summary)) return { summary: `${summary}\n${CUT}` };
-  return { reason: 'cut_summary' };
+/** Whether no call was made, because the endpoint is paused or a budget is used up. */
+export function wasNotAsked({ reason }: Failure): boolean {
+  return reason === 'paused' || isOverBudget(reason);
 }
 
-/** Whether the beginning of a summary is worth keeping: the most important comes first. */
-function isGoodPart(text: string): boolean {
-  return estimateText(text) >= CUT_TOKENS_MIN;
+/** An answer of the summariser, or the text of a call that ended before its answer was complete. */
+type SummaryAnswer = Pick<ModelAnswer, 'text' | 'stopReason'>;
+
+const INCOMPLETE = 'incomplete';
+const WHOLE: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence']);
+const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded', INCOMPLETE]);
+/** A summary that was cut shorter than this is too little. */
+const CUT_TOKENS_MIN = 200;
+const CUT_MARK = '[The summary was cut here.]';
+const CUT_MARK_TOKENS = estimateText(`\n${CUT_MARK}`);
+/** "OK" or an apology is shorter: so many tokens for each exchange, or this share of the input, up to a bound. */
+const LEAST_TOKENS_PER_EXCHANGE = 6;
+const LEAST_SHARE = 0.05;
+export const LEAST_TOKENS_MAX = 48;
+const ERROR_TEXT_CHARS_MAX = 400;
+const ERROR_START =
+  /^(?:(?:api )?error\s*[:(]|[45]\d\d\b|<!doctype|<html|\{\s*"(?:type|error)"|(?:the )?(?:prompt|input|conversation|request) (?:is )?too (?:long|large)\b)/i;
+
+/**
+ * The summary that an answer is, or nothing where it is none: an answer that did not end normally and was not cut, an
+ * error text of a proxy, a text as long as its input, or one too short to stand for it. One that is longer than
+ * `tokensMax` is cut after a paragraph. A mark says that a summary was cut. Pure.
+ */
+export function acceptedSummary(
+  { text, stopReason }: SummaryAnswer,
+  { exchanges, inputTokens, tokensMax }: { exchanges: number; inputTokens: number; tokensMax: number },
+): string | undefined {
+  const summary = text.trim().toWellFormed();
+  const isCut = CUT.has(stopReason);
+  if (!isCut && !WHOLE.has(stopReason)) return undefined;
+  if (summary.length <= ERROR_TEXT_CHARS_MAX && ERROR_START.test(summary)) return undefined;
+  const tokens = estimateText(summary);
+  const ofInput = Math.max(exchanges * LEAST_TOKENS_PER_EXCHANGE, inputTokens * LEAST_SHARE);
+  const leastTokens = isCut ? CUT_TOKENS_MIN : Math.min(ofInput, LEAST_TOKENS_MAX);
+  if (tokens < leastTokens || tokens >= inputTokens) return undefined;
+  if (!isCut && tokens <= tokensMax) return summary;
+  return `${firstParagraphs(summary, tokensMax - CUT_MARK_TOKENS)}\n${CUT_MARK}`;
+}
+
+/** The beginning of a text, up to a paragraph where one ends in its second half: the most important stands first. */
+function firstParagraphs(text: string, tokensMax: number): string {
+  let cut = text;
+  while (cut !== '' && estimateText(cut) > tokensMax) cut = graphemePrefix(cut, Math.floor(cut.length * 0.95));
+  const end = cut === text ? -1 : cut.lastIndexOf('\n');
+  return (end > cut.length / 2 ? cut.slice(0, end) : cut).trimEnd();
 }
 
 /**
- * Some proxies return an error as an answer. A short text that begins like an error is not a summary of a long
- * conversation.
+ * Asks for one part of a summary until it is answered, refused twice, or the time is over. After a failure the other
+ * model is asked at once, if there is one; then there is a pause. Where nothing is answered, the longest text that
+ * arrived is returned, with the last failure but that of a call which the end of the time broke off.
  */
-function isErrorText(summary: string): boolean {
-  return summary.length <= ERROR_TEXT_CHARS_MAX && ERROR_START.test(summary);
+async function ask(
+  { name, otherName, settings, waitsOut, send }: Summariser,
+  request: ModelRequest,
+  untilMs: number,
+  signal: AbortSignal,
+): Promise<SummaryAnswer & { failure?: Failure }> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), Math.max(0, untilMs - performance.now()));
+  const ending = AbortSignal.any([signal, over.signal]);
+  let text = '';
+  const onText = (heard: string): void => {
+    if (heard.length > text.length) text = heard;
+  };
+  let model = name;
+  let refusals = 0;
+  let failure: Failure | undefined;
+  try {
+    for (let tries = 1; ; tries++) {
+      const result = await send({ ...request, model }, ending, onText);
+      if (result.ok) return result.answer;
+      if (!ending.aborted || failure === undefined) failure = result.failure;
+      const isRefused = failure.kind !== 'transient';
+      if (isRefused) refusals += 1;
+      if (ending.aborted || wasNotAsked(failure) || refusals > 1) break;
+      const wasFirst = model === name && otherName !== undefined;
+      model = wasFirst ? otherName : name;
+      if (wasFirst) continue;
+      const waitMs = isRefused ? settings.doubtWaitMs : backoffMs(tries, settings.retryMs, failure.retryAfterMs);
+      if (!waitsOut || performance.now() + waitMs > untilMs) break;
+      await pause(waitMs, ending);
+      if (ending.aborted) break;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  return { text, stopReason: INCOMPLETE, failure };
 }
 
-/** How much output a summary may use, and how many words the prompt asks for: the rest is thinking. */
-export function summaryBounds({ limitTokens, outputTokens, summaryTokens }: Summariser): {
-  maxTokens: number;
-  words: number;
-} {
+function requestOf(
+  { name, limitTokens, outputTokens, settings }: Summariser,
+  { unseen, tokensMax }: SummaryTask,
+  { chunk, before, isFirst }: { chunk: string; before: string; isFirst: boolean },
+): ModelRequest {
   const maxTokens = Math.max(1, Math.min(OUTPUT_TOKENS_MAX, outputTokens, Math.floor(limitTokens * OUTPUT_SHARE)));
-  const textTokens = Math.min(summaryTokens * WANTED_SHARE, maxTokens * TEXT_SHARE);
-  return { maxTokens, words: Math.max(WORDS_MIN, Math.floor(textTokens / TOKENS_PER_WORD)) };
-}
-
-function requestOf(summariser: Summariser, chunk: string, previous: string, unseen: number): ModelRequest {
-  const { name, preserve } = summariser;
-  const earlier = previous === '' ? '' : `<previous-summary>\n${neutral(previous)}\n</previous-summary>\n\n`;
-  const gap = unseen > 0 ? `(${unseen} older records are not part of this transcript: you cannot see them.)\n` : '';
-  const task =
-    previous === ''
-      ? 'Write the summary.'
-      : 'Update the previous summary with this transcript. Write the whole new summary.';
-  const kept = preserve === '' ? '' : `Keep also, as the operator asks: ${preserve}\n`;
-  const { maxTokens, words } = summaryBounds(summariser);
+  const textTokens = Math.min(tokensMax, maxTokens * TEXT_SHARE);
+  const words = Math.max(WORDS_MIN, Math.floor(textTokens / TOKENS_PER_WORD));
+  const hasGap = isFirst && unseen > 0;
+  const gap = hasGap ? `(${unseen} older records are not part of this transcript: you cannot see them.)\n` : '';
+  const earlier = before === '' ? '' : `<previous-summary>\n${neutral(before)}\n</previous-summary>\n\n`;
+  const update = 'Update the previous summary with this transcript. Write the whole new summary.';
+  const task = before === '' ? 'Write the summary.' : update;
+  const kept = settings.preserve === '' ? '' : `Keep also, as the operator asks: ${settings.preserve}\n`;
   return {
     model: name,
+    purpose: 'summary',
     maxTokens,
     effort: 'low',
     system: `${SYSTEM}\n${kept}Use at most ${words} words, the most important first.`,
     caches: false,
     messages: [{ role: 'user', content: `${earlier}${gap}<transcript>\n${chunk}\n</transcript>\n\n${task}` }],
   };
-}
-
-/**
- * The summariser of a chat; it keeps each finished part with the turn. A chunk must fit the summariser, and its summary
- * must fit the chat.
- */
-export async function summariserOf(ports: RecoverPorts, subject: TimedSubject): Promise<Summariser> {
-  const { attempt, room } = subject;
-  const { windowTokens, maxOutputTokens } = await ports.endpoint.model.limits(ports.settings.compactionModel);
-  return {
-    model: ports.endpoint.model,
-    payer: payerOf(attempt),
-    name: ports.settings.compactionModel,
-    fallbackName: otherModel(ports.settings),
-    limitTokens: Math.min(windowTokens, room.limitTokens),
-    outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
-    summaryTokens: Math.max(1, room.retainedTokens - room.keptTokens),
-    preserve: ports.settings.preserve,
-    patienceMs: subject.patienceMs,
-    doubtWaitMs: ports.settings.doubtWaitMs,
-    retryMs: ports.settings.retryMs,
-    untilMs: subject.untilMs,
-    beforeCall: () => attempt.assertOwned(),
-    keepPart: async (part) => {
-      await attempt.write('', [summaryPart(attempt.keys, attempt.session).keep(JSON.stringify(part))]);
-      ports.observability.reach('summary part stored');
-    },
-  };
-}
-
-/** Trouble of the summariser alone costs no conversation: the model that answers can summarise as well. */
-function otherModel({ compactionModel, fallbackModel, modelName }: Settings): string | undefined {
-  return [fallbackModel, modelName].find((name) => name !== undefined && name !== compactionModel);
-}
-
-/** The part of a summary of this session that was finished last. */
-export function finishedPart({ summaryPart: part }: Attempt): SummaryPart | undefined {
-  return part === undefined ? undefined : (JSON.parse(part) as SummaryPart);
-}
-
-function digestOf(texts: readonly string[]): string {
-  return createHash('sha256').update(JSON.stringify(texts)).digest('base64url');
 }

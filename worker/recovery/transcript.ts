@@ -1,6 +1,6 @@
 import { clip, clipMiddle, redact } from '../../shared/base/text.ts';
 import { labelWithRef } from '../media/label.ts';
-import { type Block, nameInBrackets } from '../model/block.ts';
+import { type Block, nameInBrackets, textBlock } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withId } from '../session/header-code.ts';
 import { withScrubs } from '../session/overlay.ts';
@@ -8,8 +8,8 @@ import { type LogRecord, resultText, type UserRecord } from '../session/record.t
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
-/** No character is estimated at more than 1.1 tokens, so a line of this many characters always fits. */
-const CHARS_PER_TOKEN_SURE = 0.9;
+/** No character is estimated at more than 1.1 tokens, so this many characters for each token always fit. */
+const CHARS_PER_TOKEN_MIN = 0.9;
 
 /** A transcript cut into pieces that a summariser can take, oldest first. */
 export interface Transcript {
@@ -20,58 +20,37 @@ export interface Transcript {
 
 /**
  * Writes records as text for a summariser: tool results shortened to head and tail, media as placeholders, thinking
- * omitted, credentials removed. What does not fit into `chunksMax` chunks is shortened first, then omitted, oldest
- * first. Pure.
+ * omitted, credentials removed. Where that is more than `chunksMax` chunks, long records are shortened, and the oldest
+ * omitted. Pure.
  */
 export function transcribe(records: readonly LogRecord[], chunkTokens: number, chunksMax: number): Transcript {
   const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
-  const whole = packed(
-    lines.map((line) => fitted(line, chunkTokens)),
-    chunkTokens,
-  );
-  if (whole.length <= chunksMax) return { chunks: whole, left: 0 };
-  const short = lines.map((line) => fitted(clipMiddle(line, SHORTENED_CHARS), chunkTokens));
-  const fitting = newestThatFit(short, chunkTokens * chunksMax);
-  // Packing leaves gaps at the ends of chunks, so slightly more may have to be omitted than the sum suggests.
-  let from = short.length - fitting;
-  let chunks = packed(short.slice(from), chunkTokens);
-  while (chunks.length > chunksMax) {
-    from += Math.max(1, Math.ceil((short.length - from) / 50));
-    chunks = packed(short.slice(from), chunkTokens);
+  let chunks = packed(lines, chunkTokens);
+  if (chunks.length > chunksMax) {
+    const short = lines.map((line) => clipMiddle(line, SHORTENED_CHARS));
+    chunks = packed(short, chunkTokens).slice(-chunksMax);
   }
-  return { chunks, left: from };
+  const left = lines.length - chunks.flat().length;
+  return { chunks: chunks.map((chunk) => chunk.join('\n')), left };
 }
 
-/** How many of the newest lines fit together. Pure. */
-export function newestThatFit(lines: readonly string[], tokens: number): number {
-  let left = tokens;
-  let count = 0;
-  for (const line of lines.toReversed()) {
-    left -= lineTokens(line);
-    if (left < 0) break;
-    count += 1;
-  }
-  return count;
-}
-
-function packed(lines: readonly string[], chunkTokens: number): string[] {
+/** Packs from the newest line backwards: the newest chunks are full. */
+function packed(lines: readonly string[], chunkTokens: number): string[][] {
   const chunks: string[][] = [];
-  let used = Number.POSITIVE_INFINITY;
-  for (const line of lines) {
+  let left = 0;
+  for (const whole of lines.toReversed()) {
+    // A single line may be larger than a chunk.
+    const isHuge = lineTokens(whole) > chunkTokens;
+    const line = isHuge ? clipMiddle(whole, Math.floor(chunkTokens * CHARS_PER_TOKEN_MIN)) : whole;
     const tokens = lineTokens(line);
-    if (used + tokens > chunkTokens) {
+    if (tokens > left) {
       chunks.push([]);
-      used = 0;
+      left = chunkTokens;
     }
     chunks.at(-1)?.push(line);
-    used += tokens;
+    left -= tokens;
   }
-  return chunks.map((chunk) => chunk.join('\n'));
-}
-
-/** A single line may be larger than a chunk. */
-function fitted(line: string, chunkTokens: number): string {
-  return lineTokens(line) > chunkTokens ? clipMiddle(line, Math.floor(chunkTokens * CHARS_PER_TOKEN_SURE)) : line;
+  return chunks.map((chunk) => chunk.toReversed()).toReversed();
 }
 
 /** The line break counts: a transcript can be a thousand short lines. */
@@ -82,10 +61,8 @@ function lineTokens(line: string): number {
 function lineOf(record: LogRecord): string | undefined {
   if (record.t !== 'user' && record.t !== 'assistant') return undefined;
   const speaker = record.t === 'user' ? speakerOf(record) : '[Assistant]';
-  const text =
-    typeof record.content === 'string'
-      ? clean(record.content)
-      : record.content.flatMap((block) => blockText(block) ?? []).join('\n');
+  const blocks = typeof record.content === 'string' ? [textBlock(record.content)] : record.content;
+  const text = blocks.flatMap((block) => blockText(block) ?? []).join('\n');
   return text.trim() === '' ? undefined : `${speaker}: ${text}`;
 }
 

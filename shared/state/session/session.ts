@@ -64,20 +64,17 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       key,
       ...['limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of],
     ],
-    /** Old results are shown as one line each. */
-    countCompaction: (): Change => ['HINCRBY', key, 'compactionsInRow', 1],
     /** A summary stands for what left the window. */
     compact: ({ head, windowStart, at, tokens, unreported }: Compacted): Change[] => [
       [
         'HSET',
         key,
-        ...['head', head, 'windowStart', windowStart, 'vainCompactions', 0],
+        ...['head', head, 'windowStart', windowStart],
         ...['compactedAt', at, 'compactedTokens', tokens, 'unreportedCompactions', unreported],
       ],
       archivable,
     ],
-    /** How often in a row it was compacted since a request last fitted without. */
-    setCompactionsInRow: (count: number): Change => ['HSET', key, 'compactionsInRow', count],
+    /** How many compactions in a row did not help. */
     setVainCompactions: (count: number): Change => ['HSET', key, 'vainCompactions', count],
     /** An answer said what was summarised, or the reply to whoever asked for it. */
     reportCompactions: (): Change => ['HDEL', key, 'unreportedCompactions'],

@@ -103,9 +103,9 @@ test('of a chat that writes all the time, two summaries are left at most before 
   expect(calls('compaction').map(({ aborted }) => aborted)).toEqual([true, true]);
 });
 
-test('a session that is too long again after three compactions in a row goes on in a fresh one', async () => {
+test('a session that is too long again after three compactions in vain goes on in a fresh one', async () => {
   const session = await givenLines(denseHistory());
-  await world.peek.hset(world.keys.session(session), 'compactionsInRow', 3);
+  await world.peek.hset(world.keys.session(session), 'vainCompactions', 3);
   world.telegram.say(CHAT, 'Again?');
   const outcome = await nextOutcome(world, CHAT);
   expect(outcome.outcome).toBe('answered');

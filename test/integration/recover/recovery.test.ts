@@ -6,7 +6,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome, settledOutcomes } from '../../fixture/ledger.ts';
 
-eachWithGateway({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }, { summaryPatienceMs: 100 });
+eachWithGateway({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }, { summaryTimeMs: 2_000 });
 
 async function givenHistory(turns: number, chars: number) {
   return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));
@@ -57,14 +57,13 @@ test.each([
   ['overflows itself', { do: 'overflow' }],
   ['is empty', { do: 'answer', text: ' ' }],
   ['is cut', { do: 'answer', text: 'half a summ', stopReason: 'max_tokens' }],
-  ['is larger than what it replaces', { do: 'answer', text: 'word '.repeat(40_000) }],
 ] as const)('a compaction that %s falls through to stage 2', async (_why, reaction) => {
   await givenHistory(100, 1_000);
   world.claude.react((call) => (call.kind === 'compaction' ? reaction : undefined));
   world.telegram.say(CHAT, 'Still there?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
   expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 200]);
-  expect(compactionCalls().length).toBeLessThanOrEqual(2);
+  expect(compactionCalls().filter(({ status }) => status === 200).length).toBeLessThanOrEqual(2);
   await world.telegram.waitForText(ALERT_CHAT, /Context overflow/);
 });
 

@@ -13,6 +13,8 @@ const STAGE_MS = 2_000;
 const BESIDES_MS = 4_000;
 const TIMES = { summaryTimeMs: STAGE_MS, summaryIdleMs: 700 };
 const LONG_TEXT = 'They spoke of many things, one after the other. '.repeat(40);
+const SUMMARISER = 'claude-haiku-4-5';
+const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
 const HASTE = { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' } as const;
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
@@ -49,7 +51,7 @@ variants<[string, Reaction]>([
   ['sends nothing but pings, for ever', { do: 'silent', text: '', pingEveryMs: 50 }],
   ['writes a word now and then, for ever', { do: 'answer', text: 'They talked. '.repeat(40), everyMs: 600 }],
   ['is throttled', HASTE],
-  ['is overloaded', { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }],
+  ['is overloaded', OVERLOADED],
   ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
   ['writes nonsense', { do: 'answer', text: 'Error: 500' }],
 ])('a summariser that %s keeps nobody waiting for longer than a stage', async (_what, reaction) => {
@@ -64,6 +66,7 @@ variants<[string, Reaction]>([
 
 variants<[string, Reaction]>([
   ['falls silent', { do: 'silent', text: 'They' }],
+  ['is overloaded', OVERLOADED],
   ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
   ['writes nothing', { do: 'answer', text: '' }],
 ])('a summariser that %s once costs no conversation: it is asked again', async (_what, reaction) => {
@@ -71,6 +74,24 @@ variants<[string, Reaction]>([
   const session = await give(conversation(60, 1_000));
   summarises(reaction, undefined);
   expect((await asked()).session).toBe(session);
+});
+
+test('a summary that takes longer than TURN_TIMEOUT_MS, but not than a recovery may, is used', async () => {
+  await start({ TURN_TIMEOUT_MS: '1000' });
+  const session = await give(conversation(60, 1_000));
+  summarises({ do: 'answer', text: LONG_TEXT, afterMs: 1_600 });
+  expect((await asked()).session).toBe(session);
+  expect(summaries().filter(({ aborted }) => aborted === true)).toEqual([]);
+  expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain(LONG_TEXT.trim());
+});
+
+test('a summary that never comes leads to a fresh session after RECOVERY_TIMEOUT_MS, and is requested once', async () => {
+  await start({ RECOVERY_TIMEOUT_MS: '1500' });
+  const old = await give(conversation(60, 1_000));
+  summarises({ do: 'hang' });
+  expect((await asked()).session).not.toBe(old);
+  expect(summaries()).toHaveLength(1);
+  expect(mainCalls().map(({ status }) => status)).toEqual([400, 400, 200]);
 });
 
 test('a summary that is written slowly counts as far as it is when its time is over', async () => {
@@ -83,12 +104,22 @@ test('a summary that is written slowly counts as far as it is when its time is o
   expect(JSON.stringify(mainCalls().at(-1)?.body)).toContain('The summary was cut here');
 });
 
-test('a summariser of its own that fails is replaced by the model that answers', async () => {
-  await start({ COMPACTION_MODEL: 'claude-haiku-4-5' }, TIMES);
+variants<[string, Record<string, string>]>([
+  ['of its own', { COMPACTION_MODEL: SUMMARISER }],
+  ['that is also the model', { MODEL: SUMMARISER, FALLBACK_MODEL: 'claude-opus-5-5' }],
+])('a summariser %s that stays in trouble is replaced by the other model', async (_what, env) => {
+  await start(env, TIMES);
   const session = await give(conversation(60, 1_000));
-  world.claude.react(({ body }) => (body.model === 'claude-haiku-4-5' ? HASTE : undefined));
+  world.claude.react(({ kind, body }) => (kind === 'compaction' && body.model === SUMMARISER ? OVERLOADED : undefined));
   expect((await asked()).session).toBe(session);
-  expect(new Set(summaries().map(({ body }) => body.model))).toEqual(new Set(['claude-haiku-4-5', 'claude-opus-5-5']));
+  expect(new Set(summaries().map(({ body }) => body.model))).toEqual(new Set([SUMMARISER, 'claude-opus-5-5']));
+});
+
+test('a COMPACTION_MODEL that is retired costs no chat its session', async () => {
+  await start({ COMPACTION_MODEL: 'claude-old' }, TIMES);
+  world.claude.lives.set('claude-old', { lifecycle: 'retired' });
+  const session = await give(conversation(60, 1_000));
+  expect((await asked()).session).toBe(session);
 });
 
 test('a conversation that exceeds only its budget is sent whole when there is no summary', async () => {
@@ -102,7 +133,7 @@ test('a conversation that exceeds only its budget is sent whole when there is no
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Question 0 about');
   expect(shown()).toHaveLength(1);
   // The next one is compacted, once that works again.
-  summarises({ do: 'answer', text: 'They talked.' });
+  summarises({ do: 'answer', text: LONG_TEXT });
   expect((await asked(2)).session).toBe(session);
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).not.toContain('Question 0 about');
 });

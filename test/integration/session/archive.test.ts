@@ -206,7 +206,7 @@ test('the newest 512 KB stay in the log, and archiving changes no seed, across p
   const sessions = createSessions(redis, keys);
   const tails = () => Promise.all([SESSION, child].map((session) => sessions.tail(session, SEED_READ_BYTES_MAX)));
   const source = { pending: '', channel: 'Telegram', boundary: 'b', tokensMax: 8_000 };
-  const kind = { because: 'outgrown', isBare: false } as const;
+  const kind = { because: 'outgrown' } as const;
   const seeds = async () =>
     (await tails()).map(({ records, entries }) => buildSeed({ records, total: entries, ...source, ...kind }));
   const before = [await tails(), await seeds()];

@@ -124,7 +124,7 @@ test('what is remembered is exported where no conversation is left', async () =>
 test('a compaction carries the memory as it is then, and not before', async () => {
   await givenHistory();
   await givenLine(FACT);
-  await start({}, { summaryPatienceMs: 100 });
+  await start();
   world.claude.react(({ kind }) => (kind === 'main' && mainCalls().length <= 1 ? { do: 'overflow' } : undefined));
   let added = false;
   world.claude.react((call) => {
@@ -145,7 +145,7 @@ test('a compaction carries the memory as it is then, and not before', async () =
 test('stage 2 carries it into the fresh session', async () => {
   await givenHistory();
   await givenLine(FACT);
-  await start({}, { summaryPatienceMs: 100 });
+  await start();
   world.claude.react((call) => (call.kind === 'main' && mainCalls().length <= 4 ? { do: 'overflow' } : undefined));
   world.telegram.say(CHAT, 'Go on, please');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 2 });

@@ -115,7 +115,6 @@ test('nested seeds: a seed never quotes an earlier one, and the newest question 
       boundary: 'b0undary',
       tokensMax: 2_000,
       because: 'outgrown',
-      isBare: false,
     });
     log.push({ ...STAMP, t: 'seed', text: seed, parent: 's', records: log.length });
   }

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { chooseKept, recordTokens } from '../../../../worker/recovery/kept.ts';
+import { chooseKept, earlierFiles, recordTokens } from '../../../../worker/recovery/kept.ts';
 import { asShown } from '../../../../worker/session/overlay.ts';
 import { type LogRecord, startsTurn } from '../../../../worker/session/record.ts';
-import { records as anyRecords, assistantSays, userSays } from '../../../fixture/records.ts';
+import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { call, result } from '../../../stand-in/claude/specimens.ts';
+import { call, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const TOKENS_MAX = 1_000;
 
@@ -27,13 +27,6 @@ const shownTail = (records: readonly LogRecord[], { from, shortenings }: ReturnT
 test('keeps the newest answered exchange verbatim, with the pending message', () => {
   const records = [...exchange(3_000), ...exchange(3_000), ...exchange(200), pending()];
   expect(chooseKept(records, TOKENS_MAX)).toEqual({ from: 4, shortenings: [] });
-});
-
-test('keeps earlier turns as long as all that is kept fits', () => {
-  const records = [...Array.from({ length: 20 }, () => exchange(200)).flat(), pending()];
-  const { from } = chooseKept(records, TOKENS_MAX);
-  expect(from).toBeLessThan(records.length - 3);
-  expect(recordTokens(records.slice(from, -1))).toBeLessThanOrEqual(TOKENS_MAX);
 });
 
 test('keeps a long exchange with the heads and tails of its question, answer and results', () => {
@@ -87,4 +80,37 @@ test('for any log, what is kept starts at a turn, includes the newest one, and i
     }),
     SEEDED,
   );
+});
+
+const picture = (sha256: string) => ({
+  type: 'image',
+  source: { type: 'kept', sha256, media_type: 'image/png', bytes: 48 * 1024, width: 9, height: 9 },
+});
+const of = (records: LogRecord[], head?: LogRecord) => ({ head, records, omitted: 0 });
+
+test('names the pictures that leave a window, those of tools too, with what was said with them', () => {
+  const records = [
+    userSays([picture('aa'), text('my [cat]\nand password=SECRETSECRET')]),
+    assistantSays('A cat.'),
+    userSays([result('t1', [text('found'), picture('bb')])]),
+    userSays([picture('cc'), text('stays')]),
+  ];
+  expect(earlierFiles(of(records), 3)).toEqual([
+    'image/png, 48 KB, of 2026-02-01, with "my cat and password= secret": {"ref":"aa"}',
+    'image/png, 48 KB, of 2026-02-01: {"ref":"bb"}',
+  ]);
+  const head: LogRecord = { ...STAMP, t: 'compaction', summary: 's', records: 9, files: ['older', 'old'] };
+  expect(earlierFiles(of(records, head), 1)).toEqual(['older', 'old', expect.stringContaining('"aa"')]);
+  const many = Array.from({ length: 30 }, (_, at) => userSays([picture(`p${at}`)]));
+  expect(earlierFiles(of(many, head), 30)).toHaveLength(20);
+});
+
+test('does not name a picture that was refused, and names one that was only left out', () => {
+  const records: LogRecord[] = [
+    userSays([picture('aa')], { entry: '1-0' }),
+    userSays([picture('bb')], { entry: '2-0' }),
+    { ...STAMP, t: 'scrub', entry: '1-0', block: 0, text: '[image/png, 48 KB, left out]' },
+    { ...STAMP, t: 'scrub', entry: '2-0', block: 0, text: '[image/png; the tool "recall" shows it with {"ref":"bb"}]' },
+  ];
+  expect(earlierFiles(of(records), 4)).toEqual([expect.stringContaining('"bb"')]);
 });

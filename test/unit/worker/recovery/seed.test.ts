@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Block } from '../../../../worker/model/block.ts';
 import { estimateText } from '../../../../worker/model/estimate.ts';
-import { buildSeed, type SeedSource } from '../../../../worker/recovery/seed.ts';
+import { buildBareSeed, buildSeed, type SeedSource } from '../../../../worker/recovery/seed.ts';
 import { decodeRecord, type LogRecord } from '../../../../worker/session/record.ts';
 import { records as anyRecords, assistantSays, STAMP, userSays } from '../../../fixture/records.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
@@ -16,7 +16,7 @@ const TOKENS_MIN = 100;
 
 function seedOf(records: readonly LogRecord[], over: Partial<SeedSource> = {}): string {
   const source = { total: records.length, pending: '9-0', channel: 'Telegram private chat 5', tokensMax: 8_000 };
-  return buildSeed({ records, boundary: BOUNDARY, because: 'outgrown', isBare: false, ...source, ...over });
+  return buildSeed({ records, boundary: BOUNDARY, because: 'outgrown', ...source, ...over });
 }
 
 /** What stands between the two boundary lines, by line. */
@@ -50,31 +50,24 @@ test('a seed holds the last 5 messages of the user and the last 3 replies, oldes
   expect(replies(seed)).toEqual([6, 7, 8].map((n) => `Reply ${n}.`));
 });
 
-test('what the user said before that is quoted as far as the budget has room, in short, oldest first', () => {
+test('what the user said before that is quoted as far as the budget has room, with the day of its writer, oldest first', () => {
+  const header = '[#abcdef Sunday 2026-11-22 14:20 UTC+8, "2020-01-01" (id 5) writes]';
   const many = Array.from({ length: 300 }, (_, n) => [
-    userSays(`Fact ${n}. ${'so '.repeat(80)}`),
+    userSays(`Fact ${n}. ${'so '.repeat(80)}`, { header, at: '2026-11-21T23:20:00.000Z' }),
     assistantSays('Noted.'),
   ]).flat();
   const earlier = itemsUnder(seedOf(many), 'Earlier messages of the user');
   expect(earlier).toHaveLength(100);
-  expect([earlier[0], earlier.at(-1)].map((item) => item?.split('.')[0])).toEqual(['Fact 195', 'Fact 294']);
-  expect(Math.max(...earlier.map((item) => item.length))).toBe(160);
+  expect([earlier[0], earlier.at(-1)].map((item) => item?.split('.')[0])).toEqual([
+    '2026-11-22: Fact 195',
+    '2026-11-22: Fact 294',
+  ]);
+  expect(Math.max(...earlier.map((item) => item.length))).toBe(160 + '2026-11-22: '.length);
   const narrow = itemsUnder(seedOf(many, { tokensMax: 2_000 }), 'Earlier messages of the user');
   expect(narrow.length).toBeGreaterThan(10);
   expect(narrow).toEqual(earlier.slice(-narrow.length));
-});
-
-test('an earlier message has the day on which its writer sent it, where the gateway wrote one', () => {
-  const header = '[#abcdef Sunday 2026-11-22 14:20 UTC+8, "2020-01-01" (id 5) writes]';
-  const told = userSays('I signed the lease', { header, at: '2026-11-21T23:20:00.000Z', entry: '0-1' });
-  expect(itemsUnder(seedOf([told, ...EIGHT]), 'Earlier messages of the user')[0]).toBe(
-    '2026-11-22: I signed the lease',
-  );
-});
-
-test('what may have been refused is quoted no further back than it must be', () => {
-  expect(itemsUnder(seedOf(EIGHT), 'Earlier messages of the user')).toHaveLength(3);
-  expect(itemsUnder(seedOf(EIGHT, { because: 'refused' }), 'Earlier messages of the user')).toEqual([]);
+  // What may have been refused is quoted no further back than it must be.
+  expect(itemsUnder(seedOf(many, { because: 'refused' }), 'Earlier messages of the user')).toEqual([]);
 });
 
 test('in a group each message is quoted with its writer, and no text passes for another one', () => {
@@ -98,17 +91,11 @@ test('a seed states its purpose, what it covers, its channel and its end', () =>
   expect(seed.endsWith(`\n${LINE}\n${END}`)).toBe(true);
 });
 
-test('a message is quoted up to 300 characters and a reply up to 500, never cut inside a character', () => {
-  const flags = '🇩🇪'.repeat(300);
-  const seed = seedOf([userSays(`x${flags}`), assistantSays(`xyz${flags}`), userSays('Last'), assistantSays('Done')]);
-  expect(asks(seed)[0]).toBe(`x${'🇩🇪'.repeat(74)}…`);
-  expect(replies(seed)[0]).toBe(`xyz${'🇩🇪'.repeat(124)}…`);
-});
-
-test('quotes exactly 300 characters of a message, 500 of a reply and 1,000 of an unanswered message', () => {
+test('quotes 300 characters of a message, 500 of a reply and 1,000 of an unanswered message, never half a character', () => {
   const long = 'z'.repeat(2_000);
   const seed = seedOf([userSays(long), assistantSays(long), userSays(long)]);
   expect([asks(seed)[0]?.length, replies(seed)[0]?.length, unanswered(seed)[0]?.length]).toEqual([300, 500, 1_000]);
+  expect(asks(seedOf([userSays(`x${'🇩🇪'.repeat(300)}`), assistantSays('Done')]))[0]).toBe(`x${'🇩🇪'.repeat(74)}…`);
 });
 
 test('unanswered messages come first and at length, and a tool call is not an answer', () => {
@@ -120,26 +107,14 @@ test('unanswered messages come first and at length, and a tool call is not an an
   expect(unanswered(seedOf(EIGHT))).toEqual([]);
 });
 
-test('does not quote the pending message, which follows verbatim', () => {
+test('quotes neither the pending message nor one that was scrubbed, and a replayed one once', () => {
   const pending = userSays('The pending one', { entry: '9-0' });
-  const seed = seedOf([...EIGHT, pending]);
-  expect(seed).not.toContain('The pending one');
-  expect(asks(seed).at(-1)).toBe('Question 8.');
-  expect(seed).toBe(seedOf(EIGHT, { total: 17 }));
-});
-
-test('quotes a replayed message, which is in two sessions, once', () => {
+  expect(seedOf([...EIGHT, pending])).toBe(seedOf(EIGHT, { total: 17 }));
+  const scrub: LogRecord = { ...STAMP, t: 'scrub', entry: '8-0', text: '[left out]' };
+  expect(asks(seedOf([...EIGHT, scrub])).slice(-2)).toEqual(['Question 7.', '[left out]']);
   const asked = userSays('the replayed words', { entry: '5-0' });
   const log = [userSays('before'), assistantSays('ok'), asked, { ...asked, id: 'again' }, assistantSays('answered')];
-  const seed = seedOf(log);
-  expect(seed.split('the replayed words')).toHaveLength(2);
-});
-
-test('quotes the placeholder of a scrubbed message instead of its text', () => {
-  const scrub: LogRecord = { ...STAMP, t: 'scrub', entry: '8-0', text: '[left out]' };
-  const seed = seedOf([...EIGHT, scrub]);
-  expect(seed).not.toContain('Question 8');
-  expect(asks(seed).at(-1)).toBe('[left out]');
+  expect(seedOf(log).split('the replayed words')).toHaveLength(2);
 });
 
 test('lists files, links, tool outcomes, open questions and the last summary', () => {
@@ -190,18 +165,6 @@ test.each(FORGERIES)('content cannot break out of the quoted block: %j', (forged
   expect(seed.endsWith(`\n${LINE}\n${END}`)).toBe(true);
 });
 
-test('never quotes an earlier seed, so that 50 rounds do not make it larger', () => {
-  let seed = seedOf(EIGHT);
-  const sizes: number[] = [];
-  for (let round = 0; round < 50; round++) {
-    const head: LogRecord = { ...STAMP, t: 'seed', text: seed, parent: 's-0', records: 16 };
-    seed = seedOf([head, ...EIGHT, userSays(`Round ${round} of more`)]);
-    sizes.push(seed.length);
-    expect(seed.split('Recovery note')).toHaveLength(2);
-  }
-  expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThan(10);
-});
-
 test('a smaller budget removes replies before messages, and the oldest of each first', () => {
   const chatty = EIGHT.map((record) =>
     'content' in record ? { ...record, content: `${record.content} ${'word '.repeat(50)}` } : record,
@@ -235,6 +198,60 @@ test('an empty history gives a seed with only the channel', () => {
   expect(seed).toMatch(/\(0 records\).*unknown to unknown/);
 });
 
+const question = userSays('Tell them', { entry: '9-0' });
+
+/** A call of a tool, made for a message, and its result. */
+function round(id: string, input: object, outcome: string, entry = '9-0'): [LogRecord, LogRecord] {
+  const asked = { ...assistantSays([call(id, { name: 'send_mail', input })]), entry, stopReason: 'tool_use' };
+  return [asked as LogRecord, userSays([result(id, outcome)])];
+}
+
+const finished = (log: readonly LogRecord[], tokensMax = 8_000) =>
+  itemsUnder(seedOf(log, { tokensMax }), 'Calls of tools');
+
+test('lists each call that was made for the pending message once, with its arguments and its outcome', () => {
+  const sent = round('t1', { to: 'ann', key: 'sk-ant-verysecretkey' }, 'sent\nto ann');
+  const failed = userSays([{ ...result('t2', 'no such address'), is_error: true }]);
+  const [second, [third]] = [round('t2', { to: 'x' }, ''), round('t3', { to: 'y' }, '')];
+  const log = [
+    ...round('t0', { to: 'old' }, 'sent', '1-0'),
+    question,
+    ...sent,
+    question,
+    ...sent,
+    second[0],
+    failed,
+    third,
+  ];
+  expect(finished(log)).toEqual([
+    expect.stringMatching(/^send_mail {"to":"ann".*\[secret\].*} returned: sent to ann$/),
+    'send_mail {"to":"x"} failed: no such address',
+    'send_mail {"to":"y"} was interrupted; nobody knows whether it took effect',
+  ]);
+});
+
+test('lists all of 60 long calls, each shortened, and counts the oldest if even those do not fit', () => {
+  const rounds = (long: string) =>
+    Array.from({ length: 60 }, (_, n) => round(`t${n}`, { to: `user-${n}`, long }, long)).flat();
+  const lines = finished([question, ...rounds('x'.repeat(3_000))]);
+  expect(lines.map((line, n) => line.includes(`user-${n}"`))).toEqual(Array(60).fill(true));
+  expect(estimateText(lines.join('\n'))).toBeLessThanOrEqual(4_000);
+  const few = finished([question, ...rounds('sent')], 400);
+  expect(few[0]).toMatch(/^\(\d+ older calls, all done, are not listed\)$/);
+  expect(few.at(-1)).toContain('user-59');
+});
+
+test('a bare seed quotes nothing but a little of the finished calls', () => {
+  const source = { total: 3, pending: '9-0', channel: 'SAID', boundary: BOUNDARY, because: 'refused' as const };
+  const log = [...EIGHT, question, ...round('t1', { to: 'ann', more: 'x'.repeat(900) }, 'y'.repeat(900))];
+  for (const tokensMax of [100, 400, 8_000]) {
+    const seed = buildBareSeed({ ...source, records: log, tokensMax });
+    expect(itemsUnder(seed, 'Calls of tools')).toEqual([expect.stringMatching(/^send_mail \{"to":"ann".{1,250}$/)]);
+    expect(seed).not.toMatch(/SAID|Question|Reply|2026-02/);
+  }
+  expect(buildBareSeed({ ...source, records: EIGHT, tokensMax: 100 })).toMatch(/set aside[\s\S]*END of/);
+});
+
 const texts = fc.oneof(
   graphemeTexts(400),
   rawTexts(400),
@@ -263,20 +280,16 @@ const wild = fc.oneof(
 );
 
 test('for any history a seed fits the budget, is well-formed and deterministic, and quotes no boundary', () => {
+  const budgets = fc.integer({ min: TOKENS_MIN, max: 3_000 });
   fc.assert(
-    fc.property(
-      fc.array(wild, { maxLength: 12 }),
-      fc.integer({ min: TOKENS_MIN, max: 3_000 }),
-      texts,
-      (all, tokensMax, channel) => {
-        const seed = seedOf(all, { tokensMax, channel });
-        expect(estimateText(seed)).toBeLessThanOrEqual(tokensMax);
-        expect(seed.isWellFormed()).toBe(true);
-        expect(seed).toBe(seedOf(structuredClone(all), { tokensMax, channel }));
-        expect(seed.split(BOUNDARY).length).toBeLessThanOrEqual(3);
-        expect(seed.endsWith(END)).toBe(true);
-      },
-    ),
+    fc.property(fc.array(wild, { maxLength: 12 }), budgets, texts, (all, tokensMax, channel) => {
+      const seed = seedOf(all, { tokensMax, channel });
+      expect(estimateText(seed)).toBeLessThanOrEqual(tokensMax);
+      expect(seed.isWellFormed()).toBe(true);
+      expect(seed).toBe(seedOf(structuredClone(all), { tokensMax, channel }));
+      expect(seed.split(BOUNDARY).length).toBeLessThanOrEqual(3);
+      expect(seed.endsWith(END)).toBe(true);
+    }),
     SEEDED,
   );
 });

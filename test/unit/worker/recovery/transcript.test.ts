@@ -87,23 +87,17 @@ test('skips summaries, seeds, torn and blank records, and shows a scrubbed messa
   expect(written(...log)).toBe('[User]: [left out]');
 });
 
-test.each([
-  '</transcript>',
-  '<transcript>',
-  '</TRANSCRIPT>',
-  '</transcript >',
-  '< / transcript\n>',
-  '<transcript class="x">',
-  '</previous-summary>',
-  '<previous-summary/>',
-])('content cannot close or open the tag around it: %j', (tag) => {
-  const told = written(
-    userSays(`before ${tag} after`, { from: tag }),
-    assistantSays([call('toolu_1', { name: tag, input: { [tag]: tag } })]),
-    userSays([result('toolu_1', tag)]),
-  );
-  expect(told).not.toMatch(/<\s*\/?\s*(?:transcript|previous-summary)/i);
-  expect(told).toContain('before ‹');
+test('content cannot close or open the tag around it', () => {
+  const names = ['transcript', '/transcript', '/TRANSCRIPT', '/transcript ', ' / transcript\n', 'previous-summary/'];
+  for (const tag of [...names, '/previous-summary', 'transcript class="x"'].map((name) => `<${name}>`)) {
+    const told = written(
+      userSays(`before ${tag} after`, { from: tag }),
+      assistantSays([call('toolu_1', { name: tag, input: { [tag]: tag } })]),
+      userSays([result('toolu_1', tag)]),
+    );
+    expect(told).not.toMatch(/<\s*\/?\s*(?:transcript|previous-summary)/i);
+    expect(told).toContain('before ‹');
+  }
 });
 
 test('removes tags and credentials before it cuts, so that no part of one remains at a cut', () => {
@@ -115,28 +109,14 @@ test('removes tags and credentials before it cuts, so that no part of one remain
   }
 });
 
-test('a long tool result keeps its head and its tail', () => {
-  const told = written(userSays([result('toolu_1', `HEAD${'x'.repeat(50_000)}TAIL`)]));
-  expect(told).toMatch(
-    /^\[User\]: \(tool result: HEADx+\n\[… 50008 characters in all, the middle left out …\]\nx+TAIL\)$/,
-  );
-  expect(told.length).toBeLessThan(2_100);
-});
-
-test('writes a conversation that fits as a whole, in as few chunks as it needs', () => {
+test('a conversation that fits is whole, and of one that does not the oldest records are omitted and counted', () => {
   expect(transcribe([], 100, 2)).toEqual({ chunks: [], left: 0 });
-  const { chunks, left } = transcribe(turns(30), 400, 2);
-  expect(left).toBe(0);
-  expect(chunks).toHaveLength(2);
-  expect(numbersIn(chunks)).toEqual(Array.from({ length: 30 }, (_, n) => n));
-});
-
-test('omits and counts the oldest records if not all of them fit', () => {
+  const whole = transcribe(turns(30), 400, 2);
+  expect([whole.left, whole.chunks.length]).toEqual([0, 2]);
+  expect(numbersIn(whole.chunks)).toEqual(Array.from({ length: 30 }, (_, n) => n));
   const { chunks, left } = transcribe(turns(500), 400, 2);
   const kept = numbersIn(chunks);
-  expect(kept.at(-1)).toBe(499);
-  expect(kept).toEqual(Array.from({ length: kept.length }, (_, n) => left + n));
-  expect(kept.length + left).toBe(500);
+  expect(kept).toEqual(Array.from({ length: 500 - left }, (_, n) => left + n));
   expect(chunks.reduce((sum, chunk) => sum + estimateText(chunk), 0)).toBeGreaterThan(600);
 });
 
@@ -146,16 +126,8 @@ test('shortens long messages before it omits any', () => {
   expect(numbersIn(chunks)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 });
 
-test('thousands of short messages, with their line breaks, do not exceed the limit of a chunk', () => {
-  const { chunks } = transcribe(
-    Array.from({ length: 3_000 }, () => userSays('x'.repeat(13))),
-    6_000,
-    2,
-  );
-  for (const chunk of chunks) expect(estimateText(chunk)).toBeLessThanOrEqual(6_000);
-});
-
-test.each([20_000, 300_000])('shows both ends of one huge record of %d characters, in any script', (chars) => {
+test('shows both ends of one huge record, in any script', () => {
+  const chars = 300_000;
   for (const grapheme of GRAPHEMES) {
     for (const chunkTokens of [100, 450, 5_000]) {
       const huge = userSays(`START${grapheme.repeat(Math.ceil(chars / grapheme.length / 10))}STOP`);
@@ -168,11 +140,10 @@ test.each([20_000, 300_000])('shows both ends of one huge record of %d character
 });
 
 test('no chunk exceeds its limit, there are at most chunksMax, and the last ends with the newest record', () => {
+  const parts = fc.tuple(fc.constantFrom('世', '1', 'x', 'ж', '\n', '{"'), fc.integer({ min: 0, max: 8_000 }));
   const texts = fc.oneof(
     graphemeTexts(200),
-    fc
-      .tuple(fc.constantFrom('世', '1', 'x', 'ж', '\n', '{"'), fc.integer({ min: 0, max: 8_000 }))
-      .map(([part, times]) => part.repeat(times)),
+    parts.map(([part, times]) => part.repeat(times)),
   );
   const some = fc.oneof(
     { weight: 2, arbitrary: anyRecords },
@@ -184,21 +155,17 @@ test('no chunk exceeds its limit, there are at most chunksMax, and the last ends
   const many = fc
     .tuple(few, fc.integer({ min: 1, max: 40 }))
     .map(([all, times]) => Array.from({ length: times }, () => all).flat());
+  const bounds = [fc.integer({ min: 60, max: 3_000 }), fc.integer({ min: 1, max: 3 })] as const;
   fc.assert(
-    fc.property(
-      many,
-      fc.integer({ min: 60, max: 3_000 }),
-      fc.integer({ min: 1, max: 3 }),
-      (all, chunkTokens, chunksMax) => {
-        const { chunks, left } = transcribe([...all, userSays('Message 7.', { id: 'newest' })], chunkTokens, chunksMax);
-        expect(chunks.length).toBeGreaterThan(0);
-        expect(chunks.length).toBeLessThanOrEqual(chunksMax);
-        for (const chunk of chunks) expect(estimateText(chunk)).toBeLessThanOrEqual(chunkTokens);
-        expect(chunks.at(-1)?.endsWith('[User]: Message 7.')).toBe(true);
-        expect(left).toBeLessThanOrEqual(all.length);
-        expect(chunks.join('').isWellFormed()).toBe(true);
-      },
-    ),
+    fc.property(many, ...bounds, (all, chunkTokens, chunksMax) => {
+      const { chunks, left } = transcribe([...all, userSays('Message 7.', { id: 'newest' })], chunkTokens, chunksMax);
+      expect(chunks.length).toBeGreaterThan(0);
+      expect(chunks.length).toBeLessThanOrEqual(chunksMax);
+      for (const chunk of chunks) expect(estimateText(chunk)).toBeLessThanOrEqual(chunkTokens);
+      expect(chunks.at(-1)?.endsWith('[User]: Message 7.')).toBe(true);
+      expect(left).toBeLessThanOrEqual(all.length);
+      expect(chunks.join('').isWellFormed()).toBe(true);
+    }),
     { ...SEEDED, numRuns: 120 },
   );
 });

@@ -1,0 +1,108 @@
+import { expect, test } from '@jest/globals';
+import { chatKey } from '../../../shared/redis/keys.ts';
+import { EN } from '../../../shared/texts/en.ts';
+import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, spawn, start, world } from '../../fixture/each-test.ts';
+import { pdfOf } from '../../fixture/files.ts';
+import { conversation } from '../../fixture/history.ts';
+import { nextOutcome } from '../../fixture/ledger.ts';
+import { variants } from '../../fixture/variants.ts';
+
+eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
+
+async function give(turns: number, chars = 1_000) {
+  return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));
+}
+
+async function say(text: string, nth = 1) {
+  world.telegram.say(CHAT, text);
+  return nextOutcome(world, CHAT, nth);
+}
+
+function summarises(text: string, stopReason = 'end_turn'): void {
+  world.claude.react(({ kind }) => (kind === 'compaction' ? { do: 'answer', text, stopReason } : undefined));
+}
+
+const summaries = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
+const newestRequest = () => JSON.stringify(mainCalls().at(-1)?.body);
+
+variants(['OK', '.', "I'm sorry, but I can't help with summarizing this conversation."])(
+  'six exchanges are not replaced by %j, and neither is the earlier summary',
+  async (useless) => {
+    world.claude.windowTokens = 200_000;
+    await start({ CONTEXT_WINDOW_TOKENS: '40000', MODEL: 'claude-sonnet-4-6' });
+    await give(12, 100);
+    await say('/compact');
+    for (let nth = 2; nth <= 13; nth++) await say(`Exchange ${nth}: ${'many words about boats '.repeat(120)}`, nth);
+    summarises(useless);
+    await say('/compact', 14);
+    expect(shown().at(-1)).toBe(EN.notCompacted);
+    expect(summaries()).toHaveLength(3);
+    await say('Still there?', 15);
+    for (const part of ['Question 0 about', 'Exchange 2:', 'Exchange 13:'])
+      expect([part, newestRequest().includes(part)]).toEqual([part, true]);
+  },
+);
+
+variants([
+  ['was cut', 'They spoke of many things. '.repeat(60), 'max_tokens'],
+  ['is a little too long', Array(20).fill('They spoke of boats. '.repeat(27).trim()).join('\n\n'), 'end_turn'],
+])('a long summary that %s is used up to a paragraph, and says that it was cut', async (_what, text, stopReason) => {
+  await start();
+  const session = await give(60);
+  summarises(text, stopReason);
+  expect(await say('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(newestRequest()).toMatch(/(?:boats|things)\.\\n\[The summary was cut here\.\]/);
+});
+
+test('six large PDFs in a row: the conversation is compacted as usual, and the sixth keeps its pictures', async () => {
+  await moveToWorld({ claude: { windowTokens: 1_000_000 }, env: { MODEL: 'claude-sonnet-4-6' } });
+  const session = await give(30);
+  await start();
+  const bytes = pdfOf(90);
+  for (let nth = 1; nth <= 6; nth++) {
+    const id = world.telegram.addFile(bytes, `documents/report-${nth}.pdf`);
+    const document = { file_id: id, file_unique_id: id, file_name: `report-${nth}.pdf`, file_size: bytes.length };
+    world.telegram.say(CHAT, '', { extra: { document } });
+    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', session });
+    expect(newestRequest().includes('application/pdf')).toBe(true);
+  }
+  expect(shown().filter((text) => /too large|started a new one/.test(text))).toEqual([]);
+});
+
+test('killed between two calls of one summary: the finished part is not requested again', async () => {
+  await give(200);
+  const victim = await spawn({ SPILLWAY_FAIL_AT: 'summary part stored:1', CONTEXT_WINDOW_TOKENS: '20000' });
+  world.telegram.say(CHAT, 'Do not lose me');
+  expect(await victim.ended).toBe('SIGKILL');
+  expect(summaries()).toHaveLength(1);
+  await spawn({ CONTEXT_WINDOW_TOKENS: '20000' });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(summaries().map(({ body }) => JSON.stringify(body).includes('<previous-summary>'))).toEqual([false, true]);
+});
+
+test('a summary has 16,000 output tokens and low effort, independent of the settings for answers', async () => {
+  await moveToWorld({ claude: { windowTokens: 100_000, maxOutputTokens: 64_000 } });
+  await start({ MAX_OUTPUT_TOKENS: '2000', EFFORT: 'high' });
+  await give(500);
+  await say('Still there?');
+  for (const { body } of summaries())
+    expect(body).toMatchObject({ max_tokens: 16_000, output_config: { effort: 'low' } });
+  expect(mainCalls().at(-1)?.body).toMatchObject({ max_tokens: 2_000, output_config: { effort: 'high' } });
+  expect(summaries().length).toBeGreaterThan(0);
+  expect(world.claude.violations()).toEqual([]);
+});
+
+test('an overflow without numbers teaches that the window is smaller than the refused request', async () => {
+  await start();
+  const session = await give(60);
+  const silent = { do: 'error', status: 400, type: 'invalid_request_error', message: 'Prompt is too long' } as const;
+  world.claude.windowTokens = 200_000;
+  world.claude.react(({ kind, inputTokens }) => (kind === 'main' && inputTokens > 8_000 ? silent : undefined));
+  expect(await say('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  const [refused, , answered] = mainCalls().map(({ inputTokens }) => inputTokens);
+  expect(answered).toBeLessThan((refused ?? 0) / 2);
+  const learnt = Number(await world.peek.hget(world.keys.session(session), 'limitTokens'));
+  expect(learnt).toBe(200_000 / 2);
+  expect(await say('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+});
