@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { estimateText } from '../../../../worker/model/estimate.ts';
 import type { Model, ModelRequest } from '../../../../worker/model/port.ts';
 import { compact } from '../../../../worker/recovery/compact.ts';
-import { type LogRecord, startsTurn } from '../../../../worker/session/record.ts';
+import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { type CompactionOver, compactionBy } from '../../../fixture/compaction.ts';
 import {
@@ -14,24 +14,15 @@ import {
   STAMP,
   userSays,
 } from '../../../fixture/records.ts';
+import { GROUNDS } from '../../../fixture/requests.ts';
 import { type Reply, scripted } from '../../../fixture/scripted-model.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
-import { AnswerMemory } from '../../../stand-in/claude/memory.ts';
 import { firstViolation } from '../../../stand-in/claude/rules.ts';
-import { call, result } from '../../../stand-in/claude/specimens.ts';
 
 const PENDING_TEXT = 'THE PENDING QUESTION';
 const PENDING = userSays(PENDING_TEXT, { entry: '9-0', id: 'pending' });
 const SUMMARY = 'They talked about boats, and chose the one with two masts. '.repeat(4).trim();
 const LIMIT_TOKENS = 10_000;
-const GROUNDS = {
-  maxOutputTokens: 8_192,
-  windowTokens: 200_000,
-  fitErrors: false,
-  bindThinking: false,
-  memory: new AnswerMemory(),
-};
-
 function run(window: Window, model: Model, over: CompactionOver = {}) {
   return compact(window, compactionBy(model, over), new AbortController().signal);
 }
@@ -63,20 +54,6 @@ test('a long conversation becomes a summary and its newest turns, with under a q
   expect(tokensAfter).toBeLessThan(tokensBefore * 0.25);
   expect(textOfRequest(model.asked[0])).toContain('Question 0.');
   expect(textOfRequest(model.asked[0])).not.toMatch(/previous.summary/i);
-});
-
-test('what is kept starts at a user turn and never between a tool call and its result', async () => {
-  const tooled = Array.from({ length: 40 }, (_, n) => [
-    userSays(`Question ${n}.`),
-    assistantSays([call(`toolu_${n}`), call(`toolu_${n}b`)]),
-    userSays([result(`toolu_${n}`, 'found'), result(`toolu_${n}b`, 'x'.repeat(300))]),
-    assistantSays(`Reply ${n}.`),
-  ]).flat();
-  const window = windowOf(tooled);
-  const { head } = await compacted(window, scripted(SUMMARY));
-  const [first] = window.records.slice(head.records);
-  expect(first && startsTurn(first)).toBe(true);
-  expect(head.records).toBe(window.records.length - 1 - 6 * 4);
 });
 
 test.each([

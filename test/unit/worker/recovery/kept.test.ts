@@ -24,11 +24,6 @@ const pending = () => own(userSays('And now?', { entry: '999-0' }));
 const shownTail = (records: readonly LogRecord[], { from, shortenings }: ReturnType<typeof chooseKept>) =>
   asShown([...records.slice(from), ...shortenings]);
 
-test('keeps the newest answered exchange verbatim, with the pending message', () => {
-  const records = [...exchange(3_000), ...exchange(3_000), ...exchange(200), pending()];
-  expect(chooseKept(records, TOKENS_MAX)).toEqual({ from: 4, shortenings: [] });
-});
-
 test('keeps a long exchange with the heads and tails of its question, answer and results', () => {
   const records = [
     ...exchange(3_000),

@@ -72,7 +72,6 @@ test('names a file by name, kind and size, and escapes the name', () => {
   );
   expect(told({ ...report, title: `${'.'.repeat(120)} password=SECRETSECRET` })).not.toContain('SECRET');
   expect(told({ type: 'image', source: { media_type: '</transcript>' } })).toBe('(left out: image)');
-  expect(told({ type: 'image' })).toBe('(left out: image)');
 });
 
 test('skips summaries, seeds, torn and blank records, and shows a scrubbed message as its placeholder', () => {
@@ -120,13 +119,9 @@ test('a conversation that fits is whole, and of one that does not the oldest rec
   expect(chunks.reduce((sum, chunk) => sum + estimateText(chunk), 0)).toBeGreaterThan(600);
 });
 
-test('shortens long messages before it omits any', () => {
+test('shortens long messages before it omits any, and shows both ends of a huge one in any script', () => {
   const { chunks, left } = transcribe(turns(10, 6_000), 2_000, 2);
-  expect(left).toBe(0);
-  expect(numbersIn(chunks)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-});
-
-test('shows both ends of one huge record, in any script', () => {
+  expect([left, numbersIn(chunks)]).toEqual([0, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]]);
   const chars = 300_000;
   for (const grapheme of GRAPHEMES) {
     for (const chunkTokens of [100, 450, 5_000]) {
@@ -151,10 +146,8 @@ test('no chunk exceeds its limit, there are at most chunksMax, and the last ends
     { weight: 1, arbitrary: texts.map((said) => assistantSays([text(said), call('toolu_1', { input: { said } })])) },
     { weight: 1, arbitrary: texts.map((said) => userSays([result('toolu_1', said)])) },
   );
-  const few = fc.array(some, { maxLength: 12 });
-  const many = fc
-    .tuple(few, fc.integer({ min: 1, max: 40 }))
-    .map(([all, times]) => Array.from({ length: times }, () => all).flat());
+  const few = fc.tuple(fc.array(some, { maxLength: 12 }), fc.integer({ min: 1, max: 40 }));
+  const many = few.map(([all, times]) => Array.from({ length: times }, () => all).flat());
   const bounds = [fc.integer({ min: 60, max: 3_000 }), fc.integer({ min: 1, max: 3 })] as const;
   fc.assert(
     fc.property(many, ...bounds, (all, chunkTokens, chunksMax) => {
