@@ -27,18 +27,19 @@ export function transcribe(records: readonly LogRecord[], chunkTokens: number, c
   const lines = withScrubs(records).flatMap((record) => lineOf(record) ?? []);
   let chunks = packed(lines, chunkTokens);
   if (chunks.length > chunksMax) {
-    const short = lines.map((line) => clipMiddle(line, SHORTENED_CHARS));
-    chunks = packed(short, chunkTokens).slice(-chunksMax);
+    const newestFirst = lines.map((line) => clipMiddle(line, SHORTENED_CHARS)).toReversed();
+    const newest = packed(newestFirst, chunkTokens).slice(0, chunksMax);
+    chunks = newest.map((chunk) => chunk.toReversed()).toReversed();
   }
   const left = lines.length - chunks.flat().length;
   return { chunks: chunks.map((chunk) => chunk.join('\n')), left };
 }
 
-/** Packs from the newest line backwards: the newest chunks are full. */
+/** Packs lines into chunks in their order: more lines later leave the first chunks as they are. */
 function packed(lines: readonly string[], chunkTokens: number): string[][] {
   const chunks: string[][] = [];
   let left = 0;
-  for (const whole of lines.toReversed()) {
+  for (const whole of lines) {
     // A single line may be larger than a chunk.
     const isHuge = lineTokens(whole) > chunkTokens;
     const line = isHuge ? clipMiddle(whole, Math.floor(chunkTokens * CHARS_PER_TOKEN_MIN)) : whole;
@@ -50,7 +51,7 @@ function packed(lines: readonly string[], chunkTokens: number): string[][] {
     chunks.at(-1)?.push(line);
     left -= tokens;
   }
-  return chunks.map((chunk) => chunk.toReversed()).toReversed();
+  return chunks;
 }
 
 /** The line break counts: a transcript can be a thousand short lines. */
