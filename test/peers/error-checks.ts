@@ -80,12 +80,11 @@ export const ERROR_CHECKS: readonly Check[] = [
     },
   },
   {
-    // Words in an envelope of somebody else are not believed alone; asked for the fixed parts, the proxy says them again.
-    name: 'a model that the proxy does not have is a question of the fixed parts, with its reason',
+    name: 'a model that the proxy does not have is a failure of the model',
     needs: ['LiteLLM'],
     async run(ground) {
       const failure = await failureOf(ground, 'claude-nowhere', 'Hello');
-      assert.deepEqual([failure.kind, failure.reason], ['unknown', 'not_found']);
+      assert.deepEqual([failure.kind, failure.reason], ['model', 'not_found']);
       return briefly(failure);
     },
   },

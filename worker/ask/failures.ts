@@ -58,7 +58,7 @@ export async function react(ports: RecoverPorts, failedCall: FailedCall, time: T
   if (again) return again;
   const aside = await setChoiceAside(ports.settings, attempt, failure);
   if (aside) return aside;
-  if (failure.kind === 'terminal')
+  if (failure.kind === 'terminal' || failure.kind === 'model')
     return failed(failure.reason, attempt.texts.misconfigured, `status ${failure.status ?? 'none'}`);
   if (failure.kind !== 'transient') return recoverFrom(ports, failedCall, failure.kind, time);
   const rateFailure = rateTooLow(failedCall);
@@ -228,18 +228,18 @@ export function fallenSilent(attempt: Attempt): Ending {
 }
 
 /**
- * Sets a chat's own choice aside for a message when the endpoint does not know the chosen model: the usual one is asked,
- * and only its answer shows that the endpoint is well, and the chosen model gone. `undefined` for other failures, and
- * when the usual model is not known either.
+ * Sets a chat's own choice aside for a message when the chosen model cannot be used: the usual one is asked, and only its
+ * answer shows that the endpoint is well, and the chosen model gone. `undefined` for other failures, and
+ * when the usual model cannot be used either.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function setChoiceAside(
   { modelName, models: [usual] }: Pick<Settings, 'modelName' | 'models'>,
   { turn, write }: Attempt,
-  { reason }: Failure,
+  { kind }: Failure,
 ): Promise<Verdict | undefined> {
-  if (reason !== 'not_found' || modelName === usual) return undefined;
+  if (kind !== 'model' || modelName === usual) return undefined;
   await write('', turn.setModelAside(modelName));
   return { kind: 'again' };
 }

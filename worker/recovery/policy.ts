@@ -1,8 +1,8 @@
 import type { RecoveryStage } from '../lane/attempt.ts';
 import type { FailureKind } from '../model/errors/failure.ts';
 
-/** Failures that a change of the request can fix. Transient and terminal ones never reach the table. */
-export type Trigger = Exclude<FailureKind, 'transient' | 'terminal'>;
+/** Failures that a change of the request can fix. The others never reach the table. */
+export type Trigger = Exclude<FailureKind, 'transient' | 'model' | 'terminal'>;
 
 /** The next step of recovery. */
 export type Step =

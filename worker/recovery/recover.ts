@@ -168,7 +168,8 @@ async function compactOrStartFresh(
   const failure = 'failure' in outcome ? outcome.failure : undefined;
   if (failure && wasNotAsked(failure)) return { kind: 'wait', failure };
   if (!STAGE_1_OVER.has(outcome.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
-  if (failure && isOfAccount(failure.reason)) return concludeAccount(overflow, failure.reason);
+  if (failure && (isOfAccount(failure.reason) || failure.reason === 'permission'))
+    return concludeAccount(overflow, failure.reason);
   reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : outcome.reason);
   return leaveForSize(ports, overflow, learnt, time);
 }

@@ -40,22 +40,22 @@ const badRequest = (message: string): Reaction => ({
   message,
 });
 
-test('wire: the largest part is cut for good, the question is answered, and the user is notified', async () => {
+test('wire: the largest parts are cut for good, the question is answered, and the user is notified', async () => {
   await givenHistory(
-    user(text('small'), image(png(10, 10))),
+    user(text('small'), image(png(10, 10, 900_000))),
     assistant('seen'),
     user(text('x'.repeat(60_000))),
     assistant('read'),
   );
   await start();
-  refuseWhile((call) => bytesOf(call) > 40_000, TOO_LARGE);
+  refuseWhile((call) => bytesOf(call) > 1_000_000, TOO_LARGE);
   world.telegram.say(CHAT, 'What was it?');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
   expect(mainCalls().map(({ status }) => status)).toEqual([413, 413, 200]);
   expect(world.claude.calls.filter(({ kind }) => kind === 'compaction')).toEqual([]);
-  expect(mainCalls().map(mediaIn)).toEqual([1, 1, 1]);
+  expect(mainCalls().map(mediaIn)).toEqual([1, 1, 0]);
   expect(shown()).toEqual([
-    expect.stringMatching(/left out the middle of a long text/),
+    expect.stringMatching(/left out the middle of a long text, a picture/),
     expect.stringMatching(/What was it/),
   ]);
   world.telegram.say(CHAT, 'And now?');
@@ -64,14 +64,16 @@ test('wire: the largest part is cut for good, the question is answered, and the 
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('wire: a history without a large part leads to a fresh session', async () => {
+test('wire: a 413 for a small request costs no history before the fixed parts alone were asked', async () => {
   await givenHistory(
     ...Array.from({ length: 40 }, (_, at) => [user(`q${at} ${'x'.repeat(900)}`), assistant('ok')]).flat(),
   );
   await start();
   refuseWhile((call) => bytesOf(call) > 30_000, TOO_LARGE);
   world.telegram.say(CHAT, 'Still there?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
+  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  const asked = world.claude.calls.map(({ pendingText, status }) => [pendingText.slice(0, 14), status]);
+  expect(asked).toContainEqual(['This is a test', 200]);
   await world.telegram.waitForText(ALERT_CHAT, /fresh session/);
 });
 

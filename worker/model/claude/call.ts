@@ -78,7 +78,7 @@ function failureOf({ request, signal }: Call, { hasBegun }: Draft, wire: Wire, e
   if (wire.foreign !== undefined && !hasBegun) return classifyForeign(wire.foreign);
   // The SDK ends a stream that was aborted as one that ended by itself.
   if (error === undefined) return { kind: 'transient', reason: 'cut_stream' };
-  const failure = classify(error);
+  const failure = classify(error, { requestBytes: Buffer.byteLength(JSON.stringify(request)) });
   const names = request.tools?.map(({ name }) => name) ?? [];
   const tool = failure.kind === 'unknown' || failure.kind === 'poison' ? namedTool(error, names) : undefined;
   return { ...failure, ...(tool !== undefined && { tool }) };

@@ -1,22 +1,19 @@
 import { MAX_TEXT_CHARS, plainText, sentencesOf } from './plain-text.ts';
 import { type TokenCounts, tokenCountsIn } from './token-counts.ts';
+import type { Fact } from './wordings.ts';
 
 /** All that can be read from an error without trusting its shape. */
 export interface Evidence {
   status: number | undefined;
-  /** The error's names, types and codes, as plain text, one a line. */
-  labels: string;
-  /** The error's text in the normalised form that the rules are written for. */
+  /** The error's text as plain text. */
   plain: string;
+  /** The error's names, types and codes, and its sentences, each as plain text. */
   sentences: string[];
-  /** It has a status, a type or an error envelope: the API or a proxy wrote it. */
-  structured: boolean;
-  /** It is a page for a browser: a proxy or a firewall speaks, and not the API. */
-  isPage: boolean;
+  facts: readonly Fact[];
   sizes: TokenCounts;
   /** How long the provider asks to wait. */
   retryAfterMs: number | undefined;
-  /** How long until a rate limit that is used up starts again, in ms. */
+  /** How long until a rate limit that is used up starts again. */
   resetMs: number | undefined;
   /** The input tokens that an account may send within a minute. */
   rateTokens: number | undefined;
@@ -24,36 +21,32 @@ export interface Evidence {
   path: { message: number; block?: number } | undefined;
 }
 
-/** Errors nest (`cause`, `error`, `response.data`, `errors`), and may be circular. */
-const MAX_PARTS = 16;
-
 /** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
 export function readEvidence(error: unknown): Evidence {
   const parts = partsOf(error);
   const raw = textOf(parts);
   const plain = plainText(raw);
-  const labels = labelsOf(parts, raw);
-  const status = firstDefined(parts, statusOf) ?? statusInText(plain);
+  const sizes = tokenCountsIn(plain);
+  const retryAfterMs = firstDefined(parts, retryAfterHeader) ?? retryAfterText(plain);
+  const path = pathIn(plain);
+  const facts = {
+    page: /<!doctype html|<html[\s>]/i.test(raw),
+    place: path !== undefined,
+    wait: retryAfterMs !== undefined,
+    numbers: sizes.observed !== undefined && sizes.limit !== undefined,
+  };
   return {
-    status,
-    labels,
+    status: firstDefined(parts, statusOf) ?? statusInText(plain),
     plain,
-    sentences: [...labels.split('\n'), ...sentencesOf(plain)].filter((sentence) => sentence.trim() !== ''),
-    structured:
-      status !== undefined || isEnveloped(raw) || parts.some((part) => typeof field(part, 'type') === 'string'),
-    isPage: /<!doctype html|<html[\s>]/i.test(raw),
-    sizes: tokenCountsIn(plain),
-    retryAfterMs: firstDefined(parts, retryAfterHeader) ?? retryAfterText(plain),
+    sentences: [...labelsOf(parts, raw), ...sentencesOf(plain)].filter((sentence) => sentence.trim() !== ''),
+    facts: (Object.keys(facts) as (keyof typeof facts)[]).filter((fact) => facts[fact]),
+    sizes,
+    retryAfterMs,
     resetMs: firstDefined(parts, resetHeader),
     rateTokens: firstDefined(parts, rateHeader) ?? rateText(plain),
     requestId: firstDefined(parts, requestIdOf) ?? /\breq_\w{6,60}/.exec(raw)?.[0],
-    path: pathIn(plain),
+    path,
   };
-}
-
-/** It carries a JSON error body. */
-function isEnveloped(raw: string): boolean {
-  return raw.includes('{') && /["']error["'] ?:|["']type["'] ?: ?["']error["']/.test(raw);
 }
 
 function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T | undefined): T | undefined {
@@ -66,55 +59,52 @@ function firstDefined<T>(parts: readonly unknown[], read: (part: unknown) => T |
 
 /** Where the SDK, fetch, AWS, axios and the AI SDK keep the error that they wrap; "0" is the first of a list. */
 const WRAPPERS = 'error body response data detail details cause errors responseBody $metadata 0'.split(' ');
+/** Wrapped errors may be circular. */
+const MAX_PARTS = 16;
 
-/** The error and what it wraps, outermost first. */
+/** The error and the errors that it wraps, outermost first. */
 function partsOf(error: unknown): unknown[] {
   const parts = [error];
   for (let next = 0; next < parts.length; next += 1) {
     for (const key of WRAPPERS) {
       const child = field(parts[next], key);
-      if (child === undefined || child === null || parts.includes(child)) continue;
-      if (parts.length < MAX_PARTS) parts.push(child);
+      if (child !== undefined && !parts.includes(child) && parts.length < MAX_PARTS) parts.push(child);
     }
   }
   return parts;
 }
 
 function textOf(parts: readonly unknown[]): string {
-  const found: string[] = [];
-  let size = 0;
+  const texts: string[] = [];
   for (const part of parts) {
-    const texts =
-      typeof part === 'string' ? [part] : ['message', 'description', 'reason', 'msg'].map((key) => field(part, key));
-    for (const text of texts) {
-      if (typeof text !== 'string' || text === '' || size >= MAX_TEXT_CHARS) continue;
-      const head = text.slice(0, MAX_TEXT_CHARS);
-      if (found.some((seen) => seen.includes(head))) continue;
-      found.push(head);
-      size += head.length;
+    for (const text of [part, ...['message', 'description', 'reason', 'msg'].map((key) => field(part, key))]) {
+      const head = typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARS) : '';
+      if (!texts.some((longer) => longer.includes(head))) texts.push(head);
     }
   }
-  return found.join('\n');
+  return texts.join('\n');
 }
 
 /** Names that any error has, or that only restate the status. */
-const SAYS_NOTHING = /^(?:error|(?:API|BadRequest|PermissionDenied|ContentTooLarge)?Error)$/;
+const SAYS_NOTHING = /^(?:error|(?:API|BadRequest|PermissionDenied|NotFound|ContentTooLarge)?Error)$/;
 
-function labelsOf(parts: readonly unknown[], raw: string): string {
+/** The error's names, types and codes, as plain text. */
+function labelsOf(parts: readonly unknown[], raw: string): string[] {
   const stated = parts.flatMap((part) =>
     ['name', 'type', 'code', 'status', 'error_code', '__type'].map((key) => field(part, key)),
   );
   const written = /["']type["'] {0,2}: {0,2}["'](?!error["'])([\w.]{3,60})["']/.exec(raw)?.[1];
-  const labels = [...stated, written].filter(
-    (label) => typeof label === 'string' && label.length <= 80 && !SAYS_NOTHING.test(String(label)),
+  return [...stated, written].flatMap((label) =>
+    typeof label === 'string' && label.length <= 80 && !SAYS_NOTHING.test(label) ? [plainText(label)] : [],
   );
-  return [...new Set(labels)].map((label) => plainText(String(label))).join('\n');
 }
 
 function requestIdOf(part: unknown): string | undefined {
   const stated = [field(part, 'requestID'), field(part, 'request_id'), header(part, 'request-id')];
-  const found = stated.find((id) => typeof id === 'string' && id !== '');
-  return typeof found === 'string' ? found.slice(0, 100) : undefined;
+  return stated
+    .find((id) => typeof id === 'string' && id !== '')
+    ?.toString()
+    .slice(0, 100);
 }
 
 function pathIn(plain: string): Evidence['path'] {
@@ -124,8 +114,7 @@ function pathIn(plain: string): Evidence['path'] {
 }
 
 function rateHeader(part: unknown): number | undefined {
-  const stated = Number(header(part, 'anthropic-ratelimit-input-tokens-limit') ?? Number.NaN);
-  return Number.isSafeInteger(stated) && stated > 0 ? stated : undefined;
+  return Number(header(part, 'anthropic-ratelimit-input-tokens-limit')) || undefined;
 }
 
 /** "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000" */
@@ -136,11 +125,11 @@ function rateText(plain: string): number | undefined {
   return stated?.[1] === undefined ? undefined : Number(stated[1].replaceAll(',', ''));
 }
 
-/** The field, or undefined where reading it throws. */
+/** The field, or undefined where it is null or reading it throws. */
 export function field(value: unknown, key: string): unknown {
   if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return undefined;
   try {
-    return Reflect.get(value, key);
+    return Reflect.get(value, key) ?? undefined;
   } catch {
     return undefined;
   }
@@ -150,25 +139,23 @@ export function field(value: unknown, key: string): unknown {
 export function header(part: unknown, name: string): string | undefined {
   for (const headers of [field(part, 'headers'), field(part, 'responseHeaders')]) {
     const get = field(headers, 'get');
-    let value: unknown;
     try {
-      value = typeof get === 'function' ? get.call(headers, name) : field(headers, name);
+      const value: unknown = typeof get === 'function' ? get.call(headers, name) : field(headers, name);
+      if (typeof value === 'string' || typeof value === 'number') return String(value).slice(0, 100);
     } catch {
-      value = undefined;
+      // Headers that cannot be read say nothing.
     }
-    if (typeof value === 'string' || typeof value === 'number') return String(value).slice(0, 100);
   }
   return undefined;
 }
 
 /** The status that an error states in a field of its own. */
-export function statusOf(part: unknown): number | undefined {
-  for (const key of ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code']) {
-    const value = field(part, key);
-    const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
-    if (typeof status === 'number' && status >= 400 && status <= 599) return status;
-  }
-  return undefined;
+function statusOf(part: unknown): number | undefined {
+  const stated = ['status', 'statusCode', 'status_code', 'httpStatus', 'httpStatusCode', 'code'];
+  const status = stated
+    .map((key) => field(part, key))
+    .find((value) => /^(?:number|string)$/.test(typeof value) && /^[45]\d\d$/.test(String(value)));
+  return status === undefined ? undefined : Number(status);
 }
 
 const NOT_A_COUNT =
@@ -179,23 +166,16 @@ const LEADING_STATUS = new RegExp(
 const NAMED_STATUS = new RegExp(`\\b(?:https?(?:/[\\d.]{1,3})?|status|code)[:= (]{1,4}([45]\\d\\d)${NOT_A_COUNT}`);
 
 /** A status that the text leads with or names as such; a bare number elsewhere is a count or a part of an id. */
-export function statusInText(plain: string): number | undefined {
+function statusInText(plain: string): number | undefined {
   const found = LEADING_STATUS.exec(plain) ?? NAMED_STATUS.exec(plain);
-  return found?.[1] === undefined ? undefined : Number(found[1]);
-}
-
-/** Whether a status says that the server failed, and not the request. */
-export function isServerStatus(status: number | undefined): boolean {
-  return status !== undefined && status >= 500;
+  return found === null ? undefined : Number(found[1]);
 }
 
 /** How long a response asks to wait in its header `retry-after`, in ms. */
 export function retryAfterHeader(part: unknown): number | undefined {
-  const milliseconds = header(part, 'retry-after-ms');
-  if (milliseconds !== undefined && /^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds))
-    return Math.round(Number(milliseconds));
-  const after = header(part, 'retry-after');
-  if (after === undefined) return undefined;
+  const milliseconds = header(part, 'retry-after-ms') ?? '';
+  if (/^\d{1,12}(?:\.\d{1,6})?$/.test(milliseconds)) return Math.round(Number(milliseconds));
+  const after = header(part, 'retry-after') ?? '';
   if (/^\d{1,9}(?:\.\d{1,6})?$/.test(after)) return Math.round(Number(after) * 1000);
   return msUntil(part, after);
 }
@@ -207,7 +187,7 @@ const RATE_LIMITS = ['requests', 'tokens', 'input-tokens', 'output-tokens'];
 function resetHeader(part: unknown): number | undefined {
   const resets = RATE_LIMITS.flatMap((name) => {
     const [left, reset] = ['remaining', 'reset'].map((what) => header(part, `anthropic-ratelimit-${name}-${what}`));
-    return reset !== undefined && Number(left ?? 0) === 0 ? (msUntil(part, reset) ?? []) : [];
+    return Number(left ?? 0) === 0 ? (msUntil(part, reset ?? '') ?? []) : [];
   });
   return resets.length === 0 ? undefined : Math.max(...resets);
 }
@@ -221,21 +201,17 @@ function msUntil(part: unknown, time: string): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
+const DURATION =
+  /(?:try(?:ing)? again|retry(?: after| delay| in)?|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9})? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z]) ?){1,4})/;
 const UNIT_MS = { ms: 1, mil: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
-/**
- * How long the text asks to wait, in ms: "try again in 1.971s", "retry after 30 seconds", "Please try again in 6m0s",
- * `"retryDelay":"34s"`.
- */
-export function retryAfterText(plain: string): number | undefined {
+/** How long the text asks to wait, in ms: "try again in 1.971s", "retry after ms: 250", "Please try again in 6m0s". */
+function retryAfterText(plain: string): number | undefined {
   const bare = /retry after( ms)?\W{1,3}(\d{1,7}(?:\.\d{1,3})?)(?![\d.]| ?[a-z])/.exec(plain);
-  if (bare?.[2] !== undefined) return Math.round(Number(bare[2]) * (bare[1] === undefined ? 1_000 : 1));
-  const duration =
-    /(?:try(?:ing)? again|retry(?: after| delay| in)?|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9})? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z]) ?){1,4})/.exec(
-      plain,
-    )?.[1];
-  if (duration === undefined) return undefined;
-  const terms = [...duration.matchAll(/(\d{1,6}(?:\.\d{1,9})?) ?(ms|mil|s|m|h)/g)];
+  if (bare !== null) return Math.round(Number(bare[2]) * (bare[1] === undefined ? 1_000 : 1));
+  const duration = DURATION.exec(plain);
+  if (duration === null) return undefined;
+  const terms = [...(duration[1] ?? '').matchAll(/(\d{1,6}(?:\.\d{1,9})?) ?(ms|mil|s|m|h)/g)];
   const inMs = terms.map(([, count, unit]) => Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]);
   return Math.round(inMs.reduce((sum, ms) => sum + ms, 0));
 }

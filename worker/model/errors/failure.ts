@@ -12,6 +12,9 @@ export type FailureKind =
   /** A 4xx without a known cause: the history, the message, the fixed parts or the endpoint may be to blame. */
   | 'unknown'
   | 'transient'
+  /** The model cannot be used here: another one may be. */
+  | 'model'
+  /** The key is not accepted, or the credit is used up. */
   | 'terminal';
 
 /** A short stable code for spans, logs and alerts. The kind decides what to do, the reason says why. */
@@ -25,8 +28,7 @@ export type FailureReason =
   | 'counted_too_large'
   | 'output_does_not_fit'
   | 'request_too_large'
-  | 'media_too_large'
-  | 'media_unreadable'
+  | 'media_rejected'
   | 'structure'
   /** No call was made: the request breaks a rule of the API, which is a defect of ours. */
   | 'invalid_request'
@@ -45,7 +47,10 @@ export type FailureReason =
   | 'authentication'
   | 'permission'
   | 'billing'
+  /** The endpoint does not know the model, or no more. */
   | 'not_found'
+  /** The endpoint knows the model, and does not let this account use it, or not with tools. */
+  | 'model_unusable'
   | 'refused'
   | 'bad_request'
   /** Thinking took all the output that was allowed. */
@@ -84,11 +89,9 @@ export interface Failure {
 /** The class of a failure; the rest of it are facts that the error states. */
 export type FailureClass = Pick<Failure, 'kind' | 'reason'>;
 
-const OF_ACCOUNT: ReadonlySet<FailureReason> = new Set(['authentication', 'permission', 'billing']);
-
-/** Whether a failure is about credit, key or rights: whatever a request holds, its history is not to blame. */
+/** Whether a failure is about the key or the credit: whatever a request holds, its history is not to blame. */
 export function isOfAccount(reason: FailureReason): boolean {
-  return OF_ACCOUNT.has(reason);
+  return reason === 'authentication' || reason === 'billing';
 }
 
 /** Whether a failure means that a budget is used up. */
@@ -105,23 +108,18 @@ export const PROVIDER_SAID: Readonly<Record<ProviderTrouble, string>> = {
   network: 'cannot be reached, or breaks off',
   auth: 'does not accept our key',
   billing: 'refuses us for billing: the credit is used up',
-  model: 'does not know the model',
+  model: 'does not know the model, or does not let us use it',
 };
 
-const OF_REASON: Readonly<Partial<Record<FailureReason, ProviderTrouble>>> = {
-  overloaded: 'overloaded',
-  rate_limited: 'overloaded',
-  server_error: 'overloaded',
-  network: 'network',
-  timeout: 'network',
-  cut_stream: 'network',
-  authentication: 'auth',
-  permission: 'auth',
-  billing: 'billing',
-  not_found: 'model',
+const REASONS: Readonly<Record<ProviderTrouble, readonly FailureReason[]>> = {
+  overloaded: ['overloaded', 'rate_limited', 'server_error'],
+  network: ['network', 'timeout', 'cut_stream'],
+  auth: ['authentication', 'permission'],
+  billing: ['billing'],
+  model: ['not_found', 'model_unusable'],
 };
 
 /** The trouble of the endpoint that a failure shows; `undefined` when it is about one request, or no call was made. */
 export function providerTroubleOf(reason: FailureReason): ProviderTrouble | undefined {
-  return OF_REASON[reason];
+  return (Object.keys(REASONS) as ProviderTrouble[]).find((trouble) => REASONS[trouble].includes(reason));
 }

@@ -94,7 +94,7 @@ test('a burst of 50 concurrent failures opens the circuit only once', async () =
   expect((await send()).ok).toBe(true);
 });
 
-test.each<FailureReason>(['prompt_too_long', 'structure', 'authentication', 'refused', 'media_unreadable'])(
+test.each<FailureReason>(['prompt_too_long', 'structure', 'authentication', 'refused', 'media_rejected'])(
   'a failure of the request or the account (%s) does not open the circuit',
   async (reason) => {
     const { world, send, fail } = broken(reason);

@@ -9,13 +9,13 @@ import Anthropic, {
 } from '@anthropic-ai/sdk';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { classify, classifyAnswer } from '../../../../../worker/model/errors/classify.ts';
+import { classify, classifyAnswer, wordingOf } from '../../../../../worker/model/errors/classify.ts';
+import { readEvidence } from '../../../../../worker/model/errors/evidence.ts';
 import type { Failure, FailureKind } from '../../../../../worker/model/errors/failure.ts';
-import * as failed from '../../../../../worker/model/errors/failure-patterns.ts';
-import * as overflowed from '../../../../../worker/model/errors/overflow-patterns.ts';
-import { plainText, sentencesOf } from '../../../../../worker/model/errors/plain-text.ts';
+import { WORDINGS } from '../../../../../worker/model/errors/wordings.ts';
 import { cpuMs, LINEAR_MS_MAX } from '../../../../fixture/texts.ts';
 
+/** A message of a provider or a proxy, and its kind; `none` stands for every kind but those of a size. */
 interface Row {
   provider: string;
   status: number | null;
@@ -23,160 +23,98 @@ interface Row {
   kind: FailureKind | 'none';
 }
 
-interface SdkCase {
+/** An error as it is, or as a response from which the SDK makes one, and all that it must be read as. */
+interface Case {
   case: string;
-  status: number;
-  type: string | null;
-  message: string | null;
-  headers?: Record<string, string>;
-  details?: object;
-  expected: Partial<Failure>;
+  error?: unknown;
+  sdk?: { status: number; body?: object; headers?: Record<string, string> };
+  requestBytes?: number;
+  expected: Failure;
 }
 
-const read = (file: string): unknown =>
-  JSON.parse(readFileSync(new URL(`../../../../corpus/${file}`, import.meta.url), 'utf8'));
-const expected = read('expected-failures.json') as {
-  sdk: SdkCase[];
-  counts: { message: string; expected: Partial<Failure> }[];
-};
+const corpus = (file: string): string =>
+  readFileSync(new URL(`../../../../corpus/${file}`, import.meta.url), 'utf8').trim();
+const PROVIDER_ERRORS: readonly Row[] = JSON.parse(corpus('provider-errors.json'));
+const UNSEEN_ERRORS: readonly Row[] = JSON.parse(corpus('unseen-errors.json'));
+const CASES = corpus('classified.jsonl')
+  .split('\n')
+  .map((line): Case => JSON.parse(line));
+const SIZES: readonly string[] = ['token', 'fit', 'wire', 'media'];
 
-const rowsOf = (file: string) => read(file) as Row[];
-
-const KINDS: readonly FailureKind[] = ['token', 'fit', 'wire', 'media', 'poison', 'unknown', 'transient', 'terminal'];
-const OVERFLOWS: readonly string[] = ['token', 'fit', 'wire', 'media'];
+const ofSdk = ({ status, body, headers }: NonNullable<Case['sdk']>) =>
+  APIError.generate(status, body && { type: 'error', error: body }, undefined, new Headers(headers));
 
 /** The row as each of the shapes in which such an error can reach us. */
-function shapesOf({ status, message }: Row): [string, unknown][] {
-  if (status === null) {
-    return [
-      ['thrown', new Error(message)],
-      ['plain text', message],
-      ['object', { message }],
-    ];
-  }
+function shapesOf({ status, message }: Row): Readonly<Record<string, unknown>> {
+  const object = { ...(status !== null && { status }), message };
+  const shapes = { thrown: Object.assign(new Error(message), object), object };
+  if (status === null) return { ...shapes, text: message };
   const type = status >= 500 ? 'api_error' : status === 429 ? 'rate_limit_error' : 'invalid_request_error';
-  const body = { type: 'error', error: { type, message } };
-  return [
-    ['thrown', Object.assign(new Error(message), { status })],
-    ['object', { status, message }],
-    ['SDK error', APIError.generate(status, body, undefined, new Headers())],
-    ['SDK error, body as text', APIError.generate(status, undefined, message, new Headers())],
-  ];
+  const plain = APIError.generate(status, undefined, message, new Headers());
+  return { ...shapes, 'SDK error': ofSdk({ status, body: { type, message } }), 'SDK error, body as text': plain };
 }
 
-function misjudged(rows: readonly Row[]): string[] {
-  return rows.flatMap((row) =>
-    shapesOf(row)
+test.each([
+  ['of the corpus', PROVIDER_ERRORS],
+  ['outside the corpus, in other wordings and languages', UNSEEN_ERRORS],
+])('classifies every message %s as its kind, in every shape', (_, rows) => {
+  const misjudged = rows.flatMap((row) =>
+    Object.entries(shapesOf(row))
       .map(([shape, error]) => ({ shape, kind: classify(error).kind }))
-      .filter(({ kind }) => (row.kind === 'none' ? OVERFLOWS.includes(kind) : kind !== row.kind))
+      .filter(({ kind }) => (row.kind === 'none' ? SIZES.includes(kind) : kind !== row.kind))
       .map(({ shape, kind }) => `${row.kind} was taken for ${kind} (${shape}): ${row.status} ${row.message}`),
   );
-}
-
-const sdkError = (status: number, body: object | undefined, headers: Record<string, string> = {}) =>
-  APIError.generate(status, body, undefined, new Headers(headers));
-const body = (type: string, message: string) => ({ type: 'error', error: { type, message }, request_id: 'req_body01' });
-const NOW = Date.UTC(2026, 10, 21, 12, 0, 0);
-const thrown = (status: number, message: string) => Object.assign(new Error(message), { status });
-
-test('classifies every message of the corpus as its kind, in every shape', () => {
-  expect(misjudged(rowsOf('provider-errors.json'))).toEqual([]);
+  expect(misjudged).toEqual([]);
 });
 
-test('classifies messages outside the corpus, in other wordings and languages', () => {
-  const unseen = rowsOf('unseen-errors.json');
-  const known = new Set(rowsOf('provider-errors.json').map((row) => row.message));
-  expect(unseen.filter((row) => known.has(row.message))).toEqual([]);
-  expect(unseen.filter((row) => OVERFLOWS.includes(row.kind)).length).toBeGreaterThanOrEqual(30);
-  expect(unseen.filter((row) => !OVERFLOWS.includes(row.kind)).length).toBeGreaterThanOrEqual(30);
-  expect(misjudged(unseen)).toEqual([]);
+test('the messages outside the corpus are other ones, and many of them', () => {
+  const known = new Set(PROVIDER_ERRORS.map((row) => row.message));
+  expect(UNSEEN_ERRORS.filter((row) => known.has(row.message))).toEqual([]);
+  expect(UNSEEN_ERRORS.filter((row) => SIZES.includes(row.kind)).length).toBeGreaterThanOrEqual(30);
+  expect(UNSEEN_ERRORS.filter((row) => !SIZES.includes(row.kind)).length).toBeGreaterThanOrEqual(30);
 });
 
-test('every rule matches the example beside it', () => {
-  const tables = [...Object.values(overflowed), ...Object.values(failed)].filter((table) => Array.isArray(table));
-  const silent = tables
-    .flat()
-    .filter((rule) => !overflowed.holds(rule, sentencesOf(plainText(rule.example)), plainText(rule.example)))
-    .map((rule) => rule.example);
-  expect(silent).toEqual([]);
+test('every row of the table decides the example beside it', () => {
+  const others = WORDINGS.filter((row) => wordingOf(readEvidence(row.example)) !== row);
+  expect(others.map(({ example }) => example)).toEqual([]);
+  expect(WORDINGS.filter(({ source }) => source === '')).toEqual([]);
 });
 
-test.each(expected.sdk)('classifies an SDK error: $case', ({ status, type, message, headers, details, expected }) => {
-  const error = message === null ? undefined : { type: 'error', error: { type, message, details } };
-  expect(classify(sdkError(status, error, headers))).toMatchObject(expected);
+test.each(CASES.map((each): [string, Case] => [JSON.stringify(each.sdk ?? each.error).slice(0, 150), each]))(
+  'reads all of %s',
+  (_, { error, sdk, requestBytes, expected }) => {
+    const options = requestBytes === undefined ? {} : { requestBytes };
+    expect(classify(sdk ? ofSdk(sdk) : error, options)).toEqual(expected);
+    if (typeof error === 'string') expect(classify({ cause: new Error(error) })).toEqual(expected);
+    else if (sdk === undefined) expect(classify(JSON.stringify(error))).toMatchObject({ kind: expected.kind });
+  },
+);
+
+test.each<[unknown, Failure['reason']]>([
+  [new APIUserAbortError(), 'aborted'],
+  [AbortSignal.abort().reason, 'aborted'],
+  [new APIConnectionTimeoutError(), 'timeout'],
+  [new APIConnectionError({ message: 'Error' }), 'network'],
+  [new AnthropicError('stream ended without producing a Message'), 'cut_stream'],
+  [new AnthropicError('terminated', { cause: new TypeError('terminated') }), 'cut_stream'],
+  [new TypeError('Cannot read properties of null'), 'unknown'],
+  [new AnthropicError('Could not resolve the key.'), 'unknown'],
+])('%s is a call without an answer: %s', (error, reason) => {
+  expect(classify(error)).toEqual({ kind: 'transient', reason });
 });
 
-test.each<[string, unknown, Partial<Failure>]>([
-  ['an abort of the SDK', new APIUserAbortError(), { kind: 'transient', reason: 'aborted' }],
-  ['an abort signal', AbortSignal.abort().reason, { kind: 'transient', reason: 'aborted' }],
-  ['a timeout', new APIConnectionTimeoutError(), { kind: 'transient', reason: 'timeout' }],
-  ['a lost connection', new APIConnectionError({ message: 'Error' }), { kind: 'transient', reason: 'network' }],
-  ['a cut stream', new AnthropicError('stream ended without producing a Message'), { reason: 'cut_stream' }],
-  ['a cut socket', new AnthropicError('terminated', { cause: new TypeError('terminated') }), { reason: 'cut_stream' }],
-  ['a TypeError of our own', new TypeError('Cannot read properties of null'), { kind: 'transient', reason: 'unknown' }],
-  ['misuse of the SDK', new AnthropicError('Could not resolve the key.'), { kind: 'transient', reason: 'unknown' }],
-])('classifies a call without an answer: %s', (_, error, failure) => {
-  expect(classify(error)).toMatchObject(failure);
-});
-
-test.each<[string, Partial<Failure>]>([
-  ['overloaded_error', { kind: 'transient', reason: 'overloaded' }],
-  ['api_error', { kind: 'transient', reason: 'server_error' }],
-  ['timeout_error', { kind: 'transient', reason: 'timeout' }],
-  ['rate_limit_error', { kind: 'transient', reason: 'rate_limited' }],
-  ['authentication_error', { kind: 'terminal', reason: 'authentication' }],
-  ['permission_error', { kind: 'unknown', reason: 'permission' }],
-  ['billing_error', { kind: 'terminal', reason: 'billing' }],
-  ['not_found_error', { kind: 'terminal', reason: 'not_found' }],
-  ['request_too_large', { kind: 'wire' }],
-  ['invalid_request_error', { kind: 'unknown', reason: 'bad_request' }],
-])('classifies an SSE error event of type %s without a status', (type, expected) => {
-  const event = body(type, 'Sorry');
-  for (const error of [event, JSON.stringify(event), new APIError(undefined, event, undefined, new Headers())]) {
-    expect(classify(error)).toMatchObject({ ...expected, requestId: 'req_body01' });
-  }
-});
-
-test.each(expected.counts)('reads the token counts in: $message', ({ message, expected }) => {
-  const { kind, observedTokens, limitTokens, outputTokens } = classify(thrown(400, message));
-  expect({ kind, observedTokens, limitTokens, outputTokens }).toEqual({
-    observedTokens: undefined,
-    limitTokens: undefined,
-    outputTokens: undefined,
-    ...expected,
-  });
-});
-
-/** Headers of a response that was written at NOW. */
-const dated = (headers: Record<string, string>) => ({ date: new Date(NOW).toUTCString(), ...headers });
-
-const limit = (name: string, remaining: number, resetMs: number) => ({
-  [`anthropic-ratelimit-${name}-remaining`]: String(remaining),
-  [`anthropic-ratelimit-${name}-reset`]: new Date(resetMs).toISOString(),
-});
-
-test.each<[string, unknown, number]>([
-  ['seconds', sdkError(429, undefined, { 'retry-after': '1.5' }), 1500],
-  ['milliseconds', sdkError(529, undefined, { 'retry-after-ms': '250', 'retry-after': '9' }), 250],
-  ['an HTTP date', sdkError(503, undefined, dated({ 'retry-after': new Date(NOW + 30_000).toUTCString() })), 30_000],
-  ['a date in the past', sdkError(503, undefined, dated({ 'retry-after': new Date(NOW - 30_000).toUTCString() })), 0],
-  ['a limit that is used up', sdkError(429, undefined, dated(limit('input-tokens', 0, NOW + 9_000))), 9_000],
-  [
-    'the last of two',
-    sdkError(429, undefined, dated({ ...limit('requests', 0, NOW), ...limit('tokens', 0, NOW + 5_000) })),
-    5_000,
-  ],
-  [
-    'no limit that has room',
-    sdkError(429, undefined, dated({ ...limit('requests', 3, NOW + 9_000), ...limit('tokens', 0, NOW) })),
-    0,
-  ],
-  ['a plain header object', { status: 429, headers: { 'retry-after': '3' } }, 3000],
-  ['words', thrown(429, 'Rate limit reached. Please try again in 1.971s'), 1971],
-  ['words for minutes', thrown(429, 'Please try again in 6m0s.'), 360_000],
-  ['a JSON field', thrown(429, '{"error":{"details":[{"retryDelay":"34.07s"}]}}'), 34_070],
-])('reads retry-after as %s', (_, error, retryAfterMs) => {
-  expect(classify(error)).toMatchObject({ kind: 'transient', retryAfterMs });
+test('reads a failure wherever errors keep one', () => {
+  const failed = { kind: 'transient', reason: 'server_error', status: 503 };
+  for (const key of 'error body response data detail details cause errors responseBody $metadata 0'.split(' '))
+    expect(classify({ [key]: { status: 503 } })).toEqual(failed);
+  for (const key of 'status statusCode status_code httpStatus httpStatusCode code'.split(' '))
+    for (const status of [503, '503']) expect(classify({ [key]: status })).toEqual(failed);
+  for (const key of 'message description reason msg'.split(' '))
+    expect(classify({ [key]: 'prompt is too long' })).toEqual({ kind: 'token', reason: 'prompt_too_long' });
+  for (const key of 'name type code error_code __type'.split(' '))
+    expect(classify({ [key]: 'overloaded_error', message: 'Sorry' })).toMatchObject({ reason: 'overloaded' });
+  for (const id of [{ requestID: 'r' }, { request_id: 'r' }, { requestID: '', headers: { 'request-id': 'r' } }])
+    expect(classify({ status: 503, ...id })).toEqual({ ...failed, requestId: 'r' });
 });
 
 test('an unreadable error is transient', () => {
@@ -190,9 +128,8 @@ test('an unreadable error is transient', () => {
   circular.cause = circular;
   const getter = Object.defineProperty(new Error(), 'message', { get: no });
   const shapeless = [null, undefined, '', 0, 42, Number.NaN, true, Symbol('x'), 9n, {}, [], () => 0];
-  for (const error of [...shapeless, hostile, proxy, circular, getter]) {
+  for (const error of [...shapeless, hostile, proxy, circular, getter])
     expect(classify(error)).toEqual({ kind: 'transient', reason: 'unknown' });
-  }
   expect(classify({ message: 'prompt is too long', status: hostile, headers: hostile, cause: proxy }).kind).toBe(
     'token',
   );
@@ -208,13 +145,13 @@ test('classify never throws and always returns a known kind with finite counts',
     texts,
     fc.dictionary(fc.constantFrom('message', 'status', 'headers', 'error', 'cause'), fc.oneof(texts, fc.anything())),
   );
+  const kinds = new Set(WORDINGS.map(({ kind }) => kind));
   fc.assert(
     fc.property(errors, (error) => {
       const failure = classify(error);
-      expect(KINDS).toContain(failure.kind);
-      for (const count of [failure.observedTokens, failure.limitTokens, failure.outputTokens, failure.retryAfterMs]) {
+      expect(kinds).toContain(failure.kind);
+      for (const count of [failure.observedTokens, failure.limitTokens, failure.outputTokens, failure.retryAfterMs])
         expect(count === undefined || (Number.isFinite(count) && count >= 0)).toBe(true);
-      }
     }),
     { numRuns: 1000 },
   );
@@ -240,37 +177,35 @@ test('a connection refused to fetch or to the SDK is a transient network failure
   const client = new Anthropic({ apiKey: 'none', baseURL, maxRetries: 0 });
   const call = () => client.messages.create({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'x' }] });
   for (const refused of [() => fetch(baseURL), call]) {
-    const error = await refused().then(
-      () => undefined,
-      (cause: unknown) => cause,
-    );
+    const error: unknown = await refused().catch((cause: unknown) => cause);
     expect(classify(error)).toEqual({ kind: 'transient', reason: 'network' });
   }
 });
 
 test('classifyAnswer finds a silent overflow and a refusal in an answer', () => {
   const answer = { stopReason: 'end_turn', isEmpty: true, outputTokens: 10, inputTokens: 100, windowTokens: 1000 };
-  const overflow = { kind: 'token', reason: 'silent_overflow', limitTokens: 1000 };
-  expect(classifyAnswer(answer)).toBeUndefined();
-  expect(classifyAnswer({ ...answer, inputTokens: 1000 })).toBeUndefined();
-  expect(classifyAnswer({ ...answer, inputTokens: 1001 })).toEqual({ ...overflow, observedTokens: 1001 });
-  expect(classifyAnswer({ ...answer, stopReason: 'max_tokens', outputTokens: 0, inputTokens: 990 })).toEqual({
-    ...overflow,
-    observedTokens: 990,
-  });
-  expect(classifyAnswer({ ...answer, stopReason: 'max_tokens', outputTokens: 1, inputTokens: 999 })).toBeUndefined();
-  expect(classifyAnswer({ ...answer, stopReason: 'model_context_window_exceeded', inputTokens: 1001 })).toBeUndefined();
-  expect(classifyAnswer({ ...answer, stopReason: 'refusal' })).toEqual({ kind: 'refusal', reason: 'refused' });
-  expect(classifyAnswer({ ...answer, stopReason: null, windowTokens: 0 })).toBeUndefined();
-  expect(classifyAnswer({ ...answer, inputTokens: 1001, isEmpty: false })).toBeUndefined();
-  expect(classifyAnswer({ ...answer, inputTokens: undefined })).toBeUndefined();
-});
-
-test.each([
-  [400, 'Your request was blocked because an API key is included in the prompt.'],
-  [400, 'Blocked by guardrail: topic "billing" is denied.'],
-  [422, '{"metadata":{"flagged_input":"my billing address is at"}}'],
-  [403, '{"detail":"unknown model of behaviour, access denied"}'],
-])('a guardrail message that mentions keys, billing or models is unknown, not terminal: %i %s', (status, words) => {
-  expect(classify(sdkError(status, body('invalid_request_error', words)))).toMatchObject({ kind: 'unknown' });
+  const cut = { ...answer, stopReason: 'max_tokens', outputTokens: 0 };
+  const full = { ...answer, stopReason: 'model_context_window_exceeded' };
+  const overflow = { kind: 'token', reason: 'silent_overflow' };
+  const sized = (observedTokens: number) => ({ ...overflow, observedTokens, limitTokens: 1000 });
+  for (const [given, expected] of [
+    [answer, undefined],
+    [{ ...answer, inputTokens: 1000 }, undefined],
+    [{ ...answer, inputTokens: 1001 }, sized(1001)],
+    [{ ...answer, inputTokens: 1001, isEmpty: false }, undefined],
+    [{ ...answer, inputTokens: undefined }, undefined],
+    [{ ...cut, inputTokens: 990 }, sized(990)],
+    [{ ...cut, inputTokens: 989 }, undefined],
+    [{ ...cut, inputTokens: 999, outputTokens: 1 }, undefined],
+    [{ ...cut, stopReason: 'end_turn', inputTokens: 999 }, undefined],
+    [{ ...full, isEmpty: false, inputTokens: 1001 }, undefined],
+    [full, overflow],
+    [{ ...full, inputTokens: 1001 }, sized(1001)],
+    [
+      { ...answer, stopReason: 'refusal' },
+      { kind: 'refusal', reason: 'refused' },
+    ],
+    [{ ...answer, stopReason: null, windowTokens: 0 }, undefined],
+  ] as const)
+    expect(classifyAnswer(given)).toEqual(expected);
 });
