@@ -1,5 +1,5 @@
 import { APIError } from '@anthropic-ai/sdk/core/error';
-import { field, readEvidence } from '../errors/evidence.ts';
+import { readEvidence, textOf } from '../errors/evidence.ts';
 import type { ModelRequest } from '../port.ts';
 
 /** The optional parts of a request. */
@@ -52,8 +52,6 @@ export function statedOutputLimit(error: unknown): number | undefined {
   return stated >= OUTPUT_TOKENS_MIN ? stated : undefined;
 }
 
-/** No more of an error than this is ever read, so a hostile body costs no time. */
-const TEXT_CHARS_MAX = 8_192;
 const LINK = /https?:\/\/[^\s"'<>)]{1,300}/gi;
 /** It is about the conversation, whatever else it names. */
 const MESSAGE_PATH = /\bmessages?(?:\.|\[|\/)\d/i;
@@ -72,24 +70,13 @@ const QUOTES = ['"', "'", '`', '‘', '’', '“', '”', '\\'];
  * request, in its order. Pure; bounded in time, and never throws, whatever the error is.
  */
 export function namedTool(error: unknown, toolNames: readonly string[]): string | undefined {
-  const text = wordsIn(error).replace(LINK, ' ');
+  const text = textOf(error).replace(LINK, ' ');
   if (MESSAGE_PATH.test(text)) return undefined;
   const index = TOOL_PATH.exec(text)?.[1];
   if (index !== undefined) return toolNames[Number(index)];
   if (CALLS.test(text)) return undefined;
   const named = new Set(toolNames.filter((name) => isNamed(text, name)));
   return named.size === 1 ? [...named][0] : undefined;
-}
-
-/** The text of an error, from the fields that APIs and their wrappers use. */
-function wordsIn(error: unknown): string {
-  const inner = field(error, 'error');
-  const places = [error, inner, field(inner, 'error'), field(error, 'cause'), field(error, 'body')];
-  const texts = places.flatMap((place) => [place, field(place, 'message')]).filter((text) => typeof text === 'string');
-  return texts
-    .map((text) => text.slice(0, TEXT_CHARS_MAX))
-    .join('\n')
-    .slice(0, TEXT_CHARS_MAX);
 }
 
 function isNamed(text: string, name: string): boolean {

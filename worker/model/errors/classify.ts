@@ -26,29 +26,23 @@ export interface AnswerUsage {
  *
  * Contract: never given the text of a chat or of an answer, which may quote an error.
  */
-export function classify(error: unknown, { requestBytes }: { requestBytes?: number } = {}): Failure {
-  try {
-    const evidence = readEvidence(error);
-    const { kind, reason } = wordingOf(evidence) ?? { kind: 'transient', reason: 'unknown' };
-    const isSmall = kind === 'wire' && requestBytes !== undefined && requestBytes < WIRE_BYTES_MIN;
-    return withFacts({ kind: isSmall ? 'unknown' : kind, reason }, evidence);
-  } catch {
-    // A hostile object can still throw where no read was expected; it must not take the turn down with it.
-    return { kind: 'transient', reason: 'unknown' };
-  }
+export function classify(error: unknown, { requestBytes = WIRE_BYTES_MIN }: { requestBytes?: number } = {}): Failure {
+  const evidence = readEvidence(error);
+  const { kind, reason } = wordingOf(evidence) ?? { kind: 'transient', reason: 'unknown' };
+  return withFacts({ kind: kind === 'wire' && requestBytes < WIRE_BYTES_MIN ? 'unknown' : kind, reason }, evidence);
 }
 
 /** The first row of the table that holds for an error. */
 export function wordingOf(error: Evidence): Wording | undefined {
-  const facts = new Set<Fact>(error.facts);
+  const facts = new Set<Fact | undefined>(error.facts);
   if (WORDINGS.some((row) => row.certain && holds(row, error, facts))) facts.add('too large');
   return WORDINGS.find((row) => holds(row, error, facts));
 }
 
-function holds(row: Wording, { status, sentences, plain }: Evidence, facts: ReadonlySet<Fact>): boolean {
+function holds(row: Wording, { status, sentences, plain }: Evidence, facts: ReadonlySet<Fact | undefined>): boolean {
   if (row.status?.test(String(status ?? 'none')) === false) return false;
   if (row.with !== undefined && !facts.has(row.with)) return false;
-  if (row.without !== undefined && facts.has(row.without)) return false;
+  if (facts.has(row.without)) return false;
   const { all = [], none = [] } = row;
   const texts = row.across || all.length === 0 ? [plain] : sentences;
   return texts.some((text) => all.every((regex) => regex.test(text)) && !none.some((regex) => regex.test(text)));

@@ -24,7 +24,7 @@ export interface Evidence {
 /** Reads an error of any shape. Never throws for a hostile getter or proxy; looks at a bounded part of it. */
 export function readEvidence(error: unknown): Evidence {
   const parts = partsOf(error);
-  const raw = textOf(parts);
+  const raw = textOf(error);
   const plain = plainText(raw);
   const sizes = tokenCountsIn(plain);
   const retryAfterMs = firstDefined(parts, retryAfterHeader) ?? retryAfterText(plain);
@@ -43,7 +43,9 @@ export function readEvidence(error: unknown): Evidence {
     sizes,
     retryAfterMs,
     resetMs: firstDefined(parts, resetHeader),
-    rateTokens: firstDefined(parts, rateHeader) ?? rateText(plain),
+    rateTokens:
+      firstDefined(parts, (part) => Number(header(part, 'anthropic-ratelimit-input-tokens-limit')) || undefined) ??
+      rateText(plain),
     requestId: firstDefined(parts, requestIdOf) ?? /\breq_\w{6,60}/.exec(raw)?.[0],
     path,
   };
@@ -74,15 +76,16 @@ function partsOf(error: unknown): unknown[] {
   return parts;
 }
 
-function textOf(parts: readonly unknown[]): string {
+/** The texts of the error and of those that it wraps, as they were sent; bounded. */
+export function textOf(error: unknown): string {
   const texts: string[] = [];
-  for (const part of parts) {
+  for (const part of partsOf(error)) {
     for (const text of [part, ...['message', 'description', 'reason', 'msg'].map((key) => field(part, key))]) {
       const head = typeof text === 'string' ? text.slice(0, MAX_TEXT_CHARS) : '';
       if (!texts.some((longer) => longer.includes(head))) texts.push(head);
     }
   }
-  return texts.join('\n');
+  return texts.join('\n').slice(0, MAX_TEXT_CHARS);
 }
 
 /** Names that any error has, or that only restate the status. */
@@ -113,16 +116,13 @@ function pathIn(plain: string): Evidence['path'] {
   return { message: Number(found[1]), ...(found[2] !== undefined && { block: Number(found[2]) }) };
 }
 
-function rateHeader(part: unknown): number | undefined {
-  return Number(header(part, 'anthropic-ratelimit-input-tokens-limit')) || undefined;
-}
-
 /** "rate limit of 30,000 input tokens per minute", "tokens per min (TPM): Limit 30000" */
 function rateText(plain: string): number | undefined {
-  const stated =
-    /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min/.exec(plain) ??
-    /tokens per min\w{0,3}\b[^.\d]{0,20}limit:? (\d[\d,]{2,12})/.exec(plain);
-  return stated?.[1] === undefined ? undefined : Number(stated[1].replaceAll(',', ''));
+  const [, before, after] =
+    /(?<![\w.,])(\d[\d,]{2,12}) (?:input |prompt )?tokens per min|tokens per min[^.\d]{0,24}limit:? (\d[\d,]{2,12})/.exec(
+      plain,
+    ) ?? [];
+  return Number((before ?? after)?.replaceAll(',', '')) || undefined;
 }
 
 /** The field, or undefined where it is null or reading it throws. */
@@ -202,7 +202,7 @@ function msUntil(part: unknown, time: string): number | undefined {
 }
 
 const DURATION =
-  /(?:try(?:ing)? again|retry(?: after| delay| in)?|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9})? ?(?:ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)(?![a-z]) ?){1,4})/;
+  /(?:again|retry|wait)[^\d\n]{0,24}((?:\d{1,6}(?:\.\d{1,9}|) ?(?:ms|milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours)(?![a-z]) ?){1,4})/;
 const UNIT_MS = { ms: 1, mil: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 
 /** How long the text asks to wait, in ms: "try again in 1.971s", "retry after ms: 250", "Please try again in 6m0s". */
@@ -210,8 +210,8 @@ function retryAfterText(plain: string): number | undefined {
   const bare = /retry after( ms)?\W{1,3}(\d{1,7}(?:\.\d{1,3})?)(?![\d.]| ?[a-z])/.exec(plain);
   if (bare !== null) return Math.round(Number(bare[2]) * (bare[1] === undefined ? 1_000 : 1));
   const duration = DURATION.exec(plain);
-  if (duration === null) return undefined;
-  const terms = [...(duration[1] ?? '').matchAll(/(\d{1,6}(?:\.\d{1,9})?) ?(ms|mil|s|m|h)/g)];
+  if (duration?.[1] === undefined) return undefined;
+  const terms = [...duration[1].matchAll(/([\d.]+) ?(ms|mil|s|m|h)/g)];
   const inMs = terms.map(([, count, unit]) => Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS]);
   return Math.round(inMs.reduce((sum, ms) => sum + ms, 0));
 }

@@ -96,7 +96,7 @@ export function isOfAccount(reason: FailureReason): boolean {
 
 /** Whether a failure means that a budget is used up. */
 export function isOverBudget(reason: string | undefined): boolean {
-  return /^over_\w+_budget$/.test(reason ?? '');
+  return reason?.startsWith('over_') === true;
 }
 
 /** Why an endpoint does not answer, in an operator's categories. */

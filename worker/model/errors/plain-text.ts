@@ -4,8 +4,7 @@ export const MAX_TEXT_CHARS = 8_192;
 const MAX_SENTENCES = 64;
 
 /** The frame of a JSON error: its words ("invalid", "request", "message") are never the subject. */
-const ENVELOPE_WORDS =
-  /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?(?:\\{0,4}["'](?:error|invalid_request_error)\\{0,4}["'],? ?)?/g;
+const ENVELOPE_WORDS = /\\{0,4}["'](?:message|type)\\{0,4}["'] ?: ?/g;
 
 /** The text in normalised form: lower case, no quotes and links, `snake_case` and `camelCase` split into words. */
 export function plainText(text: string): string {

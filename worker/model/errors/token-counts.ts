@@ -8,8 +8,7 @@ export type TokenCounts = Partial<Record<'observed' | 'limit' | 'output', number
 const TOKENS_MIN = 256;
 
 /** Numbers that are not counts: differences, model names, codes, dates, ids. */
-const NO_COUNTS =
-  /\bby (?:about )?\d[\d,.]{0,14}|\b[a-z]{1,12}-\d[\w.-]{0,30}|\b(?:code|status|http|error|id)\W{0,3}\d{1,20}\b|\b\d{4}-\d\d-\d\d\b/g;
+const NO_COUNTS = /\bby \d+|\b[a-z]+-\d\S*|\b(?:code|status|http|error|id)\W{0,3}\d+/g;
 /** The numbers of a limit in characters say nothing about tokens. */
 const IN_CHARACTERS = /\d (?:characters|chars|symbols)\b|expected max length/;
 
@@ -39,9 +38,7 @@ const PHRASES: readonly [phrase: string, ...counts: (keyof TokenCounts)[]][] = [
 ];
 
 /** One count alone, wherever it stands. */
-const OUTPUT = [
-  `${NUMBER} (?:(?:tokens )?(?:in|for) the (?:completion|output|response)|(?:max |max new |max completion |completion |output )tokens)`,
-];
+const OUTPUT = `${NUMBER} (?:(?:tokens )?(?:in|for) the (?:completion|output|response)|(?:max|new|completion|output) tokens)`;
 const LIMITS = [
   `${LIMIT}${NOT_OF_INPUT}{0,45}${NUMBER}`,
   `${NUMBER} (?:tokens? )?(?:limit|context|available|supported|max(?:imum)?(?! new| completion| output| tokens))`,
@@ -60,7 +57,7 @@ const LIMIT_ALONE = [
 export function tokenCountsIn(text: string): TokenCounts {
   if (IN_CHARACTERS.test(text)) return {};
   const plain = text.replace(NO_COUNTS, ' ');
-  const [output] = countsIn(OUTPUT, plain);
+  const [output] = countsIn([OUTPUT], plain);
   const ofOutput = output === undefined ? {} : { output };
   for (const [phrase, ...names] of PHRASES) {
     const numbers = new RegExp(phrase).exec(plain)?.slice(1).map(toNumber) ?? [0];

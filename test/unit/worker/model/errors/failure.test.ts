@@ -3,6 +3,7 @@ import {
   type FailureReason,
   isOfAccount,
   isOverBudget,
+  PROVIDER_SAID,
   providerTroubleOf,
 } from '../../../../../worker/model/errors/failure.ts';
 
@@ -20,4 +21,6 @@ test.each<[string, string | undefined]>([
     expect(isOverBudget(reason)).toBe(reason === 'over_chat_budget');
   }
   expect(isOverBudget(undefined)).toBe(false);
+  if (trouble !== undefined)
+    expect(Object.entries(PROVIDER_SAID)).toContainEqual([trouble, expect.stringMatching(/\w/)]);
 });
