@@ -31,7 +31,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     name: 'model/errors',
     sources: sourcesIn('worker/model/errors'),
     suites: suitesIn('worker/model/errors'),
-    floor: 90,
+    floor: 96,
     runsMax: 20,
   },
   {

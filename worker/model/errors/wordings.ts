@@ -37,7 +37,7 @@ function rows(
 
 const NONE = /none/;
 const NOT_OF_SERVER = /none|4../;
-const OF_REQUEST = /4(?!29)/;
+const OF_REQUEST = /^4(?!29)/;
 const LATER = /wait (?:a|before|and|for)|try again (?:later|in)|retry (?:after|in|later|delay)/;
 const BILLING =
   /credit balance|insufficient (?:credit|fund|balance|quota)|out of (?:extra usage|credit)|billing (?:hard |soft )?(?:limit|account|details|error|issue|problem)|payment required|spend(?:ing)? (?:limit|cap)|usage limit|exceeded your current quota|余额|餘額|欠费|充值|средств/;
