@@ -263,9 +263,9 @@ test('no source file contains a machine path, TODO or FIXME', () => {
   expect(wrong.filter((file) => file !== 'test/tidy.test.ts')).toEqual([]);
 });
 
-test('functionsOf finds nextStep in worker/recovery/policy.ts, so the length check is not vacuous', () => {
+test('functionsOf finds decide in worker/recovery/policy.ts, so the length check is not vacuous', () => {
   const measured = functionsOf('worker/recovery/policy.ts');
-  expect(measured).toContainEqual({ name: 'nextStep', lines: expect.any(Number) });
+  expect(measured).toContainEqual({ name: 'decide', lines: expect.any(Number) });
 });
 
 test('a step takes at most eight ports, those that it inherits included', () => {

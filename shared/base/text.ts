@@ -37,9 +37,9 @@ export function clip(text: string, maxChars: number): string {
  * Keeps the head and the tail of a text and says how much was omitted between them: at most `maxChars` UTF-16 units in
  * all. Never cuts inside a grapheme. Where that note does not fit, only the head is kept.
  */
-export function clipMiddle(text: string, maxChars: number): string {
+export function clipMiddle(text: string, maxChars: number, how = 'the middle left out'): string {
   if (text.length <= maxChars) return text;
-  const marker = `\n[… ${text.length} characters in all, the middle left out …]\n`;
+  const marker = `\n[… ${text.length} characters in all, ${how} …]\n`;
   const room = maxChars - marker.length;
   if (room < 2) return clip(text, maxChars);
   const head = graphemePrefix(text, Math.ceil(room * 0.7));

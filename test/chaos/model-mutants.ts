@@ -9,9 +9,9 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a refusal is believed at once',
     mutations: [
       {
-        file: 'worker/ask/failures.ts',
-        from: 'if (hasSecond(failure, size)) return undefined;',
-        to: 'if (size) return undefined;',
+        file: 'worker/recovery/policy.ts',
+        from: 'const isRepeated = failure.isSeconded === true ||',
+        to: 'const isRepeated = true ||',
       },
     ],
     scenario: 'claude-lies',
@@ -21,9 +21,9 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a model is gone by one 404',
     mutations: [
       {
-        file: 'worker/ask/failures.ts',
-        from: 'if (attempt.turn.doubted.includes(refusal)) return undefined;',
-        to: 'return undefined;',
+        file: 'worker/recovery/policy.ts',
+        from: 'return isOwnFinding(failure) ? undefined : repeat;',
+        to: "return isOwnFinding(failure) || failure.kind === 'model' ? undefined : repeat;",
       },
     ],
     scenario: 'claude-forgets-model',
@@ -39,8 +39,8 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'worker/model/claude/adapter.ts',
-        from: 'if (violation === undefined) return new Call(',
-        to: 'if (wire) return new Call(',
+        from: 'if (violation === undefined) return sendCall(',
+        to: 'if (wire) return sendCall(',
       },
       {
         file: 'worker/ask/words.ts',
@@ -61,8 +61,8 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'worker/model/claude/adapter.ts',
-        from: 'if (violation === undefined) return new Call(',
-        to: 'if (wire) return new Call(',
+        from: 'if (violation === undefined) return sendCall(',
+        to: 'if (wire) return sendCall(',
       },
     ],
     scenario: 'claude-searches',
@@ -92,7 +92,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a summary may take for ever',
     mutations: [
       {
-        file: 'worker/recovery/session-compaction.ts',
+        file: 'worker/recovery/compact.ts',
         from: 'performance.now() + summaryTimeMs',
         to: 'performance.now() + 3_600_000',
       },

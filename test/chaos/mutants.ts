@@ -165,8 +165,10 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I10',
   },
   {
-    name: 'a chat is not given back the session that was innocent',
-    mutations: [{ file: 'worker/turn/conclude.ts', from: '...removeTurn(attempt), ...trialLost(attempt)]', to: ']' }],
+    name: 'a chat leaves its session before it is answered in the fresh one',
+    mutations: [
+      { file: 'worker/recovery/fresh-session.ts', from: 'isTrial ? trialBegun(call, move, quotes)', to: 'false ? []' },
+    ],
     scenario: 'claude-guarded',
     violates: 'I10',
   },

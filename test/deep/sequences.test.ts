@@ -1,15 +1,21 @@
 import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { chatKey } from '../../shared/redis/keys.ts';
-import type { Trigger } from '../../worker/recovery/policy.ts';
+import type { FailureKind } from '../../worker/model/errors/failure.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
-import { eachInWorld, start, world } from '../fixture/each-test.ts';
+import { eachInWorld, spawn, takeOver, world } from '../fixture/each-test.ts';
+import { isProbe } from '../fixture/history.ts';
 import { untilSettled } from '../fixture/ledger.ts';
 import type { ClaudeCall, Reaction } from '../stand-in/claude/reaction.ts';
 import { assistant, image, png, text, thinking, user } from '../stand-in/claude/specimens.ts';
 
 const FIRST_CHAT = 1001;
-const LENGTH = 3;
-const PATIENCE_MS = 120_000;
+const SEQUENCES = 120;
+const LENGTH_MAX = 8;
+const PATIENCE_MS = 240_000;
+const FAILED_CALLS_MAX = 6;
+const EXCHANGES = 12;
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789ABCDEFGH==' };
 
 const badRequest = (message: string): Reaction => ({
@@ -18,7 +24,9 @@ const badRequest = (message: string): Reaction => ({
   type: 'invalid_request_error',
   message,
 });
-const FAILURES: Readonly<Record<Trigger, Reaction>> = {
+
+/** What a call may meet that costs a call of the message. */
+const REFUSALS: Readonly<Record<Exclude<FailureKind, 'transient' | 'model'>, Reaction>> = {
   token: { do: 'overflow' },
   fit: badRequest(
     'input length and `max_tokens` exceed context limit: 197000 + 4096 > 200000, decrease input length or `max_tokens` and try again',
@@ -27,22 +35,35 @@ const FAILURES: Readonly<Record<Trigger, Reaction>> = {
   media: badRequest('messages.0.content.1.image.source.base64.data: Could not process image'),
   poison: badRequest('messages.1.content.0: Invalid `signature` in `thinking` block'),
   unknown: badRequest('Invalid request data'),
+  terminal: { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' },
   refusal: { do: 'answer', text: '', stopReason: 'refusal' },
   output: { do: 'answer', text: '', stopReason: 'max_tokens' },
 };
-const KINDS = Object.keys(FAILURES) as Trigger[];
+
+/** What a call may meet that passes. */
+const OUTAGES: Readonly<Record<string, Reaction>> = {
+  overloaded: { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' },
+  broken: { do: 'error', status: 500, type: 'api_error', message: 'Internal server error' },
+  cut: { do: 'cut', text: 'Half an ans' },
+  empty: { do: 'answer', text: ' ' },
+};
+const EVENTS: Readonly<Record<string, Reaction>> = { ...REFUSALS, ...OUTAGES };
+
+/** The steps at which a process dies, one after the other. */
+const KILLS: readonly `${Failpoint}:${number}`[] = [
+  'model called:25',
+  'fresh session stored:6',
+  'compaction stored:3',
+  'moved to wait:20',
+  'attempt begun:30',
+  'answer stored:8',
+];
 
 eachInWorld({ claude: { bindThinking: false }, env: { TELEGRAM_ALLOWED_IDS: '*' } });
 
-/** Every sequence of kinds of this length, in order. */
-function sequences(length: number): Trigger[][] {
-  if (length === 0) return [[]];
-  return sequences(length - 1).flatMap((rest) => KINDS.map((kind) => [...rest, kind]));
-}
-
 /** A session in which each kind of failure finds something to do: a picture, thinking, a long text. */
 function historyOf(chat: number): string[] {
-  const turns = Array.from({ length: 12 }, (_, at) => [
+  const turns = Array.from({ length: EXCHANGES }, (_, at) => [
     user(`turn ${at} ${'lorem ipsum '.repeat(40)}`),
     assistant('ok'),
   ]);
@@ -56,48 +77,76 @@ function historyOf(chat: number): string[] {
   return messages.map((message) => JSON.stringify(message));
 }
 
-/** Four different requests; the first refusal of each kind is asked once more, and that of an unknown kind twice. */
-function callsMax(failures: readonly Trigger[]): number {
-  return 4 + new Set(failures).size + (failures.includes('unknown') ? 1 : 0);
+/** The chat and the number of the message that a call is about. */
+function questionOf({ pendingText }: ClaudeCall): [chat: number, nth: number] | undefined {
+  const found = /^Question (\d+) of chat (\d+)\?$/.exec(pendingText);
+  return found ? [Number(found[2]), Number(found[1])] : undefined;
 }
 
-/** The chat that a call is about. */
-function chatOf({ kind, pendingText, body }: ClaudeCall): number {
-  if (kind === 'main') return Number(/^Question (\d+)\?$/.exec(pendingText)?.[1]);
-  return Number(/chat-(\d+)-history/.exec(JSON.stringify(body))?.[1]);
+/** The conversation is whole where the request shows all of its exchanges, verbatim. */
+function isWhole({ body }: ClaudeCall): boolean {
+  const sent = JSON.stringify(body.messages);
+  return Array.from({ length: EXCHANGES }, (_, at) => at).every((at) => sent.includes(`turn ${at} lorem`));
 }
 
-test('after any sequence of 3 failures a message ends within its bound of calls, each with it exactly once and last', async () => {
-  const all = [...sequences(LENGTH), ...KINDS.map((kind) => Array<Trigger>(LENGTH + 2).fill(kind))];
-  for (const at of all.keys()) {
-    const chat = FIRST_CHAT + at;
+/** How many refusals of the same kind two calls of a message met, at most. */
+function agreeing(met: readonly string[]): number {
+  const refused = met.filter((event) => event in REFUSALS);
+  return Math.max(0, ...refused.map((kind) => refused.filter((other) => other === kind).length));
+}
+
+test('after any sequence of up to 8 refusals, outages, empty and cut answers, with kills between them, each message has one outcome, and the second one is answered', async () => {
+  const sequence = fc.array(fc.constantFrom(...Object.keys(EVENTS)), { minLength: 1, maxLength: LENGTH_MAX });
+  const all = fc.sample(sequence, { numRuns: SEQUENCES, seed: 20_261_128 });
+  const chats = all.map((_, at) => FIRST_CHAT + at);
+  for (const chat of chats)
     await importSession(world.peek, world.keys, chatKey(chat), await parseLines(historyOf(chat)));
-  }
-  const calls = new Map<string, ClaudeCall[]>();
-  const callsOf = (chat: number, kind: ClaudeCall['kind']) => calls.get(`${kind} ${chat}`) ?? [];
+  const met = new Map<number, string[]>(chats.map((chat) => [chat, []]));
+  const asked = new Map<string, ClaudeCall[]>();
   world.claude.react((call) => {
-    const chat = chatOf(call);
-    const before = callsOf(chat, call.kind);
-    calls.set(`${call.kind} ${chat}`, [...before, call]);
-    const kind = call.kind === 'main' ? all[chat - FIRST_CHAT]?.[before.length] : undefined;
-    return kind && FAILURES[kind];
+    const [chat, nth] = isProbe(call) || call.kind !== 'main' ? [] : (questionOf(call) ?? []);
+    if (chat === undefined || nth === undefined) return undefined;
+    asked.set(`${chat} ${nth}`, [...(asked.get(`${chat} ${nth}`) ?? []), call]);
+    const before = met.get(chat) ?? [];
+    const event = nth === 1 ? all[chat - FIRST_CHAT]?.[before.length] : undefined;
+    if (event === undefined) return undefined;
+    met.set(chat, [...before, event]);
+    return EVENTS[event];
   });
-  await start();
-  for (const at of all.keys()) world.telegram.say(FIRST_CHAT + at, `Question ${FIRST_CHAT + at}?`);
-  const settled = await untilSettled(world, all.length, PATIENCE_MS);
-  for (const [at, failures] of all.entries()) {
-    const chat = FIRST_CHAT + at;
-    const asked = callsOf(chat, 'main');
-    const { outcome } = settled.find((record) => record.chat === String(chat)) ?? {};
-    const isBounded = asked.length <= callsMax(failures) && callsOf(chat, 'compaction').length <= 2;
-    const expected = failures.length < asked.length ? 'answered' : 'failed';
-    expect({ failures, isBounded, outcome }).toEqual({ failures, isBounded: true, outcome: expected });
-    for (const { body } of asked) {
-      expect(JSON.stringify(body.messages).split(`Question ${chat}?`)).toHaveLength(2);
-      expect(JSON.stringify(body.messages.at(-1))).toContain(`Question ${chat}?`);
+  for (const chat of chats) world.telegram.say(chat, `Question 1 of chat ${chat}?`);
+  for (const kill of KILLS) {
+    const victim = await spawn({ SPILLWAY_FAIL_AT: kill });
+    expect(await victim.ended).toBe('SIGKILL');
+  }
+  delete world.env.SPILLWAY_FAIL_AT;
+  await takeOver();
+  await untilSettled(world, chats.length, PATIENCE_MS);
+  for (const chat of chats) world.telegram.say(chat, `Question 2 of chat ${chat}?`);
+  const settled = await untilSettled(world, 2 * chats.length, PATIENCE_MS);
+  expect(settled).toHaveLength(2 * chats.length);
+  for (const [at, chat] of chats.entries()) {
+    const outcomes = settled.filter((record) => record.chat === String(chat)).map(({ outcome }) => outcome);
+    const calls = asked.get(`${chat} 1`) ?? [];
+    const events = met.get(chat) ?? [];
+    const passing = events.filter((event) => event in OUTAGES).length;
+    const second = asked.get(`${chat} 2`)?.at(-1);
+    expect({
+      sequence: all[at],
+      outcomes,
+      // A call that a kill cut short is made again.
+      isBounded: calls.length <= FAILED_CALLS_MAX + passing + KILLS.length,
+      isWhole: agreeing(events) >= 2 || (second !== undefined && isWhole(second)),
+    }).toEqual({
+      sequence: all[at],
+      outcomes: [expect.stringMatching(/^(?:answered|failed)$/), 'answered'],
+      isBounded: true,
+      isWhole: true,
+    });
+    for (const { body } of calls) {
+      expect(JSON.stringify(body.messages).split(`Question 1 of chat ${chat}?`)).toHaveLength(2);
+      expect(JSON.stringify(body.messages.at(-1))).toContain(`Question 1 of chat ${chat}?`);
     }
   }
-  expect(settled).toHaveLength(all.length);
-  expect(settled.filter(({ outcome }) => outcome === 'answered').length).toBeGreaterThan(all.length / 2);
+  expect(settled.filter(({ outcome }) => outcome === 'answered').length).toBeGreaterThan(1.5 * chats.length);
   expect(world.claude.violations()).toEqual([]);
-}, 150_000);
+}, 600_000);

@@ -78,7 +78,7 @@ export function turnPorts(
         model,
         budget: undefined,
         boundModels: new Set(),
-        takesFixedParts: async () => ({ kind: 'taken', wasAsked: false }),
+        takesFixedParts: async () => ({ kind: 'taken' }),
       },
       tools: withExclusions(tools),
       store: { sessions: createSessions(redis, keys), media },

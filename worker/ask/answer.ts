@@ -7,15 +7,29 @@ import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrate, type Room, tokensWith } from '../model/count.ts';
+import { classifyAnswer } from '../model/errors/classify.ts';
+import type { Failure } from '../model/errors/failure.ts';
 import { isThinking, storable } from '../model/rules/blocks.ts';
-import { trialWon } from '../recovery/stage-2.ts';
+import { conversationSize } from '../model/usage.ts';
+import { trialWon } from '../recovery/fresh-session.ts';
+import { forgetLimit } from '../recovery/learnt-limit.ts';
 import type { FilePart } from '../reply/part.ts';
 import { planned } from '../reply/plan.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import type { Call, Called, CallPorts } from './call.ts';
-import { answerText, answerWords, hasCalls, nearlyInWords, type Speech, wholeBlocks, wordsCommands } from './words.ts';
+import {
+  answerText,
+  answerWords,
+  earlierWords,
+  goesOn,
+  hasCalls,
+  nearlyInWords,
+  type Speech,
+  wholeBlocks,
+  wordsCommands,
+} from './words.ts';
 
 /** A call that brought an answer. */
 export type Answered = Extract<Called, { ok: true }>;
@@ -25,9 +39,28 @@ function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
   return tokensWith(answer, sent.count, sent.calibration) <= fullTokens;
 }
 
-/** A call that went through ends the trial: the session is kept, and its user is notified. */
-export function endedTrial({ trial, notices }: Attempt): Pick<Attempt, 'trial' | 'notices'> {
-  return { trial: undefined, notices: trial ? [...notices, trial.notice] : notices };
+/** The failure that an answer hides: a refusal, a window exceeded without an error, or no text. */
+export function failureIn(
+  { answer, isSeconded }: Answered,
+  { opened, attempt, windowTokens }: Pick<Call, 'opened' | 'attempt' | 'windowTokens'>,
+  round: number,
+  settings: Pick<Settings, 'toolRoundsMax'>,
+): Failure | undefined {
+  const { stopReason, content, text, usage } = answer;
+  const isEmpty = text.trim() === '' && !content.some(({ type }) => type === 'tool_use');
+  const hidden = classifyAnswer({
+    stopReason,
+    isEmpty,
+    outputTokens: usage.outputTokens,
+    inputTokens: conversationSize(usage, content)?.inputTokens,
+    windowTokens,
+  });
+  if (hidden) return isSeconded ? { ...hidden, isSeconded } : hidden;
+  if (!isEmpty || goesOn(answer, round, settings)) return undefined;
+  if (stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
+  // After its tools a model may have nothing to add, once it was asked a second time.
+  const isDone = attempt.rounds > 0 && (attempt.attempts > 1 || earlierWords(opened, attempt) !== '');
+  return isDone ? undefined : { kind: 'transient', reason: 'unknown' };
 }
 
 /**
@@ -72,9 +105,9 @@ export function answered(
   const notice = nearlySpent && nearlyInWords(attempt, settings, nearlySpent);
   const text = answerText(attempt, opened, answer, { words, notice });
   const won = trialWon(attempt);
+  const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
   const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
   const leftTokens = room.usableTokens - tokensWith(answer, sent.count, sent.calibration);
-  const { notices } = endedTrial(attempt);
   return {
     kind: 'conclude',
     calledNothing: attempt.rounds === 0,
@@ -83,6 +116,7 @@ export function answered(
       ...append(attempt.keys, attempt.session, [record]),
       ...learnt(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer)),
       ...won.changes,
+      ...forgetLimit(attempt, takenTokens(called)),
       ...(attempt.unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
     ],
     events: won.events,
@@ -101,6 +135,11 @@ function learnt(attempt: Attempt, calibration: number | undefined): Change[] {
   ];
 }
 
+/** The input that the endpoint took; 0 where it does not say. */
+function takenTokens({ answer: { usage, content } }: Answered): number {
+  return conversationSize(usage, content)?.inputTokens ?? 0;
+}
+
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
   ports: Pick<CallPorts, 'observability'>,
@@ -111,17 +150,16 @@ export async function recordRound(
 ): Promise<OpenedSession> {
   const record = recordOf(attempt, called);
   const stage = stageAfterRound(attempt);
-  const won = trialWon(attempt);
   const changes = [
     ...append(attempt.keys, attempt.session, [record]),
     ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
-    ...won.changes,
+    ...forgetLimit(attempt, takenTokens(called)),
   ];
   await commit(ports.observability, attempt, {
     step: `round:${round}`,
     changes,
-    events: won.events,
+    events: [],
   });
   ports.observability.reach('round stored');
   return withRecord(opened, record);
@@ -138,7 +176,6 @@ export function progressed(attempt: Attempt, rounds: number): Attempt {
     silences: 0,
     recoveriesBefore: attempt.recoveries,
     stage,
-    ...endedTrial(attempt),
   };
 }
 

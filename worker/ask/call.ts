@@ -5,6 +5,7 @@ import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { systemWith } from '../memory/memory.ts';
+import { HISTORY_BYTES_MAX } from '../model/block.ts';
 import {
   type Count,
   calibrationFor,
@@ -18,8 +19,8 @@ import {
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
-import type { Endpoint } from '../recovery/effects.ts';
-import { countedTooLarge } from '../recovery/output.ts';
+import { type Endpoint, triedBy } from '../recovery/effects.ts';
+import { areLargerThan } from '../recovery/parts.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
@@ -91,7 +92,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
-  const counted = countedTooLarge(ports.settings, call, sent.count.tokens);
+  const counted = countedTooLarge(call, sent.count.tokens);
   if (counted) return { ok: false, failure: counted, silences: 0, sent };
   const request = { ...(await requestOf(ports, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
   const code = openCode(asShown(window.records));
@@ -112,6 +113,18 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     await commit(ports.observability, attempt, { step: '', events });
   }
   return { ok: false, failure, silences, sent };
+}
+
+/**
+ * Prevention: a request that we count as too long or too large is not sent, unless recovery has decided to send it as it
+ * is. A session is full when a load had to omit records: they must not disappear unnoticed.
+ */
+function countedTooLarge({ attempt, opened, room }: Call, tokens: number): Failure | undefined {
+  const isTooLong = tokens > room.usableTokens && !triedBy(attempt).includes('as it is');
+  if (isTooLong || opened.window.omitted > 0)
+    return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
+  const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
+  return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */

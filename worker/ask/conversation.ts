@@ -4,15 +4,17 @@ import { type Attempt, payerOf, type TurnTime } from '../lane/attempt.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { withMemory } from '../memory/memory.ts';
-import { budgetFor, calibrationFor, chatRoom, type Room } from '../model/count.ts';
+import { budgetFor, calibrationFor, chatRoom, countContent, type Room } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
-import type { RecoverPorts } from '../recovery/effects.ts';
-import { newestTokens } from '../recovery/kept.ts';
+import { leaveGoneModel } from '../recovery/default-model.ts';
+import type { FailedCall, RecoverPorts } from '../recovery/effects.ts';
+import { recover } from '../recovery/recover.ts';
+import type { OpenedSession } from '../session/held-window.ts';
+import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
-import { answered, progressed, recordRound } from './answer.ts';
+import { answered, failureIn, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
-import { type FailedCall, fallenSilent, hiddenFailure, leaveGoneModel, react, SILENCES_MAX } from './failures.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { goesOn, type Speech } from './words.ts';
@@ -32,14 +34,15 @@ export interface Question {
 }
 
 /** The message in question, and the room for it. */
-type About = Pick<FailedCall, 'attempt' | 'message' | 'pending' | 'opened' | 'modelOutputTokens' | 'messageTokens'> & {
+type About = Pick<
+  FailedCall,
+  'attempt' | 'message' | 'pending' | 'opened' | 'windowTokens' | 'modelOutputTokens' | 'roundTokens'
+> & {
   /** The room that the chat may fill in the long run. */
   room: Room;
   /** The room that this call may fill. */
   callRoom: Room;
   speech: Speech;
-  /** The window of the model itself, even if the chat may use less of it. */
-  windowTokens: number;
 };
 
 /**
@@ -82,19 +85,16 @@ export async function askModel(
     const awayMs = ports.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
     opened = await leaveOutOldPictures(ports, attempt, opened, windowTokens);
-    const messageTokens = newestTokens(opened, calibration);
-    const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, messageTokens));
-    const asked = { ...about, callRoom, messageTokens, opened, attempt };
+    const roundTokens = newestTokens(opened, calibration);
+    const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
+    const asked = { ...about, callRoom, roundTokens, opened, attempt };
     const wordsOnly = round >= settings.toolRoundsMax;
     const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
     if (called.ok) attempt = await leaveGoneModel(ports, attempt);
     const now = { ...asked, attempt };
     if (!called.ok) return reactTo(ports, now, called, time);
-    const hidden = hiddenFailure(settings, now, called.answer, round);
-    if (hidden) {
-      const failure = called.isSeconded ? { ...hidden, isSeconded: called.isSeconded } : hidden;
-      return reactTo(ports, now, { ...called, failure, silences: 0 }, time);
-    }
+    const failure = failureIn(called, now, round, settings);
+    if (failure) return reactTo(ports, now, { ...called, failure, silences: 0 }, time);
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
       const nearlySpent = await ports.endpoint.budget?.nearlySpent(payerOf(attempt), attempt.entry);
@@ -105,22 +105,27 @@ export async function askModel(
   }
 }
 
-/** Reacts to a failed call; hands the message back if we aborted the call ourselves. */
+/** Recovers from a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
   ports: AskPorts,
   { room: _, callRoom, speech, ...about }: About,
   { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
 ): Promise<Verdict> {
-  const { attempt } = about;
-  const fellSilent = attempt.silences + silences + (time.isSilent() ? 1 : 0);
-  if (fellSilent > attempt.silences) await attempt.write('', [attempt.turn.fallSilent(fellSilent)]);
+  const fellSilent = about.attempt.silences + silences + (time.isSilent() ? 1 : 0);
+  const attempt = { ...about.attempt, silences: fellSilent };
+  if (fellSilent > about.attempt.silences) await attempt.write('', [attempt.turn.fallSilent(fellSilent)]);
   if (time.signal.aborted) return { kind: 'hand back' };
-  if (fellSilent >= SILENCES_MAX) return fallenSilent(attempt);
   const { count, fixedTokens, askedOutputTokens } = sent;
-  const counts = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
+  const sizes = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
   const countTokens = (signal: AbortSignal) => countExactly(ports, about, signal);
   if (failure.kind === 'refusal') await speech.forget();
-  const hasWords = speech.words.own !== '';
-  return react(ports, { ...about, ...counts, countTokens, failure, hasWords }, time);
+  const call = { ...about, ...sizes, attempt, failure, countTokens, hasWords: speech.words.own !== '', tried: [] };
+  return recover(ports, call, time);
+}
+
+/** The tokens of the newest message with its files, or of the newest batch of tool results, as it is shown. */
+function newestTokens({ window }: OpenedSession, calibration: number): number {
+  const newest = asShown(window.records).findLast((record) => record.t === 'user');
+  return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }

@@ -1,7 +1,7 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import { LOAD_BYTES_PER_TOKEN } from '../ask/pending.ts';
 import type { Room } from '../model/count.ts';
-import { type CompactionOutcome, compactSession } from '../recovery/session-compaction.ts';
+import { type CompactionOutcome, compactSession } from '../recovery/compact.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
 import { roomIn } from './status.ts';
 

@@ -15,7 +15,7 @@ import type { Slot } from './slots.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
 export type RecoveryStage = (typeof RECOVERY_STAGES)[number];
-export const RECOVERY_STAGES = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'] as const;
+export const RECOVERY_STAGES = ['none', 'compacted', 'fresh'] as const;
 
 /** The end of a message as its user will see it, stored before the first part is sent. */
 export interface Conclusion {
@@ -34,7 +34,7 @@ export interface Conclusion {
   keepsButtons?: true;
 }
 
-/** A fresh session that has to prove that the previous one was to blame. */
+/** A fresh session that a message is tried in: its chat moves there only once the message is answered. */
 export interface Trial {
   /** The previous session. */
   of: SessionId;
@@ -217,6 +217,14 @@ export function summonsOf({ message }: Pick<Attempt, 'message'>): InboundMessage
 /** Whether somebody wrote the message who is only admitted as a member of a group, or where the bot is not part of it. */
 export function isOfGuest({ message }: Pick<Attempt, 'message'>): boolean {
   return message.ok && message.value.from.isGuest === true;
+}
+
+/** The session of a message that ended so: on trial, its chat goes to the fresh session only with an answer. */
+export function sessionAfter(
+  { session, trial }: Pick<Attempt, 'session' | 'trial'>,
+  { outcome }: Conclusion,
+): SessionId {
+  return outcome === 'answered' ? session : (trial?.of ?? session);
 }
 
 /** How long a message's turn has run, in all its attempts but for their recoveries. */

@@ -102,7 +102,7 @@ export function readAttempt(reply: BegunReply): Attempt {
   const { choice, calibration, toolGrants, quietUntilMs, movedFrom, refusedAnswers } = chatFieldsOf(
     fieldsOf(reply.chatFields),
   );
-  const stage = turn.get('stage') ?? 'none';
+  const stage = stageOf(turn.get('stage') ?? 'none');
   const message = isStage(stage) ? decodeMessage(turn.get('edited') ?? fields.get('message')) : ofLaterVersion(stage);
   const own = chatOf(reply.lane);
   const chatSettings = settingsOfChat(reply.chats, own, reply.home, movedFrom);
@@ -156,6 +156,13 @@ export function readAttempt(reply: BegunReply): Attempt {
 
 function isStage(stage: string): stage is RecoveryStage {
   return RECOVERY_STAGES.some((known) => known === stage);
+}
+
+/** Stages of version 0.4: a fresh session that quoted nothing, and a message of which only the ends were shown. */
+const FORMER_STAGES: Readonly<Record<string, RecoveryStage>> = { bare: 'fresh', scrubbed: 'fresh' };
+
+function stageOf(stored: string): string {
+  return FORMER_STAGES[stored] ?? stored;
 }
 
 /** Whoever went on with a stage that it does not know would repeat what was done. */

@@ -1,5 +1,6 @@
+import { estimateRequest } from './count.ts';
 import type { FailureReason } from './errors/failure.ts';
-import type { Model, ModelResult } from './port.ts';
+import type { Model, ModelRequest, ModelResult } from './port.ts';
 
 /** The recent record of one model's endpoint. */
 interface Circuit {
@@ -79,7 +80,7 @@ export function withBreaker(
       try {
         const result = await model.send(request, signal, onText);
         const before = { ...circuit };
-        learn(circuit, result, isOpen, now(), random);
+        if (!isBeyondRate(request, result)) learn(circuit, result, isOpen, now(), random);
         noteChange(request.model, before, circuit, onChange);
         return result;
       } finally {
@@ -87,6 +88,12 @@ export function withBreaker(
       }
     },
   };
+}
+
+/** Whether a limit of rates is smaller than the request: no wait lets it through, and the endpoint takes smaller ones. */
+function isBeyondRate(request: ModelRequest, result: ModelResult): boolean {
+  const rateTokens = result.ok ? undefined : result.failure.rateTokens;
+  return rateTokens !== undefined && rateTokens < estimateRequest(request);
 }
 
 function noteChange(model: string, before: Circuit, { trips, openedMs, pausedUntilMs }: Circuit, onChange: OnCircuit) {

@@ -1,157 +1,213 @@
-import type { Room } from '../model/count.ts';
-import { estimateContent } from '../model/estimate.ts';
-import { asShown, trimOf, withScrubs } from '../session/overlay.ts';
-import { type CompactionRecord, type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
-import { view, type Window } from '../session/view.ts';
-import { chooseKept, earlierFiles, newestTurn, recordTokens } from './kept.ts';
-import { LEAST_TOKENS_MAX, type Summariser, type SummaryFailure, type SummaryTask, summarise } from './summarise.ts';
-import { transcribe } from './transcript.ts';
+import { randomBytes } from 'node:crypto';
+import { SPAN } from '../../shared/base/telemetry.ts';
+import type { Change } from '../../shared/state/change.ts';
+import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
+import { type Attempt, payerOf } from '../lane/attempt.ts';
+import { type AuditEvent, commit } from '../lane/events.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import { systemWith } from '../memory/memory.ts';
+import { calibrationFor, estimateFixed, type Room } from '../model/count.ts';
+import type { OpenedSession } from '../session/held-window.ts';
+import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
+import { append } from '../session/store.ts';
+import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { learnLimit } from './learnt-limit.ts';
+import { thinkingTrim } from './leave-out.ts';
+import { learntFrom, roomFor } from './observe.ts';
+import type { Summariser, SummaryPart } from './summarise.ts';
+import {
+  type CompactionFailure,
+  type CompactionResult,
+  compact,
+  maskResults,
+  type Progress,
+} from './window-compaction.ts';
 
-/** The options of a compaction. */
-export interface CompactionOptions {
+/** How the compaction of a session ended. With `away`, nothing was stored: nothing is wrong with the conversation. */
+export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailure);
+
+/** A session to compact, and for whom. */
+export interface Subject {
+  attempt: Attempt;
+  opened: OpenedSession;
   room: Room;
-  summariser: Summariser;
-  /** Omits the thinking that is bound to an earlier part; it belongs to any change of that part. */
-  thinking: readonly TrimRecord[];
-  /** An unguessable word that frames the summary. */
-  boundary: string;
+  /** The step under which the result is stored, once. */
+  step: string;
+  /** Stored with it. */
+  effects: readonly Change[];
+  /** Whether a person waits for it. If so, trouble of the summariser is waited out. */
+  isWaitedFor: boolean;
 }
 
-/** The size of a conversation before and after a change, in tokens. */
-export interface Progress {
-  tokensBefore: number;
-  tokensAfter: number;
-  /** The size without the newest question, its answer and the newest round of tools. */
-  keptTokens: number;
-  /** What may be added so that the change is still worth a new attempt. Negative where it is not. */
-  spareTokens: number;
-}
-
-/** A summary, and what is stored with it. */
-export interface Compaction extends Progress {
-  /** The summary, without a stamp. Its `records` counts from the window's first record: the rest is kept verbatim. */
-  head: CompactionRecord;
-  /** The records that make the kept part small enough and valid for the API. */
-  changes: readonly LogRecord[];
-  calls: number;
-}
-
-type NoPlan = 'nothing_to_compact' | 'did_not_shrink';
-export type CompactionFailure = SummaryFailure | { reason: NoPlan };
-export type CompactionResult = ({ ok: true } & Compaction) | ({ ok: false; calls: number } & CompactionFailure);
-
-/** A user never waits for dozens of summary calls. */
-const COMPACTION_CALLS_MAX = 2;
-/** A compaction that leaves more than this share of the conversation is no progress. */
-const SHRINK_MAX = 0.8;
-/** Share of the summariser's window that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
-const CHUNK_SHARE = 0.45;
-/** A summary with less room than this share of what is meant for it would lose too much. */
-const SUMMARY_SHARE_MIN = 0.5;
+type Masked = { ok: true; calls: number } & Progress;
 
 /**
- * Has a model summarise everything but the newest turns, in at most two calls. If its answer is no summary, the other
- * model is asked. Stores nothing. Contract: throws only what the summariser's `send` and `keepPart` throw.
+ * Compacts a session, in the time that a person waits. First it masks old tool results; where that is not enough, a model
+ * summarises the session; where there is no summary, a weaker mask is better than a lost session. The result is stored in
+ * one step. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function compact(
-  window: Window,
-  options: CompactionOptions,
-  signal: AbortSignal,
-): Promise<CompactionResult> {
-  const { room, summariser } = options;
-  let calls = 0;
-  for (let { name } = summariser; ; name = summariser.otherName ?? name) {
-    const plan = planOf(window, options, COMPACTION_CALLS_MAX - calls);
-    if (typeof plan === 'string') return { ok: false, reason: plan, calls };
-    const { task, changes } = plan;
-    const result = await summarise({ ...summariser, name }, task, signal);
-    calls += result.calls;
+export function compactSession(ports: RecoverPorts, subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
+  return ports.observability.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+    const masked = await maskSession(ports, subject, subject.room);
+    const result = masked ?? (await summariseSession(ports, subject, signal));
+    const { calls } = result;
+    span.setAttributes({ success: result.ok, 'spillway.compaction.calls': calls });
     if (result.ok) {
-      const head = { ...plan.head, summary: result.summary };
-      return { ok: true, head, changes, calls, ...progressOf(window, compacted(window, head, changes), room) };
+      const { tokensBefore, tokensAfter } = result;
+      span.setAttributes({ 'spillway.tokens.before': tokensBefore, 'spillway.tokens.after': tokensAfter });
+      return { ok: true };
     }
-    if (result.reason !== 'useless' || calls >= COMPACTION_CALLS_MAX) return { ...result, calls };
-  }
+    const { reason } = result;
+    if (reason === 'aborted') return result;
+    span.setAttributes({ 'error.type': reason });
+    const event = { event: 'context.compaction-failed', reason, calls } as const;
+    await commit(ports.observability, subject.attempt, { step: '', events: [event] });
+    return result;
+  });
 }
 
-/** Plans a compaction whose result is small enough, whatever the summary says. Pure except for the changes' stamps. */
-function planOf(
-  window: Window,
-  { room, summariser, thinking, boundary }: CompactionOptions,
-  callsMax: number,
-): (Pick<Compaction, 'head' | 'changes'> & { task: SummaryTask }) | NoPlan {
-  const { records, head: before } = window;
-  const kept = chooseKept(records, room.keptTokens);
-  // Where nothing is older than the newest exchange, that exchange is summarised.
-  const { from, shortenings } = kept.from > 0 ? kept : { from: newestTurn(records), shortenings: [] };
-  const older = withScrubs(records).slice(0, from);
-  const { chunks, left } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
-  if (chunks.length === 0) return 'nothing_to_compact';
-  const unseen = left + window.omitted;
-  const unseenBefore = before?.t === 'compaction' ? (before.unseen ?? 0) : 0;
-  const files = earlierFiles(window, from);
-  const about = { records: from, unseen: unseen + unseenBefore, boundary, ...(files.length > 0 && { files }) };
-  const head: CompactionRecord = { v: 1, t: 'compaction', id: '', at: '', summary: '', ...about };
-  const withMask = (masks: readonly TrimRecord[]) => {
-    const changes = [...shortenings, ...masks, ...thinking];
-    const { spareTokens } = progressOf(window, compacted(window, head, changes), room);
-    return { changes, tokensMax: spareTokens };
+/** The weaker mask, for a session that could not be summarised: what is kept may fill it up to the full mark. */
+export function maskWithoutSummary(ports: RecoverPorts, subject: Subject): Promise<Masked | undefined> {
+  return maskSession(ports, subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
+}
+
+/** Replaces each old tool result by one line, where that is enough. It restores nothing that a load has omitted. */
+async function maskSession(ports: RecoverPorts, subject: Subject, room: Room): Promise<Masked | undefined> {
+  const { window } = subject.opened;
+  const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(ports, window.records));
+  if (!mask) return undefined;
+  const { trims, tokensBefore, tokensAfter } = mask;
+  await store(ports, subject, mask, trims, { event: 'context.force-pruned', tokensBefore, tokensAfter });
+  return { ok: true, calls: 0, ...mask };
+}
+
+async function summariseSession(
+  ports: RecoverPorts,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<Masked | CompactionResult> {
+  const { attempt, opened, room } = subject;
+  const { records, omitted } = opened.window;
+  const options = {
+    room,
+    summariser: await summariserOf(ports, subject),
+    thinking: thinkingTrim(ports, records),
+    boundary: randomBytes(9).toString('base64url'),
   };
-  const plain = withMask([]);
-  const isRoomy = plain.tokensMax >= (room.retainedTokens - room.keptTokens) * SUMMARY_SHARE_MIN;
-  const masked = isRoomy ? plain : withMask(masksOf(records).slice(-1));
-  const { changes, tokensMax } = masked.tokensMax > plain.tokensMax ? masked : plain;
-  if (tokensMax < LEAST_TOKENS_MAX) return 'did_not_shrink';
-  const previous = before?.t === 'compaction' ? before.summary : before?.t === 'seed' ? before.text : '';
-  const exchanges = older.filter(startsTurn).length;
-  return { head, changes, task: { chunks, previous, unseen, exchanges, tokensMax } };
+  const result = await compact(opened.window, options, signal);
+  if (!result.ok) {
+    const isUndecided = result.reason === 'aborted' || result.reason === 'away';
+    return (isUndecided ? undefined : await maskWithoutSummary(ports, subject)) ?? result;
+  }
+  const { head, changes, tokensBefore, tokensAfter, calls } = result;
+  const windowStart = opened.firstIndex + head.records;
+  const record = { ...head, ...newStamp(), records: windowStart };
+  const compacted = sessionState(attempt.keys, attempt.session).compact({
+    // The record lands at the end of the log, behind everything that was loaded.
+    head: opened.logRecords,
+    windowStart,
+    at: record.at,
+    tokens: tokensAfter,
+    unreported: omitted + records.slice(0, head.records).filter(startsTurn).length,
+  });
+  const sizes = { tokensBefore, tokensAfter, calls, summaryChars: head.summary.length };
+  const withEffects = { ...subject, effects: [...compacted, ...subject.effects] };
+  await store(ports, withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
+  return result;
 }
 
-function compacted({ records }: Window, head: CompactionRecord, changes: readonly LogRecord[]): Window {
-  return { head, records: [...records.slice(head.records), ...changes], omitted: 0 };
-}
-
-function progressOf(before: Window, after: Window, { retainedTokens, fullTokens }: Room): Progress {
-  const { rest: restBefore, tokens: tokensBefore } = sizeOf(before);
-  const { rest, tokens: tokensAfter, kept: keptTokens } = sizeOf(after);
-  const spare = Math.min(restBefore * SHRINK_MAX - rest, fullTokens - rest, retainedTokens - keptTokens);
-  return { tokensBefore, tokensAfter, keptTokens, spareTokens: Math.floor(spare) };
+async function summariserOf(
+  { settings, endpoint: { model }, observability }: RecoverPorts,
+  { attempt, room, isWaitedFor }: Subject,
+): Promise<Summariser> {
+  const { compactionModel: name, fallbackModel, modelName, summaryTimeMs } = settings;
+  const { windowTokens, maxOutputTokens } = await model.limits(name);
+  return {
+    name,
+    // The model that answers the chat can summarise it as well.
+    otherName: [fallbackModel, modelName].find((other) => other !== undefined && other !== name),
+    limitTokens: Math.min(windowTokens, room.limitTokens),
+    outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
+    settings,
+    done: attempt.summaryPart === undefined ? undefined : (JSON.parse(attempt.summaryPart) as SummaryPart),
+    untilMs: performance.now() + summaryTimeMs,
+    waitsOut: isWaitedFor,
+    send: async (request, signal, onText) => {
+      await attempt.assertOwned();
+      return model.send({ ...request, payer: payerOf(attempt) }, signal, onText);
+    },
+    keepPart: async (part) => {
+      await attempt.write('', [summaryPart(attempt.keys, attempt.session).keep(JSON.stringify(part))]);
+      observability.reach('summary part stored');
+    },
+  };
 }
 
 /**
- * The tokens of a window: in all; the rest without the newest question and its answer, which may have any size; and what
- * is kept without the newest round of tools, which may be as large as the window allows.
+ * Stores everything that belongs to one compaction, in one step. A compaction was in vain if what it kept, with the fixed
+ * parts, still fills the session. The newest message does not count: the next large one is no fault of the compaction.
  */
-function sizeOf(window: Window): { tokens: number; rest: number; kept: number } {
-  const turn = asShown(window.records).slice(newestTurn(window.records));
-  const isCall = (record: LogRecord) => record.t === 'assistant' && record.stopReason === 'tool_use';
-  const words = turn.filter((record, at) => at === 0 || (record.t === 'assistant' && !isCall(record)));
-  const call = turn.findLastIndex(isCall);
-  const tokens = view(window).reduce((sum, { content }) => sum + estimateContent(content), 0);
-  const rest = tokens - recordTokens(words);
-  return { tokens, rest, kept: rest - recordTokens(call === -1 ? [] : turn.slice(call, call + 2)) };
+async function store(
+  { observability, settings, tools }: RecoverPorts,
+  { attempt, room, step, effects }: Subject,
+  { keptTokens }: Progress,
+  records: readonly LogRecord[],
+  event: AuditEvent,
+): Promise<void> {
+  const { keys, session, vainCompactions, calibration } = attempt;
+  const { systemPrompt, serverTools, modelName } = settings;
+  const fixed = { system: systemWith(systemPrompt, attempt), tools: tools.specs(), serverTools };
+  const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
+  const changes: Change[] = [
+    ...append(keys, session, records),
+    sessionState(keys, session).setVainCompactions(leftTokens > room.fullTokens ? vainCompactions + 1 : 0),
+    carriedMemory(keys, session).renew(),
+    summaryPart(keys, session).forget(),
+    ...effects,
+  ];
+  await commit(observability, attempt, { step, changes, events: [event] });
 }
 
-/** The newest turns, the pending one included, whose results stay whole if that suffices. */
-const TURNS_WHOLE = 2;
+/** After this many compactions in vain none follows a reply any more; the rest is left for a call that needs the room. */
+const VAIN_AFTER_REPLY_MAX = 2;
 
-/** The masks of old tool results, the weakest first: all turns but the newest; everything but the newest round of tools. */
-function masksOf(records: readonly LogRecord[]): TrimRecord[] {
-  const turns = records.flatMap((record, index) => (startsTurn(record) ? [index] : []));
-  const ends = [turns.at(-TURNS_WHOLE) ?? 0, records.findLastIndex(({ t }) => t === 'user')];
-  return ends.filter((end) => end > 0).map((end) => trimOf('results', records.slice(0, end)));
+/** Compacts the session of a message that does not fit, and stores the stage with the result. */
+export function compactForRetry(
+  ports: RecoverPorts,
+  call: FailedCall,
+  signal: AbortSignal,
+): Promise<CompactionOutcome> {
+  return compactSession(ports, subjectOf(ports, call), signal);
 }
 
-/** The weakest mask that is enough progress by itself, with the thinking that is omitted with it. Pure except for stamps. */
-export function maskResults(
-  before: Window,
+/** Shortens old tool results to a line each where there is no summary. Returns nothing where that is not enough. */
+export async function maskForRetry(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
+  return (await maskWithoutSummary(ports, subjectOf(ports, call))) && { kind: 'again' };
+}
+
+function subjectOf({ settings }: RecoverPorts, call: FailedCall): Subject {
+  const { attempt, opened } = call;
+  const learnt = learnLimit(attempt, settings, learntFrom(settings, call));
+  const effects = [...stepTaken(call, undefined, 'compacted'), ...learnt];
+  const step = `recover:${attempt.recoveries}`;
+  return { attempt, opened, room: roomFor(settings, call), step, effects, isWaitedFor: true };
+}
+
+/**
+ * Prevention: compacts a session after a reply, while no user waits. `opened` is the window with the answer in it. A
+ * failure does not matter here: the next message's own count triggers compaction again. Each try is counted before it
+ * begins, so that a chat that always interrupts it costs a bounded number of calls.
+ */
+export async function compactAfterReply(
+  ports: RecoverPorts,
+  attempt: Attempt,
+  opened: OpenedSession,
   room: Room,
-  thinking: readonly TrimRecord[],
-): (Progress & { trims: readonly TrimRecord[] }) | undefined {
-  for (const mask of masksOf(before.records)) {
-    const trims = [mask, ...thinking];
-    const progress = progressOf(before, { ...before, records: [...before.records, ...trims] }, room);
-    if (progress.spareTokens >= 0) return { trims, ...progress };
-  }
-  return undefined;
+  signal: AbortSignal,
+): Promise<void> {
+  if (attempt.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
+  const state = sessionState(attempt.keys, attempt.session);
+  await attempt.write('', [attempt.turn.markReplied(), state.setVainCompactions(attempt.vainCompactions + 1)]);
+  const subject = { attempt, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
+  await compactSession(ports, subject, signal);
 }

@@ -1,10 +1,10 @@
 import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { Budget } from '../../shared/state/spending/budget.ts';
 import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
 import type { Settings } from '../lane/settings.ts';
-import type { Ending } from '../lane/verdict.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -12,10 +12,10 @@ import type { UserRecord } from '../session/record.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { Toolbox } from '../tools/toolbox.ts';
 import type { Exclusions } from '../tools/toolboxes.ts';
-import { type FixedParts, type FixedPartsVerdict, fixedPartsOf } from './fixed-parts.ts';
-import type { Trigger } from './policy.ts';
+import type { FixedParts } from './fixed-parts.ts';
+import type { FixedPartsWord, RecoveryState, Tried } from './state.ts';
 
-/** The ports of the steps of a recovery. */
+/** The services that the steps of a recovery use. */
 export interface RecoverPorts {
   settings: Settings;
   endpoint: Endpoint;
@@ -24,71 +24,88 @@ export interface RecoverPorts {
   observability: Pick<Observability, 'telemetry' | 'reach'>;
 }
 
-/** A call that failed, and the request that it was about. */
-export interface Overflow {
-  attempt: Attempt;
-  message: InboundMessage;
-  pending: UserRecord;
-  opened: OpenedSession;
-  failure: Failure & { kind: Trigger };
-  /** The window as known when the call was made. */
-  limitTokens: number;
-  /** The window of the model itself, even if the chat may use less of it. */
-  windowTokens: number;
-  /** The size of the request, by our count. */
-  sentTokens: number;
-  /** The tokens of the parts of every request, by our count: system prompt and tools. */
-  fixedTokens: number;
-  /** The most output that the model gives, where known. */
-  modelOutputTokens: number | undefined;
-  /** The output that the request asked for. */
-  askedOutputTokens: number;
-  /** The tokens of the newest message alone, by our count. */
-  messageTokens: number;
-  /** The endpoint's own count; `undefined` where it does not say. Contract: never rejects. */
-  countTokens: (signal: AbortSignal) => Promise<number | undefined>;
-}
-
-/** The time limits of a recovery. */
-export interface RecoveryTime {
-  /** Aborted when the recovery must stop, for whatever reason. */
-  signal: AbortSignal;
-  /** Aborted when its own time is over: then it continues without a model. */
-  deadline: AbortSignal;
-}
-
-/** The message returns to the head of the queue, or it ends here. */
-export type Recovery =
-  | { kind: 'again' }
-  /** Nothing could be asked just now, and nothing was changed. */
-  | { kind: 'wait'; failure: Failure }
-  | Ending;
-
-/** The endpoint of the model, with what this process has learned from its failures. */
+/** The endpoint of the model, with what this process has learnt from its failures. */
 export interface Endpoint {
   model: Model;
   /** The budget that bounds the cost of its calls; absent where nothing does. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   /**
    * Whether it takes what every request holds, without anything that was said in a chat. Contract: never throws; one call
-   * serves all chats that fail for the same cause; on abort the verdict is `unclear`.
+   * serves all chats that fail for the same cause; on abort the word is `unclear`.
    */
-  takesFixedParts(fixed: FixedParts, failure: Failure, signal: AbortSignal): Promise<FixedPartsVerdict>;
+  takesFixedParts(fixed: FixedParts, failure: Failure, signal: AbortSignal): Promise<FixedPartsWord>;
   /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
   boundModels: Set<string>;
 }
 
-/** Whether the endpoint takes what every request of this chat holds. Contract: as `Endpoint.takesFixedParts`. */
-export function takesFixedPartsOf(
-  { endpoint, settings, tools }: RecoverPorts,
-  { failure, askedOutputTokens: maxTokens }: Overflow,
-  signal: AbortSignal,
-): Promise<FixedPartsVerdict> {
-  return endpoint.takesFixedParts({ ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal);
+/** A call that failed, and the request that it was about. Sizes are in tokens, by our own count. */
+export interface FailedCall {
+  attempt: Attempt;
+  message: InboundMessage;
+  /** The message as the log keeps it. */
+  pending: UserRecord;
+  opened: OpenedSession;
+  failure: Failure;
+  /** The window that the chat may fill, as known when the call was made. */
+  limitTokens: number;
+  /** The window of the model itself, as its endpoint or the operator states it. */
+  windowTokens: number;
+  /** The size of the request. */
+  sentTokens: number;
+  /** The size of the parts of every request: system prompt and tools. */
+  fixedTokens: number;
+  /** The size of the newest message, or of the newest batch of tool results. */
+  roundTokens: number;
+  /** The most output that the model gives, where known. */
+  modelOutputTokens: number | undefined;
+  /** The output that the request asked for. */
+  askedOutputTokens: number;
+  /** The endpoint's own count; `undefined` where it does not say. Contract: never rejects. */
+  countTokens: (signal: AbortSignal) => Promise<number | undefined>;
+  /** Whether the model had begun to answer this request: then it had accepted the request. */
+  hasWords: boolean;
+  /** The bounded steps so far: those that are stored, and those that found nothing to do just now. */
+  tried: readonly Tried[];
+}
+
+/** Steps of which the whole message remembers that they were taken. */
+const PER_MESSAGE: ReadonlySet<Tried> = new Set<Tried>(['summary', 'quoteless']);
+
+/** The bounded steps that were taken for the present request, and for the whole message. */
+export function triedBy({ turn, rounds, stage }: Attempt): Tried[] {
+  return turn.tried.flatMap((noted) => {
+    const [step = '', request] = noted.split('@');
+    return request === undefined || request === `${rounds} ${stage}` ? [step as Tried] : [];
+  });
+}
+
+/** The changes with which a step that changes the request is stored: its stage, and the steps that were tried for it. */
+export function stepTaken(call: FailedCall, step?: Tried, stage: RecoveryStage = call.attempt.stage): Change[] {
+  return [...call.attempt.turn.enter(stage), ...noted(call, step)];
+}
+
+/** Notes a bounded step, and those that found nothing to do before it. */
+export function noted({ attempt, tried }: Pick<FailedCall, 'attempt' | 'tried'>, step?: Tried): Change[] {
+  const { turn, rounds, stage } = attempt;
+  const steps = [...tried.slice(triedBy(attempt).length), ...(step ? [step] : [])];
+  if (steps.length === 0) return [];
+  return [turn.noteTried(steps.map((each) => (PER_MESSAGE.has(each) ? each : `${each}@${rounds} ${stage}`)))];
+}
+
+/** The kinds of failure for which the message or its conversation may be to blame. */
+const BLAMED: ReadonlySet<Failure['kind']> = new Set(['media', 'poison', 'refusal', 'unknown']);
+
+/** Whether the message of a failed call, or its conversation, may be to blame for the failure. */
+export function isBlamed({ kind }: Failure): boolean {
+  return BLAMED.has(kind);
 }
 
 /** Reports that a stage threw, was refused or did not hold. */
-export function reportFailedStage({ observability }: RecoverPorts, stage: RecoveryStage, why: string): void {
+export function reportFailedStage(
+  { observability }: Pick<RecoverPorts, 'observability'>,
+  stage: RecoveryState['stage'],
+  why: string,
+): void {
   const attributes = { 'spillway.recovery.stage': stage, 'error.type': why };
   observability.telemetry.mark(SPAN.overflowRecoveryFailed, attributes);
 }

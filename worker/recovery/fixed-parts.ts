@@ -1,31 +1,26 @@
 import { createHash } from 'node:crypto';
+import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
+import type { Verdict } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
-
-/** Whether the endpoint takes what every request holds: system prompt and tools, without anything from a chat. */
-export type FixedPartsVerdict =
-  /** Then the chat's history or its message caused the refusal. */
-  | { kind: 'taken'; wasAsked: boolean }
-  /** Then no chat is to blame, and none is changed. */
-  | { kind: 'refused'; wasAsked: boolean; failure: Failure }
-  /** The endpoint was in trouble, so nothing is known. */
-  | { kind: 'unclear'; wasAsked: boolean; failure: Failure };
+import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import type { FixedPartsWord } from './state.ts';
 
 /**
  * Asks the endpoint, with one short request, whether it takes the fixed parts alone. One call serves all chats of the
  * process that fail for the same cause. What blames a chat is younger than the failure that it judges: callers share
  * only a call that begins after they asked. That the fixed parts are refused blames none, and is cached for a while.
  *
- * Contract: never throws. Not idempotent: a call is billed. On abort the verdict is `unclear`.
+ * Contract: never throws. Not idempotent: a call is billed. On abort the word is `unclear`.
  */
 export type FixedPartsCheck = (
   model: Model,
   fixed: FixedParts,
   failure: Failure,
   signal: AbortSignal,
-) => Promise<FixedPartsVerdict>;
+) => Promise<FixedPartsWord>;
 
 /** The parts of every request, for all chats with the same settings. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
@@ -39,24 +34,24 @@ const QUESTION = 'This is a test of the connection. Answer with the word "ready"
 
 /** A check that shares its answers; one serves a whole process. */
 export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsCheck {
-  const refused = new Map<string, { verdict: FixedPartsVerdict; untilMs: number }>();
-  const running = new Map<string, Promise<FixedPartsVerdict>>();
-  const next = new Map<string, Promise<FixedPartsVerdict>>();
-  const knownRefusal = (cause: string): FixedPartsVerdict | undefined => {
+  const refused = new Map<string, { word: FixedPartsWord; untilMs: number }>();
+  const running = new Map<string, Promise<FixedPartsWord>>();
+  const next = new Map<string, Promise<FixedPartsWord>>();
+  const knownRefusal = (cause: string): FixedPartsWord | undefined => {
     const kept = refused.get(cause);
-    return kept && now() < kept.untilMs ? { ...kept.verdict, wasAsked: false } : undefined;
+    return kept && now() < kept.untilMs ? kept.word : undefined;
   };
   const ask = async (cause: string, model: Model, fixed: FixedParts, signal: AbortSignal) => {
-    const verdict = await askFixedParts(model, fixed, signal);
-    if (verdict.kind === 'refused') refused.set(cause, { verdict, untilMs: now() + REFUSED_KEEP_MS });
-    return verdict;
+    const word = await askFixedParts(model, fixed, signal);
+    if (word.kind === 'refused') refused.set(cause, { word, untilMs: now() + REFUSED_KEEP_MS });
+    return word;
   };
   return async (model, fixed, failure, signal) => {
     const cause = `${failure.status ?? 'none'} ${failure.reason} ${digestOf(fixed)}`;
     const kept = knownRefusal(cause);
     if (kept) return kept;
     const shared = next.get(cause);
-    if (shared) return { ...(await shared), wasAsked: false };
+    if (shared) return shared;
     const asked = (async () => {
       await running.get(cause)?.catch(() => undefined);
       next.delete(cause);
@@ -72,7 +67,7 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
 }
 
 /** Asks once, whatever was asked before. Contract: as at `FixedPartsCheck`. */
-export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsVerdict> {
+export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsWord> {
   const request = {
     ...fixed,
     purpose: 'probe' as const,
@@ -80,7 +75,7 @@ export async function askFixedParts(model: Model, fixed: FixedParts, signal: Abo
     caches: true,
     messages: [{ role: 'user' as const, content: QUESTION }],
   };
-  return verdictOf(await model.send(request, signal));
+  return wordOf(await model.send(request, signal));
 }
 
 /** Other tools, another prompt or another model need a new check. */
@@ -90,12 +85,12 @@ function digestOf({ model, system, tools, serverTools }: FixedParts): string {
     .digest('base64');
 }
 
-function verdictOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsVerdict {
-  if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken', wasAsked: true };
+function wordOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsWord {
+  if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken' };
   const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
   // The request was not even sent for a chat whose budget is used up.
   const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
-  return { kind: isUnclear ? 'unclear' : 'refused', wasAsked: true, failure };
+  return { kind: isUnclear ? 'unclear' : 'refused', failure };
 }
 
 /** The parts of every request with these settings, except its output limit. */
@@ -104,4 +99,45 @@ export function fixedPartsOf(
   tools: readonly ToolSpec[],
 ): Omit<FixedParts, 'maxTokens'> {
   return { model: modelName, system: systemPrompt, tools, serverTools, ...(effort !== undefined && { effort }) };
+}
+
+/** Whether the endpoint takes what every request of this chat holds. Contract: as `Endpoint.takesFixedParts`. */
+export function takesFixedParts(
+  { endpoint, settings, tools }: RecoverPorts,
+  { failure, askedOutputTokens: maxTokens }: FailedCall,
+  signal: AbortSignal,
+): Promise<FixedPartsWord> {
+  return endpoint.takesFixedParts({ ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal);
+}
+
+/** The API names one tool at a time; more bad tools than that are a broken server. */
+const TOOLS_MAX = 20;
+
+/**
+ * Excludes the tools that the API names when it refuses the fixed parts alone, until it takes them, and asks again. Returns
+ * nothing when no tool could be excluded.
+ */
+export async function excludeTools(
+  ports: RecoverPorts,
+  call: FailedCall,
+  named: string,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  const { attempt, failure } = call;
+  const excluded: string[] = [];
+  for (let tool: string | undefined = named; tool !== undefined && excluded.length < TOOLS_MAX; ) {
+    if (!ports.tools.exclude(tool, failure.reason)) break;
+    excluded.push(tool);
+    const word = await takesFixedParts(ports, call, signal);
+    tool = word.kind === 'refused' ? word.failure?.tool : undefined;
+  }
+  // Another chat may have excluded the tool since the call began.
+  const isExcluded = ports.tools.excluded().some(({ tool }) => tool === named);
+  if (excluded.length === 0 && !isExcluded) return undefined;
+  await commit(ports.observability, attempt, {
+    step: `recover:${attempt.recoveries}`,
+    changes: stepTaken(call),
+    events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),
+  });
+  return { kind: 'again' };
 }

@@ -7,7 +7,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, scrubOf, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import { longTexts } from './oversized.ts';
+import { longTexts } from './parts.ts';
 
 /** The part of a window that a compaction leaves verbatim. */
 export interface Kept {

@@ -2,7 +2,7 @@ import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
 import { limitOwner, type Settings } from '../lane/settings.ts';
-import type { Overflow } from './effects.ts';
+import type { FailedCall } from './effects.ts';
 
 /** The room that a refusal for size leaves. */
 export interface LearntLimit {
@@ -53,8 +53,8 @@ export function limitFrom(
   return { limitTokens, isGuess, ...(isContradicted && { contradictingTokens: stated }) };
 }
 
-type LearntFrom = Pick<Overflow, 'limitTokens' | 'sentTokens' | 'askedOutputTokens'> & {
-  failure: Pick<Overflow['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
+type LearntFrom = Pick<FailedCall, 'limitTokens' | 'sentTokens' | 'askedOutputTokens'> & {
+  failure: Pick<FailedCall['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
 };
 
 /** Some providers count what is asked for as well. */
@@ -66,14 +66,22 @@ function isAboutRequest({ observedTokens, limitTokens = 0 }: LearntFrom['failure
 /** How long a learnt window holds: what was true of an endpoint once need not be true for ever. */
 const LEARNT_KEEP_MS = 24 * 3600_000;
 
-/** The commands that keep a window which errors showed to be smaller than known, for this endpoint and model. */
+/**
+ * Keeps a window that errors showed in a session, for this endpoint and model; where they showed none, the window `known`
+ * before is kept for what is left of its time.
+ */
 export function learnLimit(
   { keys, session }: Pick<Attempt, 'keys' | 'session'>,
   settings: Settings,
   { keptTokens }: LearntLimit,
+  known?: Attempt['limit'],
 ): Change[] {
-  if (keptTokens === undefined) return [];
-  const untilMs = Date.now() + LEARNT_KEEP_MS;
-  const of = limitOwner(settings);
-  return [sessionState(keys, session).learnWindow({ tokens: keptTokens, untilMs, of })];
+  const own = { untilMs: Date.now() + LEARNT_KEEP_MS, of: limitOwner(settings) };
+  const learnt = keptTokens === undefined ? known : { tokens: keptTokens, ...own };
+  return learnt === undefined ? [] : [sessionState(keys, session).learnWindow(learnt)];
+}
+
+/** Forgets a learnt window once the endpoint has taken more. */
+export function forgetLimit({ keys, session, limit }: Attempt, takenTokens: number): Change[] {
+  return limit !== undefined && takenTokens > limit.tokens ? [sessionState(keys, session).forgetWindow()] : [];
 }

@@ -1,120 +1,276 @@
-import type { RecoveryStage } from '../lane/attempt.ts';
-import type { FailureKind } from '../model/errors/failure.ts';
+import type { Settings } from '../lane/settings.ts';
+import { backoffMs } from '../lane/verdict.ts';
+import { isEndpointTrouble } from '../model/breaker.ts';
+import { type Failure, isOfAccount, isOverBudget } from '../model/errors/failure.ts';
+import type { Fail, LeftOut, RecoveryState, Step, Tried, Uncompacted, Wait } from './state.ts';
 
-/** Failures that a change of the request can fix. The others never reach the table. */
-export type Trigger = Exclude<FailureKind, 'transient' | 'model' | 'terminal'>;
+/** The settings that bound the waits. */
+export type Limits = Pick<
+  Settings,
+  'maxAttempts' | 'outagePatienceMs' | 'summaryTimeMs' | 'waitingNoticeMs' | 'retryMs' | 'doubtWaitMs'
+>;
 
-/** The next step of recovery. */
-export type Step =
-  /** Stage 1: old tool results are masked, or the model summarises the older part, aggressively. */
-  | 'compact'
-  /** Stage 2: a fresh session, opened by a seed that we build without a model. */
-  | 'start fresh session'
-  /** Stage 2, if the fixed parts alone are taken; if not, the history is innocent and stays. */
-  | 'try without history'
-  /** A fresh session whose seed quotes nothing: what it quoted may be what was refused. */
-  | 'start bare session'
-  /** The message itself is too large: only heads and tails of its parts are shown. */
-  | 'scrub message'
-  /** The request has too many bytes: its largest parts are removed, newest message first. */
-  | 'scrub largest'
-  /** A picture or a file that the model does not take is removed. */
-  | 'scrub media'
-  /** Thinking that the model does not take back is removed. */
-  | 'drop thinking'
-  /** Input and output together do not fit: ask for less output. */
-  | 'lower output'
-  /** The answer was cut before its first word: ask for more output. */
-  | 'raise output'
-  /** The model declined the message: its whole turn is removed, and the user is notified. */
-  | 'remove turn'
-  /** Nothing is left to change: the user and the operator are notified. */
-  | 'give up';
-
-type Row = Readonly<Record<Trigger, Step>>;
-
-/** The step that belongs to a kind of failure, and is taken first. It changes no stage. */
-const OWN: Readonly<Partial<Record<Trigger, Step>>> = {
-  fit: 'lower output',
-  wire: 'scrub largest',
-  media: 'scrub media',
-  poison: 'drop thinking',
-  output: 'raise output',
-  refusal: 'remove turn',
-};
-
-/** How often a message may take a kind's own step; once unless listed here. */
-const OWN_STEPS_MAX: Readonly<Partial<Record<Trigger, number>>> = { output: 2, media: 2 };
-
-const LEAVES_HISTORY = {
-  wire: 'start fresh session',
-  media: 'start fresh session',
-  poison: 'start fresh session',
-  refusal: 'start fresh session',
-  unknown: 'try without history',
-  output: 'give up',
-} as const;
-
-const GIVES_UP: Row = {
-  token: 'give up',
-  fit: 'give up',
-  wire: 'give up',
-  media: 'give up',
-  poison: 'give up',
-  refusal: 'give up',
-  unknown: 'give up',
-  output: 'give up',
-};
-
-const SCRUBS = { token: 'scrub message', fit: 'scrub message', wire: 'scrub message' } as const;
-const BARE = 'start bare session';
+/** A message ends at this many failed calls. */
+export const FAILED_CALLS_MAX = 6;
+/** A call that fell silent is made once more; after that, the words so far are all that there will be. */
+export const SILENCES_MAX = 2;
+/** A session that was compacted in vain this often in a row is not compacted once more. */
+export const VAIN_COMPACTIONS_MAX = 3;
+/** Our own count agrees with a refusal for size from this share of the known window on. */
+const OWN_COUNT_SHARE = 0.8;
+/** An error's count of the request agrees with ours within this share of ours. */
+const STATED_COUNT_SHARE = 0.3;
+/** With less room than this beside the fixed parts, no answer fits. */
+const ANSWER_TOKENS_MIN = 1_024;
+/** The newest round gets at least this share of the usable window; with less room, the conversation is compacted first. */
+const ROUND_SHARE_MIN = 0.2;
+/** A trimmed request ends at this share of the level at which the session is compacted after the reply. */
+const TRIM_TARGET_SHARE = 0.9;
+const TRIMS_MAX = 2;
+const OUTPUT_CHANGES_MAX = 2;
+/** How often a 4xx counts as an outage when only its wording says so. */
+const WORDS_TRIES_MAX = 3;
+/** The 4xx that are outages by their status. */
+const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 
 /**
- * What happens at each stage of a message when its next call fails, and the kind's own step is used up or finds nothing to
- * do. A missing cell does not compile.
+ * The next step for a failed call. Every decision of recovery is made here, by the eight rules of `docs/recovery.md`, from
+ * top to bottom. Pure and total. It ends for every sequence of failures: a step adds to the evidence, to `tried`, to the
+ * stage or to `failedCalls`, and waits are bounded by `outagePatienceMs` or `maxAttempts`.
  */
-export const POLICY: Readonly<Record<RecoveryStage, Row>> = {
-  none: { token: 'compact', fit: 'compact', ...LEAVES_HISTORY },
-  compacted: { token: 'start fresh session', fit: 'start fresh session', ...LEAVES_HISTORY },
-  fresh: { ...GIVES_UP, ...SCRUBS, media: BARE, poison: BARE, refusal: BARE, unknown: BARE },
-  bare: { ...GIVES_UP, ...SCRUBS },
-  scrubbed: GIVES_UP,
-};
+export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
+  if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
+  // Rule 1: the endpoint is away.
+  if (failure.kind === 'transient') return whenAway(state, failure, limits);
+  if (state.failedCalls >= FAILED_CALLS_MAX) return FAILS.message;
+  // Rule 5: the output does not fit. To change it costs the chat nothing, so it needs no second observation.
+  if (isOfOutput(failure) && countOf(state.tried, 'output') < OUTPUT_CHANGES_MAX) return { do: 'change output' };
+  // Rule 2: is it true?
+  const witness = missingWitness(state, failure, limits);
+  if (witness) return witness;
+  const notTaken = whenFixedPartsAreNotTaken(state, failure, limits);
+  if (notTaken) return notTaken;
+  switch (failure.kind) {
+    case 'terminal':
+      return end(state, FAILS.account);
+    case 'model':
+      return state.isModelChosen ? { do: 'use default model' } : end(state, FAILS.account);
+    // Rules 3 and 4: the newest round, then the conversation.
+    case 'token':
+    case 'fit':
+      return whenTooLong(state, failure, limits);
+    case 'output':
+      return end(state);
+    // Rules 6 and 7: the parts that may be refused, then the history.
+    default:
+      return whenRefused(state, failure);
+  }
+}
 
-/**
- * Failures for which either the history or the message is to blame: a fresh session is on trial until it is answered.
- */
-const BLAMED: ReadonlySet<Trigger> = new Set<Trigger>(['media', 'poison', 'refusal', 'unknown']);
+const ASK_FIXED_PARTS: Step = { do: 'ask', what: 'fixed parts' };
+const FAILS = {
+  endpoint: { do: 'fail', trouble: 'endpoint' },
+  silence: { do: 'fail', trouble: 'silence' },
+  account: { do: 'fail', trouble: 'account' },
+  fixedParts: { do: 'fail', trouble: 'fixed parts' },
+  message: { do: 'fail', trouble: 'message' },
+} as const satisfies Record<string, Fail>;
 
-/** Whether the history is innocent if a fresh session fails in the same way. */
-export function asksForBlame({ kind }: { kind: Trigger }): boolean {
-  return BLAMED.has(kind);
+/** Rule 1: an outage costs the chat nothing. When patience is over, the message fails. */
+function whenAway(state: RecoveryState, failure: Failure, limits: Limits): Step {
+  if (state.silences >= SILENCES_MAX) return FAILS.silence;
+  return waitFor(state, failure, limits) ?? (state.hasWords ? FAILS.endpoint : end(state, FAILS.endpoint));
+}
+
+/** The wait for the endpoint, bounded by time, or for other passing trouble, bounded by attempts. */
+function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
+  const { waitedMs, tries } = state.outage;
+  const { retryAfterMs: askedMs, status, reason } = failure;
+  const grownMs = (count: number) => backoffMs(count, limits.retryMs, askedMs, () => state.spread);
+  const wait = { do: 'wait', why: failure, waitedMs, tries, isLong: false } as const;
+  if (!isOutage(failure)) {
+    const isLeft = state.attempts < limits.maxAttempts;
+    return isLeft ? { ...wait, delayMs: grownMs(state.attempts), isFree: false } : undefined;
+  }
+  const isOnlyWords = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
+  if (waitedMs >= limits.outagePatienceMs || (isOnlyWords && tries >= WORDS_TRIES_MAX)) return undefined;
+  const delayMs = outageDelayMs(waitedMs, grownMs(tries + 1), { askedMs, isExact: reason === 'paused' }, limits);
+  const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= limits.waitingNoticeMs;
+  return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isFree: true };
+}
+
+/** A wait that the endpoint asks for is never cut short. Any other ends when the person is to be told, or patience is over. */
+function outageDelayMs(
+  waitedMs: number,
+  grownMs: number,
+  { askedMs, isExact }: { askedMs: number | undefined; isExact: boolean },
+  { waitingNoticeMs, outagePatienceMs }: Limits,
+): number {
+  if (askedMs !== undefined) return isExact ? askedMs : grownMs;
+  const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
+  return Math.min(grownMs, untilNoticeMs, outagePatienceMs - waitedMs);
+}
+
+/** Whether a failure is the endpoint's: then it is bounded by time and uses up no attempt. */
+export function isOutage({ kind, reason }: Pick<Failure, 'kind' | 'reason'>): boolean {
+  return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
+}
+
+function isOfOutput({ kind }: Failure): boolean {
+  return kind === 'fit' || kind === 'output';
 }
 
 /** Whether a failure is about the tokens of a request. */
-export function isOfSize(kind: Trigger): boolean {
+export function isOfSize({ kind }: Pick<Failure, 'kind'>): boolean {
   return kind === 'token' || kind === 'fit';
 }
 
-/** Re-enqueues by recovery for one call: with the first that makes at most 4 calls beyond transient retries. */
-export const RECOVERIES_MAX = 3;
+/** Whether our own count or our own check found the failure: no request was sent. */
+export function isOwnFinding({ reason }: Pick<Failure, 'reason'>): boolean {
+  return reason.startsWith('counted_') || reason === 'invalid_request';
+}
 
-/**
- * The next step for a failure. Pure; ends for every sequence of failures, since `recoveries` only grows. It counts the
- * recoveries since the last call that went through.
- */
-export function nextStep(state: {
-  stage: RecoveryStage;
-  trigger: Trigger;
-  recoveries: number;
-  /** Kinds whose own step was taken for this message or does not apply to it; one item for each time. */
-  tried: readonly string[];
-}): Step {
-  if (state.recoveries >= RECOVERIES_MAX) return 'give up';
-  const { stage, trigger, tried } = state;
-  const isUsedUp = tried.filter((kind) => kind === trigger).length >= (OWN_STEPS_MAX[trigger] ?? 1);
-  // Without its history, a message that is declined may still be taken without what the seed quotes.
-  const isLeft = trigger === 'refusal' && stage !== 'none' && stage !== 'compacted';
-  const own = isUsedUp || isLeft ? undefined : OWN[trigger];
-  return own ?? POLICY[stage][trigger];
+/** Rule 2: the observation that is missing before a failure is believed; nothing once enough of them agree. */
+function missingWitness(state: RecoveryState, failure: Failure, { doubtWaitMs }: Limits): Step | undefined {
+  const { evidence, sizes, tried } = state;
+  const isRepeated = failure.isSeconded === true || tried.includes(`repeat ${failure.kind}`);
+  const repeat: Step | undefined = isRepeated ? undefined : { do: 'repeat', delayMs: doubtWaitMs };
+  const fixedParts = evidence.fixedParts ? undefined : ASK_FIXED_PARTS;
+  switch (failure.kind) {
+    case 'token':
+    case 'fit':
+      if (isContradicted(state, failure)) {
+        if (evidence.count === undefined) return { do: 'ask', what: 'count' };
+        return isTooMany(evidence.count, sizes.known) ? undefined : (repeat ?? fixedParts);
+      }
+      // Nothing that a chat can give up helps where the fixed parts alone do not fit.
+      return sizes.fixed > sizes.room.limitTokens - ANSWER_TOKENS_MIN ? fixedParts : undefined;
+    case 'output':
+      return undefined;
+    default:
+      return isOwnFinding(failure) ? undefined : repeat;
+  }
+}
+
+/** Whether neither our own count nor the error's count of the request agrees that the request is too long. */
+function isContradicted({ sizes }: RecoveryState, failure: Failure): boolean {
+  const { observedTokens, limitTokens } = failure;
+  if (isOwnFinding(failure) || isTooMany(sizes.request, sizes.known)) return false;
+  if (observedTokens === undefined || limitTokens === undefined) return true;
+  return Math.abs(observedTokens - sizes.request) > sizes.request * STATED_COUNT_SHARE;
+}
+
+function isTooMany(tokens: number | 'unknown', windowTokens: number): boolean {
+  return tokens !== 'unknown' && tokens >= windowTokens * OWN_COUNT_SHARE;
+}
+
+/** The trouble is the installation's, a tool's or the chosen model's. The conversation keeps all. */
+function whenFixedPartsAreNotTaken(state: RecoveryState, failure: Failure, limits: Limits): Step | undefined {
+  const { fixedParts } = state.evidence;
+  if (fixedParts === undefined || fixedParts.kind === 'taken') return undefined;
+  if (failure.kind === 'terminal') return FAILS.account;
+  if (fixedParts.kind === 'unclear') return waitFor(state, fixedParts.failure ?? IN_TROUBLE, limits) ?? FAILS.endpoint;
+  const named = fixedParts.failure?.tool;
+  if (named !== undefined) return { do: 'exclude tools', named };
+  if (state.isModelChosen) return { do: 'use default model' };
+  // An endpoint that calls short requests too long is confused, and may recover.
+  const isConfused = isOfSize(failure) && isContradicted(state, failure);
+  return (isConfused ? waitFor(state, IN_TROUBLE, limits) : undefined) ?? FAILS.fixedParts;
+}
+
+const IN_TROUBLE: Failure = { kind: 'transient', reason: 'server_error' };
+
+/** Rules 3 and 4: trim the newest round, or compact the conversation, or leave it for a fresh session. */
+function whenTooLong(state: RecoveryState, failure: Failure, limits: Limits): Step {
+  const { sizes, stage, tried, refusedInRow, isOnTrial } = state;
+  const { compaction, count } = state.evidence;
+  const mayGoAsItIs = isOwnFinding(failure) && !state.isOmitting && !tried.includes('as it is');
+  const fitsStated = sizes.request <= sizes.statedUsable;
+  // Only a window that an earlier error taught is exceeded: by now the endpoint may take more.
+  const isOnlyLearnt = sizes.known < sizes.stated && fitsStated && state.failedCalls === 1 && stage === 'none';
+  if (mayGoAsItIs && isOnlyLearnt) return AS_IT_IS;
+  // Rule 8: the refusal contradicts our count, and the message before was refused as well.
+  if (isContradicted(state, failure) && refusedInRow > 0 && !isOnTrial) return QUOTELESS;
+  const trim = trimOf(state);
+  const hasNoSummary = compaction !== undefined || tried.includes('summary');
+  const isWorthCompacting = state.vainCompactions < VAIN_COMPACTIONS_MAX;
+  if (!trim && stage === 'none' && !hasNoSummary && isWorthCompacting) return { do: 'compact', how: 'summary' };
+  if (mayGoAsItIs && hasNoSummary && fitsStated) return AS_IT_IS;
+  const withoutSummary = compaction && whenNotSummarised(state, compaction, limits);
+  if (withoutSummary) return withoutSummary;
+  // What follows costs more than a count, which is free of charge.
+  if (count === undefined) return { do: 'ask', what: 'count' };
+  if (mayGoAsItIs && count !== 'unknown' && count <= sizes.room.usableTokens) return AS_IT_IS;
+  if (trim) return trim;
+  if (stage !== 'fresh') return { do: 'fresh session', quotes: true, isTrial: isContradicted(state, failure) };
+  return mayGoAsItIs ? AS_IT_IS : end(state);
+}
+
+const AS_IT_IS: Step = { do: 'send as it is' };
+const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
+
+/** Rule 3: trim the newest round where the rest leaves room for it, or where it does not even fit alone. */
+function trimOf({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
+  const { request, fixed, round, room } = sizes;
+  if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;
+  const least = room.usableTokens * ROUND_SHARE_MIN;
+  const left = room.fullTokens * TRIM_TARGET_SHARE - (request - round);
+  const isAloneTooLarge = round + fixed > room.usableTokens;
+  const tokens = Math.floor(Math.max(least, left));
+  if (round <= tokens || (left < least && !isAloneTooLarge && stage !== 'fresh')) return undefined;
+  return { do: 'trim', tokens };
+}
+
+/** Rule 1 for summaries: trouble of the summariser is waited out as trouble of the main call is. */
+function whenNotSummarised(
+  state: RecoveryState,
+  { reason, failure, tookMs }: Uncompacted,
+  limits: Limits,
+): Step | undefined {
+  if (failure === undefined) return undefined;
+  if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
+  if (isOfAccount(failure.reason) || failure.reason === 'permission') return FAILS.account;
+  if (reason !== 'away') return undefined;
+  const { fixedParts } = state.evidence;
+  const wait = waitFor(state, failure, limits);
+  // Another try would come after the minute that a person waits for a summary.
+  const isLate = (wait?.waitedMs ?? Number.POSITIVE_INFINITY) + tookMs >= limits.summaryTimeMs;
+  if (isLate && fixedParts === undefined) return ASK_FIXED_PARTS;
+  if (fixedParts?.kind !== 'taken') return wait ?? FAILS.endpoint;
+  return state.tried.includes('mask') ? undefined : { do: 'compact', how: 'mask' };
+}
+
+/** The parts that are left out for a kind of failure, the smallest loss first. */
+const LEFT_OUT: Readonly<Partial<Record<Failure['kind'], readonly LeftOut[]>>> = {
+  wire: ['largest parts'],
+  media: ['named media', 'newest media', 'all media'],
+  poison: ['thinking'],
+};
+
+/** Rules 6 and 7: leave out the parts that may be refused, then try the message without its history. */
+function whenRefused(state: RecoveryState, { kind, reason }: Failure): Step {
+  const { tried, isMidTurn, isOnTrial, hasHistory, refusedInRow, evidence } = state;
+  if (reason !== 'invalid_request') {
+    const part = LEFT_OUT[kind]?.find((what) => !tried.includes(what));
+    if (part) return { do: 'leave out', what: part };
+    if (isOnTrial && (!isMidTurn || tried.includes('results'))) return FAILS.message;
+    // Only where the fixed parts alone are taken, the results or the history may be to blame.
+    if (evidence.fixedParts === undefined) return ASK_FIXED_PARTS;
+    // The request without these results was accepted.
+    if (isMidTurn && !tried.includes('results')) return { do: 'leave out', what: 'results' };
+  }
+  return isOnTrial || !hasHistory ? FAILS.message : { do: 'fresh session', quotes: refusedInRow === 0, isTrial: true };
+}
+
+/** Rule 8: the second message in a row that would end refused is tried in a fresh session that quotes nothing. */
+function end(state: RecoveryState, fail: Fail = FAILS.message): Step {
+  const { refusedInRow, failedCalls, isOnTrial, tried, evidence } = state;
+  if (refusedInRow === 0 || failedCalls >= FAILED_CALLS_MAX) return fail;
+  if (isOnTrial || tried.includes('quoteless')) return fail;
+  if (evidence.fixedParts === undefined) return ASK_FIXED_PARTS;
+  return evidence.fixedParts.kind === 'taken' ? QUOTELESS : fail;
+}
+
+function countOf(tried: readonly Tried[], step: Tried): number {
+  return tried.filter((each) => each === step).length;
 }

@@ -1,291 +1,147 @@
-import { sessionState } from '../../shared/state/session/session.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
-import { modelWindow } from '../lane/settings.ts';
-import { failed } from '../lane/verdict.ts';
-import { roomOf } from '../model/count.ts';
-import { type FailureKind, type FailureReason, isOfAccount } from '../model/errors/failure.ts';
-import {
-  type Overflow,
-  type RecoverPorts,
-  type Recovery,
-  type RecoveryTime,
-  reportFailedStage,
-  takesFixedPartsOf,
-} from './effects.ts';
-import { type LearntLimit, limitFrom } from './learnt-limit.ts';
-import { leaveOutTools, lowerOutput, raiseOutput, tryAsCounted } from './output.ts';
-import { asksForBlame, isOfSize, nextStep, POLICY, type Step } from './policy.ts';
-import { dropThinking, scrubLargest, scrubMedia, scrubMessage, scrubResults } from './scrub.ts';
-import { isAloneTooLarge, isLarge, shortenMessage } from './shorten.ts';
-import { compactForRetry, fitsModel, leaveUncompacted, STAGE_1_OVER } from './stage-1.ts';
-import { removeTurn, startFreshSession } from './stage-2.ts';
-import { wasNotAsked } from './summarise.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import { changeOutput } from './change-output.ts';
+import { compactForRetry, maskForRetry } from './compact.ts';
+import { useDefaultModel } from './default-model.ts';
+import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
+import { fail, refuseOverBudget } from './fail.ts';
+import { excludeTools, takesFixedParts } from './fixed-parts.ts';
+import { startFreshSession } from './fresh-session.ts';
+import { leaveOut } from './leave-out.ts';
+import { failureOf, learntFrom, observe } from './observe.ts';
+import { decide, isOwnFinding } from './policy.ts';
+import type { RecoveryState, Step } from './state.ts';
+import { trimRound } from './trim.ts';
+import { repeatCall, sendAsItIs, wait } from './wait.ts';
 
-/** With less room than this beside the fixed parts, no answer fits. */
-const ANSWER_TOKENS_MIN = 1_024;
-/** Listed among the kinds that were tried. */
-const ASKED_AGAIN = 'asked again';
+/** Whether a step is taken upon a failure that is believed, or nearly so; the others only wait. */
+function isReported(step: Step): boolean {
+  if (step.do === 'ask') return step.what === 'fixed parts';
+  return step.do !== 'repeat' && step.do !== 'wait' && step.do !== 'refuse';
+}
 
 /**
- * One step of recovery. The stage is written in the same fenced script as its effect, so a crash at any point repeats
- * nothing and skips nothing. Contract: throws `FencedError`, or what Redis throws; then nothing was written.
+ * Recovers from a failed call: observes, has `decide` choose a step, and carries the step out, until a step ends the
+ * attempt. Each step is stored in one fenced write with its effect, so a crash at any point repeats and skips nothing.
+ * Recovery has its own time limit; the turn's clock stops meanwhile.
+ *
+ * Contract: throws `FencedError`, or what Redis and the blob store throw.
  */
-export async function recover(ports: RecoverPorts, overflow: Overflow, time: RecoveryTime): Promise<Recovery> {
-  const { attempt, failure } = overflow;
-  const step = nextStep({
-    stage: attempt.stage,
-    trigger: failure.kind,
-    recoveries: attempt.recoveries - attempt.recoveriesBefore,
-    tried: attempt.refusalsInRow > 0 ? [...attempt.turn.tried, 'refusal'] : attempt.turn.tried,
-  });
-  await report(ports, overflow);
-  const modelTokens = modelWindow(overflow.windowTokens, attempt.limit, ports.settings);
-  const learnt = limitFrom(overflow, modelTokens, ports.settings.statedWindowTokens);
-  await reportContradiction(ports, attempt, learnt);
-  if (failure.kind === 'token' && !learnt.isGuess && overflow.fixedTokens > learnt.limitTokens - ANSWER_TOKENS_MIN) {
-    // If our count is right, nothing that a chat could give up would help: the endpoint knows.
-    const verdict = await takesFixedPartsOf(ports, overflow, time.signal);
-    if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
-    if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
-  }
-  const lighter = failure.kind === 'token' && (await lightenAlone(ports, overflow, learnt, time));
-  if (lighter) return lighter;
-  const withoutTools =
-    failure.tool === undefined ? undefined : await leaveOutTools(ports, overflow, failure.tool, time);
-  if (withoutTools) return withoutTools;
-  const withoutResults = step === 'try without history' && (await scrubResults(ports, overflow));
-  if (withoutResults) return withoutResults;
-  const taken = await takeOwn(ports, overflow, step, learnt);
-  if (taken) return taken;
-  const other = taken === false ? POLICY[attempt.stage][failure.kind] : step;
-  return take(ports, overflow, other, learnt, time);
-}
-
-async function reportContradiction(
-  { settings: { modelName, statedWindowTokens = 0 }, observability }: RecoverPorts,
-  attempt: Attempt,
-  { contradictingTokens }: LearntLimit,
-): Promise<void> {
-  if (contradictingTokens === undefined) return;
-  const about = { model: modelName, statedTokens: statedWindowTokens, takenTokens: contradictingTokens };
-  await commit(observability, attempt, {
-    step: `window:${contradictingTokens}`,
-    events: [{ event: 'window.contradicted', ...about }],
+export async function recover(ports: RecoverPorts, call: FailedCall, time: TurnTime): Promise<Verdict> {
+  const { attempt } = call;
+  const { turn } = attempt;
+  const startedMs = attempt.elapsedMs();
+  const leftMs = Math.max(0, ports.settings.recoveryTimeoutMs - turn.recoverySpentMs);
+  return time.recovering(leftMs, async (signal, deadline) => {
+    const verdict = await takeSteps(ports, call, { signal, deadline });
+    // A recovery that was cut short resumes with the rest of its time. One that was killed starts with its full time
+    // again, and uses up an attempt.
+    if (signal.aborted && !deadline.aborted)
+      await attempt.write('', [turn.spendOnRecovery(turn.recoverySpentMs + attempt.elapsedMs() - startedMs)]);
+    return verdict;
   });
 }
 
-/** The newest message is asked first: where it is too large even alone, the conversation is not what has to go. */
-async function lightenAlone(
-  ports: RecoverPorts,
-  overflow: Overflow,
-  learnt: LearntLimit,
-  { signal }: RecoveryTime,
-): Promise<Recovery | undefined> {
-  const { usableTokens } = roomOf(learnt.limitTokens, ports.settings);
-  if (!isAloneTooLarge(overflow, usableTokens)) return undefined;
-  return (await tryAsCounted(overflow, usableTokens, signal)) ?? shortenMessage(ports, overflow, learnt);
+/** The limits of a recovery's time: `signal` aborts when it must stop, `deadline` when it must go on without a model. */
+interface RecoveryTime {
+  signal: AbortSignal;
+  deadline: AbortSignal;
 }
 
-/** A session is left for its size only where the endpoint's own count and a shorter message cannot spare it. */
-async function leaveForSize(
-  ports: RecoverPorts,
-  overflow: Overflow,
-  learnt: LearntLimit,
-  { signal }: RecoveryTime,
-): Promise<Recovery> {
-  const { usableTokens } = roomOf(learnt.limitTokens, ports.settings);
-  const asCounted = await tryAsCounted(overflow, usableTokens, signal);
-  if (asCounted) return asCounted;
-  const shorter = isLarge(overflow, usableTokens) ? await shortenMessage(ports, overflow, learnt) : undefined;
-  return shorter ?? orReport(ports, overflow.attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
-}
-
-/** A step that belongs to one kind of failure. `false` when it has nothing to do. */
-async function takeOwn(
-  ports: RecoverPorts,
-  overflow: Overflow,
-  step: Step,
-  { limitTokens }: LearntLimit,
-): Promise<Recovery | false | undefined> {
-  switch (step) {
-    case 'lower output':
-      return lowerOutput(ports, overflow, limitTokens);
-    case 'raise output':
-      return raiseOutput(ports, overflow, limitTokens);
-    case 'scrub largest':
-      return scrubLargest(ports, overflow);
-    case 'scrub media':
-      return scrubMedia(ports, overflow);
-    case 'drop thinking':
-      return dropThinking(ports, overflow);
-    default:
-      return undefined;
+async function takeSteps(ports: RecoverPorts, failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
+  const call = { ...failed, failure: failureOf(failed) };
+  let state = observe(ports.settings, call);
+  for (;;) {
+    const step = decide(state, call.failure, ports.settings);
+    if (isReported(step)) await reportFailure(ports, call);
+    const done = await carryOut(ports, { ...call, tried: state.tried }, step, time).catch((error) => {
+      if (isReported(step)) reportFailedStage(ports, state.stage, error instanceof Error ? error.name : 'unknown');
+      throw error;
+    });
+    if ('kind' in done) return done;
+    state = { ...state, ...done, evidence: { ...state.evidence, ...done.evidence } };
   }
 }
 
-async function take(
+/** What a step that does not end the attempt adds to the state: an observation, or that there was nothing to do. */
+type Observed = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
+
+async function carryOut(
   ports: RecoverPorts,
-  overflow: Overflow,
+  call: FailedCall,
   step: Step,
-  learnt: LearntLimit,
-  time: RecoveryTime,
-): Promise<Recovery> {
-  const { attempt } = overflow;
-  switch (step) {
+  { signal, deadline }: RecoveryTime,
+): Promise<Verdict | Observed> {
+  switch (step.do) {
+    case 'repeat':
+      return repeatCall(call, step.delayMs);
+    case 'ask':
+      if (step.what === 'count') return { evidence: { count: (await call.countTokens(signal)) ?? 'unknown' } };
+      return { evidence: { fixedParts: await takesFixedParts(ports, call, signal) } };
+    case 'wait':
+      return wait(ports, call, step);
+    case 'send as it is':
+      return sendAsItIs(call);
+    case 'trim':
+      return (await trimRound(ports, call, step.tokens)) ?? { tried: [...call.tried, 'trim', 'trim'] };
     case 'compact':
-      return compactOrStartFresh(ports, overflow, learnt, time);
-    case 'start fresh session':
-      if (attempt.stage === 'compacted') reportFailedStage(ports, 'compacted', 'second_overflow');
-      if (isOfSize(overflow.failure.kind)) return leaveForSize(ports, overflow, learnt, time);
-      return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh'));
-    case 'try without history':
-      return tryWithoutHistory(ports, overflow, learnt, time);
-    case 'start bare session':
-      return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'bare'));
-    case 'scrub message':
-      return scrubMessage(ports, overflow, learnt.limitTokens);
-    case 'remove turn':
-      return refuseTurn(overflow);
-    default:
-      return giveUp(ports, overflow);
+      return compact(ports, call, step.how, { signal, deadline });
+    case 'fresh session':
+      if (call.attempt.stage === 'compacted') reportFailedStage(ports, 'compacted', 'second_overflow');
+      return startFreshSession(ports, call, step);
+    case 'leave out':
+      return (await leaveOut(ports, call, step.what)) ?? { tried: [...call.tried, step.what] };
+    case 'change output':
+      return (await changeOutput(ports, call)) ?? { tried: [...call.tried, 'output', 'output'] };
+    case 'exclude tools':
+      return (await excludeTools(ports, call, step.named, signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
+    case 'use default model':
+      return useDefaultModel(ports, call);
+    case 'fail':
+      return fail(ports, call, step.trouble);
+    case 'refuse':
+      return refuseOverBudget(call.attempt, ports.settings, step.why);
   }
 }
 
-/** Stage 1, and stage 2 at once if it fails or takes longer than a recovery may. */
-async function compactOrStartFresh(
+async function compact(
   ports: RecoverPorts,
-  overflow: Overflow,
-  learnt: LearntLimit,
-  time: RecoveryTime,
-): Promise<Recovery> {
-  const { signal, deadline } = time;
-  const outcome = deadline.aborted
-    ? { ok: false as const, reason: 'recovery_timeout' as const }
-    : await compactForRetry(ports, overflow, learnt, signal);
+  call: FailedCall,
+  how: 'summary' | 'mask',
+  { signal, deadline }: RecoveryTime,
+): Promise<Verdict | Observed> {
+  if (how === 'mask') return (await maskForRetry(ports, call)) ?? { tried: [...call.tried, 'mask'] };
+  const timedOut = { ok: false, reason: 'recovery_timeout' } as const;
+  const startedMs = performance.now();
+  const outcome = deadline.aborted ? timedOut : await compactForRetry(ports, call, signal);
   if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
-  // A summary that was never requested says nothing about the session: the session must not be lost over it.
-  const failure = 'failure' in outcome ? outcome.failure : undefined;
-  if (failure && wasNotAsked(failure)) return { kind: 'wait', failure };
-  if (!STAGE_1_OVER.has(outcome.reason) && fitsModel(ports, overflow)) return leaveUncompacted(overflow);
-  if (failure && (isOfAccount(failure.reason) || failure.reason === 'permission'))
-    return concludeAccount(overflow, failure.reason);
-  reportFailedStage(ports, 'none', deadline.aborted ? 'recovery_timeout' : outcome.reason);
-  return leaveForSize(ports, overflow, learnt, time);
+  const compaction = { ...(deadline.aborted ? timedOut : outcome), tookMs: performance.now() - startedMs };
+  reportFailedStage(ports, 'none', compaction.reason);
+  return { tried: [...call.tried, 'summary'], evidence: { compaction } };
 }
 
-/**
- * The cause of an unlisted refusal is unknown. The history is left only where the fixed parts alone are taken, and the
- * whole request is refused once more after that: an endpoint in trouble may have recovered in the meantime. It is never
- * left where credit, key or rights are what the refusal names.
- */
-async function tryWithoutHistory(
-  ports: RecoverPorts,
-  overflow: Overflow,
-  learnt: LearntLimit,
-  { signal }: RecoveryTime,
-): Promise<Recovery> {
-  const { attempt, failure } = overflow;
-  const verdict = await takesFixedPartsOf(ports, overflow, signal);
-  if (verdict.kind === 'unclear') return { kind: 'wait', failure: verdict.failure };
-  if (verdict.kind === 'refused') return concludeFixedParts(overflow, verdict.failure.reason);
-  if (!attempt.turn.tried.includes(ASKED_AGAIN)) return askAgain(attempt);
-  if (isOfAccount(failure.reason)) return giveUp(ports, overflow);
-  const spent = verdict.wasAsked ? 1 : 0;
-  return orReport(ports, attempt, () => startFreshSession(ports, overflow, learnt, 'fresh', spent));
-}
-
-async function askAgain({ turn, write }: Attempt): Promise<Recovery> {
-  await write('asked again', [turn.noteTried(ASKED_AGAIN), turn.freeAttempt()]);
-  return { kind: 'again' };
-}
-
-/** No chat is to blame, so none is changed; the operator is notified once for all of them. */
-function concludeFixedParts({ attempt, failure }: Overflow, why: string): Recovery {
-  const { reason } = failure;
-  return {
-    kind: 'conclude',
-    conclusion: { outcome: 'failed', reason, parts: [attempt.texts.misconfigured] },
-    changes: [],
-    events: [
-      { event: 'fixed-parts.refused', why, status: failure.status },
-      { event: 'context.gave-up', reason },
-    ],
-  };
-}
-
-/** Nobody can be asked for a summary until the operator has acted: that says nothing about the conversation, which stays. */
-function concludeAccount({ attempt }: Overflow, reason: FailureReason): Recovery {
-  return failed(reason, attempt.texts.misconfigured, 'the summary of a conversation that is too long');
-}
-
-/** Records a stage that throws in the trace; rethrows, and the job runs again. */
-async function orReport(ports: RecoverPorts, { stage }: Attempt, work: () => Promise<Recovery>): Promise<Recovery> {
-  try {
-    return await work();
-  } catch (error) {
-    reportFailedStage(ports, stage, error instanceof Error ? error.name : 'unknown');
-    throw error;
-  }
-}
-
-async function report({ observability }: RecoverPorts, { attempt, failure }: Overflow): Promise<void> {
+/** Reports a failure that recovery acts upon, once, and marks its message where it may be to blame. */
+async function reportFailure({ settings, observability }: RecoverPorts, call: FailedCall): Promise<void> {
+  const { attempt, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;
+  if (kind === 'transient' || kind === 'terminal') return;
   const { recoveries, stage, turn } = attempt;
-  const phase = reason.startsWith('counted_') ? 'counted' : 'refused';
   const numbers = {
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),
   };
+  const phase = isOwnFinding(failure) ? 'counted' : 'refused';
+  const { modelName: model, statedWindowTokens: statedTokens = 0 } = settings;
+  const { contradictingTokens: takenTokens } = learntFrom(settings, call);
+  if (takenTokens !== undefined)
+    await commit(observability, attempt, {
+      step: `window:${takenTokens}`,
+      events: [{ event: 'window.contradicted', model, statedTokens, takenTokens }],
+    });
   await commit(observability, attempt, {
     step: `exceeded:${recoveries}`,
-    changes: asksForBlame(failure) ? [turn.blame()] : [],
+    changes: isBlamed(failure) ? [turn.blame()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],
   });
-}
-
-/** The notice to the user, by the final failure. */
-const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
-  media: 'notTaken',
-  poison: 'notTaken',
-  unknown: 'notTaken',
-  refusal: 'declined',
-  output: 'endlessThought',
-};
-
-/**
- * Nothing more can be done for this message; the chat itself stays usable. A message that is to blame is removed from
- * its conversation, or every later message would fail with it.
- */
-export function giveUp(ports: RecoverPorts, { attempt, failure }: Overflow): Recovery {
-  reportFailedStage(ports, attempt.stage, failure.reason);
-  const isGuilty = asksForBlame(failure);
-  const fault = failure.kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
-  return {
-    kind: 'conclude',
-    conclusion: {
-      outcome: 'failed',
-      reason: failure.reason,
-      parts: [attempt.texts[NOTICE_OF[failure.kind] ?? 'gaveUp']],
-    },
-    // During a trial, the move back removes the message, however it ended.
-    changes: isGuilty && attempt.trial === undefined ? removeTurn(attempt) : [],
-    events: [
-      { event: 'message.gave-up', reason: failure.reason, fault },
-      { event: 'context.gave-up', reason: failure.reason },
-    ],
-  };
-}
-
-/**
- * The model declined: the whole turn is removed, calls and results included, since each of them would be declined
- * again.
- */
-export function refuseTurn({ attempt, failure }: Overflow): Recovery {
-  return {
-    kind: 'conclude',
-    conclusion: { outcome: 'failed', reason: failure.reason, parts: [attempt.texts.declined] },
-    changes: [...removeTurn(attempt), sessionState(attempt.keys, attempt.session).countRefusal()],
-    events: [{ event: 'message.failed', reason: failure.reason, detail: 'the model declined the message' }],
-  };
 }

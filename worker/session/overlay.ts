@@ -2,7 +2,7 @@ import { clip } from '../../shared/base/text.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { isThinking } from '../model/rules/blocks.ts';
-import type { Part } from '../recovery/oversized.ts';
+import type { Part } from '../recovery/parts.ts';
 import {
   type AssistantRecord,
   type LogRecord,

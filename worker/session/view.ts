@@ -130,8 +130,9 @@ function readBlocks(record: UserRecord | AssistantRecord): readonly Placed[] {
 /** A block that we wrote. Earlier versions wrote blank texts, and pictures in the result of a failed call. */
 function ownBlock(block: Block): Block | undefined {
   if (block.type === 'text') return isBlank(String(block.text)) ? undefined : block;
-  const isFailed = block.type === 'tool_result' && block.is_error === true && Array.isArray(block.content);
-  return isFailed ? { ...block, content: resultText(block.content) } : block;
+  if (block.type !== 'tool_result' || block.is_error !== true || !Array.isArray(block.content)) return block;
+  const isInWords = block.content.every((nested: Partial<Block> | null) => nested?.type === 'text');
+  return isInWords ? block : { ...block, content: resultText(block.content) };
 }
 
 function headerOf(record: UserRecord | AssistantRecord): readonly Placed[] {

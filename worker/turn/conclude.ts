@@ -5,7 +5,7 @@ import { type Attempt, type Conclusion, type Expected, summonsOf, type Written }
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
-import { removeTurn, trialLost } from '../recovery/stage-2.ts';
+import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
@@ -41,7 +41,8 @@ export async function concludeTurn(
  * Stores how a message will end, once, before anything of it is delivered. `unmet`: it was cancelled after this attempt
  * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
  *
- * If a message ends other than answered while its session is on trial, nothing was shown against the previous session.
+ * A message that runs in a fresh session on trial takes its chat there only with an answer. With any other end the chat
+ * stays in the session before, without the message.
  */
 async function storeConclusion(
   { ask: { observability } }: Pick<TurnPorts, 'ask'>,
@@ -49,7 +50,7 @@ async function storeConclusion(
   conclusion: Conclusion,
   { changes, events }: Pick<Ending, 'changes' | 'events'>,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const { keys, chat, session, turn } = attempt;
+  const { keys, chat, turn } = attempt;
   // An answer to a summons is not sent but edited in.
   const marks = summonsOf(attempt) ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
@@ -62,15 +63,13 @@ async function storeConclusion(
       events,
     });
   const isAnswered = conclusion.outcome === 'answered';
-  // Otherwise the next message would be refused because of this one, and the innocent history would be set aside.
-  if (attempt.trial === undefined || isAnswered)
-    return store(attempt.isBlamed && !isAnswered ? removeTurn(attempt) : [], []);
-  const back = await store(
-    [...removeTurn(attempt), ...trialLost(attempt)],
-    [chatState(keys, chat).isIn(session), turn.isOnTrial()],
-  );
-  // The chat was bound to another session in the meantime, or this attempt has won the trial: that binding stands.
-  return back === 'unmet' ? store([], []) : back;
+  const { trial } = attempt;
+  // A message that may be to blame leaves the conversation, or the next message would be refused because of it.
+  if (trial === undefined) return store(attempt.isBlamed && !isAnswered ? removeTurn(attempt) : [], []);
+  if (!isAnswered) return store([...removeTurn(attempt), ...trialLost(attempt)], []);
+  const moved = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
+  // The chat was bound to another session in the meantime: that binding stands.
+  return moved === 'unmet' ? store([], []) : moved;
 }
 
 /**

@@ -11,9 +11,9 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
 import { lineText } from '../command/memory.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, sessionAfter } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
-import { removeTurn, trialLost } from '../recovery/stage-2.ts';
+import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import type { DeliveryTime } from '../reply/outbox.ts';
 import { splitReply } from '../reply/split.ts';
 import type { TurnPorts } from './ports.ts';
@@ -115,7 +115,7 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   if (attempt.conclusion === undefined && isGone(attempt)) {
     const alert = undeliverableAlert(attempt, 'gone: the bot was blocked or removed');
     const commands = await endingOwnRepeat(ports, attempt);
-    await giveBack(attempt);
+    await leaveConversation(attempt);
     const ended = { outcome: 'undeliverable', parts: [] } as const;
     return undelivered(attempt, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
   }
@@ -128,12 +128,10 @@ export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Deli
   return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);
 }
 
-/** Nothing was shown against the session before one on trial, and a message that may be to blame must not stay in it. */
-async function giveBack(attempt: Attempt): Promise<void> {
-  const { keys, chat, session, trial, isBlamed, turn, write } = attempt;
-  if (trial === undefined && !isBlamed) return;
-  const stands = trial === undefined ? [] : [chatState(keys, chat).isIn(session), turn.isOnTrial()];
-  await write('gone', [...removeTurn(attempt), ...trialLost(attempt)], stands);
+/** Removes a message that may be to blame for a refusal from its conversation, and ends its trial. */
+async function leaveConversation(attempt: Attempt): Promise<void> {
+  if (attempt.trial === undefined && !attempt.isBlamed) return;
+  await attempt.write('gone', [...removeTurn(attempt), ...trialLost(attempt)]);
 }
 
 /**
@@ -205,10 +203,10 @@ export async function moveChat(
   conclusion: Conclusion,
   to: number,
 ): Promise<Conclusion> {
-  const { keys, chat, home, session, trial, texts, turn, write } = attempt;
+  const { keys, chat, home, texts, turn, write } = attempt;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
-  const current = conclusion.outcome === 'answered' ? session : (trial?.of ?? session);
+  const current = sessionAfter(attempt, conclusion);
   const left = isSameShard ? [] : await reminders.of(home);
   const { lines } = isSameShard ? { lines: [] } : await memoryBook.of(home);
   const lost = [

@@ -1,12 +1,13 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import { turnOf } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
-import { fallenSilent, SILENCES_MAX } from '../ask/failures.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
 import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, summonsOf } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
+import { fallenSilent } from '../recovery/fail.ts';
+import { SILENCES_MAX } from '../recovery/policy.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { withWords } from './conclude.ts';

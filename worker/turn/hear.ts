@@ -1,9 +1,9 @@
 import { clip, graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
-import { overBudget } from '../ask/failures.ts';
 import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { backoffMs, conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
+import { refuseOverBudget } from '../recovery/fail.ts';
 import { unreadableFile, unsupportedKind } from '../reply/notices.ts';
 import { downloadOnce } from './file-block.ts';
 import type { TurnPorts } from './ports.ts';
@@ -93,7 +93,7 @@ function unheard(
   said: Exclude<Transcription, { kind: 'heard' }>,
 ): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
-  if (said.kind === 'over budget') return overBudget(attempt, settings, said.failure);
+  if (said.kind === 'over budget') return refuseOverBudget(attempt, settings, said.failure);
   if (said.kind === 'trouble' && attempt.attempts < settings.maxAttempts) {
     const delayMs = backoffMs(attempt.attempts, settings.retryMs, said.retryAfterMs);
     return { kind: 'later', delayMs, reason: 'transcription' };

@@ -4,7 +4,7 @@ import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
-import { type Attempt, type Conclusion, FencedError } from '../lane/attempt.ts';
+import { type Attempt, type Conclusion, FencedError, sessionAfter } from '../lane/attempt.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
@@ -36,11 +36,9 @@ export async function settle(
   ports.turn.ask.observability.reach('next added');
 }
 
-function recordFor(
-  { entry, chat, session, traceparent, message, attempts, recoveries, nowMs }: Attempt,
-  { outcome, reason, into }: Conclusion,
-  delivery: OutcomeRecord['delivery'],
-): OutcomeRecord {
+function recordFor(attempt: Attempt, conclusion: Conclusion, delivery: OutcomeRecord['delivery']): OutcomeRecord {
+  const { entry, chat, traceparent, message, attempts, recoveries, nowMs } = attempt;
+  const { outcome, reason, into } = conclusion;
   return {
     entry,
     chat,
@@ -53,7 +51,7 @@ function recordFor(
     recoveries,
     settledAtMs: nowMs(),
     ...(delivery && { delivery }),
-    session,
+    session: sessionAfter(attempt, conclusion),
   };
 }
 

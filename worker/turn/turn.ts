@@ -3,7 +3,7 @@ import { carryOut } from '../command/commands.ts';
 import { type Attempt, summonsOf, type TurnTime } from '../lane/attempt.ts';
 import { type AfterReply, type Delivered, failed, type Verdict } from '../lane/verdict.ts';
 import { calibrationFor, countContent } from '../model/count.ts';
-import { compactAfterReply } from '../recovery/stage-1.ts';
+import { compactAfterReply } from '../recovery/compact.ts';
 import { showTyping } from '../reply/typing.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';

@@ -9,14 +9,14 @@ import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
 import type { Model } from '../model/port.ts';
 import { wordRequest } from '../model/port.ts';
-import type { FixedPartsVerdict } from '../recovery/fixed-parts.ts';
+import type { FixedPartsWord } from '../recovery/state.ts';
 
 /** What a probe asks. */
 export interface Probed {
   /** Within the limits of what all chats may spend: an endpoint may bill even a refusal. */
   model: Model;
   /** Whether the endpoint takes what every request holds. Contract: never rejects. */
-  takesFixedParts(signal: AbortSignal): Promise<FixedPartsVerdict['kind']>;
+  takesFixedParts(signal: AbortSignal): Promise<FixedPartsWord['kind']>;
 }
 
 export interface EndpointProbePorts extends Probed {

@@ -64,6 +64,7 @@ export function sessionState(keys: ShardKeys, id: SessionId) {
       key,
       ...['limitTokens', tokens, 'limitUntilMs', untilMs, 'limitOf', of],
     ],
+    forgetWindow: (): Change => ['HDEL', key, 'limitTokens', 'limitUntilMs', 'limitOf'],
     /** A summary stands for what left the window. */
     compact: ({ head, windowStart, at, tokens, unreported }: Compacted): Change[] => [
       [

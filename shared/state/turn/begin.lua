@@ -66,6 +66,11 @@ local now = now_ms()
 
 local function begun()
   local session = redis.call('HGET', pointer, 'session')
+  -- On trial, the message runs in a fresh session, and the chat stays in the one before until it is answered there.
+  local trial = redis.call('HMGET', KEYS[2], 'trialOf', 'trialIn')
+  if trial[1] == session then
+    session = trial[2]
+  end
   -- It must not end in the middle of the turn; settle.lua says when it may again.
   redis.call('PERSIST', ARGV[3] .. session)
   redis.call('PERSIST', ARGV[11] .. session)

@@ -128,22 +128,13 @@ export class Turn extends Fields {
     return this.set('silences', times);
   }
 
-  /** The refusals that were met once so far, by kind and round of tools. */
-  get doubted(): string[] {
-    return this.text('doubted')?.split(',') ?? [];
-  }
-
-  doubt(refusal: string): Change {
-    return this.set('doubted', [...this.doubted, refusal].join(','));
-  }
-
-  /** The model that its chat chose and its endpoint does not know: the usual one is asked instead. */
+  /** The model that its chat chose and cannot use: the default model is asked instead. */
   get goneModel(): string | undefined {
     return this.text('modelGone');
   }
 
   setModelAside(model: string): Change[] {
-    return [this.set('modelGone', model, 'attempts', 0), this.unset('doubted')];
+    return [this.set('modelGone', model, 'attempts', 0), this.unset('tried')];
   }
 
   /** A refusal named its content, or that of its conversation: it may be at fault. */
@@ -151,46 +142,18 @@ export class Turn extends Fields {
     return this.set('blamed', 1);
   }
 
-  /** Its conversation is sent beyond its budget, since no summary could be had. */
-  get isUncompacted(): boolean {
-    return this.fields.has('uncompacted');
-  }
-
-  leaveUncompacted(): Change {
-    return this.set('uncompacted', 1);
-  }
-
-  /** The request that the endpoint itself counted to fit, although we did not. */
-  get countedToFit(): string | undefined {
-    return this.text('countedToFit');
-  }
-
-  countToFit(request: string): Change {
-    return this.set('countedToFit', request);
-  }
-
   /** A stage of recovery, one more recovery, and a reset count of attempts: progress was made. */
   enter(stage: RecoveryStage): Change[] {
     return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];
   }
 
-  /** Calls that it took to get to a stage count as recoveries. */
-  countRecoveries(more: number): Change[] {
-    return more > 0 ? [this.add('recoveries', more)] : [];
-  }
-
-  /** A recovery with a bound of its own: it does not use up that of the stages. */
-  freeRecovery(): Change {
-    return this.add('recoveriesBefore', 1);
-  }
-
-  /** The kinds of failure that were answered with their own step, and other steps that have a bound: one item each time. */
+  /** The bounded steps of recovery that were taken, oldest first; see `triedBy`. */
   get tried(): readonly string[] {
     return this.text('tried')?.split(',') ?? [];
   }
 
-  noteTried(kind: string): Change {
-    return this.set('tried', [...this.tried, kind].join(','));
+  noteTried(steps: readonly string[]): Change {
+    return this.set('tried', [...this.tried, ...steps].join(','));
   }
 
   /** Nothing was tried: no attempt is used. */
@@ -215,18 +178,13 @@ export class Turn extends Fields {
     ];
   }
 
-  /** A fresh session that has to prove that the previous one was to blame. */
+  /** Tries the message in a fresh session: `begin.lua` opens it as long as the chat stays in the session before. */
   tryIn(trial: Trial): Change {
-    return this.set('trial', JSON.stringify(trial));
-  }
-
-  /** Holds while the trial is the one that the attempt began with. */
-  isOnTrial(): Expected {
-    return [this.key, 'trial', this.text('trial') ?? ''];
+    return this.set('trial', JSON.stringify(trial), 'trialOf', trial.of, 'trialIn', trial.in);
   }
 
   endTrial(): Change {
-    return this.unset('trial');
+    return this.unset('trial', 'trialOf', 'trialIn');
   }
 
   /** The message stands in the log of a session, at this index: the mark that recording it there sets. */

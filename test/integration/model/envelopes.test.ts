@@ -3,7 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
-import { conversation } from '../../fixture/history.ts';
+import { conversation, isProbe } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import {
   type ScriptedEndpoint,
@@ -137,8 +137,8 @@ test('an overflow after such usage leaves nothing out of the summary', async () 
   world.telegram.say(CHAT, 'One more');
   await nextOutcome(world, CHAT);
   const message = 'prompt is too long';
-  world.claude.react(({ kind }) =>
-    kind === 'main' && compactions().length === 0
+  world.claude.react((call) =>
+    call.kind === 'main' && !isProbe(call) && compactions().length === 0
       ? { do: 'error', status: 400, type: 'invalid_request_error', message }
       : undefined,
   );

@@ -114,7 +114,9 @@ test('of two processes one probes at a time', async () => {
 });
 
 test('most of the newest messages failed, for reasons that open no page: red', async () => {
-  world.claude.react(({ kind }) => (kind === 'main' ? { do: 'answer', stopReason: 'refusal' } : undefined));
+  world.claude.react(({ pendingText }) =>
+    /decline/.test(pendingText) ? { do: 'answer', stopReason: 'refusal' } : undefined,
+  );
   await start({}, LIMITS);
   for (const nth of [1, 2, 3]) {
     world.telegram.say(CHAT, `decline ${nth}`);

@@ -12,6 +12,7 @@ import {
   world,
 } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
+import { isProbe } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { buttonsOf } from '../../fixture/parked.ts';
 import { until } from '../../fixture/root.ts';
@@ -36,8 +37,8 @@ eachInWorld();
 /** Lets each call but those of a summary be answered in turn, the last answer again and again. */
 function answers(...reactions: (Reaction | undefined)[]): void {
   let at = -1;
-  world.claude.react(({ kind }) => {
-    if (kind !== 'main') return undefined;
+  world.claude.react((call) => {
+    if (call.kind !== 'main' || isProbe(call)) return undefined;
     at = Math.min(at + 1, reactions.length - 1);
     return reactions[at];
   });

@@ -31,7 +31,7 @@ test('a message that the model refuses fails with a notice and an alert, and no 
   await outcomeOf('Hello', 1);
   expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(shown().at(-1)).toMatch(/can't help with this message/);
-  await world.telegram.waitForText(ALERT_CHAT, /declined/);
+  await world.telegram.waitForText(ALERT_CHAT, /does not take it/);
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body);
   expect(last).toContain('Hello');
@@ -132,15 +132,15 @@ test('a refusal after a tool returned is asked of the fallback, and the tool is 
 });
 
 test.each<[string, () => Promise<void>, string[]]>([
-  ['refuses as well', () => startWithFallback(/claude/), [USUAL, FALLBACK]],
-  ['is the model itself', () => startWithFallback(/claude/, USUAL), [USUAL, USUAL]],
+  ['refuses as well', () => startWithFallback(/claude/), [USUAL, FALLBACK, USUAL]],
+  ['is the model itself', () => startWithFallback(/claude/, USUAL), [USUAL, USUAL, USUAL]],
   [
     'is retired',
     async () => {
       world.claude.lives.set(FALLBACK, { lifecycle: 'retired' });
       await startWithFallback();
     },
-    [USUAL, FALLBACK, USUAL, FALLBACK],
+    [USUAL, FALLBACK, USUAL, FALLBACK, USUAL],
   ],
   [
     'is overloaded',
@@ -148,7 +148,7 @@ test.each<[string, () => Promise<void>, string[]]>([
       await startWithFallback();
       world.claude.react(({ body }) => (body.model === FALLBACK ? OVERLOADED : undefined));
     },
-    [USUAL, FALLBACK, USUAL, FALLBACK],
+    [USUAL, FALLBACK, USUAL, FALLBACK, USUAL],
   ],
 ])('a refused message whose fallback %s is removed, and the chat goes on', async (_, begin, asked) => {
   await begin();

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { estimateText } from '../../../../worker/model/estimate.ts';
 import type { Model, ModelRequest } from '../../../../worker/model/port.ts';
-import { compact } from '../../../../worker/recovery/compact.ts';
+import { compact } from '../../../../worker/recovery/window-compaction.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { type CompactionOver, compactionBy } from '../../../fixture/compaction.ts';

@@ -1,8 +1,8 @@
 /** Bugs that wedged other gateways of this kind, each by its name. What the notes call them is in brackets. */
 import { expect, test } from '@jest/globals';
 import { countRequest, usableTokens } from '../../../../worker/model/count.ts';
-import { compact } from '../../../../worker/recovery/compact.ts';
 import { buildSeed } from '../../../../worker/recovery/seed.ts';
+import { compact } from '../../../../worker/recovery/window-compaction.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view } from '../../../../worker/session/view.ts';
 import { compactionBy } from '../../../fixture/compaction.ts';

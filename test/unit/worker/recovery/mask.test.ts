@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { maskResults } from '../../../../worker/recovery/compact.ts';
+import { maskResults } from '../../../../worker/recovery/window-compaction.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import type { Window } from '../../../../worker/session/view.ts';
 import { roomFor } from '../../../fixture/compaction.ts';

@@ -1,173 +1,152 @@
 import { expect, test } from '@jest/globals';
-import type { RecoveryStage } from '../../../../worker/lane/attempt.ts';
-import {
-  asksForBlame,
-  isOfSize,
-  nextStep,
-  POLICY,
-  RECOVERIES_MAX,
-  type Step,
-  type Trigger,
-} from '../../../../worker/recovery/policy.ts';
+import type { Failure } from '../../../../worker/model/errors/failure.ts';
+import { decide, FAILED_CALLS_MAX, isOutage } from '../../../../worker/recovery/policy.ts';
+import type { RecoveryState, Sizes, Step } from '../../../../worker/recovery/state.ts';
+import { failure, LIMITS, SIZES, STATE, token } from '../../../fixture/recovery-state.ts';
 
-const STAGES: readonly RecoveryStage[] = ['none', 'compacted', 'fresh', 'bare', 'scrubbed'];
-const TRIGGERS: readonly Trigger[] = ['token', 'fit', 'wire', 'media', 'poison', 'refusal', 'unknown', 'output'];
-const LENGTH_MAX = 5;
+const counted = failure('token', { reason: 'counted_too_long', observedTokens: 190_000, limitTokens: 200_000 });
+const unknown = failure('unknown');
+const media = failure('media', { reason: 'media_rejected' });
+const down = failure('transient', { reason: 'overloaded' });
+const budget = failure('transient', { reason: 'over_chat_budget' });
 
-interface State {
-  stage: RecoveryStage;
-  recoveries: number;
-  tried: readonly Trigger[];
-}
+const sized = (more: Partial<Sizes>): Partial<RecoveryState> => ({ sizes: { ...SIZES, ...more } });
+const small = sized({ request: 3_000 });
+const bigRound = sized({ round: 150_000 });
+const learnt = sized({ known: 150_000, request: 170_000 });
+const TAKEN = { fixedParts: { kind: 'taken' } } as const;
+const REFUSED = { fixedParts: { kind: 'refused' } } as const;
+const UNCLEAR = { fixedParts: { kind: 'unclear', failure: down } } as const;
 
-interface Move {
-  to: State;
-  /** What was really done: a step that fails, or finds nothing to do, falls through to the next. */
-  effects: readonly Step[];
-}
+const ASK_COUNT: Step = { do: 'ask', what: 'count' };
+const ASK_FIXED_PARTS: Step = { do: 'ask', what: 'fixed parts' };
+const REPEAT: Step = { do: 'repeat', delayMs: 2_000 };
+const AS_IT_IS: Step = { do: 'send as it is' };
+const COMPACT: Step = { do: 'compact', how: 'summary' };
+const MASK: Step = { do: 'compact', how: 'mask' };
+const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
+const fresh = (isTrial: boolean): Step => ({ do: 'fresh session', quotes: true, isTrial });
+const fails = (trouble: Extract<Step, { do: 'fail' }>['trouble']): Step => ({ do: 'fail', trouble });
+const leavesOut = (what: Extract<Step, { do: 'leave out' }>['what']): Step => ({ do: 'leave out', what });
+const WAITS = { do: 'wait', isFree: true } as const;
 
-/** What recovery can make of a step. */
-function movesFrom(state: State, step: Step, trigger: Trigger): Move[] {
-  const move = (stage: RecoveryStage, ...effects: Step[]): Move => ({
-    to: { stage, recoveries: state.recoveries + 1, tried: state.tried },
-    effects,
-  });
-  switch (step) {
-    case 'compact':
-      return [move('compacted', step), move('fresh', step, 'start fresh session')];
-    case 'start fresh session':
-      return [move('fresh', step)];
-    case 'try without history': {
-      // The check of the fixed parts is a call, too, unless its answer is known.
-      const known = move('fresh', step, 'start fresh session');
-      return [known, { ...known, to: { ...known.to, recoveries: known.to.recoveries + 1 } }];
-    }
-    case 'start bare session':
-      return [move('bare', step)];
-    case 'scrub message':
-      return [move('scrubbed', step)];
-    case 'remove turn':
-    case 'give up':
-      return [];
-    default: {
-      const own = move(state.stage, step);
-      return [
-        { ...own, to: { ...own.to, tried: [...state.tried, trigger] } },
-        ...movesFrom(state, POLICY[state.stage][trigger], trigger),
-      ];
-    }
-  }
-}
+type Case = [what: string, state: Partial<RecoveryState>, failure: Failure, step: Partial<Step>];
 
-/** One way that a message can take: the effects, the stages gone through, and whether it came to its end. */
-interface Way {
-  effects: readonly Step[];
-  stages: readonly RecoveryStage[];
-  ended: boolean;
-}
+// biome-ignore format: one case a line.
+const CASES: readonly Case[] = [
+  ['a budget that is used up refuses the message', {}, budget, { do: 'refuse', why: budget }],
+  // Rule 1
+  ['an outage is waited out', {}, down, { ...WAITS, tries: 1, delayMs: 2_000, waitedMs: 2_000, isLong: false }],
+  ['a wait ends when the person is to be told', { outage: { waitedMs: 55_000, tries: 5 } }, down, { ...WAITS, delayMs: 5_000, isLong: false }],
+  ['a wait ends with patience', { outage: { waitedMs: 899_000, tries: 40 } }, down, { ...WAITS, delayMs: 1_000 }],
+  ['a wait that the endpoint asks for is obeyed', {}, { ...down, retryAfterMs: 200_000 }, { ...WAITS, delayMs: 200_000, isLong: true }],
+  ['the wait of the breaker is exact', {}, failure('transient', { reason: 'paused', retryAfterMs: 4_321 }), { ...WAITS, delayMs: 4_321 }],
+  ['an outage that outlasts patience fails the message, and nothing else', { outage: { waitedMs: 900_000, tries: 40 } }, down, fails('endpoint')],
+  ['so does one that cut an answer, also after a refused message', { outage: { waitedMs: 900_000, tries: 40 }, hasWords: true, refusedInRow: 1 }, down, fails('endpoint')],
+  ['a 4xx is an outage by its words three times', { outage: { waitedMs: 9, tries: 3 } }, { ...down, status: 400 }, fails('endpoint')],
+  ['a 429 is one by its status', { outage: { waitedMs: 9, tries: 3 } }, { ...down, status: 429 }, WAITS],
+  ['other passing trouble is bounded by attempts', { attempts: 2 }, failure('transient', { reason: 'unknown' }), { do: 'wait', isFree: false, delayMs: 5_000 }],
+  ['and then it fails', { attempts: 5 }, failure('transient', { reason: 'unknown' }), fails('endpoint')],
+  ['a call that fell silent twice ends the message', { silences: 2 }, down, fails('silence')],
+  // Rule 2
+  ['a refusal that our count agrees with is believed', {}, token, COMPACT],
+  ['from 80 % of the window on', sized({ request: 160_000 }), token, COMPACT],
+  ['below it, the count of the endpoint is asked', sized({ request: 159_999 }), token, ASK_COUNT],
+  ['and believed', { ...small, evidence: { count: 160_000 } }, token, COMPACT],
+  ['if it disagrees, the request is repeated', { ...small, evidence: { count: 3_000 } }, token, REPEAT],
+  ['as where the endpoint offers no count', { ...small, evidence: { count: 'unknown' } }, token, REPEAT],
+  ['then the fixed parts are asked', { ...small, tried: ['repeat token'], evidence: { count: 3_000 } }, token, ASK_FIXED_PARTS],
+  ['if they are taken, the refusal is believed', { ...small, tried: ['repeat token'], evidence: { count: 3_000, ...TAKEN } }, token, COMPACT],
+  ['if they are refused, the endpoint is confused', { ...small, tried: ['repeat token'], evidence: { count: 3_000, ...REFUSED } }, token, WAITS],
+  ['until patience is over', { ...small, tried: ['repeat token'], evidence: { count: 1, ...REFUSED }, outage: { waitedMs: 900_000, tries: 9 } }, token, fails('fixed parts')],
+  ['an error that counts the request as we do is believed at once', small, { ...token, observedTokens: 3_900, limitTokens: 3_500 }, COMPACT],
+  ['one that counts another request is not', small, { ...token, observedTokens: 3_901, limitTokens: 3_500 }, ASK_COUNT],
+  ['nor one that states no limit', small, { ...token, observedTokens: 3_000 }, ASK_COUNT],
+  ['fixed parts that do not fit are asked alone', sized({ fixed: 199_000 }), token, ASK_FIXED_PARTS],
+  ['and are the trouble of the installation', { ...sized({ fixed: 199_000 }), evidence: REFUSED }, counted, fails('fixed parts')],
+  ['any other refusal is repeated', {}, unknown, REPEAT],
+  ['also one of a file', {}, media, REPEAT],
+  ['one that another model seconded is not', {}, failure('refusal', { isSeconded: true }), ASK_FIXED_PARTS],
+  ['a key that is refused twice is the trouble of the account', { tried: ['repeat terminal'] }, failure('terminal'), fails('account')],
+  ['after a refused message, too, if the fixed parts are refused', { tried: ['repeat terminal'], refusedInRow: 1, evidence: REFUSED }, failure('terminal'), fails('account')],
+  ['a model that cannot be used is the trouble of the account', { tried: ['repeat model'] }, failure('model'), fails('account')],
+  ['a model that the chat chose is left for the default one', { tried: ['repeat model'], isModelChosen: true }, failure('model'), { do: 'use default model' }],
+  ['whatever it refuses the fixed parts with', { tried: ['repeat unknown'], isModelChosen: true, evidence: REFUSED }, unknown, { do: 'use default model' }],
+  ['a tool that the endpoint names is excluded', { tried: ['repeat unknown'], evidence: { fixedParts: { kind: 'refused', failure: { ...unknown, tool: 'bad' } } } }, unknown, { do: 'exclude tools', named: 'bad' }],
+  ['fixed parts that could not be asked are waited for', { tried: ['repeat unknown'], evidence: UNCLEAR }, unknown, WAITS],
+  ['until patience is over as well', { tried: ['repeat unknown'], evidence: UNCLEAR, outage: { waitedMs: 900_000, tries: 9 } }, unknown, fails('endpoint')],
+  // Rule 3
+  ['a large newest round is trimmed, after a count', bigRound, counted, ASK_COUNT],
+  ['below the level at which the session is compacted', { ...bigRound, evidence: { count: 190_000 } }, counted, { do: 'trim', tokens: 86_000 }],
+  ['twice at most', { ...bigRound, tried: ['trim', 'trim'] }, counted, COMPACT],
+  ['not where the conversation leaves it little room', sized({ round: 90_000 }), counted, COMPACT],
+  ['but where it does not fit alone', { ...sized({ round: 183_000, request: 320_000 }), evidence: { count: 'unknown' } }, counted, { do: 'trim', tokens: 36_800 }],
+  ['and in a fresh session', { ...sized({ round: 90_000 }), stage: 'fresh', evidence: { count: 'unknown' } }, counted, { do: 'trim', tokens: 36_800 }],
+  ['not where a load left out records', { ...bigRound, isOmitting: true }, counted, COMPACT],
+  // Rule 4
+  ['what does not fit after a compaction goes on in a fresh session', { stage: 'compacted', evidence: { count: 190_000 } }, token, fresh(false)],
+  ['on trial where our count contradicts', { ...small, stage: 'compacted', tried: ['repeat token'], evidence: { count: 3_000, ...TAKEN } }, token, fresh(true)],
+  ['not before the endpoint has counted', { stage: 'compacted' }, token, ASK_COUNT],
+  ['and in the fresh session it fails', { stage: 'fresh', evidence: { count: 190_000 } }, token, fails('message')],
+  ['a session that refills at once is left', { vainCompactions: 3, evidence: { count: 190_000 } }, counted, fresh(false)],
+  ['so is one without a summary', { evidence: { count: 190_000, compaction: { reason: 'useless', tookMs: 0 } }, ...sized({ statedUsable: 1 }) }, counted, fresh(false)],
+  ['a request that fits the model goes without a summary', { evidence: { compaction: { reason: 'useless', tookMs: 0 } }, ...sized({ request: 150_000 }) }, counted, AS_IT_IS],
+  ['in later rounds, too', { tried: ['summary'], ...sized({ request: 150_000 }) }, counted, AS_IT_IS],
+  ['not one that was refused', { evidence: { compaction: { reason: 'useless', tookMs: 0 }, count: 190_000 } }, token, fresh(false)],
+  ['a request that the endpoint counts to fit is sent', { stage: 'compacted', evidence: { count: 100_000 } }, counted, AS_IT_IS],
+  ['a request beyond a learnt window is sent once', learnt, counted, AS_IT_IS],
+  ['only once', { ...learnt, tried: ['as it is'] }, counted, COMPACT],
+  ['and not after another failure', { ...learnt, failedCalls: 2 }, counted, COMPACT],
+  ['what only we count too long is sent at last', { stage: 'fresh', evidence: { count: 190_000 } }, counted, AS_IT_IS],
+  ['a summariser in trouble is waited for', { evidence: { compaction: { reason: 'away', tookMs: 0, failure: down } } }, token, WAITS],
+  ['for a minute, then the endpoint is asked', { outage: { waitedMs: 60_000, tries: 5 }, evidence: { compaction: { reason: 'away', tookMs: 0, failure: down } } }, token, ASK_FIXED_PARTS],
+  ['if it answers, old results are masked instead', { outage: { waitedMs: 60_000, tries: 5 }, evidence: { ...TAKEN, count: 190_000, compaction: { reason: 'away', tookMs: 0, failure: down } }, }, token, MASK],
+  ['if that is not enough, the summary has failed', { tried: ['mask'], outage: { waitedMs: 60_000, tries: 5 }, evidence: { ...TAKEN, count: 190_000, compaction: { reason: 'away', tookMs: 0, failure: down } }, }, token, fresh(false)],
+  ['patience ends that wait as well', { outage: { waitedMs: 900_000, tries: 5 }, evidence: { ...UNCLEAR, compaction: { reason: 'away', tookMs: 0, failure: down } }, }, token, fails('endpoint')],
+  ['a summary over budget refuses the message', { evidence: { compaction: { reason: 'away', tookMs: 0, failure: budget } } }, token, { do: 'refuse', why: budget }],
+  ['a summary that the account may not have costs no history', { evidence: { compaction: { reason: 'refused', tookMs: 0, failure: failure('terminal', { reason: 'billing' }) } } }, token, fails('account')],
+  // Rule 5
+  ['output that does not fit is changed', {}, failure('fit'), { do: 'change output' }],
+  ['twice', { tried: ['output'] }, failure('output'), { do: 'change output' }],
+  ['then input and output are too long', { tried: ['output', 'output'] }, failure('fit'), COMPACT],
+  ['or the message fails', { tried: ['output', 'output'] }, failure('output'), fails('message')],
+  // Rule 6
+  ['the media that an error names are left out', { tried: ['repeat media'] }, media, leavesOut('named media')],
+  ['then those of the newest message', { tried: ['repeat media', 'named media'] }, media, leavesOut('newest media')],
+  ['then all', { tried: ['repeat media', 'named media', 'newest media'] }, media, leavesOut('all media')],
+  ['the largest parts of a body that is too large', {}, failure('wire', { reason: 'counted_too_large' }), leavesOut('largest parts')],
+  ['the fixed parts are asked before the history goes', { tried: ['largest parts'] }, failure('wire', { reason: 'counted_too_large' }), ASK_FIXED_PARTS],
+  // Rule 7
+  ['thinking is left out first', { tried: ['repeat poison'] }, failure('poison'), leavesOut('thinking')],
+  ['a refused history is left on trial', { tried: ['repeat unknown'], evidence: TAKEN }, unknown, fresh(true)],
+  ['the newest results first', { tried: ['repeat unknown'], isMidTurn: true, evidence: TAKEN }, unknown, leavesOut('results')],
+  ['the history after them', { tried: ['repeat unknown', 'results'], isMidTurn: true, evidence: TAKEN }, unknown, fresh(true)],
+  ['a first message that is refused fails', { tried: ['repeat unknown'], hasHistory: false, evidence: TAKEN }, unknown, fails('message')],
+  ['a trial that is refused fails the message', { tried: ['repeat unknown'], isOnTrial: true }, unknown, fails('message')],
+  ['but for results that came in it', { tried: ['repeat unknown'], isOnTrial: true, isMidTurn: true, evidence: TAKEN }, unknown, leavesOut('results')],
+  ['a request that breaks a rule of ours is left at once', { evidence: {} }, failure('poison', { reason: 'invalid_request' }), fresh(true)],
+  // Rule 8
+  ['the second refused message is tried without a quote', { tried: ['repeat unknown'], refusedInRow: 1, evidence: TAKEN }, unknown, QUOTELESS],
+  ['also one that is too long for no reason', { ...small, tried: ['repeat token'], refusedInRow: 1, evidence: { count: 1, ...TAKEN } }, token, QUOTELESS],
+  ['or too long in a fresh session', { stage: 'fresh', refusedInRow: 1, evidence: { count: 190_000, ...TAKEN } }, token, QUOTELESS],
+  ['whatever the kind', { tried: ['repeat terminal'], refusedInRow: 1, evidence: TAKEN }, failure('terminal'), QUOTELESS],
+  ['once the fixed parts are taken', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1 }, down, ASK_FIXED_PARTS],
+  ['and only then', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1, evidence: UNCLEAR }, down, fails('endpoint')],
+  ['once', { stage: 'fresh', tried: ['quoteless'], refusedInRow: 1, evidence: { count: 190_000, ...TAKEN } }, token, fails('message')],
+  ['the sixth failed call ends the message', { failedCalls: FAILED_CALLS_MAX }, unknown, fails('message')],
+];
 
-/** Every way, for every sequence of failures. */
-function* ways(state: State, way: Way): Generator<Way> {
-  if (way.stages.length > LENGTH_MAX) {
-    yield way;
-    return;
-  }
-  for (const trigger of TRIGGERS) {
-    const moves = movesFrom(state, nextStep({ ...state, trigger }), trigger);
-    if (!moves.length) yield { ...way, ended: true };
-    for (const { to, effects } of moves)
-      yield* ways(to, { ...way, effects: [...way.effects, ...effects], stages: [...way.stages, to.stage] });
-  }
-}
-
-const fresh = (stage: RecoveryStage): State => ({ stage, recoveries: 0, tried: [] });
-const everyWay = STAGES.flatMap((stage) => [...ways(fresh(stage), { effects: [], stages: [stage], ended: false })]);
-
-const OWN: Readonly<Partial<Record<Trigger, Step>>> = {
-  fit: 'lower output',
-  wire: 'scrub largest',
-  media: 'scrub media',
-  poison: 'drop thinking',
-  output: 'raise output',
-};
-const ownStep = (stage: RecoveryStage, trigger: Trigger): Step | undefined =>
-  trigger === 'refusal' && (stage === 'none' || stage === 'compacted') ? 'remove turn' : OWN[trigger];
-
-test('POLICY and RECOVERIES_MAX are exactly those of the design', () => {
-  const all = (step: Step) => Object.fromEntries(TRIGGERS.map((trigger) => [trigger, step]));
-  const scrubs = { token: 'scrub message', fit: 'scrub message', wire: 'scrub message' };
-  const last = { unknown: 'try without history', output: 'give up' };
-  expect(POLICY).toEqual({
-    none: { ...all('start fresh session'), ...last, token: 'compact', fit: 'compact' },
-    compacted: { ...all('start fresh session'), ...last },
-    fresh: { ...all('start bare session'), ...scrubs, output: 'give up' },
-    bare: { ...all('give up'), ...scrubs },
-    scrubbed: all('give up'),
-  });
-  expect(RECOVERIES_MAX).toBe(3);
+test.each(CASES)('%s', (_what, state, seen, step) => {
+  expect(decide({ ...STATE, ...state }, seen, LIMITS)).toMatchObject(step);
 });
 
-test('every sequence of failures ends, after at most RECOVERIES_MAX recoveries', () => {
-  expect(everyWay.length).toBeGreaterThan(500);
-  expect(everyWay.filter(({ ended, stages }) => !ended || stages.length - 1 > RECOVERIES_MAX)).toEqual([]);
-});
-
-test('a message never returns to an earlier stage', () => {
-  const backwards = everyWay.filter(({ stages }) =>
-    stages.some((stage, at) => STAGES.indexOf(stage) < STAGES.indexOf(stages[at - 1] ?? 'none')),
-  );
-  expect(backwards).toEqual([]);
-});
-
-test.each<Step>([
-  'compact',
-  'start fresh session',
-  'scrub message',
-  'lower output',
-  'scrub largest',
-  'drop thinking',
-  'try without history',
-  'start bare session',
-])('"%s" is never done twice for a message: what did not help once is not paid for again', (step) => {
-  expect(everyWay.filter(({ effects }) => effects.filter((each) => each === step).length > 1)).toEqual([]);
-});
-
-test.each<Step>(['raise output', 'scrub media'])('"%s" is done at most twice for a message', (step) => {
-  const times = everyWay.map(({ effects }) => effects.filter((each) => each === step).length);
-  expect(Math.max(...times)).toBe(2);
-});
-
-test('the first failure of a message never leads to "give up"', () => {
-  for (const trigger of TRIGGERS) expect(nextStep({ ...fresh('none'), trigger })).not.toBe('give up');
-});
-
-test('repeated overflows compact, start a fresh session, scrub the message, and then give up', () => {
-  const taken: Step[] = [];
-  for (const [recoveries, stage] of STAGES.entries())
-    taken.push(nextStep({ stage, trigger: 'token', recoveries, tried: [] }));
-  expect(taken).toEqual(['compact', 'start fresh session', 'scrub message', 'give up', 'give up']);
-});
-
-test('a kind takes its own step until it was tried twice, and then the fallback step of the stage', () => {
-  for (const stage of STAGES)
-    for (const trigger of TRIGGERS) {
-      expect(nextStep({ ...fresh(stage), trigger })).toBe(ownStep(stage, trigger) ?? POLICY[stage][trigger]);
-      expect(nextStep({ ...fresh(stage), trigger, tried: [trigger, trigger] })).toBe(POLICY[stage][trigger]);
-    }
-});
-
-test('the steps tried for other kinds do not use up the step of a kind', () => {
-  expect(nextStep({ ...fresh('none'), trigger: 'media', tried: ['wire', 'fit', 'poison'] })).toBe('scrub media');
-});
-
-test('after RECOVERIES_MAX or more recoveries every stage gives up, so that a crash cannot cause a loop', () => {
-  for (const stage of STAGES)
-    for (const trigger of TRIGGERS)
-      for (const recoveries of [RECOVERIES_MAX, RECOVERIES_MAX + 1, Number.POSITIVE_INFINITY])
-        expect(nextStep({ stage, trigger, recoveries, tried: [] })).toBe('give up');
-});
-
-test('a fresh session is on trial for failures that the history or the message may cause, and size is told by tokens', () => {
-  expect(TRIGGERS.filter((kind) => asksForBlame({ kind }))).toEqual(['media', 'poison', 'refusal', 'unknown']);
-  expect(TRIGGERS.filter((kind) => isOfSize(kind))).toEqual(['token', 'fit']);
+test.each([
+  ['overloaded', true],
+  ['paused', true],
+  ['rate_limited', true],
+  ['aborted', false],
+  ['unknown', false],
+] as const)("trouble with the reason %s is the endpoint's: %s", (reason, expected) => {
+  expect(isOutage({ kind: 'transient', reason })).toBe(expected);
+  expect(isOutage({ kind: 'unknown', reason })).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { clipMiddle } from '../../shared/base/text.ts';
-import { labelOf } from '../media/label.ts';
+import { labelWithRef } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
 import {
   type AssistantRecord,
@@ -10,7 +10,7 @@ import {
   type UserRecord,
 } from '../session/record.ts';
 
-/** A part of the user's, a tool's or the model's content that a request can do without. */
+/** A part of a record, and the words that stand for it from now on. */
 export interface Part {
   record: UserRecord | AssistantRecord;
   /** Index of the block in the record's content; absent when the content is plain text. */
@@ -21,6 +21,13 @@ export interface Part {
   instead: string;
   /** Its name in the user's notice. */
   name: string;
+}
+
+/** A block of a record, and its place. */
+export interface Place {
+  record: UserRecord | AssistantRecord;
+  block: Block;
+  index?: number;
 }
 
 const KEPT_CHARS = 2_000;
@@ -35,23 +42,18 @@ const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
 /**
- * The parts of the newest turn that are worth shortening, its tool results included: at most `keptChars` of each are
- * shown. Pure.
- */
-export function largePartsOfTurn(records: readonly LogRecord[], keptChars: number): Part[] {
-  const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
-  return turn.flatMap((record) => partsOf(record, keptChars, keptChars));
-}
-
-/**
- * The parts to remove to make a request small enough: the newest turn's first, since it caused the trouble, and the
- * largest of each turn first. May fall short; the result is empty where nothing is large. Pure.
+ * The parts to leave out to make a request small enough: the newest turn's first, since it caused the trouble, and the
+ * largest of each turn first. The result may fall short, and is empty where nothing is large. Pure.
  */
 export function largestParts(records: readonly LogRecord[], excessBytes: number): Part[] {
   const chosen: Part[] = [];
   let left = excessBytes;
   for (const turn of turnsFromNewest(records)) {
-    const parts = turn.flatMap((record) => partsOf(record, LARGE_BYTES, KEPT_CHARS)).sort((a, b) => b.bytes - a.bytes);
+    const parts = turn
+      .flatMap(placesIn)
+      .filter(({ record }) => record.t === 'user')
+      .flatMap((place) => shortened(place, LARGE_BYTES, KEPT_CHARS))
+      .sort((a, b) => b.bytes - a.bytes);
     for (const part of parts) {
       if (left <= 0) return chosen;
       chosen.push(part);
@@ -63,42 +65,33 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
 
 /** The long texts of a conversation, answers and tool results included: `keptChars` of each are shown. Pure. */
 export function longTexts(records: readonly LogRecord[], keptChars: number): Part[] {
-  return records.flatMap((record) => {
-    if (record.t !== 'user' && record.t !== 'assistant') return [];
-    return blocksOf(record).flatMap(({ block, ...place }) =>
-      block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block))
-        ? partOf(block, place, keptChars, keptChars)
-        : [],
-    );
-  });
+  return records
+    .flatMap(placesIn)
+    .filter(({ block }) => block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block)))
+    .flatMap((place) => shortened(place, keptChars, keptChars));
 }
 
-/** The tool results of the newest turn. Pure. */
-export function resultsOfTurn(records: readonly LogRecord[]): Part[] {
-  const turn = records.slice(Math.max(0, records.findLastIndex(startsTurn)));
-  return turn.flatMap((record) => {
-    if (record.t !== 'user') return [];
-    return blocksOf(record).flatMap(({ block, index }) =>
-      block.type === 'tool_result' && index !== undefined
-        ? [{ record, block: index, bytes: weigh(block), instead: RESULT_REFUSED, name: nameOf(block) }]
-        : [],
-    );
-  });
+/** The tool results of the newest batch. Pure. */
+export function newestResults(records: readonly LogRecord[]): Part[] {
+  const batch = records.findLast(({ t }) => t === 'user');
+  return batch === undefined
+    ? []
+    : placesIn(batch)
+        .filter(({ block }) => block.type === 'tool_result')
+        .map((place) => partOf(place, RESULT_REFUSED));
 }
 
-/** Every picture and file of the records, those that tools returned included. Pure. */
+/** Every picture and file that people or tools sent. Pure. */
 export function mediaParts(records: readonly LogRecord[]): Part[] {
-  return records.flatMap((record) => partsOf(record, 0, KEPT_CHARS).filter(isMedia));
+  return records
+    .flatMap(placesIn)
+    .filter(({ record, block }) => record.t === 'user' && holdsMedia(block))
+    .map((place) => partOf(place, insteadOf(place.block, KEPT_CHARS)));
 }
 
-/** Whether a part is, or holds, a picture or a file. Pure. */
-export function isMedia({ record, block }: Part): boolean {
-  return typeof record.content !== 'string' && holdsMedia(record.content[block ?? -1]);
-}
-
-/** The size of the records in a request, counting what users and tools sent. */
+/** The size of the records in a request. */
 export function bytesOf(records: readonly LogRecord[], sizeOfBlock: (block: Block) => number = weigh): number {
-  return records.reduce((sum, record) => sum + sizeOf(record, sizeOfBlock), 0);
+  return records.flatMap(placesIn).reduce((sum, { block }) => sum + sizeOfBlock(block), 0);
 }
 
 /**
@@ -107,12 +100,6 @@ export function bytesOf(records: readonly LogRecord[], sizeOfBlock: (block: Bloc
  */
 export function areLargerThan(bytesMax: number, records: readonly LogRecord[]): boolean {
   return bytesOf(records, bytesAtMost) > bytesMax && bytesOf(records) > bytesMax;
-}
-
-function sizeOf(record: LogRecord, sizeOfBlock: (block: Block) => number): number {
-  if (record.t !== 'user' && record.t !== 'assistant') return 0;
-  const blocks = typeof record.content === 'string' ? [textBlock(record.content)] : record.content;
-  return blocks.reduce((sum, block) => sum + sizeOfBlock(block), 0);
 }
 
 /** No less than `weigh` says: of a stored file there is the number of its bytes. */
@@ -136,26 +123,22 @@ function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[
   return turns;
 }
 
-function partsOf(record: LogRecord, overBytes: number, keptChars: number): Part[] {
-  if (record.t !== 'user') return [];
-  return blocksOf(record).flatMap(({ block, ...place }) => partOf(block, place, overBytes, keptChars));
-}
-
-function blocksOf(record: Part['record']): { block: Block; record: Part['record']; index?: number }[] {
+/** The blocks of a record, with their places; none where it is no message. Pure. */
+export function placesIn(record: LogRecord): Place[] {
+  if (record.t !== 'user' && record.t !== 'assistant') return [];
   if (typeof record.content === 'string') return [{ block: textBlock(record.content), record }];
   return record.content.map((block, index) => ({ block, record, index }));
 }
 
-function partOf(
-  block: Block,
-  { record, index }: { record: Part['record']; index?: number },
-  overBytes: number,
-  keptChars: number,
-): Part[] {
-  const bytes = weigh(block);
-  const instead = insteadOf(block, keptChars);
-  if (bytes <= overBytes || !(holdsMedia(block) || instead.length < bytes)) return [];
-  return [{ record, ...(index !== undefined && { block: index }), bytes, instead, name: nameOf(block) }];
+/** A block with the words that stand for it from now on. Pure. */
+export function partOf({ record, block, index }: Place, instead: string): Part {
+  return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), instead, name: nameOf(block) };
+}
+
+function shortened(place: Place, overBytes: number, keptChars: number): Part[] {
+  const part = partOf(place, insteadOf(place.block, keptChars));
+  const isSmaller = holdsMedia(place.block) || part.instead.length < part.bytes;
+  return part.bytes > overBytes && isSmaller ? [part] : [];
 }
 
 /** A stored file is filled in as base64 just before it is sent. */
@@ -167,18 +150,16 @@ function weigh(block: Block): number {
     : Math.max(nested, Buffer.byteLength(JSON.stringify(block)));
 }
 
-function insteadOf(block: Block, keptChars: number): string {
-  if (block.type === 'text') return clipMiddle(textOf([block]), keptChars);
+/** The words for a block: its text, shortened, and its pictures and files by name, with how to see them again. Pure. */
+export function insteadOf(block: Block, keptChars: number, marker?: string): string {
+  if (block.type === 'text') return clipMiddle(textOf([block]), keptChars, marker);
   if (block.type !== 'tool_result') return placeholder(block);
-  const media = Array.isArray(block.content)
-    ? block.content.filter(holdsMedia).map((each) => placeholder(each as Block))
-    : [];
-  return [clipMiddle(resultText(block.content), keptChars), ...media].join('\n');
+  const media = Array.isArray(block.content) ? (block.content as Block[]).filter(holdsMedia).map(placeholder) : [];
+  return [clipMiddle(resultText(block.content), keptChars, marker), ...media].join('\n');
 }
 
-/** A picture or a file, by its name, kind and size. */
 function placeholder(block: Block): string {
-  return `[${labelOf(block)}, left out]`;
+  return `[${labelWithRef(block)}, left out]`;
 }
 
 function nameOf(block: Block): string {
@@ -188,7 +169,8 @@ function nameOf(block: Block): string {
   return block.type === 'image' ? 'a picture' : 'a file';
 }
 
-function holdsMedia(block: unknown): boolean {
+/** Whether a block is, or holds, a picture or a file. Pure. */
+export function holdsMedia(block: unknown): boolean {
   const { type, content } = (block ?? {}) as Partial<Block>;
   if (type === 'image' || type === 'document') return true;
   return type === 'tool_result' && Array.isArray(content) && content.some(holdsMedia);

@@ -1,0 +1,39 @@
+import { chatState } from '../../shared/state/chat/chat.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import type { FailedCall, RecoverPorts } from './effects.ts';
+
+/**
+ * Has the chat's default model answer the message, where the endpoint does not let the chat use the model that it chose.
+ * Only the default model's answer shows that the endpoint is well, and ends the choice: see `leaveGoneModel`.
+ */
+export async function useDefaultModel({ settings }: RecoverPorts, { attempt }: FailedCall): Promise<Verdict> {
+  await attempt.write('', attempt.turn.setModelAside(settings.modelName));
+  return { kind: 'again' };
+}
+
+/**
+ * Ends a chat's choice of a model that it cannot use, now that the default model has answered: in one write with the
+ * notice to the user and the alert, and only if the chat has not chosen another model meanwhile. Returns the attempt as it
+ * continues.
+ *
+ * Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function leaveGoneModel(
+  { settings: { modelName }, observability }: Pick<RecoverPorts, 'settings' | 'observability'>,
+  attempt: Attempt,
+): Promise<Attempt> {
+  const { keys, chat, texts, notices, turn } = attempt;
+  const gone = turn.goneModel;
+  const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
+  if (gone === undefined || notices.includes(notice)) return attempt;
+  const withNotice = [...notices, notice];
+  const written = await commit(observability, attempt, {
+    step: 'model gone',
+    changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
+    expected: [chatState(keys, chat).hasChosen('model', gone)],
+    events: [{ event: 'model.gone', gone, now: modelName }],
+  });
+  return written === 'unmet' ? attempt : { ...attempt, notices: withNotice };
+}

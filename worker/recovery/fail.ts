@@ -1,0 +1,85 @@
+import { sessionState } from '../../shared/state/session/session.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
+import type { Failure, FailureKind } from '../model/errors/failure.ts';
+import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
+import { removeTurn } from './fresh-session.ts';
+import type { Fail } from './state.ts';
+
+/** The notice to the person when nothing more can be done for a message, by the kind of its last failure. */
+const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 'endlessThought'>>> = {
+  media: 'notTaken',
+  poison: 'notTaken',
+  unknown: 'notTaken',
+  refusal: 'declined',
+  output: 'endlessThought',
+};
+
+/** Ends a message that cannot be answered; the chat stays usable. */
+export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['trouble']): Ending {
+  const { attempt, failure } = call;
+  const { texts } = attempt;
+  const { reason } = failure;
+  switch (trouble) {
+    case 'silence':
+      return fallenSilent(attempt);
+    case 'endpoint':
+      return withRefusal(attempt, failed(reason, texts.unavailable, 'the endpoint was in trouble for too long'));
+    case 'account':
+      return withRefusal(attempt, failed(reason, texts.misconfigured, `status ${failure.status ?? 'none'}`));
+    case 'fixed parts':
+      // No chat is to blame, so none is changed. The operator is notified once for all of them.
+      return conclude(
+        { outcome: 'failed', reason, parts: [texts.misconfigured] },
+        {
+          events: [
+            { event: 'fixed-parts.refused', why: reason, status: failure.status },
+            { event: 'context.gave-up', reason },
+          ],
+        },
+      );
+    case 'message':
+      reportFailedStage(ports, attempt.stage, reason);
+      return withRefusal(attempt, gaveUp(call));
+  }
+}
+
+/** A message that is to blame leaves its conversation, or every later message would fail with it. */
+function gaveUp({ attempt, failure }: FailedCall): Ending {
+  const { kind, reason } = failure;
+  const isGuilty = isBlamed(failure);
+  const fault = kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
+  return conclude(
+    { outcome: 'failed', reason, parts: [attempt.texts[NOTICE_OF[kind] ?? 'gaveUp']] },
+    {
+      // On trial, the end of the trial removes the message.
+      changes: isGuilty && attempt.trial === undefined ? removeTurn(attempt) : [],
+      events: [
+        { event: 'message.gave-up', reason, fault },
+        { event: 'context.gave-up', reason },
+      ],
+    },
+  );
+}
+
+/** Counts the message among those in a row that ended refused: the next such message is tried without its history. */
+function withRefusal({ keys, trial, session }: Attempt, ending: Ending): Ending {
+  return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
+}
+
+/** Ends a message whose calls fell silent too often. */
+export function fallenSilent({ texts }: Attempt): Ending {
+  return failed('fell_silent', texts.unavailable, 'the model fell silent twice');
+}
+
+/** Refuses a message since a budget is used up; the person reads when the budget starts again. */
+export function refuseOverBudget(
+  attempt: Pick<Attempt, 'texts' | 'choice'>,
+  settings: Pick<Settings, 'timeZone'>,
+  { reason, budget }: Failure,
+): Ending {
+  const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };
+  const again = { atMs: againMs, timeZone: timeZoneOf(attempt, settings) };
+  return conclude(refused(reason, attempt.texts.budget.usedUp(whose, period, again)));
+}

@@ -1,0 +1,111 @@
+import type { Change } from '../../shared/state/change.ts';
+import type { Attempt } from '../lane/attempt.ts';
+import { commit } from '../lane/events.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import { TRIMMED_HISTORY_BYTES_MAX } from '../model/block.ts';
+import { bindsThinking } from '../model/catalog.ts';
+import { isThinking } from '../model/rules/blocks.ts';
+import { removedNotice } from '../reply/notices.ts';
+import { asShown, scrubOf, trimOf } from '../session/overlay.ts';
+import type { LogRecord, TrimRecord } from '../session/record.ts';
+import { append } from '../session/store.ts';
+import { viewWithOrigins } from '../session/view.ts';
+import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { bytesOf, largestParts, mediaParts, newestResults, type Part } from './parts.ts';
+import type { LeftOut } from './state.ts';
+
+/**
+ * Leaves parts out of every later request of the session, and asks again. The log keeps the originals, `recall` shows left
+ * out pictures and files, and the person reads what was left out. Returns nothing when the request holds no such part.
+ */
+export async function leaveOut(ports: RecoverPorts, call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
+  if (what === 'thinking') return leaveOutThinking(ports, call);
+  const { attempt } = call;
+  const parts = partsToLeaveOut(call, what);
+  if (parts.length === 0) return undefined;
+  const notice = removedNotice(
+    attempt.texts,
+    parts.map(({ name }) => name),
+  );
+  await storeParts(ports, call, parts, [withNotice(attempt, notice), ...stepTaken(call, what)], 'scrub');
+  return { kind: 'again' };
+}
+
+function partsToLeaveOut(call: FailedCall, what: Exclude<LeftOut, 'thinking'>): Part[] {
+  const records = asShown(call.opened.window.records);
+  const newest = records.findLast(({ t }) => t === 'user');
+  switch (what) {
+    case 'named media':
+      return mediaParts(records).filter((part) => isNamed(part, call));
+    case 'newest media':
+      return newest ? mediaParts([newest]) : [];
+    case 'all media':
+      return mediaParts(records);
+    case 'results':
+      return newestResults(records);
+    case 'largest parts': {
+      // The endpoint's own limit is unknown: a refused request is at least halved.
+      const bytes = bytesOf(records);
+      return largestParts(records, bytes - Math.min(TRIMMED_HISTORY_BYTES_MAX, bytes / 2));
+    }
+  }
+}
+
+/** Whether an error names a part by its place in the request. */
+function isNamed(part: Part, { opened, failure: { path } }: FailedCall): boolean {
+  if (path?.block === undefined) return false;
+  const { messages, origins } = viewWithOrigins(opened.window);
+  const content = messages[path.message]?.content;
+  const origin = Array.isArray(content) ? origins.get(content[path.block]) : undefined;
+  return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
+}
+
+/** What is left out on trial is in no conversation any more if the trial is lost, so the notice goes with the answer. */
+function withNotice({ turn, trial, readingNotices, notices }: Attempt, notice: string): Change {
+  return trial ? turn.notifyReading([...readingNotices, notice]) : turn.notify([...notices, notice]);
+}
+
+/** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. */
+async function leaveOutThinking(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
+  const { attempt, opened, failure } = call;
+  const { records } = opened.window;
+  if (failure.reason === 'thinking_signature') ports.endpoint.boundModels.add(ports.settings.modelName);
+  const hasThinking = asShown(records).some(
+    (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
+  );
+  if (!hasThinking) return undefined;
+  await commit(ports.observability, attempt, {
+    step: `recover:${attempt.recoveries}`,
+    changes: [...append(attempt.keys, attempt.session, [trimOf('thinking', records)]), ...stepTaken(call, 'thinking')],
+    events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
+  });
+  return { kind: 'again' };
+}
+
+/**
+ * Stores the words that stand for parts from now on, with the effects of the step. Each replacement is kept under the
+ * message's own id, so no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function storeParts(
+  ports: RecoverPorts,
+  { attempt, opened, failure }: FailedCall,
+  parts: readonly Part[],
+  effects: readonly Change[],
+  action: 'scrub' | 'shorten',
+): Promise<void> {
+  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(ports, opened.window.records)];
+  const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
+  await commit(ports.observability, attempt, {
+    step: `recover:${attempt.recoveries}`,
+    changes: [...append(attempt.keys, attempt.session, records), ...effects],
+    events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: parts.length, bytes }],
+  });
+}
+
+/** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
+export function thinkingTrim(
+  { settings: { modelName }, endpoint: { boundModels } }: Pick<RecoverPorts, 'settings' | 'endpoint'>,
+  records: readonly LogRecord[],
+): TrimRecord[] {
+  return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
+}

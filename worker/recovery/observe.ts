@@ -1,0 +1,80 @@
+import { modelWindow, type Settings } from '../lane/settings.ts';
+import { type Room, roomOf, usableTokens } from '../model/count.ts';
+import type { Failure } from '../model/errors/failure.ts';
+import { startsTurn } from '../session/record.ts';
+import { type FailedCall, triedBy } from './effects.ts';
+import { limitFrom } from './learnt-limit.ts';
+import type { RecoveryState, Sizes } from './state.ts';
+
+/** Observes a failed call: all that is known without a further call. Pure but for the spread of the waits. */
+export function observe(settings: Settings, call: FailedCall): RecoveryState {
+  const { attempt, opened } = call;
+  const tried = triedBy(attempt);
+  const repeats = attempt.turn.tried.filter(
+    (step) => step.startsWith('repeat ') && step.includes(`@${attempt.rounds} `),
+  );
+  const { waitedMs, tries } = attempt.turn.waits.outage;
+  const newest = opened.window.records.findLast(({ t }) => t === 'user');
+  return {
+    stage: attempt.stage,
+    tried,
+    failedCalls: attempt.recoveries - attempt.recoveriesBefore + repeats.length + 1,
+    isOnTrial: attempt.trial !== undefined,
+    refusedInRow: attempt.refusalsInRow,
+    vainCompactions: attempt.vainCompactions,
+    isModelChosen: settings.modelName !== settings.models[0],
+    sizes: sizesOf(settings, call),
+    isOmitting: opened.window.omitted > 0,
+    hasHistory: opened.window.head !== undefined || opened.window.records.findLastIndex(startsTurn) > 0,
+    isMidTurn: attempt.rounds > 0 && newest !== undefined && !startsTurn(newest),
+    outage: { tries, waitedMs: waitedMs + (tries > 0 ? attempt.elapsedMs() : 0) },
+    attempts: attempt.attempts,
+    silences: attempt.silences,
+    hasWords: call.hasWords,
+    spread: Math.random(),
+    evidence: {},
+  };
+}
+
+function sizesOf(settings: Settings, call: FailedCall): Sizes {
+  const { windowTokens, sentTokens, fixedTokens, roundTokens, attempt } = call;
+  return {
+    request: sentTokens,
+    fixed: fixedTokens,
+    round: roundTokens,
+    room: roomFor(settings, call),
+    known: modelWindow(windowTokens, attempt.limit, settings),
+    stated: windowTokens,
+    statedUsable: usableTokens(windowTokens, settings.maxOutputTokens),
+  };
+}
+
+/** The room that a failure leaves for the request. */
+export function roomFor(settings: Settings, call: FailedCall): Room {
+  return roomOf(learntFrom(settings, call).limitTokens, settings);
+}
+
+/** The window that a failure shows, and what of it is to be kept. */
+export function learntFrom(settings: Settings, call: FailedCall) {
+  const known = modelWindow(call.windowTokens, call.attempt.limit, settings);
+  return limitFrom(call, known, settings.statedWindowTokens);
+}
+
+/** How often a call is tried before a rate below its size is believed, where the endpoint states no wait. */
+const RATE_TRIES_MIN = 3;
+
+/**
+ * The failure of a call. A rate below the size of a request lets the request never through, however long it waits: once
+ * the stated wait has not helped, the failure is one of size, for that rate. Pure.
+ */
+export function failureOf({
+  failure,
+  sentTokens,
+  attempt,
+}: Pick<FailedCall, 'failure' | 'sentTokens' | 'attempt'>): Failure {
+  const { rateTokens, retryAfterMs } = failure;
+  const triesMin = retryAfterMs === undefined ? RATE_TRIES_MIN : 1;
+  if (rateTokens === undefined || rateTokens >= sentTokens || attempt.turn.waits.outage.tries < triesMin)
+    return failure;
+  return { kind: 'token', reason: 'rate_below_size', observedTokens: sentTokens, limitTokens: rateTokens };
+}

@@ -1,0 +1,125 @@
+import { clipMiddle } from '../../shared/base/text.ts';
+import type { Verdict } from '../lane/verdict.ts';
+import { documentNameIn } from '../media/attachment.ts';
+import { readPdfPages } from '../media/decoding.ts';
+import { labelWithRef } from '../media/label.ts';
+import { nameInBrackets } from '../model/block.ts';
+import { estimateContent } from '../model/estimate.ts';
+import { asShown } from '../session/overlay.ts';
+import { resultText, textOf, type UserRecord } from '../session/record.ts';
+import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { learnLimit } from './learnt-limit.ts';
+import { storeParts } from './leave-out.ts';
+import { learntFrom } from './observe.ts';
+import { holdsMedia, insteadOf, type Part, type Place, partOf, placesIn } from './parts.ts';
+
+/** A trimmed part, and what the person reads of it; nothing for the result of a tool. */
+interface Trimmed {
+  part: Part;
+  notice?: string;
+}
+
+const TEXT_CHARS_MIN = 300;
+/** A count of the endpoint that differs from ours by more is not of this request. */
+const COUNT_FACTOR_MAX = 2;
+const CHARS_PER_TOKEN = 4;
+
+/**
+ * Trims the newest round to so many tokens, by our count, and asks again: the middle of long texts and tool results is
+ * cut, and of documents the text of the leading pages stands for their pictures. A marker states the original size and
+ * how `recall` shows the rest. The cuts are stored with the session, so that later requests begin with the same bytes.
+ * Returns nothing when there is nothing to cut.
+ */
+export async function trimRound(ports: RecoverPorts, call: FailedCall, tokens: number): Promise<Verdict | undefined> {
+  const { attempt, opened, roundTokens } = call;
+  const { records } = opened.window;
+  const round = records.findLast((record) => record.t === 'user');
+  const shown = asShown(records).findLast((record) => record.t === 'user');
+  if (round?.t !== 'user' || shown?.t !== 'user') return undefined;
+  // `trim` counts as we estimate, without the factor between our estimates and the model's tokens.
+  const estimatedPerToken = estimateContent(shown.content) / Math.max(1, roundTokens);
+  // A round that was trimmed before is trimmed anew, from the whole of it.
+  const excesses = trim(round, (tokens * estimatedPerToken) / countFactor(call));
+  const trimmed = await Promise.all(excesses.map((excess) => trimPart(ports, call, excess)));
+  if (trimmed.length === 0) return undefined;
+  const notices = trimmed.flatMap(({ notice }) => notice ?? []);
+  const parts = trimmed.map(({ part }) => part);
+  const learnt = learnLimit(attempt, ports.settings, learntFrom(ports.settings, call));
+  const effects = [attempt.turn.notifyReading(notices), ...stepTaken(call, 'trim'), ...learnt];
+  await storeParts(ports, call, parts, effects, 'shorten');
+  return { kind: 'again' };
+}
+
+/** How much more the endpoint counts of the request than we do, where it says so. */
+function countFactor({ failure: { observedTokens, reason }, sentTokens }: FailedCall): number {
+  if (observedTokens === undefined || reason.startsWith('counted_')) return 1;
+  return Math.min(COUNT_FACTOR_MAX, Math.max(1, observedTokens / Math.max(1, sentTokens)));
+}
+
+async function trimPart(ports: RecoverPorts, call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
+  const { texts } = call.attempt;
+  const { block } = place;
+  if (block.type === 'document') return trimDocument(ports, call, place, share);
+  const text = block.type === 'tool_result' ? resultText(block.content) : textOf([block]);
+  if (block.type === 'image' || text === '') return { part: partOf(place, `[${labelWithRef(block)}, left out]`) };
+  const keptChars = Math.max(TEXT_CHARS_MIN, Math.floor((text.length * share) / tokens));
+  const ref = await ports.store.media.keep(call.attempt.home, Buffer.from(text));
+  const marker = `the middle left out; the tool "recall" reads it with {"ref":"${ref}"}`;
+  const instead = holdsMedia(block) ? insteadOf(block, keptChars, marker) : clipMiddle(text, keptChars, marker);
+  const part = partOf(place, instead);
+  if (block.type === 'tool_result') return { part };
+  const percent = Math.max(1, Math.floor((keptChars / text.length) * 100));
+  return { part, notice: texts.shortenedText(documentNameIn(text), percent) };
+}
+
+/** The text of the leading pages takes less room than their pictures. */
+async function trimDocument(
+  { store }: RecoverPorts,
+  { attempt: { home, texts } }: FailedCall,
+  place: Place,
+  share: number,
+): Promise<Trimmed> {
+  const { block } = place;
+  const { sha256, pages: stated } = (block.source ?? {}) as Partial<Record<string, unknown>>;
+  const allPages = Number(stated ?? 1);
+  const bytes = typeof sha256 === 'string' ? (await store.media.load(home, [sha256])).get(sha256) : undefined;
+  const reading = bytes && (await readPdfPages(bytes, Math.floor(share * CHARS_PER_TOKEN)));
+  const pages = reading?.ok ? reading.texts : [];
+  const name = typeof block.title === 'string' ? nameInBrackets(block.title) : undefined;
+  const label = labelWithRef(block);
+  if (pages.every((page) => page === ''))
+    return {
+      part: partOf(place, `[${label}: too large to be shown, and no text could be read from its pages]`),
+      notice: texts.pagesWithoutText(name),
+    };
+  const instead = [
+    `[${label}: too large to be shown; here is the text of pages 1 to ${pages.length}]`,
+    ...pages.map((page, index) => `[page ${index + 1}]\n${page}`),
+  ].join('\n');
+  return { part: partOf(place, instead), notice: texts.shortenedPages(name, pages.length, allPages) };
+}
+
+/** A part of a round that takes more than its share of the room, in tokens as we estimate them. */
+export interface Excess {
+  place: Place;
+  tokens: number;
+  /** The tokens that the part may take. */
+  share: number;
+}
+
+/**
+ * Shares room among the parts of a round (a message with its files, or a batch of tool results), and returns the parts that
+ * take more than their share. Small parts stay whole; the large ones get equal shares of what is left. `tokens` is the
+ * room as we estimate tokens. Pure.
+ */
+export function trim(round: UserRecord, tokens: number): Excess[] {
+  const sized = placesIn(round)
+    .map((place) => ({ place, tokens: estimateContent([place.block]) }))
+    .sort((a, b) => a.tokens - b.tokens);
+  let left = tokens;
+  return sized.flatMap((part, at) => {
+    const share = Math.max(0, Math.floor(left / (sized.length - at)));
+    left -= Math.min(part.tokens, share);
+    return part.tokens > share ? [{ ...part, share }] : [];
+  });
+}

@@ -1,0 +1,157 @@
+import type { Room } from '../model/count.ts';
+import { estimateContent } from '../model/estimate.ts';
+import { asShown, trimOf, withScrubs } from '../session/overlay.ts';
+import { type CompactionRecord, type LogRecord, startsTurn, type TrimRecord } from '../session/record.ts';
+import { view, type Window } from '../session/view.ts';
+import { chooseKept, earlierFiles, newestTurn, recordTokens } from './kept.ts';
+import { LEAST_TOKENS_MAX, type Summariser, type SummaryFailure, type SummaryTask, summarise } from './summarise.ts';
+import { transcribe } from './transcript.ts';
+
+/** The options of a compaction. */
+export interface CompactionOptions {
+  room: Room;
+  summariser: Summariser;
+  /** Omits the thinking that is bound to an earlier part; it belongs to any change of that part. */
+  thinking: readonly TrimRecord[];
+  /** An unguessable word that frames the summary. */
+  boundary: string;
+}
+
+/** The size of a conversation before and after a change, in tokens. */
+export interface Progress {
+  tokensBefore: number;
+  tokensAfter: number;
+  /** The size without the newest question, its answer and the newest round of tools. */
+  keptTokens: number;
+  /** What may be added so that the change is still worth a new attempt. Negative where it is not. */
+  spareTokens: number;
+}
+
+/** A summary, and what is stored with it. */
+export interface Compaction extends Progress {
+  /** The summary, without a stamp. Its `records` counts from the window's first record: the rest is kept verbatim. */
+  head: CompactionRecord;
+  /** The records that make the kept part small enough and valid for the API. */
+  changes: readonly LogRecord[];
+  calls: number;
+}
+
+type NoPlan = 'nothing_to_compact' | 'did_not_shrink';
+export type CompactionFailure = SummaryFailure | { reason: NoPlan };
+export type CompactionResult = ({ ok: true } & Compaction) | ({ ok: false; calls: number } & CompactionFailure);
+
+/** A user never waits for dozens of summary calls. */
+const COMPACTION_CALLS_MAX = 2;
+/** A compaction that leaves more than this share of the conversation is no progress. */
+const SHRINK_MAX = 0.8;
+/** Share of the summariser's window that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
+const CHUNK_SHARE = 0.45;
+/** A summary with less room than this share of what is meant for it would lose too much. */
+const SUMMARY_SHARE_MIN = 0.5;
+
+/**
+ * Has a model summarise everything but the newest turns, in at most two calls. If its answer is no summary, the other
+ * model is asked. Stores nothing. Contract: throws only what the summariser's `send` and `keepPart` throw.
+ */
+export async function compact(
+  window: Window,
+  options: CompactionOptions,
+  signal: AbortSignal,
+): Promise<CompactionResult> {
+  const { room, summariser } = options;
+  let calls = 0;
+  for (let { name } = summariser; ; name = summariser.otherName ?? name) {
+    const plan = planOf(window, options, COMPACTION_CALLS_MAX - calls);
+    if (typeof plan === 'string') return { ok: false, reason: plan, calls };
+    const { task, changes } = plan;
+    const result = await summarise({ ...summariser, name }, task, signal);
+    calls += result.calls;
+    if (result.ok) {
+      const head = { ...plan.head, summary: result.summary };
+      return { ok: true, head, changes, calls, ...progressOf(window, compacted(window, head, changes), room) };
+    }
+    if (result.reason !== 'useless' || calls >= COMPACTION_CALLS_MAX) return { ...result, calls };
+  }
+}
+
+/** Plans a compaction whose result is small enough, whatever the summary says. Pure except for the changes' stamps. */
+function planOf(
+  window: Window,
+  { room, summariser, thinking, boundary }: CompactionOptions,
+  callsMax: number,
+): (Pick<Compaction, 'head' | 'changes'> & { task: SummaryTask }) | NoPlan {
+  const { records, head: before } = window;
+  const kept = chooseKept(records, room.keptTokens);
+  // Where nothing is older than the newest exchange, that exchange is summarised.
+  const { from, shortenings } = kept.from > 0 ? kept : { from: newestTurn(records), shortenings: [] };
+  const older = withScrubs(records).slice(0, from);
+  const { chunks, left } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
+  if (chunks.length === 0) return 'nothing_to_compact';
+  const unseen = left + window.omitted;
+  const unseenBefore = before?.t === 'compaction' ? (before.unseen ?? 0) : 0;
+  const files = earlierFiles(window, from);
+  const about = { records: from, unseen: unseen + unseenBefore, boundary, ...(files.length > 0 && { files }) };
+  const head: CompactionRecord = { v: 1, t: 'compaction', id: '', at: '', summary: '', ...about };
+  const withMask = (masks: readonly TrimRecord[]) => {
+    const changes = [...shortenings, ...masks, ...thinking];
+    const { spareTokens } = progressOf(window, compacted(window, head, changes), room);
+    return { changes, tokensMax: spareTokens };
+  };
+  const plain = withMask([]);
+  const isRoomy = plain.tokensMax >= (room.retainedTokens - room.keptTokens) * SUMMARY_SHARE_MIN;
+  const masked = isRoomy ? plain : withMask(masksOf(records).slice(-1));
+  const { changes, tokensMax } = masked.tokensMax > plain.tokensMax ? masked : plain;
+  if (tokensMax < LEAST_TOKENS_MAX) return 'did_not_shrink';
+  const previous = before?.t === 'compaction' ? before.summary : before?.t === 'seed' ? before.text : '';
+  const exchanges = older.filter(startsTurn).length;
+  return { head, changes, task: { chunks, previous, unseen, exchanges, tokensMax } };
+}
+
+function compacted({ records }: Window, head: CompactionRecord, changes: readonly LogRecord[]): Window {
+  return { head, records: [...records.slice(head.records), ...changes], omitted: 0 };
+}
+
+function progressOf(before: Window, after: Window, { retainedTokens, fullTokens }: Room): Progress {
+  const { rest: restBefore, tokens: tokensBefore } = sizeOf(before);
+  const { rest, tokens: tokensAfter, kept: keptTokens } = sizeOf(after);
+  const spare = Math.min(restBefore * SHRINK_MAX - rest, fullTokens - rest, retainedTokens - keptTokens);
+  return { tokensBefore, tokensAfter, keptTokens, spareTokens: Math.floor(spare) };
+}
+
+/**
+ * The tokens of a window: in all; the rest without the newest question and its answer, which may have any size; and what
+ * is kept without the newest round of tools, which may be as large as the window allows.
+ */
+function sizeOf(window: Window): { tokens: number; rest: number; kept: number } {
+  const turn = asShown(window.records).slice(newestTurn(window.records));
+  const isCall = (record: LogRecord) => record.t === 'assistant' && record.stopReason === 'tool_use';
+  const words = turn.filter((record, at) => at === 0 || (record.t === 'assistant' && !isCall(record)));
+  const call = turn.findLastIndex(isCall);
+  const tokens = view(window).reduce((sum, { content }) => sum + estimateContent(content), 0);
+  const rest = tokens - recordTokens(words);
+  return { tokens, rest, kept: rest - recordTokens(call === -1 ? [] : turn.slice(call, call + 2)) };
+}
+
+/** The newest turns, the pending one included, whose results stay whole if that suffices. */
+const TURNS_WHOLE = 2;
+
+/** The masks of old tool results, the weakest first: all turns but the newest; everything but the newest round of tools. */
+function masksOf(records: readonly LogRecord[]): TrimRecord[] {
+  const turns = records.flatMap((record, index) => (startsTurn(record) ? [index] : []));
+  const ends = [turns.at(-TURNS_WHOLE) ?? 0, records.findLastIndex(({ t }) => t === 'user')];
+  return ends.filter((end) => end > 0).map((end) => trimOf('results', records.slice(0, end)));
+}
+
+/** The weakest mask that is enough progress by itself, with the thinking that is omitted with it. Pure except for stamps. */
+export function maskResults(
+  before: Window,
+  room: Room,
+  thinking: readonly TrimRecord[],
+): (Progress & { trims: readonly TrimRecord[] }) | undefined {
+  for (const mask of masksOf(before.records)) {
+    const trims = [mask, ...thinking];
+    const progress = progressOf(before, { ...before, records: [...before.records, ...trims] }, room);
+    if (progress.spareTokens >= 0) return { trims, ...progress };
+  }
+  return undefined;
+}
