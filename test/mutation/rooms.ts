@@ -19,6 +19,9 @@ const DRAWING = sourcesIn('worker/reply/format').filter(
 /** The rest of the folder has effects: integration tests hold it. */
 const ACCEPTING = ['gate', 'raw-message', 'read-content', 'read-rich', 'read-update'];
 
+/** The rest of the folder carries steps out: integration tests hold it. */
+const COMPACTING = ['kept', 'learnt-limit', 'parts', 'seed', 'summarise', 'transcript', 'window-compaction'];
+
 export const PURE_ROOMS: readonly PureRoom[] = [
   {
     name: 'model/rules',
@@ -37,8 +40,15 @@ export const PURE_ROOMS: readonly PureRoom[] = [
   {
     name: 'recovery/policy',
     sources: ['worker/recovery/policy.ts'],
-    suites: suitesIn('worker/recovery', 'policy'),
+    suites: suitesIn('worker/recovery', 'policy policy-ends'),
     floor: 100,
+  },
+  {
+    name: 'recovery/compaction',
+    sources: COMPACTING.map((name) => `worker/recovery/${name}.ts`),
+    suites: suitesIn('worker/recovery'),
+    floor: 75,
+    runsMax: 20,
   },
   {
     name: 'session/view',

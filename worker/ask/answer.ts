@@ -96,7 +96,7 @@ export function answered(
     nearlySpent,
   }: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
-  settings: Pick<Settings, 'rich' | 'timeZone'>,
+  settings: Pick<Settings, 'rich' | 'timeZone' | 'modelName' | 'endpoint' | 'statedWindowTokens'>,
 ): Verdict {
   const { rich } = settings;
   const { answer, sent, byFallback } = called;
@@ -114,9 +114,9 @@ export function answered(
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     changes: [
       ...append(attempt.keys, attempt.session, [record]),
-      ...learnt(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer)),
+      ...changesToLearn(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer)),
       ...won.changes,
-      ...forgetLimit(attempt, takenTokens(called)),
+      ...forgetLimit(attempt, settings, takenTokens(called)),
       ...(attempt.unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
     ],
     events: won.events,
@@ -126,7 +126,7 @@ export function answered(
 }
 
 /** The lessons of an answer: how our estimate compares, and that the model does not refuse this chat. */
-function learnt(attempt: Attempt, calibration: number | undefined): Change[] {
+function changesToLearn(attempt: Attempt, calibration: number | undefined): Change[] {
   const { keys, chat, session, refusalsInRow } = attempt;
   const own = sessionState(keys, session);
   return [
@@ -135,14 +135,15 @@ function learnt(attempt: Attempt, calibration: number | undefined): Change[] {
   ];
 }
 
-/** The input that the endpoint took; 0 where it does not say. */
-function takenTokens({ answer: { usage, content } }: Answered): number {
+/** The input that the model of the chat took; 0 where the endpoint does not say. */
+function takenTokens({ answer: { usage, content }, byFallback }: Answered): number {
+  if (byFallback) return 0;
   return conversationSize(usage, content)?.inputTokens ?? 0;
 }
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  ports: Pick<CallPorts, 'observability'>,
+  ports: Pick<CallPorts, 'settings' | 'observability'>,
   attempt: Attempt,
   opened: OpenedSession,
   { called, speech }: { called: Answered; speech: Speech },
@@ -154,7 +155,7 @@ export async function recordRound(
     ...append(attempt.keys, attempt.session, [record]),
     ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
     ...speech.record(called.answer.text),
-    ...forgetLimit(attempt, takenTokens(called)),
+    ...forgetLimit(attempt, ports.settings, takenTokens(called)),
   ];
   await commit(ports.observability, attempt, {
     step: `round:${round}`,
@@ -179,7 +180,7 @@ export function progressed(attempt: Attempt, rounds: number): Attempt {
   };
 }
 
-/** A compaction is done once a call goes through. What a fresh session was opened for does not come back. */
+/** An accepted call ends `compacted`, so that the session can be compacted again. `fresh` stays for this message. */
 function stageAfterRound({ stage }: Attempt): RecoveryStage {
   return stage === 'compacted' ? 'none' : stage;
 }

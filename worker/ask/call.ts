@@ -96,15 +96,15 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   if (counted) return { ok: false, failure: counted, silences: 0, sent };
   const request = { ...(await requestOf(ports, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
   const code = openCode(asShown(window.records));
-  const toldOf = (text: string): string =>
+  const withoutCode = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
-  const onText: OnText = (text) => call.onText(toldOf(text));
+  const onText: OnText = (text) => call.onText(withoutCode(text));
   ports.observability.reach('model called');
   const result = await sendOrFallBack(ports, attempt, request, { window, fixed, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const own = countRequest(fixed, { ...window, records: [] }, messages, ports.settings.modelName, calibration);
-    const answer = withBelievedSize({ ...result.answer, text: toldOf(result.answer.text) }, own.tokens);
+    const answer = withBelievedSize({ ...result.answer, text: withoutCode(result.answer.text) }, own.tokens);
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
   const { failure, silences } = result;

@@ -6,7 +6,7 @@ import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { withMemory } from '../memory/memory.ts';
 import { budgetFor, calibrationFor, chatRoom, countContent, type Room } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
-import { leaveGoneModel } from '../recovery/default-model.ts';
+import { endModelChoice } from '../recovery/default-model.ts';
 import type { FailedCall, RecoverPorts } from '../recovery/effects.ts';
 import { recover } from '../recovery/recover.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -81,7 +81,7 @@ export async function askModel(
     opened = finished;
     if (hasOnlyUnreadableCalls(opened, attempt))
       return failed('unreadable_calls', attempt.texts.unavailable, 'the model wrote calls of tools that are no JSON');
-    // Nobody can be told the answer: what is done so far is recorded, and the rest waits free of charge.
+    // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
     const awayMs = ports.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
     opened = await leaveOutOldPictures(ports, attempt, opened, windowTokens);
@@ -90,11 +90,11 @@ export async function askModel(
     const asked = { ...about, callRoom, roundTokens, opened, attempt };
     const wordsOnly = round >= settings.toolRoundsMax;
     const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
-    if (called.ok) attempt = await leaveGoneModel(ports, attempt);
+    if (!called.ok) return reactTo(ports, asked, called, time);
+    const failure = failureIn(called, asked, round, settings);
+    if (failure) return reactTo(ports, asked, { ...called, failure, silences: 0 }, time);
+    if (!called.byFallback) attempt = await endModelChoice(ports, attempt);
     const now = { ...asked, attempt };
-    if (!called.ok) return reactTo(ports, now, called, time);
-    const failure = failureIn(called, now, round, settings);
-    if (failure) return reactTo(ports, now, { ...called, failure, silences: 0 }, time);
     if (!goesOn(called.answer, round, settings)) {
       const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
       const nearlySpent = await ports.endpoint.budget?.nearlySpent(payerOf(attempt), attempt.entry);

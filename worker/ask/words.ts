@@ -20,7 +20,7 @@ export interface Words {
   own: string;
 }
 
-/** A window of a million tokens holds more, but nobody reads on in a chat for so long. */
+/** The most characters of an unfinished answer that are stored, in UTF-16 units. */
 const SAID_CHARS_MAX = 500_000;
 
 /** The words that were kept with a turn. */
@@ -132,8 +132,8 @@ export function answerText(
 }
 
 /**
- * A limit that is nearly spent, in words. What all chats together may spend is the operator's affair, and what a person has
- * spent elsewhere is theirs: of that, where others read, a share. Pure.
+ * The sentence about a budget that is nearly used up. A chat's budget is shown as an amount, and so is a person's budget
+ * in a private chat. The total budget, and a person's budget in a group, are shown as a percentage. Pure.
  */
 export function nearlyInWords(
   attempt: Pick<Attempt, 'texts' | 'choice' | 'message'>,

@@ -31,6 +31,8 @@ export interface Ending {
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
   /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
   calledNothing?: boolean;
+  /** The message is not to blame, and stays in its conversation, although one of its refusals named the content. */
+  isInnocent?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
   afterReply?: AfterReply;
 }

@@ -1,6 +1,6 @@
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
 import { roomFor } from './observe.ts';
 
 const OUTPUT_TOKENS_MIN = 1_024;
@@ -19,19 +19,19 @@ export async function changeOutput(ports: RecoverPorts, call: FailedCall): Promi
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
   await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
-    changes: [attempt.turn.askForOutput(maxOutputTokens), ...stepTaken(call, 'output')],
+    changes: [attempt.turn.askForOutput(maxOutputTokens), ...changesOfStep(call, 'output')],
     events: [{ event, maxOutputTokens }],
   });
   return { kind: 'again' };
 }
 
-function lowered({ failure: { observedTokens } }: FailedCall, limitTokens: number): number | undefined {
-  if (observedTokens === undefined) return undefined;
-  const left = limitTokens - observedTokens - MARGIN_TOKENS;
-  return left >= OUTPUT_TOKENS_MIN ? left : undefined;
+function lowered({ failure, askedOutputTokens }: FailedCall, limitTokens: number): number | undefined {
+  if (failure.observedTokens === undefined) return undefined;
+  const left = limitTokens - failure.observedTokens - MARGIN_TOKENS;
+  return left >= OUTPUT_TOKENS_MIN && left < askedOutputTokens ? left : undefined;
 }
 
-/** Twice as much; where the model or the window allows no more, as much, once. Nothing for a call that fell silent. */
+/** Twice the output. If the model or the window allows no more, the same output, once. Undefined after a silent call. */
 function raised(call: FailedCall, limitTokens: number): number | undefined {
   const { attempt, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = call;
   if (attempt.silences > 0) return undefined;

@@ -10,7 +10,7 @@ import { calibrationFor, estimateFixed, type Room } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
 import { thinkingTrim } from './leave-out.ts';
 import { learntFrom, roomFor } from './observe.ts';
@@ -66,12 +66,12 @@ export function compactSession(ports: RecoverPorts, subject: Subject, signal: Ab
   });
 }
 
-/** The weaker mask, for a session that could not be summarised: what is kept may fill it up to the full mark. */
+/** Masks old tool results after a failed summary, and accepts a result that fills the session up to `fullTokens`. */
 export function maskWithoutSummary(ports: RecoverPorts, subject: Subject): Promise<Masked | undefined> {
   return maskSession(ports, subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 
-/** Replaces each old tool result by one line, where that is enough. It restores nothing that a load has omitted. */
+/** Replaces each old tool result by one line, if that is enough. Does nothing if the load had to omit records. */
 async function maskSession(ports: RecoverPorts, subject: Subject, room: Room): Promise<Masked | undefined> {
   const { window } = subject.opened;
   const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(ports, window.records));
@@ -168,7 +168,7 @@ async function store(
   await commit(observability, attempt, { step, changes, events: [event] });
 }
 
-/** After this many compactions in vain none follows a reply any more; the rest is left for a call that needs the room. */
+/** After this many useless compactions in a row, none follows a reply. A call that needs the room still compacts. */
 const VAIN_AFTER_REPLY_MAX = 2;
 
 /** Compacts the session of a message that does not fit, and stores the stage with the result. */
@@ -188,7 +188,7 @@ export async function maskForRetry(ports: RecoverPorts, call: FailedCall): Promi
 function subjectOf({ settings }: RecoverPorts, call: FailedCall): Subject {
   const { attempt, opened } = call;
   const learnt = learnLimit(attempt, settings, learntFrom(settings, call));
-  const effects = [...stepTaken(call, undefined, 'compacted'), ...learnt];
+  const effects = [...changesOfStep(call, undefined, 'compacted'), ...learnt];
   const step = `recover:${attempt.recoveries}`;
   return { attempt, opened, room: roomFor(settings, call), step, effects, isWaitedFor: true };
 }

@@ -6,7 +6,7 @@ import type { FailedCall, RecoverPorts } from './effects.ts';
 
 /**
  * Has the chat's default model answer the message, where the endpoint does not let the chat use the model that it chose.
- * Only the default model's answer shows that the endpoint is well, and ends the choice: see `leaveGoneModel`.
+ * Only the default model's answer shows that the endpoint is well, and ends the choice: see `endModelChoice`.
  */
 export async function useDefaultModel({ settings }: RecoverPorts, { attempt }: FailedCall): Promise<Verdict> {
   await attempt.write('', attempt.turn.setModelAside(settings.modelName));
@@ -20,7 +20,7 @@ export async function useDefaultModel({ settings }: RecoverPorts, { attempt }: F
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function leaveGoneModel(
+export async function endModelChoice(
   { settings: { modelName }, observability }: Pick<RecoverPorts, 'settings' | 'observability'>,
   attempt: Attempt,
 ): Promise<Attempt> {

@@ -68,7 +68,7 @@ export interface FailedCall {
   tried: readonly Tried[];
 }
 
-/** Steps of which the whole message remembers that they were taken. */
+/** Steps whose bound holds for the whole message; the bounds of all others hold for one request. */
 const PER_MESSAGE: ReadonlySet<Tried> = new Set<Tried>(['summary', 'quoteless']);
 
 /** The bounded steps that were taken for the present request, and for the whole message. */
@@ -79,13 +79,13 @@ export function triedBy({ turn, rounds, stage }: Attempt): Tried[] {
   });
 }
 
-/** The changes with which a step that changes the request is stored: its stage, and the steps that were tried for it. */
-export function stepTaken(call: FailedCall, step?: Tried, stage: RecoveryStage = call.attempt.stage): Change[] {
-  return [...call.attempt.turn.enter(stage), ...noted(call, step)];
+/** The changes that store a step that changes the request: its stage, and the bounded steps tried so far. */
+export function changesOfStep(call: FailedCall, step?: Tried, stage: RecoveryStage = call.attempt.stage): Change[] {
+  return [...call.attempt.turn.enter(stage), ...changesToNote(call, step)];
 }
 
-/** Notes a bounded step, and those that found nothing to do before it. */
-export function noted({ attempt, tried }: Pick<FailedCall, 'attempt' | 'tried'>, step?: Tried): Change[] {
+/** The changes that store a bounded step, and the bounded steps before it in this attempt that had nothing to do. */
+export function changesToNote({ attempt, tried }: Pick<FailedCall, 'attempt' | 'tried'>, step?: Tried): Change[] {
   const { turn, rounds, stage } = attempt;
   const steps = [...tried.slice(triedBy(attempt).length), ...(step ? [step] : [])];
   if (steps.length === 0) return [];

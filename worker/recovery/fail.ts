@@ -5,6 +5,7 @@ import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
 import { removeTurn } from './fresh-session.ts';
+import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
 
 /** The notice to the person when nothing more can be done for a message, by the kind of its last failure. */
@@ -25,27 +26,32 @@ export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['troub
     case 'silence':
       return fallenSilent(attempt);
     case 'endpoint':
-      return withRefusal(attempt, failed(reason, texts.unavailable, 'the endpoint was in trouble for too long'));
+      return endpointFailed(attempt, failure);
     case 'account':
       return withRefusal(attempt, failed(reason, texts.misconfigured, `status ${failure.status ?? 'none'}`));
     case 'fixed parts':
-      // No chat is to blame, so none is changed. The operator is notified once for all of them.
-      return conclude(
-        { outcome: 'failed', reason, parts: [texts.misconfigured] },
-        {
-          events: [
-            { event: 'fixed-parts.refused', why: reason, status: failure.status },
-            { event: 'context.gave-up', reason },
-          ],
-        },
-      );
+      return fixedPartsRefused(attempt, failure);
     case 'message':
       reportFailedStage(ports, attempt.stage, reason);
       return withRefusal(attempt, gaveUp(call));
   }
 }
 
-/** A message that is to blame leaves its conversation, or every later message would fail with it. */
+/** No chat is to blame, so none is changed. The operator is notified once for all of them. */
+function fixedPartsRefused({ texts }: Attempt, { reason, status }: Failure): Ending {
+  const ending = conclude(
+    { outcome: 'failed', reason, parts: [texts.misconfigured] },
+    {
+      events: [
+        { event: 'fixed-parts.refused', why: reason, status },
+        { event: 'context.gave-up', reason },
+      ],
+    },
+  );
+  return { ...ending, isInnocent: true };
+}
+
+/** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
 function gaveUp({ attempt, failure }: FailedCall): Ending {
   const { kind, reason } = failure;
   const isGuilty = isBlamed(failure);
@@ -66,6 +72,12 @@ function gaveUp({ attempt, failure }: FailedCall): Ending {
 /** Counts the message among those in a row that ended refused: the next such message is tried without its history. */
 function withRefusal({ keys, trial, session }: Attempt, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
+}
+
+/** An outage says nothing about the message; an error of the server that lasts may be about it. */
+function endpointFailed(attempt: Attempt, failure: Failure): Ending {
+  const ending = failed(failure.reason, attempt.texts.unavailable, 'the endpoint was in trouble for too long');
+  return isAnsweredWithError(failure) ? withRefusal(attempt, ending) : ending;
 }
 
 /** Ends a message whose calls fell silent too often. */

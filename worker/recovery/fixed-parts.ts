@@ -5,13 +5,13 @@ import type { Verdict } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
-import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
 import type { FixedPartsWord } from './state.ts';
 
 /**
- * Asks the endpoint, with one short request, whether it takes the fixed parts alone. One call serves all chats of the
- * process that fail for the same cause. What blames a chat is younger than the failure that it judges: callers share
- * only a call that begins after they asked. That the fixed parts are refused blames none, and is cached for a while.
+ * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call serves all chats of the
+ * process that fail for the same cause. An acceptance puts the blame on the chat, so it must be newer than the failure:
+ * callers share only a call that begins after they asked. A refusal blames no chat, so it is cached for a while.
  *
  * Contract: never throws. Not idempotent: a call is billed. On abort the word is `unclear`.
  */
@@ -101,13 +101,19 @@ export function fixedPartsOf(
   return { model: modelName, system: systemPrompt, tools, serverTools, ...(effort !== undefined && { effort }) };
 }
 
-/** Whether the endpoint takes what every request of this chat holds. Contract: as `Endpoint.takesFixedParts`. */
-export function takesFixedParts(
+/**
+ * Whether the endpoint takes what every request of this chat holds. A call that another chat began, and ended early, is made
+ * once more. Contract: as `Endpoint.takesFixedParts`.
+ */
+export async function takesFixedParts(
   { endpoint, settings, tools }: RecoverPorts,
   { failure, askedOutputTokens: maxTokens }: FailedCall,
   signal: AbortSignal,
 ): Promise<FixedPartsWord> {
-  return endpoint.takesFixedParts({ ...fixedPartsOf(settings, tools.specs()), maxTokens }, failure, signal);
+  const fixed = { ...fixedPartsOf(settings, tools.specs()), maxTokens };
+  const word = await endpoint.takesFixedParts(fixed, failure, signal);
+  const isOthersEnd = word.failure?.reason === 'aborted' && !signal.aborted;
+  return isOthersEnd ? endpoint.takesFixedParts(fixed, failure, signal) : word;
 }
 
 /** The API names one tool at a time; more bad tools than that are a broken server. */
@@ -136,7 +142,7 @@ export async function excludeTools(
   if (excluded.length === 0 && !isExcluded) return undefined;
   await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
-    changes: stepTaken(call),
+    changes: [...changesOfStep(call), attempt.turn.clearBlame()],
     events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),
   });
   return { kind: 'again' };

@@ -10,7 +10,7 @@ import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type LogRecord, newStamp } from '../session/record.ts';
 import { append, newSessionId, SEED_READ_BYTES_MAX } from '../session/store.ts';
-import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
 import { learntFrom } from './observe.ts';
 import { isOfSize } from './policy.ts';
@@ -70,7 +70,7 @@ export async function startFreshSession(
         ...(quotes ? [] : [carriedMemory(keys, move.to).fix('')]),
         ...append(keys, move.to, [seed, pending, ...shorteningsOf(call)]),
         turn.recordIn(move.to, PENDING_INDEX),
-        ...stepTaken(call, quotes ? undefined : 'quoteless', 'fresh'),
+        ...changesOfStep(call, quotes ? undefined : 'quoteless', 'fresh'),
         ...(isTrial ? trialBegun(call, move, quotes) : moved(attempt, move)),
       ],
       expected: [chatState(keys, chat).isIn(from)],
@@ -117,7 +117,7 @@ function trialBegun({ attempt, failure }: FailedCall, { from, to, entries }: Mov
   const refused = quotes ? freshAfterPoison : bareAfterPoison;
   const notice = isOfSize(failure) && quotes ? freshSession : refused;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
-  // A fresh session that is given up is in no chain of parents: whoever erases the chat finds it here.
+  // After a lost trial no session names the fresh one as its parent. The erasure of the chat finds it by this note.
   return [attempt.turn.tryIn(trial), sessionState(attempt.keys, from).tryAnother(to)];
 }
 

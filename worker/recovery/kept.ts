@@ -1,9 +1,7 @@
 import { clip, redact } from '../../shared/base/text.ts';
 import { labelOf } from '../media/label.ts';
 import { type Block, nameInBrackets } from '../model/block.ts';
-import { countContent } from '../model/count.ts';
 import { estimateContent } from '../model/estimate.ts';
-import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, scrubOf, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
@@ -48,13 +46,6 @@ export function chooseKept(records: readonly LogRecord[], tokensMax: number): Ke
 /** Where the newest turn starts: it is never summarised, since it is pending or was just answered. */
 export function newestTurn(records: readonly LogRecord[]): number {
   return Math.max(0, records.findLastIndex(startsTurn));
-}
-
-/** The tokens of the newest message alone, as it is shown. */
-export function newestTokens({ window }: OpenedSession, calibration: number): number {
-  // What shortens a message stands behind it.
-  const [newest] = asShown(window.records.slice(newestTurn(window.records)));
-  return newest?.t === 'user' ? countContent(newest.content, calibration) : 0;
 }
 
 /** Whether a turn is over: the model wrote text without a tool call. */

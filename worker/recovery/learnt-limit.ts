@@ -1,14 +1,14 @@
 import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Attempt } from '../lane/attempt.ts';
-import { limitOwner, type Settings } from '../lane/settings.ts';
+import { learntWindow, limitOwner, type Settings } from '../lane/settings.ts';
 import type { FailedCall } from './effects.ts';
 
 /** The room that a refusal for size leaves. */
 export interface LearntLimit {
   /** The whole window that the message is recovered for, in tokens. */
   limitTokens: number;
-  /** The window that later messages of the session are held to as well; absent where nothing is to be kept. */
+  /** The window for later messages of the session, in tokens; absent if there is none to store. */
   keptTokens?: number;
   /** The window that the endpoint states, where it is smaller than the one that the operator has set. */
   contradictingTokens?: number;
@@ -22,16 +22,16 @@ export const LIMIT_TOKENS_MIN = 1_000;
 const GUESS_TOKENS_MIN = 2_000;
 /** A refusal without numbers shows that the window is smaller than what was sent; our count may be off. */
 const GUESS_SHARE = 0.9;
-/** However often a refusal has no numbers, it teaches no less than this share of what was known. */
+/** One refusal without numbers never lowers the stored window below this share of the known one. */
 const GUESS_KEPT_SHARE = 0.5;
 /** Our count and a provider's own differ by less. */
 const COUNT_FACTOR = 2;
 
 /**
- * The window that a believed refusal shows. A stated limit counts only where the numbers are about the request
- * that was sent; otherwise what was sent bounds the recovery of this message, and later ones only by half of what was
- * known of the model, `modelTokens`. A limit of rates is no window, and nothing that is learnt goes below `statedWindowTokens`, which the operator
- * has set. Pure.
+ * The window that a believed refusal shows. A stated limit counts only if the error's numbers are about this request.
+ * Without one, the window for this message is a share of the request's own size, and the window for later messages is at
+ * least half of `modelTokens`, the known window of the model. A rate limit is not stored as a window. Nothing is stored
+ * if the operator has set `statedWindowTokens`. Pure.
  */
 export function limitFrom(
   { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LearntFrom,
@@ -57,18 +57,18 @@ type LearntFrom = Pick<FailedCall, 'limitTokens' | 'sentTokens' | 'askedOutputTo
   failure: Pick<FailedCall['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
 };
 
-/** Some providers count what is asked for as well. */
+/** Whether the numbers of an error are about this request. Some providers add the requested output to the input. */
 function isAboutRequest({ observedTokens, limitTokens = 0 }: LearntFrom['failure'], sent: number, asked: number) {
   if (observedTokens === undefined) return limitTokens < (sent + asked) * COUNT_FACTOR;
   return observedTokens * COUNT_FACTOR >= sent && observedTokens <= (sent + asked) * COUNT_FACTOR;
 }
 
-/** How long a learnt window holds: what was true of an endpoint once need not be true for ever. */
+/** Lifetime of a learnt window, because the window of an endpoint may change. */
 const LEARNT_KEEP_MS = 24 * 3600_000;
 
 /**
- * Keeps a window that errors showed in a session, for this endpoint and model; where they showed none, the window `known`
- * before is kept for what is left of its time.
+ * Stores a learnt window with a session, for this endpoint and model. Without a newly learnt window, stores the window
+ * `known` before, with the rest of its lifetime.
  */
 export function learnLimit(
   { keys, session }: Pick<Attempt, 'keys' | 'session'>,
@@ -81,7 +81,12 @@ export function learnLimit(
   return learnt === undefined ? [] : [sessionState(keys, session).learnWindow(learnt)];
 }
 
-/** Forgets a learnt window once the endpoint has taken more. */
-export function forgetLimit({ keys, session, limit }: Attempt, takenTokens: number): Change[] {
-  return limit !== undefined && takenTokens > limit.tokens ? [sessionState(keys, session).forgetWindow()] : [];
+/** Forgets the window that was learnt of this endpoint and model once it has taken more. */
+export function forgetLimit(
+  { keys, session, limit }: Attempt,
+  settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,
+  takenTokens: number,
+): Change[] {
+  const tokens = learntWindow(limit, settings);
+  return tokens !== undefined && takenTokens > tokens ? [sessionState(keys, session).forgetWindow()] : [];
 }

@@ -10,7 +10,7 @@ import { asShown, scrubOf, trimOf } from '../session/overlay.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
-import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
 import { bytesOf, largestParts, mediaParts, newestResults, type Part } from './parts.ts';
 import type { LeftOut } from './state.ts';
 
@@ -27,7 +27,7 @@ export async function leaveOut(ports: RecoverPorts, call: FailedCall, what: Left
     attempt.texts,
     parts.map(({ name }) => name),
   );
-  await storeParts(ports, call, parts, [withNotice(attempt, notice), ...stepTaken(call, what)], 'scrub');
+  await storeParts(ports, call, parts, [withNotice(attempt, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }
 
@@ -60,7 +60,7 @@ function isNamed(part: Part, { opened, failure: { path } }: FailedCall): boolean
   return origin !== undefined && origin.record.id === part.record.id && origin.block === part.block;
 }
 
-/** What is left out on trial is in no conversation any more if the trial is lost, so the notice goes with the answer. */
+/** Stores the notice; on trial, only for the answer, because a lost trial discards the session with its omissions. */
 function withNotice({ turn, trial, readingNotices, notices }: Attempt, notice: string): Change {
   return trial ? turn.notifyReading([...readingNotices, notice]) : turn.notify([...notices, notice]);
 }
@@ -76,7 +76,10 @@ async function leaveOutThinking(ports: RecoverPorts, call: FailedCall): Promise<
   if (!hasThinking) return undefined;
   await commit(ports.observability, attempt, {
     step: `recover:${attempt.recoveries}`,
-    changes: [...append(attempt.keys, attempt.session, [trimOf('thinking', records)]), ...stepTaken(call, 'thinking')],
+    changes: [
+      ...append(attempt.keys, attempt.session, [trimOf('thinking', records)]),
+      ...changesOfStep(call, 'thinking'),
+    ],
     events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
   });
   return { kind: 'again' };

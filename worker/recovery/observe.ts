@@ -6,7 +6,7 @@ import { type FailedCall, triedBy } from './effects.ts';
 import { limitFrom } from './learnt-limit.ts';
 import type { RecoveryState, Sizes } from './state.ts';
 
-/** Observes a failed call: all that is known without a further call. Pure but for the spread of the waits. */
+/** Collects the state of a failed call without making another call. Pure, except for the random spread of the waits. */
 export function observe(settings: Settings, call: FailedCall): RecoveryState {
   const { attempt, opened } = call;
   const tried = triedBy(attempt);
@@ -54,18 +54,18 @@ export function roomFor(settings: Settings, call: FailedCall): Room {
   return roomOf(learntFrom(settings, call).limitTokens, settings);
 }
 
-/** The window that a failure shows, and what of it is to be kept. */
+/** The window that a failure shows, for this message and for later ones. */
 export function learntFrom(settings: Settings, call: FailedCall) {
   const known = modelWindow(call.windowTokens, call.attempt.limit, settings);
   return limitFrom(call, known, settings.statedWindowTokens);
 }
 
-/** How often a call is tried before a rate below its size is believed, where the endpoint states no wait. */
+/** Waits before a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */
 const RATE_TRIES_MIN = 3;
 
 /**
- * The failure of a call. A rate below the size of a request lets the request never through, however long it waits: once
- * the stated wait has not helped, the failure is one of size, for that rate. Pure.
+ * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So once the
+ * stated wait has not helped, the failure becomes a `token` failure with the rate limit as its limit. Pure.
  */
 export function failureOf({
   failure,

@@ -95,14 +95,14 @@ export function bytesOf(records: readonly LogRecord[], sizeOfBlock: (block: Bloc
 }
 
 /**
- * Whether records take more than so many bytes in a request. Each request asks, and writing down all of a history takes
- * longer than to view it, so it is weighed only where the length of its texts leaves that open. Pure.
+ * Whether records take more than `bytesMax` bytes in a request. This runs before each request, and serialising a whole
+ * history is slow. So the records are serialised only if a cheap upper bound exceeds the limit. Pure.
  */
 export function areLargerThan(bytesMax: number, records: readonly LogRecord[]): boolean {
   return bytesOf(records, bytesAtMost) > bytesMax && bytesOf(records) > bytesMax;
 }
 
-/** No less than `weigh` says: of a stored file there is the number of its bytes. */
+/** An upper bound of `weigh`. A number may be the bytes of a stored file, which base64 lengthens, so it counts twice. */
 function bytesAtMost(value: unknown): number {
   if (typeof value === 'string') return value.length * UNIT_BYTES_MAX + 2;
   if (typeof value === 'number') return Math.max(SCALAR_BYTES_MAX, value * 2);

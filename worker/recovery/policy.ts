@@ -12,7 +12,7 @@ export type Limits = Pick<
 
 /** A message ends at this many failed calls. */
 export const FAILED_CALLS_MAX = 6;
-/** A call that fell silent is made once more; after that, the words so far are all that there will be. */
+/** After this many calls that fell silent, the message ends with the words that have arrived. */
 export const SILENCES_MAX = 2;
 /** A session that was compacted in vain this often in a row is not compacted once more. */
 export const VAIN_COMPACTIONS_MAX = 3;
@@ -41,29 +41,29 @@ const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
   // Rule 1: the endpoint is away.
-  if (failure.kind === 'transient') return whenAway(state, failure, limits);
-  if (state.failedCalls >= FAILED_CALLS_MAX) return FAILS.message;
+  if (failure.kind === 'transient') return decideOutage(state, failure, limits);
+  if (state.failedCalls >= FAILED_CALLS_MAX) return isOfAccountOrModel(failure) ? FAILS.account : FAILS.message;
   // Rule 5: the output does not fit. To change it costs the chat nothing, so it needs no second observation.
   if (isOfOutput(failure) && countOf(state.tried, 'output') < OUTPUT_CHANGES_MAX) return { do: 'change output' };
   // Rule 2: is it true?
-  const witness = missingWitness(state, failure, limits);
+  const witness = nextObservation(state, failure, limits);
   if (witness) return witness;
-  const notTaken = whenFixedPartsAreNotTaken(state, failure, limits);
+  const notTaken = decideRefusedFixedParts(state, failure, limits);
   if (notTaken) return notTaken;
   switch (failure.kind) {
     case 'terminal':
-      return end(state, FAILS.account);
+      return failOrReplay(state, FAILS.account);
     case 'model':
-      return state.isModelChosen ? { do: 'use default model' } : end(state, FAILS.account);
+      return state.isModelChosen ? { do: 'use default model' } : failOrReplay(state, FAILS.account);
     // Rules 3 and 4: the newest round, then the conversation.
     case 'token':
     case 'fit':
-      return whenTooLong(state, failure, limits);
+      return decideTooLong(state, failure, limits);
     case 'output':
-      return end(state);
+      return failOrReplay(state);
     // Rules 6 and 7: the parts that may be refused, then the history.
     default:
-      return whenRefused(state, failure);
+      return decideRefusal(state, failure);
   }
 }
 
@@ -77,9 +77,11 @@ const FAILS = {
 } as const satisfies Record<string, Fail>;
 
 /** Rule 1: an outage costs the chat nothing. When patience is over, the message fails. */
-function whenAway(state: RecoveryState, failure: Failure, limits: Limits): Step {
+function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (state.silences >= SILENCES_MAX) return FAILS.silence;
-  return waitFor(state, failure, limits) ?? (state.hasWords ? FAILS.endpoint : end(state, FAILS.endpoint));
+  const wait = waitFor(state, failure, limits);
+  if (wait) return wait;
+  return isAnsweredWithError(failure) && !state.hasWords ? failOrReplay(state, FAILS.endpoint) : FAILS.endpoint;
 }
 
 /** The wait for the endpoint, bounded by time, or for other passing trouble, bounded by attempts. */
@@ -99,7 +101,7 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
   return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isFree: true };
 }
 
-/** A wait that the endpoint asks for is never cut short. Any other ends when the person is to be told, or patience is over. */
+/** The wait in ms: as long as the endpoint asks; otherwise until the notice is due or patience is over at most. */
 function outageDelayMs(
   waitedMs: number,
   grownMs: number,
@@ -111,9 +113,18 @@ function outageDelayMs(
   return Math.min(grownMs, untilNoticeMs, outagePatienceMs - waitedMs);
 }
 
-/** Whether a failure is the endpoint's: then it is bounded by time and uses up no attempt. */
+/** Whether the endpoint caused a failure. The waits for it are bounded by time and use up no attempt. */
 export function isOutage({ kind, reason }: Pick<Failure, 'kind' | 'reason'>): boolean {
   return kind === 'transient' && (reason === 'paused' || isEndpointTrouble(reason));
+}
+
+/** Whether the endpoint answered this request with an error of its own, which its content may have caused. */
+export function isAnsweredWithError({ reason }: Pick<Failure, 'reason'>): boolean {
+  return reason === 'server_error' || reason === 'unknown';
+}
+
+function isOfAccountOrModel({ kind }: Failure): boolean {
+  return kind === 'terminal' || kind === 'model';
 }
 
 function isOfOutput({ kind }: Failure): boolean {
@@ -130,8 +141,8 @@ export function isOwnFinding({ reason }: Pick<Failure, 'reason'>): boolean {
   return reason.startsWith('counted_') || reason === 'invalid_request';
 }
 
-/** Rule 2: the observation that is missing before a failure is believed; nothing once enough of them agree. */
-function missingWitness(state: RecoveryState, failure: Failure, { doubtWaitMs }: Limits): Step | undefined {
+/** Rule 2: the next observation to make before a failure is believed; undefined once enough observations agree. */
+function nextObservation(state: RecoveryState, failure: Failure, { doubtWaitMs }: Limits): Step | undefined {
   const { evidence, sizes, tried } = state;
   const isRepeated = failure.isSeconded === true || tried.includes(`repeat ${failure.kind}`);
   const repeat: Step | undefined = isRepeated ? undefined : { do: 'repeat', delayMs: doubtWaitMs };
@@ -143,7 +154,7 @@ function missingWitness(state: RecoveryState, failure: Failure, { doubtWaitMs }:
         if (evidence.count === undefined) return { do: 'ask', what: 'count' };
         return isTooMany(evidence.count, sizes.known) ? undefined : (repeat ?? fixedParts);
       }
-      // Nothing that a chat can give up helps where the fixed parts alone do not fit.
+      // If the fixed parts alone do not fit, a shorter conversation does not help.
       return sizes.fixed > sizes.room.limitTokens - ANSWER_TOKENS_MIN ? fixedParts : undefined;
     case 'output':
       return undefined;
@@ -164,12 +175,13 @@ function isTooMany(tokens: number | 'unknown', windowTokens: number): boolean {
   return tokens !== 'unknown' && tokens >= windowTokens * OWN_COUNT_SHARE;
 }
 
-/** The trouble is the installation's, a tool's or the chosen model's. The conversation keeps all. */
-function whenFixedPartsAreNotTaken(state: RecoveryState, failure: Failure, limits: Limits): Step | undefined {
+/** The step after a refusal of the fixed parts alone: the installation, a tool or the chosen model is the cause. */
+function decideRefusedFixedParts(state: RecoveryState, failure: Failure, limits: Limits): Step | undefined {
   const { fixedParts } = state.evidence;
   if (fixedParts === undefined || fixedParts.kind === 'taken') return undefined;
-  if (failure.kind === 'terminal') return FAILS.account;
-  if (fixedParts.kind === 'unclear') return waitFor(state, fixedParts.failure ?? IN_TROUBLE, limits) ?? FAILS.endpoint;
+  if (isOfAccountOrModel(failure) && !state.isModelChosen) return FAILS.account;
+  const trouble = fixedParts.failure ?? IN_TROUBLE;
+  if (fixedParts.kind === 'unclear') return waitFor(state, trouble, limits) ?? { ...FAILS.endpoint, why: trouble };
   const named = fixedParts.failure?.tool;
   if (named !== undefined) return { do: 'exclude tools', named };
   if (state.isModelChosen) return { do: 'use default model' };
@@ -181,36 +193,37 @@ function whenFixedPartsAreNotTaken(state: RecoveryState, failure: Failure, limit
 const IN_TROUBLE: Failure = { kind: 'transient', reason: 'server_error' };
 
 /** Rules 3 and 4: trim the newest round, or compact the conversation, or leave it for a fresh session. */
-function whenTooLong(state: RecoveryState, failure: Failure, limits: Limits): Step {
+function decideTooLong(state: RecoveryState, failure: Failure, limits: Limits): Step {
   const { sizes, stage, tried, refusedInRow, isOnTrial } = state;
   const { compaction, count } = state.evidence;
   const mayGoAsItIs = isOwnFinding(failure) && !state.isOmitting && !tried.includes('as it is');
   const fitsStated = sizes.request <= sizes.statedUsable;
-  // Only a window that an earlier error taught is exceeded: by now the endpoint may take more.
-  const isOnlyLearnt = sizes.known < sizes.stated && fitsStated && state.failedCalls === 1 && stage === 'none';
+  // The request exceeds only the window learnt from an earlier error. The endpoint may accept more by now.
+  const isLearnt = sizes.known < sizes.stated && sizes.room.limitTokens >= sizes.known;
+  const isOnlyLearnt = isLearnt && fitsStated && state.failedCalls === 1 && stage === 'none';
   if (mayGoAsItIs && isOnlyLearnt) return AS_IT_IS;
   // Rule 8: the refusal contradicts our count, and the message before was refused as well.
   if (isContradicted(state, failure) && refusedInRow > 0 && !isOnTrial) return QUOTELESS;
-  const trim = trimOf(state);
+  const trim = chooseTrim(state);
   const hasNoSummary = compaction !== undefined || tried.includes('summary');
   const isWorthCompacting = state.vainCompactions < VAIN_COMPACTIONS_MAX;
   if (!trim && stage === 'none' && !hasNoSummary && isWorthCompacting) return { do: 'compact', how: 'summary' };
-  if (mayGoAsItIs && hasNoSummary && fitsStated) return AS_IT_IS;
-  const withoutSummary = compaction && whenNotSummarised(state, compaction, limits);
+  if (mayGoAsItIs && hasNoSummary && !trim && fitsStated) return AS_IT_IS;
+  const withoutSummary = compaction && decideFailedSummary(state, compaction, limits);
   if (withoutSummary) return withoutSummary;
   // What follows costs more than a count, which is free of charge.
   if (count === undefined) return { do: 'ask', what: 'count' };
   if (mayGoAsItIs && count !== 'unknown' && count <= sizes.room.usableTokens) return AS_IT_IS;
   if (trim) return trim;
   if (stage !== 'fresh') return { do: 'fresh session', quotes: true, isTrial: isContradicted(state, failure) };
-  return mayGoAsItIs ? AS_IT_IS : end(state);
+  return mayGoAsItIs ? AS_IT_IS : failOrReplay(state);
 }
 
 const AS_IT_IS: Step = { do: 'send as it is' };
 const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 
 /** Rule 3: trim the newest round where the rest leaves room for it, or where it does not even fit alone. */
-function trimOf({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
+function chooseTrim({ sizes, tried, stage, isOmitting }: RecoveryState): Step | undefined {
   const { request, fixed, round, room } = sizes;
   if (isOmitting || countOf(tried, 'trim') >= TRIMS_MAX) return undefined;
   const least = room.usableTokens * ROUND_SHARE_MIN;
@@ -221,22 +234,22 @@ function trimOf({ sizes, tried, stage, isOmitting }: RecoveryState): Step | unde
   return { do: 'trim', tokens };
 }
 
-/** Rule 1 for summaries: trouble of the summariser is waited out as trouble of the main call is. */
-function whenNotSummarised(
+/** Rule 1 for summaries: waits for the summariser's endpoint in the same way as for the main call's endpoint. */
+function decideFailedSummary(
   state: RecoveryState,
   { reason, failure, tookMs }: Uncompacted,
   limits: Limits,
 ): Step | undefined {
   if (failure === undefined) return undefined;
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };
-  if (isOfAccount(failure.reason) || failure.reason === 'permission') return FAILS.account;
+  if (isOfAccount(failure.reason) || failure.reason === 'permission') return { ...FAILS.account, why: failure };
   if (reason !== 'away') return undefined;
   const { fixedParts } = state.evidence;
   const wait = waitFor(state, failure, limits);
   // Another try would come after the minute that a person waits for a summary.
   const isLate = (wait?.waitedMs ?? Number.POSITIVE_INFINITY) + tookMs >= limits.summaryTimeMs;
   if (isLate && fixedParts === undefined) return ASK_FIXED_PARTS;
-  if (fixedParts?.kind !== 'taken') return wait ?? FAILS.endpoint;
+  if (fixedParts?.kind !== 'taken') return wait ?? { ...FAILS.endpoint, why: failure };
   return state.tried.includes('mask') ? undefined : { do: 'compact', how: 'mask' };
 }
 
@@ -248,7 +261,7 @@ const LEFT_OUT: Readonly<Partial<Record<Failure['kind'], readonly LeftOut[]>>> =
 };
 
 /** Rules 6 and 7: leave out the parts that may be refused, then try the message without its history. */
-function whenRefused(state: RecoveryState, { kind, reason }: Failure): Step {
+function decideRefusal(state: RecoveryState, { kind, reason }: Failure): Step {
   const { tried, isMidTurn, isOnTrial, hasHistory, refusedInRow, evidence } = state;
   if (reason !== 'invalid_request') {
     const part = LEFT_OUT[kind]?.find((what) => !tried.includes(what));
@@ -256,14 +269,14 @@ function whenRefused(state: RecoveryState, { kind, reason }: Failure): Step {
     if (isOnTrial && (!isMidTurn || tried.includes('results'))) return FAILS.message;
     // Only where the fixed parts alone are taken, the results or the history may be to blame.
     if (evidence.fixedParts === undefined) return ASK_FIXED_PARTS;
-    // The request without these results was accepted.
+    // The endpoint accepted the request before these results were added.
     if (isMidTurn && !tried.includes('results')) return { do: 'leave out', what: 'results' };
   }
   return isOnTrial || !hasHistory ? FAILS.message : { do: 'fresh session', quotes: refusedInRow === 0, isTrial: true };
 }
 
 /** Rule 8: the second message in a row that would end refused is tried in a fresh session that quotes nothing. */
-function end(state: RecoveryState, fail: Fail = FAILS.message): Step {
+function failOrReplay(state: RecoveryState, fail: Fail = FAILS.message): Step {
   const { refusedInRow, failedCalls, isOnTrial, tried, evidence } = state;
   if (refusedInRow === 0 || failedCalls >= FAILED_CALLS_MAX) return fail;
   if (isOnTrial || tried.includes('quoteless')) return fail;

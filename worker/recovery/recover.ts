@@ -10,13 +10,13 @@ import { excludeTools, takesFixedParts } from './fixed-parts.ts';
 import { startFreshSession } from './fresh-session.ts';
 import { leaveOut } from './leave-out.ts';
 import { failureOf, learntFrom, observe } from './observe.ts';
-import { decide, isOwnFinding } from './policy.ts';
+import { decide, isOfSize, isOwnFinding } from './policy.ts';
 import type { RecoveryState, Step } from './state.ts';
 import { trimRound } from './trim.ts';
 import { repeatCall, sendAsItIs, wait } from './wait.ts';
 
-/** Whether a step is taken upon a failure that is believed, or nearly so; the others only wait. */
-function isReported(step: Step): boolean {
+/** Whether the failure is recorded before this step: not before a repeat, a count, a wait or a budget refusal. */
+function isRecorded(step: Step): boolean {
   if (step.do === 'ask') return step.what === 'fixed parts';
   return step.do !== 'repeat' && step.do !== 'wait' && step.do !== 'refuse';
 }
@@ -35,8 +35,8 @@ export async function recover(ports: RecoverPorts, call: FailedCall, time: TurnT
   const leftMs = Math.max(0, ports.settings.recoveryTimeoutMs - turn.recoverySpentMs);
   return time.recovering(leftMs, async (signal, deadline) => {
     const verdict = await takeSteps(ports, call, { signal, deadline });
-    // A recovery that was cut short resumes with the rest of its time. One that was killed starts with its full time
-    // again, and uses up an attempt.
+    // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
+    // attempt gets the full recovery time, and one attempt is used up.
     if (signal.aborted && !deadline.aborted)
       await attempt.write('', [turn.spendOnRecovery(turn.recoverySpentMs + attempt.elapsedMs() - startedMs)]);
     return verdict;
@@ -52,19 +52,22 @@ interface RecoveryTime {
 async function takeSteps(ports: RecoverPorts, failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
   const call = { ...failed, failure: failureOf(failed) };
   let state = observe(ports.settings, call);
+  let hasReport = false;
   for (;;) {
     const step = decide(state, call.failure, ports.settings);
-    if (isReported(step)) await reportFailure(ports, call);
+    if (!hasReport && isRecorded(step)) await reportFailure(ports, call);
+    hasReport ||= isRecorded(step);
     const done = await carryOut(ports, { ...call, tried: state.tried }, step, time).catch((error) => {
-      if (isReported(step)) reportFailedStage(ports, state.stage, error instanceof Error ? error.name : 'unknown');
+      if (isRecorded(step)) reportFailedStage(ports, state.stage, error instanceof Error ? error.name : 'unknown');
       throw error;
     });
     if ('kind' in done) return done;
+    if (time.signal.aborted && !time.deadline.aborted) return { kind: 'again' };
     state = { ...state, ...done, evidence: { ...state.evidence, ...done.evidence } };
   }
 }
 
-/** What a step that does not end the attempt adds to the state: an observation, or that there was nothing to do. */
+/** The state's change by a step that does not end the attempt: a new observation, or a step that had nothing to do. */
 type Observed = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
 
 async function carryOut(
@@ -88,7 +91,8 @@ async function carryOut(
     case 'compact':
       return compact(ports, call, step.how, { signal, deadline });
     case 'fresh session':
-      if (call.attempt.stage === 'compacted') reportFailedStage(ports, 'compacted', 'second_overflow');
+      if (call.attempt.stage === 'compacted' && isOfSize(call.failure))
+        reportFailedStage(ports, 'compacted', 'second_overflow');
       return startFreshSession(ports, call, step);
     case 'leave out':
       return (await leaveOut(ports, call, step.what)) ?? { tried: [...call.tried, step.what] };
@@ -99,7 +103,7 @@ async function carryOut(
     case 'use default model':
       return useDefaultModel(ports, call);
     case 'fail':
-      return fail(ports, call, step.trouble);
+      return fail(ports, step.why ? { ...call, failure: step.why } : call, step.trouble);
     case 'refuse':
       return refuseOverBudget(call.attempt, ports.settings, step.why);
   }
@@ -121,7 +125,7 @@ async function compact(
   return { tried: [...call.tried, 'summary'], evidence: { compaction } };
 }
 
-/** Reports a failure that recovery acts upon, once, and marks its message where it may be to blame. */
+/** Records a failure in the audit trail, and marks its message as blamed if the message may be the cause. */
 async function reportFailure({ settings, observability }: RecoverPorts, call: FailedCall): Promise<void> {
   const { attempt, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;

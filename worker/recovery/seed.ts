@@ -34,7 +34,7 @@ const MOST = { asks: 5, earlier: 100, replies: 3, named: 20, outcomes: 8, questi
 const CHARS = { ask: 300, earlier: 160, unanswered: 1_000, reply: 500, question: 300, summary: 6_000 } as const;
 const OUTCOME_CHARS = 160;
 const NAME_CHARS = { speaker: 120, channel: 300, reference: 210, tool: 64 } as const;
-/** No more of a text is searched. */
+/** The most characters of a text that are searched. */
 const SCAN_CHARS = { outcome: 4_000, questions: 4_000, named: 20_000 } as const;
 /** The part of a section that is dropped at a time, so that a long one is short in a few steps. */
 const DROPPED_SHARE = 1 / 8;
@@ -59,7 +59,7 @@ const FINISHED_TOKENS_MIN = 400;
 /** The lengths to which the arguments of a finished call are cut; the first that fits counts. Its outcome may be longer. */
 const SHOWN_CHARS = [800, 400, 200, 100, 50, 20];
 const OUTCOME_FACTOR = 1.5;
-/** The lengths where what is quoted may be what was refused. */
+/** The lengths in a seed that quotes nothing else, because the model may have refused a quoted text. */
 const BARE_SHOWN_CHARS = [100, 50, 20];
 
 /**
@@ -123,8 +123,8 @@ function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
 }
 
 /**
- * The quoted parts of a conversation, in order of importance. What may have been refused is quoted no further back than
- * it must be.
+ * The quoted parts of a conversation, the most important first. After a refusal, earlier messages of the user are not
+ * quoted, because one of them may have caused the refusal.
  */
 function sectionsOf(records: readonly LogRecord[], because: SeedSource['because']): Section[] {
   const lastReply = records.findLastIndex((record) => record.t === 'assistant' && textOf(record.content).trim() !== '');

@@ -3,7 +3,7 @@ import type { Room } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { CompactionFailure } from './window-compaction.ts';
 
-/** What was observed of a failed call, its message and its chat: all that `decide` reads. Sizes are tokens by our count. */
+/** The state of a failed call, its message and its chat: the input of `decide`. Sizes are our own counts, in tokens. */
 export interface RecoveryState {
   stage: RecoveryStage;
   /** The bounded steps that were taken for this request, and `summary` and `quoteless` for the message. */
@@ -45,7 +45,7 @@ export interface Sizes {
   fixed: number;
   /** The newest message with its files, or the newest batch of tool results. */
   round: number;
-  /** The room that this request is recovered for. */
+  /** The limits that the recovered request has to fit. */
   room: Pick<Room, 'limitTokens' | 'usableTokens' | 'fullTokens'>;
   /** The model's window, as far as errors had shown it before this failure. */
   known: number;
@@ -59,7 +59,7 @@ export interface Sizes {
 export interface Evidence {
   /** The endpoint's own count of the request, in tokens; `unknown` where it offers none. */
   count?: number | 'unknown';
-  /** What the endpoint said of the fixed parts alone; `unclear` while it is in trouble itself. */
+  /** Whether the endpoint accepts the fixed parts alone; `unclear` if that call failed for a passing reason. */
   fixedParts?: FixedPartsWord;
   /** Why the conversation could not be compacted. */
   compaction?: Uncompacted;
@@ -111,7 +111,7 @@ export type Step =
   /** Refuses the message: a budget is used up. */
   | { do: 'refuse'; why: Failure };
 
-/** A wait for trouble that passes; `waitedMs` and `tries` count it in. */
+/** A wait for a passing failure; `waitedMs` and `tries` include this wait. */
 export interface Wait {
   do: 'wait';
   why: Failure;
@@ -124,8 +124,10 @@ export interface Wait {
   isLong: boolean;
 }
 
-/** The end of a message, by whose trouble it was. */
+/** Ends the message as failed; `trouble` says what is broken. */
 export interface Fail {
   do: 'fail';
   trouble: 'endpoint' | 'silence' | 'account' | 'fixed parts' | 'message';
+  /** The failure that ends the message, where another call failed than that of the message. */
+  why?: Failure;
 }

@@ -168,9 +168,9 @@ function firstParagraphs(text: string, tokensMax: number): string {
 }
 
 /**
- * Asks for one part of a summary until it is answered, refused twice, or the time is over. After a failure the other
- * model is asked at once, if there is one; then there is a pause. Where nothing is answered, the longest text that
- * arrived is returned, with the last failure but that of a call which the end of the time broke off.
+ * Asks for one part of a summary until a model answers, two calls are refused, or the time is over. After a failure of
+ * the first model, asks the other one at once, if there is one; then pauses. Without an answer, returns the longest text
+ * that arrived and the last failure. A call that the end of the time aborted counts only if there was no other failure.
  */
 async function ask(
   { name, otherName, settings, waitsOut, send }: Summariser,

@@ -7,7 +7,7 @@ import { nameInBrackets } from '../model/block.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { asShown } from '../session/overlay.ts';
 import { resultText, textOf, type UserRecord } from '../session/record.ts';
-import { type FailedCall, type RecoverPorts, stepTaken } from './effects.ts';
+import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
 import { storeParts } from './leave-out.ts';
 import { learntFrom } from './observe.ts';
@@ -20,7 +20,7 @@ interface Trimmed {
 }
 
 const TEXT_CHARS_MIN = 300;
-/** A count of the endpoint that differs from ours by more is not of this request. */
+/** The largest plausible factor between the endpoint's count of a request and ours. */
 const COUNT_FACTOR_MAX = 2;
 const CHARS_PER_TOKEN = 4;
 
@@ -45,7 +45,8 @@ export async function trimRound(ports: RecoverPorts, call: FailedCall, tokens: n
   const notices = trimmed.flatMap(({ notice }) => notice ?? []);
   const parts = trimmed.map(({ part }) => part);
   const learnt = learnLimit(attempt, ports.settings, learntFrom(ports.settings, call));
-  const effects = [attempt.turn.notifyReading(notices), ...stepTaken(call, 'trim'), ...learnt];
+  const reading = notices.length > 0 ? [attempt.turn.notifyReading(notices)] : [];
+  const effects = [...reading, ...changesOfStep(call, 'trim'), ...learnt];
   await storeParts(ports, call, parts, effects, 'shorten');
   return { kind: 'again' };
 }

@@ -11,7 +11,7 @@ import { transcribe } from './transcript.ts';
 export interface CompactionOptions {
   room: Room;
   summariser: Summariser;
-  /** Omits the thinking that is bound to an earlier part; it belongs to any change of that part. */
+  /** The records that omit thinking bound to an earlier part; stored with any change of that part. */
   thinking: readonly TrimRecord[];
   /** An unguessable word that frames the summary. */
   boundary: string;
@@ -23,7 +23,7 @@ export interface Progress {
   tokensAfter: number;
   /** The size without the newest question, its answer and the newest round of tools. */
   keptTokens: number;
-  /** What may be added so that the change is still worth a new attempt. Negative where it is not. */
+  /** The tokens that a summary may add while the change is still worth a new attempt. Negative if the change is not. */
   spareTokens: number;
 }
 
@@ -119,8 +119,8 @@ function progressOf(before: Window, after: Window, { retainedTokens, fullTokens 
 }
 
 /**
- * The tokens of a window: in all; the rest without the newest question and its answer, which may have any size; and what
- * is kept without the newest round of tools, which may be as large as the window allows.
+ * The tokens of a window. `tokens`: all. `rest`: without the newest question and its answer. `kept`: `rest` without the
+ * newest round of tools.
  */
 function sizeOf(window: Window): { tokens: number; rest: number; kept: number } {
   const turn = asShown(window.records).slice(newestTurn(window.records));

@@ -60,9 +60,9 @@ export function viewWithOrigins(window: Window): { messages: MessageParam[]; ori
 }
 
 /**
- * A window as a request for a guest shows it, or one for anybody else: an answer that was given with the other tools comes
- * without its thinking, which is bound to them, and without its size, which counts them. So each kind of request begins as
- * the one before it of its kind. Pure.
+ * The window for a request of a guest, or of anybody else. Guests have fewer tools. Answers given with the other set of
+ * tools lose their thinking, which is bound to those tools, and their usage, which counts those tools. So the requests of
+ * each kind keep a stable prefix. Pure.
  */
 export function withToolsOf(window: Window, isGuest: boolean): Window {
   const isOther = (record: LogRecord): record is AssistantRecord =>
@@ -113,7 +113,7 @@ function blocksOf(record: LogRecord): readonly Placed[] {
   return blocks;
 }
 
-/** A record never changes and is in each request of its chat; so are its blocks, of which more is known elsewhere. */
+/** The blocks of each record, read once. A record never changes, and other caches are keyed by the same block objects. */
 const known = new WeakMap<LogRecord, readonly Placed[]>();
 
 function readBlocks(record: UserRecord | AssistantRecord): readonly Placed[] {

@@ -48,7 +48,7 @@ async function storeConclusion(
   { ask: { observability } }: Pick<TurnPorts, 'ask'>,
   attempt: Attempt,
   conclusion: Conclusion,
-  { changes, events }: Pick<Ending, 'changes' | 'events'>,
+  { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat, turn } = attempt;
   // An answer to a summons is not sent but edited in.
@@ -65,7 +65,7 @@ async function storeConclusion(
   const isAnswered = conclusion.outcome === 'answered';
   const { trial } = attempt;
   // A message that may be to blame leaves the conversation, or the next message would be refused because of it.
-  if (trial === undefined) return store(attempt.isBlamed && !isAnswered ? removeTurn(attempt) : [], []);
+  if (trial === undefined) return store(attempt.isBlamed && !isAnswered && !isInnocent ? removeTurn(attempt) : [], []);
   if (!isAnswered) return store([...removeTurn(attempt), ...trialLost(attempt)], []);
   const moved = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
   // The chat was bound to another session in the meantime: that binding stands.
@@ -78,7 +78,7 @@ async function storeConclusion(
  * Under the notice of a failure stands a button that tries the message again.
  */
 function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
-  // Of a message that went into another one, that one speaks.
+  // The conclusion of the message into which this one was merged carries the notices.
   if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
   const told = inOneMessage(inItsOwnWords(attempt, conclusion), conclusion, attempt.notices);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || summonsOf(attempt)) return told;

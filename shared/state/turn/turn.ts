@@ -134,12 +134,17 @@ export class Turn extends Fields {
   }
 
   setModelAside(model: string): Change[] {
-    return [this.set('modelGone', model, 'attempts', 0), this.unset('tried')];
+    return [this.set('modelGone', model, 'attempts', 0), this.unset('tried', 'blamed')];
   }
 
   /** A refusal named its content, or that of its conversation: it may be at fault. */
   blame(): Change {
     return this.set('blamed', 1);
+  }
+
+  /** Something else was at fault. */
+  clearBlame(): Change {
+    return this.unset('blamed');
   }
 
   /** A stage of recovery, one more recovery, and a reset count of attempts: progress was made. */

@@ -1,13 +1,14 @@
 import { expect, test } from '@jest/globals';
 import type { Failure } from '../../../../worker/model/errors/failure.ts';
-import { decide, FAILED_CALLS_MAX, isOutage } from '../../../../worker/recovery/policy.ts';
+import { decide, FAILED_CALLS_MAX, isOfSize, isOutage } from '../../../../worker/recovery/policy.ts';
 import type { RecoveryState, Sizes, Step } from '../../../../worker/recovery/state.ts';
-import { failure, LIMITS, SIZES, STATE, token } from '../../../fixture/recovery-state.ts';
+import { failure, LIMITS, ROOM, SIZES, STATE, token } from '../../../fixture/recovery-state.ts';
 
 const counted = failure('token', { reason: 'counted_too_long', observedTokens: 190_000, limitTokens: 200_000 });
 const unknown = failure('unknown');
 const media = failure('media', { reason: 'media_rejected' });
 const down = failure('transient', { reason: 'overloaded' });
+const broken = failure('transient', { reason: 'server_error' });
 const budget = failure('transient', { reason: 'over_chat_budget' });
 
 const sized = (more: Partial<Sizes>): Partial<RecoveryState> => ({ sizes: { ...SIZES, ...more } });
@@ -48,6 +49,12 @@ const CASES: readonly Case[] = [
   ['other passing trouble is bounded by attempts', { attempts: 2 }, failure('transient', { reason: 'unknown' }), { do: 'wait', isFree: false, delayMs: 5_000 }],
   ['and then it fails', { attempts: 5 }, failure('transient', { reason: 'unknown' }), fails('endpoint')],
   ['a call that fell silent twice ends the message', { silences: 2 }, down, fails('silence')],
+  ['a later wait is longer', { outage: { waitedMs: 5_000, tries: 1 } }, down, { ...WAITS, delayMs: 5_000 }],
+  ['after the notice it is bounded by half a minute', { outage: { waitedMs: 60_000, tries: 5 } }, down, { ...WAITS, delayMs: 30_000 }],
+  ['a shorter wait than our own is not asked for', {}, { ...down, retryAfterMs: 500 }, { ...WAITS, delayMs: 2_000 }],
+  ['but for that of the breaker', {}, failure('transient', { reason: 'paused', retryAfterMs: 500 }), { ...WAITS, delayMs: 500 }],
+  ['a wait of a minute is told', {}, { ...down, retryAfterMs: 60_000 }, { ...WAITS, isLong: true }],
+  ['a 500 is an outage however often', { outage: { waitedMs: 9, tries: 3 } }, { ...down, status: 500 }, WAITS],
   // Rule 2
   ['a refusal that our count agrees with is believed', {}, token, COMPACT],
   ['from 80 % of the window on', sized({ request: 160_000 }), token, COMPACT],
@@ -75,6 +82,8 @@ const CASES: readonly Case[] = [
   ['a tool that the endpoint names is excluded', { tried: ['repeat unknown'], evidence: { fixedParts: { kind: 'refused', failure: { ...unknown, tool: 'bad' } } } }, unknown, { do: 'exclude tools', named: 'bad' }],
   ['fixed parts that could not be asked are waited for', { tried: ['repeat unknown'], evidence: UNCLEAR }, unknown, WAITS],
   ['until patience is over as well', { tried: ['repeat unknown'], evidence: UNCLEAR, outage: { waitedMs: 900_000, tries: 9 } }, unknown, fails('endpoint')],
+  ['without a word of their trouble, too', { tried: ['repeat unknown'], evidence: { fixedParts: { kind: 'unclear' } } }, unknown, { ...WAITS, why: broken }],
+  ['fixed parts that leave room for an answer are not asked', sized({ fixed: 200_000 - 1_024 }), token, COMPACT],
   // Rule 3
   ['a large newest round is trimmed, after a count', bigRound, counted, ASK_COUNT],
   ['below the level at which the session is compacted', { ...bigRound, evidence: { count: 190_000 } }, counted, { do: 'trim', tokens: 86_000 }],
@@ -83,6 +92,7 @@ const CASES: readonly Case[] = [
   ['but where it does not fit alone', { ...sized({ round: 183_000, request: 320_000 }), evidence: { count: 'unknown' } }, counted, { do: 'trim', tokens: 36_800 }],
   ['and in a fresh session', { ...sized({ round: 90_000 }), stage: 'fresh', evidence: { count: 'unknown' } }, counted, { do: 'trim', tokens: 36_800 }],
   ['not where a load left out records', { ...bigRound, isOmitting: true }, counted, COMPACT],
+  ['a round that fits exactly is not trimmed', sized({ round: 126_000, request: 126_000, fixed: 0 }), counted, COMPACT],
   // Rule 4
   ['what does not fit after a compaction goes on in a fresh session', { stage: 'compacted', evidence: { count: 190_000 } }, token, fresh(false)],
   ['on trial where our count contradicts', { ...small, stage: 'compacted', tried: ['repeat token'], evidence: { count: 3_000, ...TAKEN } }, token, fresh(true)],
@@ -97,6 +107,8 @@ const CASES: readonly Case[] = [
   ['a request beyond a learnt window is sent once', learnt, counted, AS_IT_IS],
   ['only once', { ...learnt, tried: ['as it is'] }, counted, COMPACT],
   ['and not after another failure', { ...learnt, failedCalls: 2 }, counted, COMPACT],
+  ['nor where the budget of the chat is smaller', sized({ known: 150_000, request: 170_000, room: { ...ROOM, limitTokens: 140_000 } }), counted, COMPACT],
+  ['nor as long as the newest round can be trimmed', { tried: ['summary'], ...sized({ request: 170_000, round: 150_000 }) }, counted, ASK_COUNT],
   ['what only we count too long is sent at last', { stage: 'fresh', evidence: { count: 190_000 } }, counted, AS_IT_IS],
   ['a summariser in trouble is waited for', { evidence: { compaction: { reason: 'away', tookMs: 0, failure: down } } }, token, WAITS],
   ['for a minute, then the endpoint is asked', { outage: { waitedMs: 60_000, tries: 5 }, evidence: { compaction: { reason: 'away', tookMs: 0, failure: down } } }, token, ASK_FIXED_PARTS],
@@ -105,11 +117,23 @@ const CASES: readonly Case[] = [
   ['patience ends that wait as well', { outage: { waitedMs: 900_000, tries: 5 }, evidence: { ...UNCLEAR, compaction: { reason: 'away', tookMs: 0, failure: down } }, }, token, fails('endpoint')],
   ['a summary over budget refuses the message', { evidence: { compaction: { reason: 'away', tookMs: 0, failure: budget } } }, token, { do: 'refuse', why: budget }],
   ['a summary that the account may not have costs no history', { evidence: { compaction: { reason: 'refused', tookMs: 0, failure: failure('terminal', { reason: 'billing' }) } } }, token, fails('account')],
+  ['a request that fits the model exactly goes without a summary', { tried: ['summary'], ...sized({ request: ROOM.usableTokens }) }, counted, AS_IT_IS],
+  ['not one that was refused, in later rounds', { tried: ['summary'], ...sized({ request: 170_000 }) }, token, ASK_COUNT],
+  ['nor one beyond a learnt window after a compaction', { ...learnt, stage: 'compacted' }, counted, ASK_COUNT],
+  ['a learnt window is the whole room', sized({ known: 150_000, request: 170_000, room: { ...ROOM, limitTokens: 150_000 } }), counted, AS_IT_IS],
+  ['a count that fits exactly is enough', { stage: 'compacted', evidence: { count: ROOM.usableTokens } }, counted, AS_IT_IS],
+  ['our own count is no contradiction', { ...small, refusedInRow: 1 }, counted, COMPACT],
+  ['a minute of a summary is over with the next wait', { evidence: { compaction: { reason: 'away', tookMs: 58_000, failure: down } } }, token, ASK_FIXED_PARTS],
+  ['and not before', { evidence: { compaction: { reason: 'away', tookMs: 57_999, failure: down } } }, token, WAITS],
+  ['or with patience', { outage: { waitedMs: 900_000, tries: 5 }, evidence: { compaction: { reason: 'away', tookMs: 0, failure: down } } }, token, ASK_FIXED_PARTS],
+  ['a summary that is not permitted costs no history', { evidence: { compaction: { reason: 'refused', tookMs: 0, failure: failure('unknown', { reason: 'permission' }) } } }, token, fails('account')],
+  ['one that is refused for its content is a failed one', { evidence: { compaction: { reason: 'refused', tookMs: 0, failure: unknown } } }, token, ASK_COUNT],
   // Rule 5
   ['output that does not fit is changed', {}, failure('fit'), { do: 'change output' }],
   ['twice', { tried: ['output'] }, failure('output'), { do: 'change output' }],
   ['then input and output are too long', { tried: ['output', 'output'] }, failure('fit'), COMPACT],
   ['or the message fails', { tried: ['output', 'output'] }, failure('output'), fails('message')],
+  ['other steps do not count', { tried: ['trim', 'trim', 'output'] }, failure('fit'), { do: 'change output' }],
   // Rule 6
   ['the media that an error names are left out', { tried: ['repeat media'] }, media, leavesOut('named media')],
   ['then those of the newest message', { tried: ['repeat media', 'named media'] }, media, leavesOut('newest media')],
@@ -130,9 +154,14 @@ const CASES: readonly Case[] = [
   ['also one that is too long for no reason', { ...small, tried: ['repeat token'], refusedInRow: 1, evidence: { count: 1, ...TAKEN } }, token, QUOTELESS],
   ['or too long in a fresh session', { stage: 'fresh', refusedInRow: 1, evidence: { count: 190_000, ...TAKEN } }, token, QUOTELESS],
   ['whatever the kind', { tried: ['repeat terminal'], refusedInRow: 1, evidence: TAKEN }, failure('terminal'), QUOTELESS],
-  ['once the fixed parts are taken', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1 }, down, ASK_FIXED_PARTS],
-  ['and only then', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1, evidence: UNCLEAR }, down, fails('endpoint')],
+  ['once the fixed parts are taken', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1 }, broken, ASK_FIXED_PARTS],
+  ['and only then', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1, evidence: UNCLEAR }, broken, fails('endpoint')],
+  ['never for an outage', { outage: { waitedMs: 900_000, tries: 9 }, refusedInRow: 1, evidence: TAKEN }, down, fails('endpoint')],
   ['once', { stage: 'fresh', tried: ['quoteless'], refusedInRow: 1, evidence: { count: 190_000, ...TAKEN } }, token, fails('message')],
+  ['the sixth failed call keeps its cause', { failedCalls: FAILED_CALLS_MAX }, failure('terminal'), fails('account')],
+  ['as that of a model', { failedCalls: FAILED_CALLS_MAX }, failure('model'), fails('account')],
+  ['nor is it followed by a replay', { outage: { waitedMs: 900_000, tries: 9 }, failedCalls: FAILED_CALLS_MAX, refusedInRow: 1 }, broken, fails('endpoint')],
+  ['an unknown trouble that lasts is a refusal', { attempts: 5, refusedInRow: 1 }, failure('transient', { reason: 'unknown' }), ASK_FIXED_PARTS],
   ['the sixth failed call ends the message', { failedCalls: FAILED_CALLS_MAX }, unknown, fails('message')],
 ];
 
@@ -149,4 +178,9 @@ test.each([
 ] as const)("trouble with the reason %s is the endpoint's: %s", (reason, expected) => {
   expect(isOutage({ kind: 'transient', reason })).toBe(expected);
   expect(isOutage({ kind: 'unknown', reason })).toBe(false);
+});
+
+test('size is told by tokens', () => {
+  const sizes = (['token', 'fit', 'wire', 'output'] as const).map((kind) => isOfSize({ kind }));
+  expect(sizes).toEqual([true, true, false, false]);
 });
