@@ -6,35 +6,27 @@ import { jsonValue } from '../../shared/base/fields.ts';
 import { canonicalName } from './catalog.ts';
 import type { CacheLifetime, Usage } from './port.ts';
 
-/** Dollars for a million tokens of each kind. */
-interface Rates {
-  /** Input that is neither read from the cache nor written to it. */
-  input: number;
-  output: number;
-  cacheRead: number;
-  cacheWrite5m: number;
-  cacheWrite1h: number;
-}
-
+const dollars = z
+  .number('expected dollars per million tokens, a number of at least 0')
+  .nonnegative('expected at least 0');
+const fee = z.number('expected dollars per 1,000 searches, a number of at least 0').nonnegative('expected at least 0');
+const tokens = z.number('expected a number of tokens').int('expected a whole number').positive('expected at least 1');
+/** Dollars for a million tokens of each kind; `input` is neither read from the cache nor written to it. */
+const RATES = { input: dollars, output: dollars, cacheRead: dollars, cacheWrite5m: dollars, cacheWrite1h: dollars };
 /** The price of a model; some cost more, in all kinds, above a given prompt length. */
-interface Price extends Rates {
+const PRICE = z.strictObject({
+  ...RATES,
   /** Dollars for a thousand searches of the web; absent: the list price. A page that is read has no fee. */
-  searches?: number;
-  longPrompt?: Rates & { overTokens: number };
-}
-
+  searches: fee.optional(),
+  longPrompt: z.strictObject({ overTokens: tokens, ...RATES }).optional(),
+});
 /** The price of a model that turns speech into text, in dollars for a minute of sound. */
-interface MinutePrice {
-  minute: number;
-}
+const MINUTE = z.strictObject({ minute: dollars });
 
-type Entry = Price | MinutePrice;
+type Entry = z.infer<typeof PRICE> | z.infer<typeof MINUTE>;
 
 /** Prices by canonical name. */
 export type Prices = ReadonlyMap<string, Entry>;
-
-/** The result of reading a price list: prices that override ours, or every problem at once. */
-export type PricesReading = { ok: true; prices: Prices } | { ok: false; problems: readonly string[] };
 
 const PER_THOUSAND_SEARCHES = 10;
 
@@ -83,31 +75,13 @@ function entryOf(model: string, own: Prices): Entry | undefined {
   return own.get(name) ?? LISTED.get(name);
 }
 
-const dollars = z
-  .number('expected dollars per million tokens, a number of at least 0')
-  .nonnegative('expected at least 0');
-const RATES = {
-  input: dollars,
-  output: dollars,
-  cacheRead: dollars,
-  cacheWrite5m: dollars,
-  cacheWrite1h: dollars,
-};
-const tokens = z.number('expected a number of tokens').int('expected a whole number').positive('expected at least 1');
-const fee = z.number('expected dollars per 1,000 searches, a number of at least 0').nonnegative('expected at least 0');
-const PRICE = z.strictObject({
-  ...RATES,
-  searches: fee.optional(),
-  longPrompt: z.strictObject({ overTokens: tokens, ...RATES }).optional(),
-});
-const MINUTE = z.strictObject({ minute: dollars });
 /** Each entry is judged by what it is meant to be, so that a problem names its own field. */
 const LIST = z.record(
   z.string(),
   z.unknown().transform((entry, context): Entry => {
     const isMinute = typeof entry === 'object' && entry !== null && 'minute' in entry;
     const parsed = (isMinute ? MINUTE : PRICE).safeParse(entry);
-    if (parsed.success) return parsed.data as Entry;
+    if (parsed.success) return parsed.data;
     context.issues.push(...parsed.error.issues.map((issue) => ({ ...issue, input: entry }) as never));
     return z.NEVER;
   }),
@@ -116,21 +90,14 @@ const LIST = z.record(
 
 /**
  * Reads a price list from JSON: by model name all five rates, and its fee for searches; or the price of a minute of
- * sound. Never throws.
+ * sound. Throws an error that names every problem at once.
  */
-export function readPrices(json: string): PricesReading {
+export function readPrices(json: string): Prices {
   const value = jsonValue(json);
-  if (value === undefined) return { ok: false, problems: ['it is no JSON'] };
   const parsed = LIST.safeParse(value);
-  if (!parsed.success)
-    return {
-      ok: false,
-      problems: parsed.error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': ')),
-    };
-  return {
-    ok: true,
-    prices: new Map(Object.entries(parsed.data).map(([name, price]) => [canonicalName(name), price])),
-  };
+  if (parsed.success) return new Map(Object.entries(parsed.data).map(([name, price]) => [canonicalName(name), price]));
+  const problems = parsed.error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': '));
+  throw new Error(`MODEL_PRICES_FILE is malformed:\n${value === undefined ? 'it is no JSON' : problems.join('\n')}`);
 }
 
 /**
@@ -141,9 +108,7 @@ export async function loadPrices(file: string | undefined): Promise<Prices> {
   if (file === undefined || file.trim() === '') return new Map();
   const json = (await readFile(file, 'utf8').catch(() => '')).trim();
   if (json === '') throw new Error('MODEL_PRICES_FILE names a file that is empty or cannot be read.');
-  const reading = readPrices(json);
-  if (!reading.ok) throw new Error(`MODEL_PRICES_FILE is malformed:\n${reading.problems.join('\n')}`);
-  return reading.prices;
+  return readPrices(json);
 }
 
 /** Prices as multiples of plain input (Opus 5.5; on others reading costs 0.025 to 0.1, which changes no choice). */
