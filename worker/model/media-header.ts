@@ -10,65 +10,54 @@ export interface ImageHeader {
  * Reads kind and size from a picture's bytes, whatever its media type claims. Undefined when it is not one of the four
  * kinds that the API takes, or when its header is cut. Total, and linear in the bytes.
  */
-export function readImageHeader(bytes: Uint8Array): ImageHeader | undefined {
-  if (startsWith(bytes, 0, '\x89PNG')) return readPng(bytes);
-  if (startsWith(bytes, 0, '\xff\xd8')) return readJpeg(bytes);
-  if (startsWith(bytes, 0, 'GIF87a') || startsWith(bytes, 0, 'GIF89a')) return readGif(bytes);
-  return startsWith(bytes, 0, 'RIFF') && startsWith(bytes, 8, 'WEBP') ? readWebp(bytes) : undefined;
-}
-
-function startsWith(bytes: Uint8Array, at: number, ascii: string): boolean {
-  for (let i = 0; i < ascii.length; i++) if (bytes[at + i] !== ascii.charCodeAt(i)) return false;
-  return true;
-}
-
-const little = (bytes: Uint8Array, at: number): number => (bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8);
-const big = (bytes: Uint8Array, at: number): number => ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
-
-function readPng(bytes: Uint8Array): ImageHeader | undefined {
-  if (bytes.length < 24) return undefined;
-  const width = big(bytes, 16) * 0x10000 + big(bytes, 18);
-  return { mediaType: 'image/png', width, height: big(bytes, 20) * 0x10000 + big(bytes, 22) };
-}
-
-function readGif(bytes: Uint8Array): ImageHeader | undefined {
-  if (bytes.length < 10) return undefined;
-  return { mediaType: 'image/gif', width: little(bytes, 6), height: little(bytes, 8) };
+export function readImageHeader(bytes: Buffer): ImageHeader | undefined {
+  const start = bytes.toString('latin1', 0, 12);
+  if (start.startsWith('\xff\xd8')) return readJpeg(bytes);
+  if (start.startsWith('\x89PNG') && bytes.length >= 24)
+    return { mediaType: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
+  if (/^GIF8[79]a/.test(start) && bytes.length >= 10)
+    return { mediaType: 'image/gif', width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) };
+  return /^RIFF.{4}WEBP/s.test(start) && bytes.length >= 30 ? readWebp(bytes) : undefined;
 }
 
 const SCAN_OR_END = new Set([0xda, 0xd9]);
 const NO_FRAME = new Set([0xc4, 0xc8, 0xcc]);
 
 /** The size is in the frame header, after any number of other segments: comments, colours, a preview picture. */
-function readJpeg(bytes: Uint8Array): ImageHeader | undefined {
+function readJpeg(bytes: Buffer): ImageHeader | undefined {
   let at = 2;
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
     const marker = bytes[at + 1] ?? 0;
     if (SCAN_OR_END.has(marker)) return undefined;
     if (marker >= 0xc0 && marker <= 0xcf && !NO_FRAME.has(marker)) {
-      return { mediaType: 'image/jpeg', width: big(bytes, at + 7), height: big(bytes, at + 5) };
+      return { mediaType: 'image/jpeg', width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
     }
     if (marker === 0xff)
       at += 1; // A fill byte: any number of them may stand before a marker.
     else if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)) at += 2;
-    else at += 2 + Math.max(2, big(bytes, at + 2));
+    else at += 2 + Math.max(2, bytes.readUInt16BE(at + 2));
   }
   return undefined;
 }
 
-function readWebp(bytes: Uint8Array): ImageHeader | undefined {
-  if (bytes.length < 30) return undefined;
+function readWebp(bytes: Buffer): ImageHeader | undefined {
   const mediaType = 'image/webp';
-  if (startsWith(bytes, 12, 'VP8X')) {
-    const side = (at: number): number => little(bytes, at) + ((bytes[at + 2] ?? 0) << 16) + 1;
-    return { mediaType, width: side(24), height: side(27) };
+  switch (webpKind(bytes)) {
+    case 'VP8X':
+      return { mediaType, width: bytes.readUIntLE(24, 3) + 1, height: bytes.readUIntLE(27, 3) + 1 };
+    case 'VP8L': {
+      const sides = bytes.readUInt32LE(21);
+      return { mediaType, width: (sides & 0x3fff) + 1, height: ((sides >>> 14) & 0x3fff) + 1 };
+    }
+    case 'VP8 ':
+      return { mediaType, width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff };
+    default:
+      return undefined;
   }
-  if (startsWith(bytes, 12, 'VP8L')) {
-    const height = ((bytes[24] ?? 0) & 0x0f) * 0x400 + (bytes[23] ?? 0) * 4 + ((bytes[22] ?? 0) >> 6);
-    return { mediaType, width: (little(bytes, 21) & 0x3fff) + 1, height: height + 1 };
-  }
-  if (!startsWith(bytes, 12, 'VP8 ')) return undefined;
-  return { mediaType, width: little(bytes, 26) & 0x3fff, height: little(bytes, 28) & 0x3fff };
+}
+
+function webpKind(bytes: Buffer): string {
+  return bytes.toString('latin1', 12, 16);
 }
 
 const WEBP_ALPHA_OR_ANIMATED = 0x12;
@@ -83,8 +72,8 @@ export function isOpaqueStill(bytes: Buffer): boolean {
     return !isAlpha && !ahead.includes('tRNS') && !ahead.includes('acTL');
   }
   if (mediaType !== 'image/webp') return mediaType === 'image/jpeg';
-  if (startsWith(bytes, 12, 'VP8X')) return ((bytes[20] ?? 0) & WEBP_ALPHA_OR_ANIMATED) === 0;
-  return !startsWith(bytes, 12, 'VP8L') || ((bytes[24] ?? 0) & WEBP_LOSSLESS_ALPHA) === 0;
+  if (webpKind(bytes) === 'VP8X') return ((bytes[20] ?? 0) & WEBP_ALPHA_OR_ANIMATED) === 0;
+  return webpKind(bytes) !== 'VP8L' || ((bytes[24] ?? 0) & WEBP_LOSSLESS_ALPHA) === 0;
 }
 
 /** The findings of a rough scan of a PDF. */
