@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createClaude } from '../../../worker/model/claude/adapter.ts';
-import { rememberLimits, type Stated } from '../../../worker/model/claude/endpoint.ts';
+import { rememberLimits } from '../../../worker/model/claude/endpoint.ts';
+import type { ModelLimits } from '../../../worker/model/port.ts';
 import { type Script, type ScriptedEndpoint, sendRefusal, startEndpoint } from '../../fixture/scripted-endpoint.ts';
 import { sendJson } from '../../stand-in/loopback.ts';
 
@@ -78,13 +79,13 @@ test.each([
 });
 
 /** A memory over an endpoint that a test steers, and a clock that is moved by hand. */
-function remembered(...answers: (Partial<Stated['limits']> | 'trouble')[]) {
+function remembered(...answers: (Partial<ModelLimits> | 'trouble')[]) {
   const world = { nowMs: 1_000, asked: 0 };
   const memory = rememberLimits(
     async () => {
       const answer = answers[Math.min(world.asked++, answers.length - 1)] ?? 'trouble';
       if (answer === 'trouble') throw new Error('away');
-      return { limits: answer, keepMs: DAY_MS };
+      return answer;
     },
     undefined,
     () => world.nowMs,

@@ -1,7 +1,7 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError, NotFoundError } from '@anthropic-ai/sdk/core/error';
 import { type Attributes, type Tracer, type TracerProvider, trace } from '@opentelemetry/api';
-import { type Lifecycle, readLifecycle, windowTokensOf } from '../catalog.ts';
+import { readLifecycle, windowTokensOf } from '../catalog.ts';
 import type { ModelLimits, ModelRequest } from '../port.ts';
 import { wireRequest } from './wire-request.ts';
 
@@ -43,23 +43,16 @@ function classified(attributes: Attributes = {}): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([name]) => !name.startsWith('gen_ai.')));
 }
 
-const STATED_KEEP_MS = 24 * 3600_000;
 const ASK_TIMEOUT_MS = 10_000;
 /** A smaller window is a mistake of the endpoint, and would make every message too long. */
 const WINDOW_TOKENS_MIN = 1_000;
 
-/** Asks the endpoint; rejects when it cannot be asked. Many endpoints lack this call, which counts as an answer. */
-export async function askLimits(client: Anthropic, model: string): Promise<Stated> {
-  try {
-    const info = await client.models.retrieve(model, {}, { timeout: ASK_TIMEOUT_MS });
-    const windowTokens = atLeast(WINDOW_TOKENS_MIN, info.max_input_tokens);
-    const maxOutputTokens = atLeast(1, info.max_tokens);
-    const limits = { ...(windowTokens && { windowTokens }), ...(maxOutputTokens && { maxOutputTokens }) };
-    return { limits, keepMs: STATED_KEEP_MS };
-  } catch (error) {
-    if (error instanceof NotFoundError) return { limits: {}, keepMs: STATED_KEEP_MS };
-    throw error;
-  }
+/** Asks the endpoint for the limits of a model; rejects when it cannot be asked. */
+export async function askLimits(client: Anthropic, model: string): Promise<Partial<ModelLimits>> {
+  const card = await askCard(client, model);
+  const windowTokens = atLeast(WINDOW_TOKENS_MIN, card?.max_input_tokens);
+  const maxOutputTokens = atLeast(1, card?.max_tokens);
+  return { ...(windowTokens && { windowTokens }), ...(maxOutputTokens && { maxOutputTokens }) };
 }
 
 function atLeast(min: number, value: number | null | undefined): number | undefined {
@@ -67,21 +60,21 @@ function atLeast(min: number, value: number | null | undefined): number | undefi
 }
 
 /**
- * Asks the endpoint where a model is in its life. `undefined` where it does not say: many endpoints lack this call, so a
- * 404 shows nothing. Rejects when it cannot be asked.
+ * Asks the endpoint for its description of a model. `undefined` for a 404, which shows nothing of the model: many
+ * endpoints lack this call. Rejects when the endpoint cannot be asked.
  */
-export async function askLifecycle(
-  client: Anthropic,
-  model: string,
-  signal?: AbortSignal,
-): Promise<Lifecycle | undefined> {
+async function askCard(client: Anthropic, model: string, signal?: AbortSignal) {
   try {
-    const options = { timeout: ASK_TIMEOUT_MS, ...(signal && { signal }) };
-    return readLifecycle(await client.models.retrieve(model, {}, options));
+    return await client.models.retrieve(model, {}, { timeout: ASK_TIMEOUT_MS, ...(signal && { signal }) });
   } catch (error) {
     if (error instanceof NotFoundError) return undefined;
     throw error;
   }
+}
+
+/** Asks the endpoint where a model is in its life. Contract: as `askCard`. */
+export async function askLifecycle(client: Anthropic, model: string, signal?: AbortSignal) {
+  return readLifecycle(await askCard(client, model, signal));
 }
 
 const NOT_OFFERED: ReadonlySet<unknown> = new Set([404, 405, 501]);
@@ -108,23 +101,15 @@ export function createTokenCount(client: () => Promise<Anthropic>, now: () => nu
   };
 }
 
-/** An endpoint's statement about a model, in part or in whole, and how long it stays valid. */
-export interface Stated {
-  limits: Partial<ModelLimits>;
-  keepMs: number;
-}
-
 /** A window that the operator states for one model, whatever its endpoint says. */
 export interface StatedWindow {
   model: string;
   tokens: number;
 }
 
-interface Kept {
-  limits: ModelLimits;
-  untilMs: number;
-}
+type AskLimits = (model: string) => Promise<Partial<ModelLimits>>;
 
+const STATED_KEEP_MS = 24 * 3600_000;
 const FAILED_KEEP_MS = 60_000;
 
 /**
@@ -132,19 +117,15 @@ const FAILED_KEEP_MS = 60_000;
  * minute, or else the table's. The table also supplies whatever is not stated. A window smaller than what is known would
  * cost conversations, so it is asked for twice, and of two different ones the larger holds.
  */
-export function rememberLimits(
-  ask: (model: string) => Promise<Stated>,
-  stated: StatedWindow | undefined,
-  now: () => number = Date.now,
-) {
-  const kept = new Map<string, Kept>();
+export function rememberLimits(ask: AskLimits, stated: StatedWindow | undefined, now: () => number = Date.now) {
+  const kept = new Map<string, { limits: ModelLimits; untilMs: number }>();
   const asking = new Map<string, Promise<ModelLimits>>();
   const learn = async (model: string): Promise<ModelLimits> => {
     const before = kept.get(model)?.limits ?? { windowTokens: windowTokensOf(model) };
-    const answer = await askTwice(ask, model, before).catch((): Stated => ({ limits: before, keepMs: FAILED_KEEP_MS }));
-    const limits = { windowTokens: windowTokensOf(model), ...answer.limits };
+    const answer = await askTwice(ask, model, before).catch(() => undefined);
+    const limits = { windowTokens: windowTokensOf(model), ...(answer ?? before) };
     if (stated?.model === model) limits.windowTokens = stated.tokens;
-    kept.set(model, { limits, untilMs: now() + answer.keepMs });
+    kept.set(model, { limits, untilMs: now() + (answer ? STATED_KEEP_MS : FAILED_KEEP_MS) });
     asking.delete(model);
     return limits;
   };
@@ -162,14 +143,10 @@ export function rememberLimits(
   };
 }
 
-async function askTwice(
-  ask: (model: string) => Promise<Stated>,
-  model: string,
-  { windowTokens }: ModelLimits,
-): Promise<Stated> {
-  const windowOf = ({ limits }: Stated) => limits.windowTokens ?? windowTokens;
+async function askTwice(ask: AskLimits, model: string, known: ModelLimits): Promise<Partial<ModelLimits>> {
+  const windowOf = ({ windowTokens }: Partial<ModelLimits>) => windowTokens ?? known.windowTokens;
   const first = await ask(model);
-  if (windowOf(first) >= windowTokens) return first;
+  if (windowOf(first) >= known.windowTokens) return first;
   const second = await ask(model);
   return windowOf(second) > windowOf(first) ? second : first;
 }
