@@ -32,15 +32,6 @@ export function isServerSide(block: Block): boolean {
   return isServerResult(block) || (block.type !== 'tool_use' && block.type.endsWith('tool_use'));
 }
 
-/** A value as JSON, or undefined when it has none: a cycle, a bigint, a nesting too deep. Never throws. */
-export function jsonOf(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Whether no text in a value, key or not, holds half a surrogate pair. `false` for a value that is nested too deep. */
 export function isWellFormed(value: unknown): boolean {
   try {
@@ -68,19 +59,7 @@ export function wellFormed<Value>(value: Value): Value {
   });
 }
 
-/** The size of a value on the wire in bytes; 0 when it cannot be written. */
-export function bytesOf(value: unknown): number {
-  return Buffer.byteLength(jsonOf(value) ?? '');
-}
-
-/*
- * The API refuses a body of 32 MB. What we allow grows from the history to the request, since each step adds what the
- * one before it does not weigh.
- */
-
-/**
- * The most bytes of a history after its largest parts were removed, so that the chat can continue for a while.
- */
+/** The most bytes of a history after its largest parts were removed, so that the chat can continue for a while. */
 export const TRIMMED_HISTORY_BYTES_MAX = 24 * MB;
-/** The most bytes of a history that is sent. System prompt and tools, which are added to it, have the other 4 MB. */
+/** The most bytes of a history that is sent. The API refuses a body of 32 MB: 4 MB are for system prompt and tools. */
 export const HISTORY_BYTES_MAX = 28 * MB;

@@ -3,7 +3,7 @@ import type { Config } from '../../shared/base/config.ts';
 /** The facts that a model's name alone shows; its endpoint's statements take precedence. */
 
 interface Family {
-  prefix: string;
+  names: RegExp;
   windowTokens: number;
   /** How many tokens its tokenizer makes where the older ones make one. */
   tokenizerFactor: number;
@@ -11,24 +11,20 @@ interface Family {
   bindsThinking: boolean;
 }
 
-const UNKNOWN: Family = { prefix: '', windowTokens: 200_000, tokenizerFactor: 1, bindsThinking: false };
 const OLD = { windowTokens: 200_000, tokenizerFactor: 1, bindsThinking: false };
 const LONG_WINDOW_TOKENS = 1_000_000;
 const LONG = { ...OLD, windowTokens: LONG_WINDOW_TOKENS };
 /** Since Opus 4.7 the tokenizer makes up to 35 % more of the same text. */
 const DENSE = { ...LONG, tokenizerFactor: 1.35 };
 
-/** The first matching prefix wins. A name that is only known to be a Claude is taken for a new model. */
+/** The first match wins. A name that is only known to be a Claude is taken for a new model. */
 const FAMILIES: readonly Family[] = [
-  ...['claude-2', 'claude-3', 'claude-instant', 'claude-haiku-4', 'claude-sonnet-4-5', 'claude-opus-4-5'].map(older),
-  ...['claude-sonnet-4-0', 'claude-sonnet-4-2025', 'claude-opus-4-0', 'claude-opus-4-1', 'claude-opus-4-2025'].map(
-    older,
-  ),
-  { prefix: 'claude-sonnet-4', ...LONG },
-  { prefix: 'claude-opus-4-6', ...LONG },
-  { prefix: 'claude-opus-4', ...DENSE },
-  { prefix: 'claude-', ...DENSE, bindsThinking: true },
+  { names: /^claude-(?:2|3|instant|haiku-4|sonnet-4-(?:0|5|2025)|opus-4-(?:0|1|5|2025))/, ...OLD },
+  { names: /^claude-(?:sonnet-4|opus-4-6)/, ...LONG },
+  { names: /^claude-opus-4/, ...DENSE },
+  { names: /^claude-/, ...DENSE, bindsThinking: true },
 ];
+const UNKNOWN: Family = { names: /^/, ...OLD };
 
 /** The suffix with which some request a window of a million. */
 const LONG_MARK = /\[1m\]$/;
@@ -68,15 +64,11 @@ export function isSameModel(asked: string, answered: string): boolean {
   return canonicalName(answered).startsWith(canonicalName(asked));
 }
 
-function older(prefix: string): Family {
-  return { prefix, ...OLD };
-}
-
 /** The date stays in the name here: it tells models of 2025 apart from later ones. */
 function familyOf(model: string): Family {
   const name = canonicalName(model);
   const day = /-(20\d{6})(?!\d)/.exec(model)?.[0] ?? '';
-  return FAMILIES.find(({ prefix }) => `${name}${day}`.startsWith(prefix)) ?? UNKNOWN;
+  return FAMILIES.find(({ names }) => names.test(`${name}${day}`)) ?? UNKNOWN;
 }
 
 /** Where a model is in its life, as its endpoint states it. */

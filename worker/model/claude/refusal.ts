@@ -13,23 +13,17 @@ const OPTIONAL_FEATURES: readonly { key: OptionalFeature; named: RegExp }[] = [
 
 /** The optional part of a request that the endpoint refused, by the error that it threw. */
 export function refusedFeatures(request: ModelRequest, error: unknown): OptionalFeature[] {
-  const refused = OPTIONAL_FEATURES.filter(({ key, named }) => request[key] !== undefined && isRefused(error, named));
+  if (!(error instanceof APIError) || (error.status !== 400 && error.status !== 422)) return [];
+  const { message } = error;
+  const refused = OPTIONAL_FEATURES.filter(({ key, named }) => request[key] !== undefined && named.test(message));
   return refused.map(({ key }) => key);
-}
-
-function isRefused(error: unknown, named: RegExp): boolean {
-  const isClients = error instanceof APIError && (error.status === 400 || error.status === 422);
-  return isClients && named.test(error.message);
 }
 
 /** The request without some of its optional features. */
 export function without(request: ModelRequest, keys: readonly OptionalFeature[]): ModelRequest {
-  const { effort, cacheLifetime, ...plain } = request;
-  return {
-    ...plain,
-    ...(effort !== undefined && !keys.includes('effort') && { effort }),
-    ...(cacheLifetime !== undefined && !keys.includes('cacheLifetime') && { cacheLifetime }),
-  };
+  const plain = { ...request };
+  for (const key of keys) delete plain[key];
+  return plain;
 }
 
 /** The names that errors give the output that was asked for. */

@@ -1,5 +1,5 @@
 import type { ToolSpec } from '../../tools/toolbox.ts';
-import type { Block } from '../block.ts';
+import { type Block, textBlock } from '../block.ts';
 import type { CacheLifetime, ModelRequest } from '../port.ts';
 import { BREAKPOINTS_MAX, type WireRequest } from '../rules/validate.ts';
 
@@ -7,14 +7,7 @@ import { BREAKPOINTS_MAX, type WireRequest } from '../rules/validate.ts';
 type Breakpoint = { cache_control: { type: 'ephemeral'; ttl?: CacheLifetime } };
 
 /** Blocks that may carry a marker. Thinking cannot; for other blocks that a model wrote it is unknown. */
-const MARKABLE: ReadonlySet<string> = new Set([
-  'text',
-  'image',
-  'document',
-  'search_result',
-  'tool_use',
-  'tool_result',
-]);
+const MARKABLE: ReadonlySet<string> = new Set(['text', 'image', 'document', 'tool_use', 'tool_result']);
 /** One marker stands behind tools and system prompt. */
 const MESSAGES_MARKED_MAX = BREAKPOINTS_MAX - 1;
 
@@ -26,17 +19,15 @@ const MESSAGES_MARKED_MAX = BREAKPOINTS_MAX - 1;
 export function wireRequest(request: ModelRequest): WireRequest {
   const { model, maxTokens, system, effort } = request;
   const messages = request.messages as unknown as WireRequest['messages'];
-  const effortConfig = effort === undefined ? {} : { output_config: { effort } };
-  if (!request.caches) return { model, max_tokens: maxTokens, ...effortConfig, system, messages };
+  const head = { model, max_tokens: maxTokens, ...(effort !== undefined && { output_config: { effort } }) };
+  if (!request.caches) return { ...head, system, messages };
   const breakpoint = breakpointOf(request.cacheLifetime);
-  const prompt: Block[] = system.trim() === '' ? [] : [{ type: 'text', text: system, ...breakpoint }];
+  const prompt: Block[] = system.trim() === '' ? [] : [{ ...textBlock(system), ...breakpoint }];
   const tools = [...(request.tools ?? []).map(toolOf), ...(request.serverTools ?? [])];
   const marked = markedMessages(messages);
   return {
-    model,
-    max_tokens: maxTokens,
-    ...effortConfig,
-    ...(tools.length > 0 && { tools: prompt.length > 0 ? tools : markLast(tools, breakpoint) }),
+    ...head,
+    ...(tools.length > 0 && { tools: prompt.length > 0 ? tools : markAt(tools, tools.length - 1, breakpoint) }),
     ...(tools.length > 0 && request.wordsOnly && { tool_choice: { type: 'none' } }),
     ...(prompt.length > 0 && { system: prompt }),
     messages: messages.map((message, index) =>
@@ -68,19 +59,18 @@ function markedMessages(messages: WireRequest['messages']): ReadonlySet<number> 
 
 /** Marks the last block that can carry a marker: its place does not depend on what follows. */
 function markEnd(blocks: readonly Block[], breakpoint: Breakpoint): Block[] {
-  const at = blocks.findLastIndex(isMarkable);
-  return blocks.map((block, index) => (index === at ? { ...block, ...breakpoint } : block));
+  return markAt(blocks, blocks.findLastIndex(isMarkable), breakpoint);
 }
 
-function markLast<Item>(items: readonly Item[], breakpoint: Breakpoint): Item[] {
-  return items.map((item, index) => (index === items.length - 1 ? { ...item, ...breakpoint } : item));
+function markAt<Item>(items: readonly Item[], at: number, breakpoint: Breakpoint): Item[] {
+  return items.map((item, index) => (index === at ? { ...item, ...breakpoint } : item));
 }
 
 /** An empty text must not carry a marker. */
 function isMarkable({ type, text }: Block): boolean {
-  return MARKABLE.has(type) && (type !== 'text' || (typeof text === 'string' && text.trim() !== ''));
+  return MARKABLE.has(type) && (type !== 'text' || String(text).trim() !== '');
 }
 
 function blocksOf(content: string | Block[]): Block[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return typeof content === 'string' ? [textBlock(content)] : content;
 }

@@ -233,11 +233,9 @@ export function ownId(id: unknown, usedIds: ReadonlySet<unknown>): string {
 }
 
 function legalName(name: unknown): string {
-  return isName(name)
-    ? name
-    : String(name ?? '')
-        .replaceAll(/[^\w-]/g, '_')
-        .slice(0, NAME_CHARS_MAX) || 'unnamed';
+  if (isName(name)) return name;
+  const legal = String(name ?? '').replaceAll(/[^\w-]/g, '_');
+  return legal.slice(0, NAME_CHARS_MAX) || 'unnamed';
 }
 
 function storableBlock(block: Block): Block | undefined {
