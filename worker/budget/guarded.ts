@@ -7,11 +7,9 @@ import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model, ModelRequest, ModelResult, Payer, Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
-import { totalTokens } from '../model/usage.ts';
 
 /** How often somebody looks again for whom nothing is left before other calls have ended. */
 const HELD_MS = 250;
-const ABORTED: Failure = { kind: 'transient', reason: 'aborted' };
 /** The reasons of calls that were not made. */
 const NOT_MADE: ReadonlySet<string> = new Set(['paused', 'invalid_request']);
 /** Of a file of which nobody says how long it is: speech as phones record it. */
@@ -32,8 +30,7 @@ export interface Books {
  */
 export function withAccount(model: Model, { budget, book }: Books, prices: Prices): Model {
   return {
-    limits: (name) => model.limits(name),
-    countTokens: (request, signal) => model.countTokens(request, signal),
+    ...model,
     async send(request, signal, onText) {
       const reserved = budget && (await reserveInTime(budget, request.payer, boundsOf(request, prices), signal));
       if (reserved && 'kind' in reserved) return { ok: false, failure: reserved };
@@ -94,7 +91,7 @@ async function reserveInTime(
     const reserved = await budget.reserve(payer, bounds);
     if (reserved !== 'held by others') return 'settle' in reserved ? reserved : overBudget(reserved);
     await pause(HELD_MS, signal);
-    if (signal.aborted) return ABORTED;
+    if (signal.aborted) return { kind: 'transient', reason: 'aborted' };
   }
 }
 
@@ -131,6 +128,6 @@ function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResu
   return { event: 'model.answered', purpose, model: answerer, ...usage, ...(dollars !== undefined && { dollars }) };
 }
 
-function billOf({ dollars = 0, ...usage }: Usage & { dollars?: number | undefined }): Bill {
-  return { usd: dollars * PER_DOLLAR, tokens: totalTokens(usage) };
+function billOf({ dollars = 0, inputTokens, outputTokens }: Usage & { dollars?: number | undefined }): Bill {
+  return { usd: dollars * PER_DOLLAR, tokens: inputTokens + outputTokens };
 }

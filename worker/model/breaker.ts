@@ -69,8 +69,7 @@ export function withBreaker(
     return known;
   };
   return {
-    limits: (name) => model.limits(name),
-    countTokens: (request, signal) => model.countTokens(request, signal),
+    ...model,
     open: () => new Map([...circuits].map(([name, { trips }]) => [name, trips > 0])),
     async send(request, signal, onText) {
       const circuit = circuitOf(request.model);
@@ -79,9 +78,9 @@ export function withBreaker(
       if (isOpen) circuit.probing = true;
       try {
         const result = await model.send(request, signal, onText);
-        const before = { ...circuit };
+        const { trips } = circuit;
         if (!isBeyondRate(request, result)) learn(circuit, result, isOpen, now(), random);
-        noteChange(request.model, before, circuit, onChange);
+        if (circuit.trips !== trips) onChange(request.model, openCircuit(circuit));
         return result;
       } finally {
         if (isOpen) circuit.probing = false;
@@ -96,9 +95,8 @@ function isBeyondRate(request: ModelRequest, result: ModelResult): boolean {
   return rateTokens !== undefined && rateTokens < estimateRequest(request);
 }
 
-function noteChange(model: string, before: Circuit, { trips, openedMs, pausedUntilMs }: Circuit, onChange: OnCircuit) {
-  if (trips === before.trips) return;
-  onChange(model, trips === 0 ? undefined : { sinceMs: openedMs, untilMs: pausedUntilMs });
+function openCircuit({ trips, openedMs, pausedUntilMs }: Circuit): OpenCircuit | undefined {
+  return trips === 0 ? undefined : { sinceMs: openedMs, untilMs: pausedUntilMs };
 }
 
 function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: number, random: () => number): void {
@@ -109,12 +107,12 @@ function learn(circuit: Circuit, result: ModelResult, wasProbe: boolean, nowMs: 
     return;
   }
   circuit.failures += 1;
-  if (circuit.failures < FAILURES_MAX && !wasProbe) return;
-  const isNew = nowMs >= circuit.pausedUntilMs;
-  if (isNew && circuit.trips === 0) circuit.openedMs = nowMs;
-  if (isNew) circuit.trips += 1;
+  const isEnough = wasProbe || circuit.failures >= FAILURES_MAX;
+  if (!isEnough || nowMs < circuit.pausedUntilMs) return;
+  if (circuit.trips === 0) circuit.openedMs = nowMs;
+  circuit.trips += 1;
   const pauseMs = Math.min(PAUSE_MS * 2 ** (circuit.trips - 1), PAUSE_MS_MAX);
-  if (isNew) circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
+  circuit.pausedUntilMs = nowMs + Math.round(pauseMs * (0.8 + 0.2 * random()));
 }
 
 /** Chats return spread over a second, or all of them would arrive for the same probe. */

@@ -2,7 +2,7 @@ import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import type { LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
-import { estimateContent, estimateMedia, estimateText } from './estimate.ts';
+import { estimateBlock, estimateContent, estimateMedia, estimateText } from './estimate.ts';
 import type { MessageParam, ModelAnswer, ModelRequest } from './port.ts';
 import { conversationSize } from './usage.ts';
 
@@ -29,6 +29,8 @@ export interface FixedParts {
 const SHAPING: ReadonlySet<LogRecord['t']> = new Set(['compaction', 'seed', 'scrub', 'trim']);
 const MESSAGE_TOKENS = 4;
 const REQUEST_TOKENS = 8;
+/** The comma after a tool. */
+const SEPARATOR_TOKENS = 1;
 const CALIBRATION_MIN = 0.5;
 const CALIBRATION_MAX = 2.5;
 /** The most tokens that a provider adds for its own tools. */
@@ -112,22 +114,11 @@ export function countContent(content: unknown, calibration: number): number {
 /** Estimates the fixed parts. Pure. */
 export function estimateFixed({ system, tools, serverTools }: FixedParts): number {
   const systemTokens = promptTokens.getOrInsertComputed(system, () => estimateText(system));
-  return [...tools, ...serverTools].reduce((sum, tool) => sum + estimateTool(tool), systemTokens);
+  return [...tools, ...serverTools].reduce((sum, tool) => sum + estimateBlock(tool) + SEPARATOR_TOKENS, systemTokens);
 }
 
 /** Many chats share a system prompt, and each request of a chat has the same. */
 const promptTokens = new BoundedMap<string, number>(100);
-
-/** A tool is the same value in each request. */
-const toolTokens = new WeakMap<object, number>();
-
-function estimateTool(tool: object): number {
-  const known = toolTokens.get(tool);
-  if (known !== undefined) return known;
-  const tokens = estimateText(`${JSON.stringify(tool)},`);
-  toolTokens.set(tool, tokens);
-  return tokens;
-}
 
 /** The most input tokens of a whole request, without knowing its chat. Pure. */
 export function estimateRequest({ model, system, messages, tools = [] }: ModelRequest): number {

@@ -3,17 +3,12 @@ import { readImageHeader } from './media-header.ts';
 const PIXELS_PER_TOKEN = 750;
 /** Larger pictures are scaled down first: 3.75 MP, the most that any model sees. */
 const PER_IMAGE_TOKENS_MAX = 5_000;
-/**
- * For a picture of unknown size: 1568 x 1568, the largest that we make ourselves; a photo of 12 MP costs not much more.
- */
+/** For a picture of unknown size: 1568 x 1568 pixels, the largest that we make ourselves. */
 const UNKNOWN_IMAGE_TOKENS = 3_300;
 /** A picture's size is in its first bytes, unless a preview precedes it. */
 const IMAGE_HEADER_CHARS = 16 * 1024;
 const PER_BLOCK_TOKENS = 4;
-/**
- * Sealed text is encrypted and in base64, so it is longer than what it hides: about four characters a token become
- * five.
- */
+/** Sealed text is encrypted and in base64: about four characters of a token become five. */
 const TOKENS_PER_SEAL_CHAR = 0.19;
 const BASE64_CHARS_PER_PDF_PAGE = 60_000;
 /**
@@ -74,7 +69,8 @@ function asciiTokens(unit: number): number {
 /** A block never changes, and is in each request of its chat. */
 const known = new WeakMap<object, number>();
 
-function estimateBlock(block: unknown): number {
+/** Estimates a block of a message, or any other value as its JSON. */
+export function estimateBlock(block: unknown): number {
   if (typeof block !== 'object' || block === null) return tokensOf(block);
   const tokens = known.get(block);
   if (tokens !== undefined) return tokens;
@@ -86,23 +82,15 @@ function estimateBlock(block: unknown): number {
 function tokensOf(block: unknown): number {
   const { type, text, content, source } = (block ?? {}) as Partial<Record<string, unknown>>;
   if (type === 'text' && typeof text === 'string') return estimateText(text);
-  if (type === 'thinking') return estimateThought(block as ThinkingBlock);
+  if (type === 'thinking') return estimateThought(block as Partial<Record<string, unknown>>);
   if (type === 'image') return estimateImage(source);
   if (type === 'document') return estimateDocument(source);
   if (type === 'tool_result') return estimateContent(content);
   return estimateText(JSON.stringify(block) ?? '');
 }
 
-interface ThinkingBlock {
-  thinking?: unknown;
-  signature?: unknown;
-}
-
-/**
- * Thinking that is not shown is sealed in its signature: it costs as much as the hidden thinking, not as the length of
- * the seal.
- */
-function estimateThought({ thinking, signature }: ThinkingBlock): number {
+/** Thinking that is not shown is sealed in its signature, and costs as much as if it were shown. */
+function estimateThought({ thinking, signature }: Partial<Record<string, unknown>>): number {
   if (typeof thinking === 'string' && thinking !== '') return estimateText(thinking);
   return typeof signature === 'string' ? Math.ceil(signature.length * TOKENS_PER_SEAL_CHAR) : 0;
 }

@@ -84,19 +84,13 @@ export function conversationSize(
   return { sentTokens, inputTokens: lastInputTokens, tokens: lastInputTokens + lastOutputTokens };
 }
 
-/** The tokens of a call, in all. */
-export function totalTokens({ inputTokens, outputTokens }: Usage): number {
-  return inputTokens + outputTokens;
-}
-
 /**
  * The model; each of its calls is a span that says what it was for, how it ended and what it cost, and is counted by model
  * and purpose. Contract: as the model's own.
  */
 export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices): Model {
   return {
-    limits: (name) => model.limits(name),
-    countTokens: (request, signal) => model.countTokens(request, signal),
+    ...model,
     send(request, signal, onText) {
       const about = { model: request.model, purpose: request.purpose ?? 'answer' };
       // Nothing of gen_ai: the SDK's own span inside is the `chat`, and one call is to be counted once.

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { compareStreamIds } from '../../../shared/redis/stream.ts';
-import { readUsage, totalTokens } from '../../../worker/model/usage.ts';
+import { readUsage, type StatedUsage } from '../../../worker/model/usage.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -13,6 +13,10 @@ const OTHER = 1002;
 eachInWorld();
 
 const book = () => world.keys.spent(new Date().toISOString().slice(0, 10));
+function billedTokens(stated: StatedUsage | undefined): number {
+  const { inputTokens, outputTokens } = readUsage(stated);
+  return inputTokens + outputTokens;
+}
 const spent = async (field = `chat:${CHAT}:tokens`) => Number(await world.peek.hget(book(), field));
 
 test('a chat that used up its budget gets a notice and no model call; other chats go on', async () => {
@@ -44,7 +48,7 @@ test('a reservation is corrected to the cost of the call, for the chat and for a
   await start({ CHAT_DAILY_TOKENS: '100000', TOTAL_DAILY_TOKENS: '100000' });
   world.telegram.say(CHAT, 'Hello');
   await nextOutcome(world, CHAT);
-  const real = totalTokens(readUsage(world.claude.calls[0]?.usage));
+  const real = billedTokens(world.claude.calls[0]?.usage);
   expect(real).toBeGreaterThan(0);
   expect([await spent(), await spent('all:tokens')]).toEqual([real, real]);
 });
@@ -59,7 +63,7 @@ test('a cut answer counts its input and the words that came; a 529 counts nothin
   world.telegram.say(CHAT, 'Hello');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
   const [cut, , whole] = world.claude.calls;
-  const answered = totalTokens(readUsage(whole?.usage));
+  const answered = billedTokens(whole?.usage);
   const besides = (await spent()) - answered;
   expect(besides).toBeGreaterThan((cut?.inputTokens ?? 0) + 100);
   expect(besides).toBeLessThan((cut?.inputTokens ?? 0) + 1_000);
@@ -73,9 +77,7 @@ test('the calls of a recovery count towards the budget of their chat', async () 
   await start({ CHAT_DAILY_TOKENS: '1000000' });
   world.telegram.say(CHAT, 'Go on, please');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 1 });
-  const billed = world.claude.calls
-    .filter(({ status }) => status === 200)
-    .map(({ usage }) => totalTokens(readUsage(usage)));
+  const billed = world.claude.calls.filter(({ status }) => status === 200).map(({ usage }) => billedTokens(usage));
   expect(billed.length).toBeGreaterThan(1);
   expect(await spent()).toBe(billed.reduce((sum, tokens) => sum + tokens, 0));
 });
