@@ -1,4 +1,3 @@
-import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
@@ -6,7 +5,7 @@ import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts'
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { calibrate, type Room, tokensWith } from '../model/count.ts';
+import { calibrate, tokensWith } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { isThinking, storable } from '../model/rules/blocks.ts';
@@ -33,11 +32,6 @@ import {
 
 /** A call that brought an answer. */
 export type Answered = Extract<Called, { ok: true }>;
-
-/** Whether a round left the session below its full mark. */
-function isCalm({ answer, sent }: Answered, { fullTokens }: Room): boolean {
-  return tokensWith(answer, sent.count, sent.calibration) <= fullTokens;
-}
 
 /** The failure that an answer hides: a refusal, a window exceeded without an error, or no text. */
 export function failureIn(
@@ -88,51 +82,41 @@ export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): As
 
 /** The decision to end a message with the model's answer. */
 export function answered(
-  {
-    attempt,
-    opened,
-    room,
-    files,
-    nearlySpent,
-  }: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
+  call: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
   settings: Pick<Settings, 'rich' | 'timeZone' | 'modelName' | 'endpoint' | 'statedWindowTokens'>,
 ): Verdict {
+  const { attempt, opened, room, files, nearlySpent } = call;
   const { rich } = settings;
   const { answer, sent, byFallback } = called;
+  const { keys, chat, session, refusalsInRow, unreportedCompactions } = attempt;
+  const own = sessionState(keys, session);
+  const calibration = byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer);
   const record = recordOf(attempt, called);
   const words = answerWords(attempt, opened, answer);
   const notice = nearlySpent && nearlyInWords(attempt, settings, nearlySpent);
   const text = answerText(attempt, opened, answer, { words, notice });
   const won = trialWon(attempt);
   const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
-  const isFull = !isCalm(called, room) || answer.stopReason === 'model_context_window_exceeded';
-  const leftTokens = room.usableTokens - tokensWith(answer, sent.count, sent.calibration);
+  const tokens = tokensWith(answer, sent.count, sent.calibration);
+  const isFull = tokens > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';
+  const leftTokens = room.usableTokens - tokens;
   return {
     kind: 'conclude',
     calledNothing: attempt.rounds === 0,
     conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
     changes: [
-      ...append(attempt.keys, attempt.session, [record]),
-      ...changesToLearn(attempt, byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer)),
+      ...append(keys, session, [record]),
+      ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),
+      ...(refusalsInRow > 0 ? [own.forgiveRefusals()] : []),
       ...won.changes,
       ...forgetLimit(attempt, settings, takenTokens(called)),
-      ...(attempt.unreportedCompactions > 0 ? [sessionState(attempt.keys, attempt.session).reportCompactions()] : []),
+      ...(unreportedCompactions > 0 ? [own.reportCompactions()] : []),
     ],
     events: won.events,
     ifCancelled: { changes: wordsCommands(attempt, { recorded: '', own: words }), events: [] },
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room, leftTokens } }),
   };
-}
-
-/** The lessons of an answer: how our estimate compares, and that the model does not refuse this chat. */
-function changesToLearn(attempt: Attempt, calibration: number | undefined): Change[] {
-  const { keys, chat, session, refusalsInRow } = attempt;
-  const own = sessionState(keys, session);
-  return [
-    ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),
-    ...(refusalsInRow > 0 ? [own.forgiveRefusals()] : []),
-  ];
 }
 
 /** The input that the model of the chat took; 0 where the endpoint does not say. */
@@ -157,18 +141,13 @@ export async function recordRound(
     ...speech.record(called.answer.text),
     ...forgetLimit(attempt, ports.settings, takenTokens(called)),
   ];
-  await commit(ports.observability, attempt, {
-    step: `round:${round}`,
-    changes,
-    events: [],
-  });
+  await commit(ports.observability, attempt, { step: `round:${round}`, changes, events: [] });
   ports.observability.reach('round stored');
   return withRecord(opened, record);
 }
 
 /** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
 export function progressed(attempt: Attempt, rounds: number): Attempt {
-  const stage = stageAfterRound(attempt);
   return {
     ...attempt,
     turn: attempt.turn.withoutOutage(),
@@ -176,7 +155,7 @@ export function progressed(attempt: Attempt, rounds: number): Attempt {
     attempts: 1,
     silences: 0,
     recoveriesBefore: attempt.recoveries,
-    stage,
+    stage: stageAfterRound(attempt),
   };
 }
 

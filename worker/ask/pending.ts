@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { BoundedMap } from '../../shared/base/bounded-map.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
@@ -10,6 +9,7 @@ import { commit } from '../lane/events.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { wellFormed } from '../model/block.ts';
 import { dueSince } from '../reminders/schedule.ts';
+import { wallOf, wallText } from '../reminders/wall-time.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { trimOf } from '../session/overlay.ts';
 import { type LogRecord, newStamp, type UserRecord } from '../session/record.ts';
@@ -33,13 +33,18 @@ export async function openSession(
   limitTokens: number,
 ): Promise<OpenedSession> {
   const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
-  const opened = await ports.observability.telemetry.span(SPAN.open, {}, async (span) => {
+  const { observability } = ports;
+  const opened = await observability.telemetry.span(SPAN.open, {}, async (span) => {
     const loaded = await ports.store.sessions.open(attempt, pending, bytesMax);
     const { records } = loaded.window;
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
     return loaded;
   });
-  await reportTorn(ports, attempt, opened.window);
+  // The view omits a torn line in its place; the operator is notified once a message.
+  const { head, records } = opened.window;
+  const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
+  const events = [{ event: 'session.torn', records: torn } as const];
+  if (torn > 0) await commit(observability, attempt, { step: `torn:${attempt.session}`, events });
   return hideEarlierTry(attempt, opened);
 }
 
@@ -84,20 +89,6 @@ export function pendingRecord(
   });
 }
 
-/** A torn line is omitted from the view, in its place; the operator is notified once a message. */
-async function reportTorn(
-  { observability }: { observability: Pick<Observability, 'telemetry' | 'reach'> },
-  attempt: Attempt,
-  { head, records }: OpenedSession['window'],
-): Promise<void> {
-  const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
-  if (torn === 0) return;
-  await commit(observability, attempt, {
-    step: `torn:${attempt.session}`,
-    events: [{ event: 'session.torn', records: torn }],
-  });
-}
-
 /** The facts in the header of a message beyond the message itself. */
 export interface HeaderFacts {
   /** The time zone of its dates and times. */
@@ -113,8 +104,6 @@ export const HEADER_NOTE =
 
 const NAME_CHARS = 64;
 const CODE_CHARS = 6;
-const MINUTE_MS = 60_000;
-const TIMES_KEPT = 100;
 /** A message that waited longer than this shows both times. */
 const LATE_MS = 5 * 60_000;
 
@@ -122,16 +111,18 @@ const LATE_MS = 5 * 60_000;
  * The line before a message: its time, and its author where several people share a chat. The log keeps it as written,
  * so no later request changes it. Pure.
  */
-export function headerOf(message: InboundMessage, { timeZone, code, nowMs }: HeaderFacts): string {
+export function headerOf(message: InboundMessage, facts: HeaderFacts): string {
+  if (message.content.kind === 'reminder') return reminderHeader(message, message.content, facts);
+  const { timeZone, code, nowMs } = facts;
   const sent = timeIn(timeZone, message.sentAtMs);
   const isLate = nowMs - message.sentAtMs > LATE_MS;
   const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
   const { id, name } = message.from;
-  if (message.content.kind === 'reminder') return reminderHeader(message, message.content, { timeZone, code, nowMs });
   const alone = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
   const writer = message.summons ? summoned(message) : alone;
   const own = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
-  return [...before(message, code), own, ...quoted(message)].join('\n');
+  const quoted = message.answers === undefined ? [] : marked(message.answers.text);
+  return [...before(message, code), own, ...quoted].join('\n');
 }
 
 /** Where the model speaks, and to whom; a title is anybody's words. */
@@ -143,17 +134,14 @@ function summoned({ from: { id, name }, chatTitle }: InboundMessage): string {
 /** The remarks that were made here and not to the bot, each on lines of its own. */
 function before({ overheard = [] }: InboundMessage, code: string): string[] {
   if (overheard.length === 0) return [];
-  const lines = overheard.flatMap(({ by, text }) => `${plainName(by)}: ${text}`.split('\n'));
-  return [`[${code} before that, this was said here and not to you:]`, ...lines.map((line) => `> ${line}`)];
+  const lines = overheard.flatMap(({ by, text }) => marked(`${plainName(by)}: ${text}`));
+  return [`[${code} before that, this was said here and not to you:]`, ...lines];
 }
 
 /** Nobody has written just now, and nobody did then: the line says that the text below is the model's own. */
-function reminderHeader(
-  message: InboundMessage,
-  reminder: DueReminder,
-  { timeZone, code, nowMs }: HeaderFacts,
-): string {
-  const words = reminderInWords(message, reminder, { timeZone, nowMs });
+function reminderHeader(message: InboundMessage, reminder: DueReminder, facts: HeaderFacts): string {
+  const { timeZone, code } = facts;
+  const words = reminderInWords(message, reminder, facts);
   return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${words}: its text is yours and no person's; say or do it as far as that message asked for it]`;
 }
 
@@ -179,8 +167,8 @@ function reference({ answers, forwardedFrom }: InboundMessage): string {
 }
 
 /** The words of somebody else, marked on each line so that they can be mistaken for nothing else. */
-function quoted({ answers }: InboundMessage): string[] {
-  return answers === undefined ? [] : answers.text.split('\n').map((line) => `> ${line}`);
+function marked(text: string): string[] {
+  return text.split('\n').map((line) => `> ${line}`);
 }
 
 /**
@@ -193,30 +181,12 @@ export function messageCode(secret: string, entry: EntryId): string {
   return `#${digest.slice(0, CODE_CHARS)}`;
 }
 
-/** "Sunday 2026-11-22 15:20". What arrives in one minute shares it. */
+const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long', timeZone: 'UTC' });
+
+/** "Sunday 2026-11-22 15:20". */
 function timeIn(timeZone: string, ms: number): string {
-  const minute = Math.floor(ms / MINUTE_MS);
-  return times.getOrInsertComputed(`${minute} ${timeZone}`, () => formatted(timeZone, ms));
-}
-
-const times = new BoundedMap<string, string>(TIMES_KEPT);
-
-function formatted(timeZone: string, ms: number): string {
-  const parts = formatFor(timeZone).formatToParts(ms);
-  const part = (type: Intl.DateTimeFormatPartTypes) => parts.find((each) => each.type === type)?.value ?? '';
-  return `${part('weekday')} ${part('year')}-${part('month')}-${part('day')} ${part('hour')}:${part('minute')}`;
-}
-
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatFor(timeZone: string): Intl.DateTimeFormat {
-  const known = formats.get(timeZone);
-  if (known) return known;
-  const [two, long] = ['2-digit', 'long'] as const;
-  const options = { weekday: long, year: 'numeric', month: two, day: two, hour: two, minute: two } as const;
-  const format = new Intl.DateTimeFormat('en-GB', { ...options, hourCycle: 'h23', timeZone });
-  formats.set(timeZone, format);
-  return format;
+  const wallMs = wallOf(ms, timeZone);
+  return `${WEEKDAY.format(wallMs)} ${wallText(wallMs)}`;
 }
 
 /** A name within quotes within our brackets, on one line: nothing in it can close either. */
