@@ -20,7 +20,7 @@ import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
 import { type Endpoint, triedBy } from '../recovery/effects.ts';
-import { areLargerThan } from '../recovery/parts.ts';
+import { bytesOf } from '../recovery/parts.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
@@ -123,7 +123,7 @@ function countedTooLarge({ attempt, opened, room }: Call, tokens: number): Failu
   const isTooLong = tokens > room.usableTokens && !triedBy(attempt).includes('as it is');
   if (isTooLong || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
-  const isLarge = areLargerThan(HISTORY_BYTES_MAX, asShown(opened.window.records));
+  const isLarge = bytesOf(asShown(opened.window.records)) > HISTORY_BYTES_MAX;
   return isLarge ? { kind: 'wire', reason: 'counted_too_large' } : undefined;
 }
 

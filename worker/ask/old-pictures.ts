@@ -5,22 +5,14 @@ import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
 import type { RecoverPorts } from '../recovery/effects.ts';
 import { thinkingTrim } from '../recovery/leave-out.ts';
-import { bytesOf } from '../recovery/parts.ts';
+import { blocksIn, type Part, partOf, placesIn } from '../recovery/parts.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { asShown, scrubOf } from '../session/overlay.ts';
-import type { LogRecord, UserRecord } from '../session/record.ts';
+import type { LogRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
-/** A block of the log that holds pictures: one itself, or what a tool returned. */
-interface Holder {
-  record: UserRecord;
-  block: number;
-  pictures: number;
-  bytes: number;
-  /** Its replacement: all of its words, and the names of its pictures. */
-  instead: string;
-  name: string;
-}
+/** A block of the log that holds pictures, with all of its words and the names of its pictures as the replacement. */
+type Holder = Part & { pictures: number };
 
 /** The share of the most pictures that stays: the rest is room for a batch, so that a prefix is seldom rewritten. */
 const LEFT_SHARE = 0.8;
@@ -51,7 +43,7 @@ export async function leaveOutOldPictures(
 }
 
 /** The oldest pictures that have to go so that a batch more fits; none where all fit. Pure. */
-export function oldestPictures(shown: readonly LogRecord[], most: number): Holder[] {
+function oldestPictures(shown: readonly LogRecord[], most: number): Holder[] {
   const holders = shown.flatMap(holdersIn);
   let excess = holders.reduce((sum, { pictures }) => sum + pictures, 0);
   if (excess <= most) return [];
@@ -66,18 +58,12 @@ export function oldestPictures(shown: readonly LogRecord[], most: number): Holde
 }
 
 function holdersIn(record: LogRecord): Holder[] {
-  if (record.t !== 'user' || typeof record.content === 'string') return [];
-  return record.content.flatMap((block, at) => {
-    const inside = block.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : [block];
-    const pictures = inside.filter(isPicture).length;
-    if (pictures === 0) return [];
-    const instead = inside.map(inWords).join('\n');
-    return [{ record, block: at, pictures, bytes: bytesOf([{ ...record, content: [block] }]), instead, name: '' }];
+  if (record.t !== 'user') return [];
+  return placesIn(record).flatMap((place) => {
+    const inside = blocksIn(place.block);
+    const pictures = inside.filter(({ type }) => type === 'image').length;
+    return pictures === 0 ? [] : [{ ...partOf(place, inside.map(inWords).join('\n')), pictures }];
   });
-}
-
-function isPicture(block: Block | null): boolean {
-  return block?.type === 'image';
 }
 
 function inWords(block: Block): string {

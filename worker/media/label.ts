@@ -42,7 +42,8 @@ function quotedName(name: string | undefined): string {
   return name === undefined ? '' : ` "${nameInBrackets(name).replaceAll('"', "'")}"`;
 }
 
-function sourceOf({ source }: Block): Partial<Record<string, unknown>> {
+/** What a block states of the file that it shows. Pure, total. */
+export function sourceOf({ source }: Block): Partial<Record<string, unknown>> {
   return typeof source === 'object' && source !== null ? source : {};
 }
 

@@ -25,10 +25,7 @@ export type FixedPartsCheck = (
 /** The parts of every request, for all chats with the same settings. */
 export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
-/**
- * An operator who has fixed the endpoint should not have to wait, and neither should a chat whose own trouble looks
- * alike.
- */
+/** Short: a fixed endpoint is asked again soon, and so is one for a chat whose own trouble looks alike. */
 const REFUSED_KEEP_MS = 15_000;
 const QUESTION = 'This is a test of the connection. Answer with the word "ready".';
 
@@ -41,11 +38,6 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
     const kept = refused.get(cause);
     return kept && now() < kept.untilMs ? kept.word : undefined;
   };
-  const ask = async (cause: string, model: Model, fixed: FixedParts, signal: AbortSignal) => {
-    const word = await askFixedParts(model, fixed, signal);
-    if (word.kind === 'refused') refused.set(cause, { word, untilMs: now() + REFUSED_KEEP_MS });
-    return word;
-  };
   return async (model, fixed, failure, signal) => {
     const cause = `${failure.status ?? 'none'} ${failure.reason} ${digestOf(fixed)}`;
     const kept = knownRefusal(cause);
@@ -57,9 +49,11 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
       next.delete(cause);
       const known = knownRefusal(cause);
       if (known) return known;
-      const call = ask(cause, model, fixed, signal).finally(() => running.delete(cause));
+      const call = askFixedParts(model, fixed, signal).finally(() => running.delete(cause));
       running.set(cause, call);
-      return call;
+      const word = await call;
+      if (word.kind === 'refused') refused.set(cause, { word, untilMs: now() + REFUSED_KEEP_MS });
+      return word;
     })();
     next.set(cause, asked);
     return asked;
@@ -68,14 +62,13 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
 
 /** Asks once, whatever was asked before. Contract: as at `FixedPartsCheck`. */
 export async function askFixedParts(model: Model, fixed: FixedParts, signal: AbortSignal): Promise<FixedPartsWord> {
-  const request = {
-    ...fixed,
-    purpose: 'probe' as const,
-    wordsOnly: true,
-    caches: true,
-    messages: [{ role: 'user' as const, content: QUESTION }],
-  };
-  return wordOf(await model.send(request, signal));
+  const messages = [{ role: 'user' as const, content: QUESTION }];
+  const result = await model.send({ ...fixed, purpose: 'probe', wordsOnly: true, caches: true, messages }, signal);
+  if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken' };
+  const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
+  // The request was not even sent for a chat whose budget is used up.
+  const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
+  return { kind: isUnclear ? 'unclear' : 'refused', failure };
 }
 
 /** Other tools, another prompt or another model need a new check. */
@@ -83,14 +76,6 @@ function digestOf({ model, system, tools, serverTools }: FixedParts): string {
   return createHash('sha1')
     .update(JSON.stringify([model, system, tools, serverTools]))
     .digest('base64');
-}
-
-function wordOf(result: Awaited<ReturnType<Model['send']>>): FixedPartsWord {
-  if (result.ok && result.answer.stopReason !== 'refusal') return { kind: 'taken' };
-  const failure: Failure = result.ok ? { kind: 'refusal', reason: 'refused' } : result.failure;
-  // The request was not even sent for a chat whose budget is used up.
-  const isUnclear = failure.kind === 'transient' || isOverBudget(failure.reason);
-  return { kind: isUnclear ? 'unclear' : 'refused', failure };
 }
 
 /** The parts of every request with these settings, except its output limit. */

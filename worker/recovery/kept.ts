@@ -1,11 +1,11 @@
 import { clip, redact } from '../../shared/base/text.ts';
-import { labelOf } from '../media/label.ts';
-import { type Block, nameInBrackets } from '../model/block.ts';
+import { labelOf, sourceOf } from '../media/label.ts';
+import { nameInBrackets } from '../model/block.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { asShown, scrubOf, withScrubs } from '../session/overlay.ts';
 import { type LogRecord, type ScrubRecord, startsTurn, textOf } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
-import { longTexts } from './parts.ts';
+import { blocksIn, longTexts } from './parts.ts';
 
 /** The part of a window that a compaction leaves verbatim. */
 export interface Kept {
@@ -94,11 +94,8 @@ function filesOf(record: LogRecord, shown: LogRecord | undefined): string[] {
   const stands = JSON.stringify(shown);
   const words = clip(nameInBrackets(redact(textOf(record.content))), WORDS_CHARS);
   const caption = words === '' ? '' : `, with "${words}"`;
-  const blocks = record.content.flatMap((block) =>
-    block.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : [block],
-  );
-  return blocks.flatMap((block) => {
-    const { type, sha256 } = (block?.source ?? {}) as Partial<Record<string, unknown>>;
+  return record.content.flatMap(blocksIn).flatMap((block) => {
+    const { type, sha256 } = sourceOf(block);
     if (type !== 'kept' || !stands.includes(String(sha256))) return [];
     return [`${labelOf(block)}, of ${record.at.slice(0, 10)}${caption}: {"ref":"${sha256}"}`];
   });

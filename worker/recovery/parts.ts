@@ -1,6 +1,7 @@
 import { clipMiddle } from '../../shared/base/text.ts';
-import { labelWithRef } from '../media/label.ts';
+import { labelWithRef, sourceOf } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
+import { isMedia } from '../model/rules/blocks.ts';
 import {
   type AssistantRecord,
   type LogRecord,
@@ -34,10 +35,6 @@ const KEPT_CHARS = 2_000;
 /** Removing anything smaller would not help, and could lose something important. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
-/** JSON writes a control character as an escape of this length, and nothing longer for one UTF-16 unit. */
-const UNIT_BYTES_MAX = 6;
-/** More than a number, `false` or `null` takes. */
-const SCALAR_BYTES_MAX = 32;
 const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
@@ -73,12 +70,11 @@ export function longTexts(records: readonly LogRecord[], keptChars: number): Par
 
 /** The tool results of the newest batch. Pure. */
 export function newestResults(records: readonly LogRecord[]): Part[] {
-  const batch = records.findLast(({ t }) => t === 'user');
-  return batch === undefined
-    ? []
-    : placesIn(batch)
-        .filter(({ block }) => block.type === 'tool_result')
-        .map((place) => partOf(place, RESULT_REFUSED));
+  return records
+    .slice(records.findLastIndex(({ t }) => t === 'user'))
+    .flatMap(placesIn)
+    .filter(({ block }) => block.type === 'tool_result')
+    .map((place) => partOf(place, RESULT_REFUSED));
 }
 
 /** Every picture and file that people or tools sent. Pure. */
@@ -89,28 +85,9 @@ export function mediaParts(records: readonly LogRecord[]): Part[] {
     .map((place) => partOf(place, insteadOf(place.block, KEPT_CHARS)));
 }
 
-/** The size of the records in a request. */
-export function bytesOf(records: readonly LogRecord[], sizeOfBlock: (block: Block) => number = weigh): number {
-  return records.flatMap(placesIn).reduce((sum, { block }) => sum + sizeOfBlock(block), 0);
-}
-
-/**
- * Whether records take more than `bytesMax` bytes in a request. This runs before each request, and serialising a whole
- * history is slow. So the records are serialised only if a cheap upper bound exceeds the limit. Pure.
- */
-export function areLargerThan(bytesMax: number, records: readonly LogRecord[]): boolean {
-  return bytesOf(records, bytesAtMost) > bytesMax && bytesOf(records) > bytesMax;
-}
-
-/** An upper bound of `weigh`. A number may be the bytes of a stored file, which base64 lengthens, so it counts twice. */
-function bytesAtMost(value: unknown): number {
-  if (typeof value === 'string') return value.length * UNIT_BYTES_MAX + 2;
-  if (typeof value === 'number') return Math.max(SCALAR_BYTES_MAX, value * 2);
-  if (typeof value !== 'object' || value === null) return SCALAR_BYTES_MAX;
-  if (Array.isArray(value)) return value.reduce((sum, each) => sum + bytesAtMost(each) + 1, 2);
-  let bytes = 2;
-  for (const key in value) bytes += bytesAtMost(key) + 2 + bytesAtMost(value[key as keyof typeof value]);
-  return bytes;
+/** The size of the records in a request, in bytes. Pure. */
+export function bytesOf(records: readonly LogRecord[]): number {
+  return records.flatMap(placesIn).reduce((sum, { block }) => sum + weigh(block), 0);
 }
 
 function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[] {
@@ -141,20 +118,28 @@ function shortened(place: Place, overBytes: number, keptChars: number): Part[] {
   return part.bytes > overBytes && isSmaller ? [part] : [];
 }
 
-/** A stored file is filled in as base64 just before it is sent. */
+/** A block never changes, and is in each request of its chat. */
+const weights = new WeakMap<Block, number>();
+
 function weigh(block: Block): number {
-  const nested = Array.isArray(block.content) ? block.content.reduce((sum, each) => sum + weigh(each as Block), 0) : 0;
+  const weight = weights.get(block) ?? bytesSent(block);
+  weights.set(block, weight);
+  return weight;
+}
+
+/** A stored file is filled in as base64 just before it is sent. */
+function bytesSent(block: Block): number {
   const { bytes } = sourceOf(block);
-  return typeof bytes === 'number'
-    ? Math.ceil((bytes * 4) / 3)
-    : Math.max(nested, Buffer.byteLength(JSON.stringify(block)));
+  if (typeof bytes === 'number') return Math.ceil((bytes * 4) / 3);
+  const nested = Array.isArray(block.content) ? block.content.reduce((sum, each) => sum + weigh(each as Block), 0) : 0;
+  return Math.max(nested, Buffer.byteLength(JSON.stringify(block)));
 }
 
 /** The words for a block: its text, shortened, and its pictures and files by name, with how to see them again. Pure. */
 export function insteadOf(block: Block, keptChars: number, marker?: string): string {
   if (block.type === 'text') return clipMiddle(textOf([block]), keptChars, marker);
   if (block.type !== 'tool_result') return placeholder(block);
-  const media = Array.isArray(block.content) ? (block.content as Block[]).filter(holdsMedia).map(placeholder) : [];
+  const media = blocksIn(block).filter(isMedia).map(placeholder);
   return [clipMiddle(resultText(block.content), keptChars, marker), ...media].join('\n');
 }
 
@@ -170,12 +155,11 @@ function nameOf(block: Block): string {
 }
 
 /** Whether a block is, or holds, a picture or a file. Pure. */
-export function holdsMedia(block: unknown): boolean {
-  const { type, content } = (block ?? {}) as Partial<Block>;
-  if (type === 'image' || type === 'document') return true;
-  return type === 'tool_result' && Array.isArray(content) && content.some(holdsMedia);
+export function holdsMedia(block: Block): boolean {
+  return blocksIn(block).some(isMedia);
 }
 
-function sourceOf({ source }: Block): Partial<Record<string, unknown>> {
-  return typeof source === 'object' && source !== null ? source : {};
+/** The blocks that a tool returned in one block, or that block itself. Pure. */
+export function blocksIn(block: Block): Block[] {
+  return block.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : [block];
 }
