@@ -38,16 +38,6 @@ function reasonOf(result: ModelResult): FailureReason | undefined {
   return result.ok ? undefined : result.failure.reason;
 }
 
-test('after eight failures in a row, calls are paused without a request and carry a retryAfterMs', async () => {
-  const { world, send, fail } = broken('overloaded');
-  await fail(TRIP);
-  expect(world.calls).toBe(TRIP);
-  const result = await send();
-  expect(result).toMatchObject({ ok: false, failure: { kind: 'transient', reason: 'paused' } });
-  expect(result.ok ? 0 : result.failure.retryAfterMs).toBeGreaterThanOrEqual(5_000);
-  expect(world.calls).toBe(TRIP);
-});
-
 test('seven failures and a success do not open the circuit', async () => {
   const { world, send, fail } = broken('server_error');
   await fail(TRIP - 1);
@@ -121,16 +111,6 @@ test('failures of one model do not pause another', async () => {
   await fail(TRIP);
   await send('other');
   expect(world.calls).toBe(TRIP + 1);
-});
-
-test('an aborted probe does not leave the circuit waiting: the next call probes', async () => {
-  const { world, send, fail } = broken('overloaded');
-  await fail(TRIP);
-  world.nowMs += 5_000;
-  world.reason = 'aborted';
-  await send();
-  world.reason = undefined;
-  expect((await send()).ok).toBe(true);
 });
 
 test('a probe that throws does not leave the circuit waiting: the next call probes', async () => {

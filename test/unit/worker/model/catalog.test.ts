@@ -123,13 +123,6 @@ test.each([
   expect(readLifecycle(card)).toEqual(life);
 });
 
-test.each([0, 1_800_000_000, '1970-01-01T00:00:00Z', '9999-12-31', 'soon', '2027-99-99', '', {}, [DATE], true])(
-  '%j is no date of a retirement',
-  (date) => {
-    expect(readLifecycle({ lifecycle: 'deprecated', retires_at: date })).toEqual({ stage: 'deprecated' });
-  },
-);
-
 test('each model is in use once, with all settings that name it', () => {
   const config = { MODEL: 'a', FALLBACK_MODEL: undefined, COMPACTION_MODEL: 'b', MODELS: ['a', 'c'] };
   expect([...modelsInUse(config)]).toEqual([

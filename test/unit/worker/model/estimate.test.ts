@@ -40,16 +40,6 @@ test.each(LANGUAGES)('the estimate of %s is within a factor of 1.6 of the token 
   expect(near(estimateText(long), textTokens(long))).toMatchObject({ near: true });
 });
 
-test('the estimate of mixed texts is within a factor of 1.6 of the token count', () => {
-  fc.assert(
-    fc.property(fc.array(fc.constantFrom(...LANGUAGES), { minLength: 3, maxLength: 12 }), (parts) => {
-      const mixed = parts.map(([, part]) => part).join('');
-      expect(near(estimateText(mixed), textTokens(mixed))).toMatchObject({ near: true });
-    }),
-    SEEDED,
-  );
-});
-
 test('only an empty text is 0 tokens; a concatenation is no less than each part and no more than their sum', () => {
   expect(estimateText('')).toBe(0);
   fc.assert(
@@ -155,15 +145,6 @@ test('estimateContent never throws, and every added block raises the estimate', 
     SEEDED,
   );
   for (const nothing of [undefined, null, 5, {}, '', []]) expect(estimateContent(nothing)).toBe(0);
-});
-
-test('a text and the same text in a block differ by at most 4 tokens', () => {
-  fc.assert(
-    fc.property(prose(), (said) => {
-      expect(Math.abs(estimateContent(said) - estimateContent([text(said)]))).toBeLessThanOrEqual(4);
-    }),
-    SEEDED,
-  );
 });
 
 test('estimateText takes linear time on 35 MB', () => {

@@ -117,25 +117,12 @@ test.each<[string, string, Window, Reply[], calls: number]>([
   ['there is nothing but an earlier summary', 'nothing_to_compact', windowOf([], summarised('Old.')), [SUMMARY], 0],
   ['the call is refused', 'refused', windowOf(LONG), [FAILED], 1],
   ['the second call is refused', 'refused', windowOf(turns(2_000)), [SUMMARY, FAILED], 2],
-  ['two answers are empty', 'useless', windowOf(LONG), ['', ' \n', SUMMARY], 2],
   ['the answer of the second half is empty', 'useless', windowOf(turns(2_000)), [SUMMARY, ' ', SUMMARY], 2],
-  ['two answers are as long as the conversation', 'useless', windowOf(LONG), ['word '.repeat(6_000)], 2],
   ['little would be gained', 'did_not_shrink', windowOf(turns(11)), [SUMMARY], 0],
 ])('compaction fails when %s, with the reason %s', async (_, reason, window, replies, calls) => {
   const model = scripted(...replies);
   expect(await run(window, model)).toMatchObject({ ok: false, reason, calls });
   if (reason === 'refused') expect(model.asked).toHaveLength(calls + 1);
-});
-
-test.each([
-  ['an empty summary', 30, ''],
-  ['an empty first half', 200, ''],
-  ['an apology', 30, 'I am sorry, I cannot.'],
-])('%s costs no conversation: the other model is asked for all of it', async (_, exchanges, useless) => {
-  const model = scripted(useless, SUMMARY);
-  const { head, calls } = await compacted(windowOf(turns(exchanges)), model, { summariser: { otherName: 'other' } });
-  expect([head.summary, calls]).toEqual([SUMMARY, 2]);
-  expect(model.asked.map((request) => request.model)).toEqual(['summariser', 'other']);
 });
 
 test('for any window, a summary of any length gives a request that is smaller and ends with the question', async () => {

@@ -52,13 +52,6 @@ test('who asks while a call runs gets the result of a call that begins later, to
   expect(asked.length).toBe(2);
 });
 
-test('concurrent checks share one call and its result', async () => {
-  const check = createFixedPartsCheck();
-  const { model, asked } = modelThat(taken);
-  await Promise.all([check(model, FIXED, CAUSE, signal), check(model, FIXED, CAUSE, signal)]);
-  expect(asked.length).toBe(1);
-});
-
 test.each([
   ['another status', FIXED, { ...CAUSE, status: 403 }],
   ['another prompt', { ...FIXED, system: 'Be brief.' }, CAUSE],

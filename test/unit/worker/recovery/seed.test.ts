@@ -234,6 +234,18 @@ test('a bare seed quotes nothing but a little of the finished calls', () => {
   expect(buildBareSeed({ ...source, records: EIGHT, tokensMax: 100 })).toMatch(/set aside[\s\S]*END of/);
 });
 
+test('a seed never quotes an earlier one, and the newest question stays in it [opensquilla#1563]', () => {
+  const log: LogRecord[] = [userSays('remember the number 4711'), assistantSays('I do')];
+  let seed = '';
+  for (let round = 0; round < 50; round++) {
+    log.push(userSays(`question ${round}`), assistantSays(`answer ${round}`));
+    seed = seedOf(log, { tokensMax: 2_000 });
+    log.push({ ...STAMP, t: 'seed', text: seed, parent: 's', records: log.length });
+  }
+  expect(seed.split('Recovery note')).toHaveLength(2);
+  expect(seed).toContain('question 49');
+});
+
 const texts = fc.oneof(
   graphemeTexts(400),
   rawTexts(400),
