@@ -1,7 +1,7 @@
 import type { TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { changeOutput } from './change-output.ts';
+import { changeOutput, repeatCall, sendAsItIs, wait } from './ask-again.ts';
 import { compactForRetry, maskForRetry } from './compact.ts';
 import { useDefaultModel } from './default-model.ts';
 import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
@@ -13,7 +13,6 @@ import { failureOf, learntFrom, observe } from './observe.ts';
 import { decide, isOfSize, isOwnFinding } from './policy.ts';
 import type { RecoveryState, Step } from './state.ts';
 import { trimRound } from './trim.ts';
-import { repeatCall, sendAsItIs, wait } from './wait.ts';
 
 /** Whether the failure is recorded before this step: not before a repeat, a count, a wait or a budget refusal. */
 function isRecorded(step: Step): boolean {
