@@ -53,7 +53,7 @@ export interface Settings extends RoomSettings {
   /** How long the recovery of a message may take in total. */
   recoveryTimeoutMs: number;
   /**
-   * How long a message waits for a failing endpoint, from the first failure; after that its history may be to blame.
+   * How long a message waits for a failing endpoint, from the first failure; after that it fails.
    */
   outagePatienceMs: number;
   /** How long a finished answer waits for a Telegram that is away. */

@@ -17,6 +17,9 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
   output: 'endlessThought',
 };
 
+/** Nobody is asked to send a message of fewer tokens in smaller parts. */
+const SHORT_TOKENS = 500;
+
 /** Ends a message that cannot be answered; the chat stays usable. */
 export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['trouble']): Ending {
   const { attempt, failure } = call;
@@ -52,12 +55,13 @@ function fixedPartsRefused({ texts }: Attempt, { reason, status }: Failure): End
 }
 
 /** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
-function gaveUp({ attempt, failure }: FailedCall): Ending {
+function gaveUp({ attempt, failure, roundTokens }: FailedCall): Ending {
   const { kind, reason } = failure;
+  const isShort = roundTokens < SHORT_TOKENS;
   const isGuilty = isBlamed(failure);
   const fault = kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return conclude(
-    { outcome: 'failed', reason, parts: [attempt.texts[NOTICE_OF[kind] ?? 'gaveUp']] },
+    { outcome: 'failed', reason, parts: [attempt.texts[NOTICE_OF[kind] ?? (isShort ? 'notTaken' : 'gaveUp')]] },
     {
       // On trial, the end of the trial removes the message.
       changes: isGuilty && attempt.trial === undefined ? removeTurn(attempt) : [],
