@@ -34,7 +34,7 @@ export async function repeatCall(call: FailedCall, delayMs: number): Promise<Ver
 
 /** Sends the request although our own count is against it. */
 export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
-  await call.attempt.write(`recover:${call.attempt.recoveries}`, changesOfStep(call, 'as it is'));
+  await call.attempt.write('', [...changesToNote(call, 'as it is'), call.attempt.turn.freeAttempt()]);
   return { kind: 'again' };
 }
 

@@ -6,12 +6,12 @@ import { type Attempt, payerOf } from '../lane/attempt.ts';
 import { type AuditEvent, commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { systemWith } from '../memory/memory.ts';
-import { calibrationFor, estimateFixed, type Room } from '../model/count.ts';
+import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
-import { learnLimit } from './learnt-limit.ts';
+import { LIMIT_TOKENS_MIN, learnLimit } from './learnt-limit.ts';
 import { thinkingTrim } from './leave-out.ts';
 import { learntFrom, roomFor } from './observe.ts';
 import type { Summariser, SummaryPart } from './summarise.ts';
@@ -81,6 +81,14 @@ async function maskSession(ports: RecoverPorts, subject: Subject, room: Room): P
   return { ok: true, calls: 0, ...mask };
 }
 
+/** The room of a summariser that refused its transcript and stated a window smaller than half of what was assumed. */
+function smallerRoom({ settings }: RecoverPorts, { room }: Subject, failed: CompactionFailure): Room | undefined {
+  const { limitTokens = 0 } = failed.reason === 'refused' ? failed.failure : {};
+  return limitTokens >= LIMIT_TOKENS_MIN && limitTokens * 2 < room.limitTokens
+    ? roomOf(limitTokens, settings)
+    : undefined;
+}
+
 async function summariseSession(
   ports: RecoverPorts,
   subject: Subject,
@@ -96,6 +104,8 @@ async function summariseSession(
   };
   const result = await compact(opened.window, options, signal);
   if (!result.ok) {
+    const smaller = smallerRoom(ports, subject, result);
+    if (smaller) return summariseSession(ports, { ...subject, room: smaller }, signal);
     const isUndecided = result.reason === 'aborted' || result.reason === 'away';
     return (isUndecided ? undefined : await maskWithoutSummary(ports, subject)) ?? result;
   }

@@ -215,12 +215,14 @@ test('a piece of a long text that was edited before it was taken is merged as it
 });
 
 test('a dead letter and its replay have the text as it was edited', async () => {
-  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  let isRefused = true;
+  const refused = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } as const;
+  world.claude.react(() => (isRefused ? refused : undefined));
   await take('message', { text: 'frist' });
   await take('edited_message', { text: 'first' });
   await start();
   await nextOutcome(world, CHAT);
-  world.claude.react(() => undefined);
+  isRefused = false;
   const replayed = await runCli(['dead', 'replay', '--all', '--json'], world.env);
   expect(JSON.parse(replayed.stdout)).toMatchObject({ replayed: 1 });
   await nextOutcome(world, CHAT, 2);

@@ -8,7 +8,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { type RedisCluster, startCluster } from '../../fixture/cluster.ts';
 import { ALERT_CHAT, createWorld, type World } from '../../fixture/gateway.ts';
-import { conversation, isProbe, isSeeded } from '../../fixture/history.ts';
+import { conversation, isSeeded } from '../../fixture/history.ts';
 import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
 import { until } from '../../fixture/root.ts';
 import { deepTest } from '../../fixture/variants.ts';
@@ -135,7 +135,7 @@ test('on a cluster both recovery stages run once, and the verbs check, session, 
   const keys = keysOfChat(CHAT);
   const old = await importSession(cluster.peek, keys, chatKey(CHAT), await parseLines(conversation(100, 1_000)));
   world.claude.react((call) =>
-    call.kind === 'main' && !isProbe(call) && !isSeeded(call) ? { do: 'overflow' } : undefined,
+    call.pendingText === 'Go on, please' && !isSeeded(call) ? { do: 'overflow' } : undefined,
   );
   gateway = await spawnGateway(world);
   world.telegram.say(CHAT, 'Go on, please');
