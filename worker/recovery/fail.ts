@@ -3,6 +3,8 @@ import type { Attempt } from '../lane/attempt.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
+import { estimateContent } from '../model/estimate.ts';
+import { startsTurn } from '../session/record.ts';
 import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
 import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
@@ -55,9 +57,11 @@ function fixedPartsRefused({ texts }: Attempt, { reason, status }: Failure): End
 }
 
 /** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
-function gaveUp({ attempt, failure, roundTokens }: FailedCall): Ending {
+function gaveUp({ attempt, failure, opened }: FailedCall): Ending {
   const { kind, reason } = failure;
-  const isShort = roundTokens < SHORT_TOKENS;
+  // Its length as it was sent: the records hold the whole message, also after a trim.
+  const message = opened.window.records.findLast(startsTurn);
+  const isShort = message?.t === 'user' && estimateContent(message.content) < SHORT_TOKENS;
   const isGuilty = isBlamed(failure);
   const fault = kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return conclude(
