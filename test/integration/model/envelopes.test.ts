@@ -4,16 +4,10 @@ import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
-import {
-  type ScriptedEndpoint,
-  sendEvent,
-  sendStart,
-  sendWords,
-  startEndpoint,
-} from '../../fixture/scripted-endpoint.ts';
+import { type ScriptedEndpoint, sendEvent, sendWords, startEndpoint } from '../../fixture/scripted-endpoint.ts';
 import { variants } from '../../fixture/variants.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
+import { ask, invalid, summaries } from '../../fixture/whole-chat.ts';
+import { call, text } from '../../stand-in/claude/specimens.ts';
 
 const WINDOW_TOKENS = 60_000;
 let endpoint: ScriptedEndpoint | undefined;
@@ -21,59 +15,37 @@ let endpoint: ScriptedEndpoint | undefined;
 eachInWorld({ claude: { windowTokens: WINDOW_TOKENS } });
 afterEach(() => endpoint?.close());
 
-/** Ends the block and states why the answer ends. */
-function sendStopReason(response: ServerResponse, more: object = {}): void {
+/** Writes an answer, and states why it ends. */
+function answer(response: ServerResponse, message: object, stated: object = {}): void {
+  sendEvent(response, 'message_start', { message });
+  sendWords(response, 'It is done.');
   sendEvent(response, 'content_block_stop', { index: 0 });
-  sendEvent(response, 'message_delta', { delta: { stop_reason: 'end_turn' }, ...more });
+  sendEvent(response, 'message_delta', { delta: { stop_reason: 'end_turn' }, ...stated });
 }
 
+const USAGE = { input_tokens: 100, output_tokens: 1 };
 const stop = (response: ServerResponse) => {
   sendEvent(response, 'message_stop');
   response.end();
 };
 
-test.each<[string, (response: ServerResponse) => void]>([
-  [
-    'never states its usage',
-    (r) => {
-      sendEvent(r, 'message_start', { message: { role: 'assistant', content: [] } });
-      sendWords(r, 'It is done.');
-      sendStopReason(r);
-      stop(r);
-    },
-  ],
-  [
-    'states a usage of null',
-    (r) => {
-      sendEvent(r, 'message_start', { message: { usage: null } });
-      sendWords(r, 'It is done.');
-      sendStopReason(r, { usage: null });
-      stop(r);
-    },
-  ],
-  [
-    'ends without message_stop',
-    (r) => {
-      sendStart(r);
-      sendWords(r, 'It is done.');
-      sendStopReason(r, { usage: { output_tokens: 5 } });
-      r.end();
-    },
-  ],
+test.each<[string, object, object, (response: ServerResponse) => unknown]>([
+  ['never states its usage', { role: 'assistant', content: [] }, {}, stop],
+  ['states a usage of null', { usage: null }, { usage: null }, stop],
+  ['ends without message_stop', { usage: USAGE }, { usage: { output_tokens: 5 } }, (r) => r.end()],
   [
     'is reset after its stop reason',
-    (r) => {
-      sendStart(r);
-      sendWords(r, 'It is done.');
-      sendStopReason(r, { usage: { output_tokens: 5 } });
-      r.write(': \n', () => r.destroy());
-    },
+    { usage: USAGE },
+    { usage: { output_tokens: 5 } },
+    (r) => r.write(': \n', () => r.destroy()),
   ],
-])('an answer that %s is whole: one call, and its size is known', async (_what, script) => {
-  endpoint = await startEndpoint(script);
+])('an answer that %s is whole: one call, and its size is known', async (_what, message, stated, end) => {
+  endpoint = await startEndpoint((response) => {
+    answer(response, message, stated);
+    end(response);
+  });
   await start({ ANTHROPIC_BASE_URL: endpoint.url });
-  world.telegram.say(CHAT, 'Is it done?');
-  const { session, ...outcome } = await nextOutcome(world, CHAT);
+  const { session, ...outcome } = await ask('Is it done?');
   expect(outcome).toMatchObject({ outcome: 'answered', attempts: 1 });
   expect(outcome.reason).toBeUndefined();
   expect(shown()).toEqual(['It is done.']);
@@ -84,28 +56,23 @@ test.each<[string, (response: ServerResponse) => void]>([
   expect(usage.outputTokens).toBeGreaterThan(1);
 });
 
-variants<[string, string | null]>([
-  ['end_turn', 'end_turn'],
-  ['stop', 'stop'],
-  ['null', null],
-])('a tool_use block is a call, although the stop reason is %s', async (_name, stopReason) => {
-  world.claude.react(({ kind, index }) => {
-    if (kind !== 'main') return undefined;
-    if (index > 0) return { do: 'answer', text: 'I found it.' };
-    const content = [
-      { type: 'text', text: 'I look it up.' },
-      call('t1', { name: 'recall', input: { query: 'house' } }),
-    ];
-    return { do: 'answer', content, stopReason: stopReason as string };
-  });
-  await start();
-  world.telegram.say(CHAT, 'Where is it?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-  expect(shown()).toEqual(['I found it.']);
-  expect(JSON.stringify(mainCalls()[1]?.body.messages.at(-1))).toContain('"tool_result"');
-  expect(mainCalls()).toHaveLength(2);
-  expect(world.claude.violations()).toEqual([]);
-});
+variants(['end_turn', 'stop', null])(
+  'a tool_use block is a call, although the stop reason is %s',
+  async (stopReason) => {
+    world.claude.react(({ kind, index }) => {
+      if (kind !== 'main') return undefined;
+      if (index > 0) return { do: 'answer', text: 'I found it.' };
+      const content = [text('I look it up.'), call('t1', { name: 'recall', input: { query: 'house' } })];
+      return { do: 'answer', content, stopReason: stopReason as string };
+    });
+    await start();
+    expect(await ask('Where is it?')).toMatchObject({ outcome: 'answered' });
+    expect(shown()).toEqual(['I found it.']);
+    expect(JSON.stringify(mainCalls()[1]?.body.messages.at(-1))).toContain('"tool_result"');
+    expect(mainCalls()).toHaveLength(2);
+    expect(world.claude.violations()).toEqual([]);
+  },
+);
 
 /** The endpoint leaves the cached tokens out of each usage. */
 const leaveOutCached = () =>
@@ -115,17 +82,18 @@ const leaveOutCached = () =>
   });
 const givenLines = async (exchanges: number) =>
   importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(exchanges, 1_000)));
-const compactions = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
 
 test('usage without the cached tokens is not believed: the session is compacted as ever', async () => {
   leaveOutCached();
   await givenLines(42);
   await start();
-  for (let nth = 1; compactions().length === 0 && nth <= 8; nth++) {
-    world.telegram.say(CHAT, `Remark ${nth}: ${'so it goes on and on '.repeat(250)}`);
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  for (let nth = 1; summaries().length === 0 && nth <= 8; nth++) {
+    expect(await ask(`Remark ${nth}: ${'so it goes on and on '.repeat(250)}`, nth)).toMatchObject({
+      outcome: 'answered',
+      recoveries: 0,
+    });
   }
-  expect(compactions()).not.toEqual([]);
+  expect(summaries()).not.toEqual([]);
   expect(mainCalls().every(({ status }) => status === 200)).toBe(true);
   expect(Math.max(...mainCalls().map(({ inputTokens }) => inputTokens))).toBeLessThan(WINDOW_TOKENS * 0.75);
 });
@@ -134,17 +102,11 @@ test('an overflow after such usage leaves nothing out of the summary', async () 
   leaveOutCached();
   await givenLines(30);
   await start();
-  world.telegram.say(CHAT, 'One more');
-  await nextOutcome(world, CHAT);
-  const message = 'prompt is too long';
+  await ask('One more');
   world.claude.react((call) =>
-    call.kind === 'main' && !isProbe(call) && compactions().length === 0
-      ? { do: 'error', status: 400, type: 'invalid_request_error', message }
-      : undefined,
+    call.kind === 'main' && !isProbe(call) && summaries().length === 0 ? invalid('prompt is too long') : undefined,
   );
-  world.telegram.say(CHAT, 'so it goes on and on '.repeat(1_200));
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
-  const summarised = compactions().map(({ body }) => JSON.stringify(body));
-  expect(summarised.some((text) => text.includes('Question 0 about file-0.ts'))).toBe(true);
+  expect(await ask('so it goes on and on '.repeat(1_200), 2)).toMatchObject({ outcome: 'answered' });
+  expect(JSON.stringify(summaries().map(({ body }) => body))).toContain('Question 0 about file-0.ts');
   expect(JSON.stringify(mainCalls().at(-1)?.body)).not.toMatch(/older records are not part of this summary/);
 });

@@ -1,19 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import {
-  CHAT,
-  eachInWorld,
-  mainCalls,
-  moveToWorld,
-  shown,
-  start,
-  stopGateways,
-  world,
-} from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
-import { nextOutcome } from '../../fixture/ledger.ts';
+import { alerts, ask, invalid, sessionOf, summaries } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 
 const DAY_MS = 24 * 3600_000;
@@ -23,24 +14,13 @@ const givenConversation = async () =>
 
 eachInWorld({ claude: { windowTokens: 200_000 }, env: { MODEL: 'claude-sonnet-4-6' } });
 
-const invalid = (message: string): Reaction => ({ do: 'error', status: 400, type: 'invalid_request_error', message });
-const session = async () => (await world.peek.hget(world.keys.chat(chatKey(CHAT)), 'session')) as SessionId;
-const field = async (name: string) => world.peek.hget(world.keys.session(await session()), name);
-const compactions = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
+const field = async (name: string) => world.peek.hget(world.keys.session((await sessionOf()) as SessionId), name);
 
 /** The next so many calls that are to answer somebody meet this. */
-function refuse(times: number, reaction: Reaction | (() => Reaction)): void {
+function refuse(times: number, reaction: Reaction): void {
   let left = times;
-  world.claude.react(({ kind }) => {
-    if (kind !== 'main' || left-- <= 0) return undefined;
-    return typeof reaction === 'function' ? reaction() : reaction;
-  });
+  world.claude.react(({ kind }) => (kind === 'main' && left-- > 0 ? reaction : undefined));
 }
-
-const ask = async (text: string, nth: number) => {
-  world.telegram.say(CHAT, text);
-  return nextOutcome(world, CHAT, nth);
-};
 
 const SMALLER = "This model's maximum context length is 9000 tokens, but the request has 14000 input tokens.";
 
@@ -52,7 +32,7 @@ test('a limit that is stated twice about the request holds for a day, for this e
   expect(await field('limitTokens')).toBe('9000');
   expect(Number(await field('limitUntilMs'))).toBeLessThanOrEqual(Date.now() + DAY_MS);
   expect(await field('limitOf')).toContain('claude-sonnet-4-6');
-  expect(compactions()).not.toEqual([]);
+  expect(summaries()).not.toEqual([]);
 });
 
 test.each([
@@ -62,24 +42,19 @@ test.each([
   ['where the operator states a window', {}, { CONTEXT_WINDOW_TOKENS: '200000' }],
 ])('a learnt limit does not hold %s: a chat above it is answered whole, with one call', async (_, change, env) => {
   const old = await givenConversation();
-  await start();
   const of = `claude-sonnet-4-6 ${world.env.ANTHROPIC_BASE_URL}`;
   const learnt = { limitTokens: '6000', limitUntilMs: String(Date.now() + DAY_MS), limitOf: of, ...change };
   await world.peek.hset(world.keys.session(old), learnt);
-  await stopGateways();
   await start(env);
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered', recoveries: 0, session: old });
   expect(mainCalls()).toHaveLength(1);
-  expect(compactions()).toEqual([]);
+  expect(summaries()).toEqual([]);
 });
 
-test.each([
-  ['numbers of another request', 'prompt is too long: 350000 tokens > 9000 maximum'],
-  ['no numbers', 'Prompt is too long'],
-])('a refusal with %s teaches no less than half of what was known', async (_, message) => {
+test('a refusal with numbers of another request teaches no less than half of what was known', async () => {
   await givenConversation();
   await start();
-  refuse(2, invalid(message));
+  refuse(2, invalid('prompt is too long: 350000 tokens > 9000 maximum'));
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered' });
   expect(Number((await field('limitTokens')) ?? 200_000)).toBeGreaterThanOrEqual(100_000);
 });
@@ -93,7 +68,7 @@ test('a budget is no second witness: one stray refusal at its edge takes nothing
   await start();
   refuse(1, invalid('Prompt is too long'));
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered', recoveries: 0, session: before });
-  expect(compactions()).toEqual([]);
+  expect(summaries()).toEqual([]);
   refuse(2, invalid('Prompt is too long'));
   expect(await ask('Two', 2)).toMatchObject({ outcome: 'answered', session: before });
   expect(Number(await field('limitTokens'))).toBeGreaterThanOrEqual(500_000);
@@ -109,27 +84,25 @@ test('CONTEXT_WINDOW_TOKENS wins over an endpoint that contradicts it, with one 
   expect(alert.text).toContain('9000');
   refuse(2, invalid(SMALLER));
   expect(await ask('Two', 2)).toMatchObject({ outcome: 'answered' });
-  expect(world.telegram.shown(ALERT_CHAT).filter(({ text }) => /CONTEXT_WINDOW_TOKENS is/.test(text))).toHaveLength(1);
+  expect(alerts().filter((text) => /CONTEXT_WINDOW_TOKENS is/.test(text))).toHaveLength(1);
 });
 
 const TPM = 'Request too large for m in organization o on tokens per min (TPM): Limit 9000, Requested 14000.';
 const OFFICIAL =
   "This request would exceed your organization's rate limit of 9,000 input tokens per minute. Please reduce the prompt length.";
-const limited = (message: string, headers: Record<string, string>): Reaction => ({
+const limited = (message: string, headers = {}): Reaction => ({
   do: 'error',
   status: 429,
   type: 'rate_limit_error',
   message,
   headers,
 });
+const SOON = { 'retry-after': '0' };
 
 test.each([
-  ['a text that counts the request', limited(TPM, {})],
-  ['the official text', limited(OFFICIAL, { 'retry-after': '0' })],
-  [
-    'a header alone',
-    limited('Rate limited.', { 'retry-after': '0', 'anthropic-ratelimit-input-tokens-limit': '9000' }),
-  ],
+  ['a text that counts the request', limited(TPM)],
+  ['the official text', limited(OFFICIAL, SOON)],
+  ['a header alone', limited('Rate limited.', { ...SOON, 'anthropic-ratelimit-input-tokens-limit': '9000' })],
 ])('a rate below the size of the chat (%s) compacts to fit, and is never a window', async (_, reaction) => {
   const old = await givenConversation();
   await start();
@@ -137,14 +110,14 @@ test.each([
   world.claude.react(({ kind, inputTokens }) => (kind === 'main' && inputTokens > 9_000 ? reaction : undefined));
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered', session: old });
   expect(await field('limitTokens')).toBeNull();
-  expect(compactions()).not.toEqual([]);
+  expect(summaries()).not.toEqual([]);
   expect(shown().join()).not.toMatch(/answer right now|got stuck|started a new one/);
 });
 
 test('a rate that is smaller than the chat is no reason to compact where the wait that it asks for is enough', async () => {
   const old = await givenConversation();
   await start();
-  refuse(1, limited(OFFICIAL, { 'retry-after': '0' }));
+  refuse(1, limited(OFFICIAL, SOON));
   expect(await ask('One', 1)).toMatchObject({ outcome: 'answered', recoveries: 0, session: old });
-  expect(compactions()).toEqual([]);
+  expect(summaries()).toEqual([]);
 });

@@ -14,16 +14,21 @@ afterEach(async () => {
   endpoint = undefined;
 });
 
-async function connect(models: Script, statedWindow?: { model: string; tokens: number }) {
+async function connect(models: Script, more: { statedWindow?: { model: string; tokens: number } } = {}) {
   endpoint = await startEndpoint(() => {}, models);
-  const model = createClaude({ apiKey: 'k', baseURL: endpoint.url, idleMs: 5_000, reach: () => {}, statedWindow });
-  return { model, asked: endpoint.asked };
+  const clock = { nowMs: 1_000 };
+  const own = { apiKey: 'k', baseURL: endpoint.url, idleMs: 5_000, reach: () => {}, now: () => clock.nowMs };
+  return { model: createClaude({ ...own, ...more }), asked: endpoint.asked, clock };
 }
 
 const states =
   (card: object): Script =>
   (response) =>
     sendJson(response, 200, { id: 'm', type: 'model', ...card });
+const refuses =
+  (status: number): Script =>
+  (response) =>
+    sendRefusal(response, status, 'some_error', 'no');
 
 test('uses the limits that the endpoint states, and asks once for 20 callers at the same time', async () => {
   const { model, asked } = await connect(states({ max_input_tokens: 323_000, max_tokens: 9_000 }));
@@ -38,44 +43,32 @@ test.each([0, 1, 999, -5, 2.5, null, '200000', undefined])('ignores a stated win
   expect((await model.limits('claude-haiku-4-5')).windowTokens).toBe(200_000);
 });
 
-test.each<[string, Script]>([
-  ['does not have this call', (response) => sendRefusal(response, 404, 'not_found_error', 'no')],
-  ['answers 500', (response) => sendRefusal(response, 500, 'api_error', 'no')],
-  ['answers with HTML', (response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>')],
-  ['answers with null', (response) => sendJson(response, 200, null)],
-  ['closes the connection', (response) => void response.destroy()],
-])('uses the built-in table when the endpoint %s', async (_what, script) => {
-  const { model } = await connect(script);
-  expect(await model.limits('anthropic/claude-opus-5-5')).toEqual({ windowTokens: 1_000_000 });
-  expect(await model.limits('llama')).toEqual({ windowTokens: 200_000 });
-});
+test.each<[string, Script, number]>([
+  ['does not have this call', refuses(404), 1],
+  ['answers 500', refuses(500), 2],
+  ['answers 429', refuses(429), 2],
+  ['answers 401', refuses(401), 2],
+  ['answers with HTML', (r) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<html>'), 1],
+  ['answers with null', (r) => sendJson(r, 200, null), 1],
+  ['closes the connection', (r) => void r.destroy(), 2],
+])(
+  'where the endpoint %s, the built-in table holds, and within two minutes it is asked again only after trouble',
+  async (_what, script, times) => {
+    const { model, asked, clock } = await connect(script);
+    for (const waitMs of [0, 120_000]) {
+      clock.nowMs += waitMs;
+      expect(await model.limits('anthropic/claude-opus-5-5')).toEqual({ windowTokens: 1_000_000 });
+    }
+    expect(asked).toHaveLength(times);
+    expect(await model.limits('llama')).toEqual({ windowTokens: 200_000 });
+  },
+);
 
 test('a window that the operator states applies to one model and does not change its output limit', async () => {
-  const { model } = await connect(states({ max_input_tokens: 90_000, max_tokens: 9_000 }), {
-    model: 'main',
-    tokens: 50_000,
-  });
+  const statedWindow = { model: 'main', tokens: 50_000 };
+  const { model } = await connect(states({ max_input_tokens: 90_000, max_tokens: 9_000 }), { statedWindow });
   expect(await model.limits('main')).toEqual({ windowTokens: 50_000, maxOutputTokens: 9_000 });
   expect(await model.limits('other')).toEqual({ windowTokens: 90_000, maxOutputTokens: 9_000 });
-});
-
-test.each([
-  [404, 1],
-  [500, 2],
-  [429, 2],
-  [401, 2],
-])('an endpoint that answers %d is asked for limits %d times within two minutes', async (status, times) => {
-  endpoint = await startEndpoint(
-    () => {},
-    (response) => sendRefusal(response, status, 'some_error', 'no'),
-  );
-  let nowMs = 1_000;
-  const options = { apiKey: 'k', baseURL: endpoint.url, idleMs: 5_000, reach: () => {}, now: () => nowMs };
-  const model = createClaude(options);
-  await model.limits('m');
-  nowMs += 120_000;
-  await model.limits('m');
-  expect(endpoint.asked).toHaveLength(times);
 });
 
 /** A memory over an endpoint that a test steers, and a clock that is moved by hand. */

@@ -17,6 +17,7 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 import { callsTools, type Notebook, openNotebook, use } from '../../fixture/notebook.ts';
 import { until } from '../../fixture/root.ts';
 import { variants } from '../../fixture/variants.ts';
+import { alerts, ask } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 
 const USUAL = 'claude-opus-5-5';
@@ -25,26 +26,6 @@ const OTHER = 'claude-sonnet-4-6';
 const DAY_MS = 24 * 3600_000;
 
 const NOT_FOUND: Reaction = { do: 'error', status: 404, type: 'not_found_error', message: `model: ${CHOSEN}` };
-const PAGE: Reaction = {
-  do: 'raw',
-  status: 404,
-  headers: { 'content-type': 'text/html' },
-  body: '<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center><hr>nginx</body></html>',
-};
-const FORMS: [string, Reaction][] = [
-  ["in the API's own words", NOT_FOUND],
-  ['as the page of a proxy', PAGE],
-  [
-    "in another provider's words",
-    {
-      do: 'raw',
-      status: 404,
-      headers: { 'content-type': 'application/json' },
-      body: `{"error":{"message":"The model \`${CHOSEN}\` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}`,
-    },
-  ],
-];
-
 let notebook: Notebook;
 
 beforeEach(async () => {
@@ -59,43 +40,38 @@ const models = () => mainCalls().map(({ body }) => body.model);
 const choice = () => world.peek.hget(world.keys.chat(chatKey(CHAT)), 'model');
 
 /** A gateway, and a chat that has chosen another model than the usual one. */
-async function startChosen(): Promise<void> {
+async function startChosen(model = CHOSEN): Promise<void> {
   await start();
-  world.telegram.say(CHAT, `/model ${CHOSEN}`);
-  await nextOutcome(world, CHAT);
+  await ask(`/model ${model}`);
 }
 
-variants(FORMS)('one stray 404 %s costs a chat nothing: it keeps its model, and is told nothing', async (_, form) => {
-  await startChosen();
-  world.claude.react(({ index }) => (index === 0 ? form : undefined));
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  expect(models()).toEqual([CHOSEN, CHOSEN]);
-  expect(await choice()).toBe(CHOSEN);
-  expect(shown()).toHaveLength(2);
+test.each([
+  ['a chosen model', CHOSEN],
+  ['MODEL', USUAL],
+])('one stray 404 for %s costs no message, no choice and no conversation', async (_, model) => {
+  await startChosen(model);
+  const { session } = await ask('Hello', 2);
+  world.claude.react(({ index }) => (index === 1 ? NOT_FOUND : undefined));
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
+  expect(models()).toEqual([model, model, model]);
+  expect(shown()).toHaveLength(3);
 });
 
-variants(FORMS)(
-  'a chosen model that is gone, said %s, leaves the chat to the usual one, told once',
-  async (_, form) => {
-    await startChosen();
-    world.claude.react(({ body }) => (body.model === CHOSEN ? form : undefined));
-    world.telegram.say(CHAT, 'Hello');
-    expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-    expect(models()).toEqual([CHOSEN, CHOSEN, USUAL]);
-    expect(await choice()).toBeNull();
-    expect(shown().slice(1)).toEqual([
-      `The model ${CHOSEN} is no longer available, so this chat now uses ${USUAL}. Use /model to choose another one.`,
-      expect.stringMatching(/Hello/),
-    ]);
-    const alert = await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
-    expect(alert.text).toContain(`${CHOSEN} any more, which chat ${CHAT} had chosen`);
-    world.telegram.say(CHAT, 'And now?');
-    await nextOutcome(world, CHAT, 3);
-    expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
-    expect(shown()).toHaveLength(4);
-  },
-);
+test('a chosen model that is gone leaves the chat to the usual one, told once', async () => {
+  await startChosen();
+  world.claude.react(({ body }) => (body.model === CHOSEN ? NOT_FOUND : undefined));
+  expect(await ask('Hello', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await choice()).toBeNull();
+  expect(shown().slice(1)).toEqual([
+    `The model ${CHOSEN} is no longer available, so this chat now uses ${USUAL}. Use /model to choose another one.`,
+    expect.stringMatching(/Hello/),
+  ]);
+  const alert = await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
+  expect(alert.text).toContain(`${CHOSEN} any more, which chat ${CHAT} had chosen`);
+  await ask('And now?', 3);
+  expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
+  expect(shown()).toHaveLength(4);
+});
 
 test('an endpoint that knows no model at all is at fault itself: the chat keeps its choice', async () => {
   await startChosen();
@@ -103,24 +79,19 @@ test('an endpoint that knows no model at all is at fault itself: the chat keeps 
   world.claude.react(({ body }) =>
     isAway ? { do: 'error', status: 404, type: 'not_found_error', message: `model: ${body.model}` } : undefined,
   );
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
+  expect(await ask('Hello', 2)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
   expect(models()).toEqual([CHOSEN, CHOSEN, USUAL, USUAL]);
   expect(shown().slice(1)).toEqual([expect.stringMatching(/can't answer at the moment/)]);
   expect(await choice()).toBe(CHOSEN);
   isAway = false;
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 3)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('And now?', 3)).toMatchObject({ outcome: 'answered' });
   expect(models().at(-1)).toBe(CHOSEN);
 });
 
 test('what the user chooses while the usual model answers stands', async () => {
   await startChosen();
   world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
-  let release: () => void = () => {};
-  const after = new Promise<void>((resolve) => {
-    release = resolve;
-  });
+  const { promise: after, resolve: release } = Promise.withResolvers<void>();
   world.claude.react(({ body }) => (body.model === USUAL ? { do: 'answer', text: 'Here.', after } : undefined));
   world.telegram.say(CHAT, 'Hello');
   await world.claude.waitForCall(({ body }) => body.model === USUAL);
@@ -139,8 +110,7 @@ test('a model that is retired between two rounds of tools is left in the middle 
     if (index === 1) world.claude.lives.set(CHOSEN, { lifecycle: 'retired' });
     return undefined;
   });
-  world.telegram.say(CHAT, 'Look it up');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Look it up', 2)).toMatchObject({ outcome: 'answered' });
   expect(models()).toEqual([CHOSEN, CHOSEN, CHOSEN, USUAL]);
   expect(await notebook.notes()).toEqual(['look t1']);
   expect(shown().at(-2)).toContain('no longer available');
@@ -173,28 +143,15 @@ test('two 404s with an answer between them say nothing about the model', async (
   await startChosen();
   world.claude.react((call: ClaudeCall) => callsTools([use('t1', 'look')])(call));
   world.claude.react(({ index }) => (index === 0 || index === 2 ? NOT_FOUND : undefined));
-  world.telegram.say(CHAT, 'Look it up');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Look it up', 2)).toMatchObject({ outcome: 'answered' });
   expect(models()).toEqual([CHOSEN, CHOSEN, CHOSEN, CHOSEN]);
   expect(await choice()).toBe(CHOSEN);
-});
-
-variants(FORMS)('one stray 404 %s for MODEL costs no message, and no conversation', async (_, form) => {
-  await start();
-  world.telegram.say(CHAT, 'Hello');
-  const { session } = await nextOutcome(world, CHAT);
-  world.claude.react(({ index }) => (index === 1 ? form : undefined));
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session });
-  expect(models()).toEqual([USUAL, USUAL, USUAL]);
-  expect(shown()).toHaveLength(2);
 });
 
 test('a MODEL that is gone is told to the user and the operator', async () => {
   await start();
   world.claude.lives.set(USUAL, { lifecycle: 'retired' });
-  world.telegram.say(CHAT, 'And now?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'not_found' });
+  expect(await ask('And now?')).toMatchObject({ outcome: 'failed', reason: 'not_found' });
   expect(shown().at(-1)).toMatch(/can't answer at the moment/);
   await world.telegram.waitForText(ALERT_CHAT, /does not know the model/);
   expect(models()).toEqual([USUAL, USUAL]);
@@ -204,19 +161,16 @@ test('a chosen model that MODELS does not name any more is left at once, and com
   await startChosen();
   await stopGateways();
   await start({ MODELS: OTHER });
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello', 2)).toMatchObject({ outcome: 'answered' });
   expect(models()).toEqual([USUAL]);
   await stopGateways();
   await start({ MODELS: CHOSEN });
-  world.telegram.say(CHAT, 'And now?');
-  await nextOutcome(world, CHAT, 3);
+  await ask('And now?', 3);
   expect(models()).toEqual([USUAL, CHOSEN]);
 });
 
 const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
 const retiring = (days: number) => ({ lifecycle: 'deprecated', deprecated_at: inDays(-30), retires_at: inDays(days) });
-const alerts = () => world.telegram.shown(ALERT_CHAT).map(({ text }) => text);
 const FAST = { watchEveryMs: 50, modelLivesEveryMs: 100 };
 
 test('a model that retires within 30 days is one alert for all workers, which ends when its date moves', async () => {
@@ -251,8 +205,7 @@ test('nonsense about a life alerts nobody, and what was known outlives an endpoi
     .set(USUAL, { lifecycle: 'eternal', retires_at: 'soon' })
     .set(OTHER, { lifecycle: null, retires_at: '0001-01-01T00:00:00Z' });
   await start({}, FAST);
-  world.telegram.say(CHAT, 'Hello');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
+  expect(await ask('Hello')).toMatchObject({ outcome: 'answered' });
   expect(alerts()).toEqual([]);
   world.claude.lives.set(CHOSEN, retiring(3));
   await world.telegram.waitForText(ALERT_CHAT, /to be retired/);

@@ -4,6 +4,7 @@ import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { CHAT, eachInWorld, mainCalls, moveToWorld, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { ask } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
 import { image, png } from '../../stand-in/claude/specimens.ts';
@@ -54,14 +55,10 @@ test('from the 101st picture on the beginning changes once a batch, and is the s
     return before !== undefined && !goesOn(call, before) ? [at + 1] : [];
   });
   expect(rewritten).toEqual([3, 24]);
-  expect(calls.map(picturesIn)).toEqual([
-    ...Array.from({ length: 2 }, (_, at) => 99 + at),
-    ...Array.from({ length: 21 }, (_, at) => 80 + at),
-    80,
-    81,
-  ]);
-  expect(JSON.stringify(calls.at(-1)?.body.messages)).toContain('[image/png, 1 KB]');
-  expect(JSON.stringify(calls.at(-1)?.body.messages)).toContain('picture 0');
+  const batch = Array.from({ length: 21 }, (_, at) => 80 + at);
+  expect(calls.map(picturesIn)).toEqual([99, 100, ...batch, 80, 81]);
+  for (const part of ['[image/png, 1 KB]', 'picture 0'])
+    expect(JSON.stringify(calls.at(-1)?.body.messages)).toContain(part);
   // What the model thought since the last batch is still there.
   const thoughts = blocksOf(calls.at(-1)?.body.messages.at(-2)?.content ?? []).filter(
     ({ type }) => type === 'thinking',
@@ -70,27 +67,21 @@ test('from the 101st picture on the beginning changes once a batch, and is the s
   expect(world.claude.violations()).toEqual([]);
 });
 
-test('a log with 260 pictures is sent with 80 of them, by the same message, and keeps all of its words', async () => {
-  await givenPictures(260);
-  await start();
-  for (const nth of [1, 2]) {
-    world.telegram.say(CHAT, `And ${nth}?`);
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
-  }
-  const [first, second] = mainCalls();
-  expect(first && second && goesOn(second, first)).toBe(true);
-  expect(first && picturesIn(first)).toBe(80);
-  for (const at of [0, 100, 259]) expect(JSON.stringify(first?.body.messages)).toContain(`picture ${at}"`);
-  expect(world.claude.violations()).toEqual([]);
-});
-
-test('a model with a window of more than 200,000 tokens is shown up to 600 pictures', async () => {
-  await moveToWorld({ claude: { windowTokens: 1_000_000 } });
-  await givenPictures(260);
-  await start();
-  world.telegram.say(CHAT, 'How many?');
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered', recoveries: 0 });
-  const [call] = mainCalls();
-  expect(call && picturesIn(call)).toBe(260);
-  expect(world.claude.violations()).toEqual([]);
-});
+test.each([
+  [200_000, 80],
+  [1_000_000, 260],
+])(
+  'a model with a window of %d tokens is shown %d of 260 pictures, in each message, and all words',
+  async (windowTokens, count) => {
+    await moveToWorld({ claude: { windowTokens } });
+    await givenPictures(260);
+    await start();
+    for (const nth of [1, 2])
+      expect(await ask(`And ${nth}?`, nth)).toMatchObject({ outcome: 'answered', recoveries: 0, attempts: 1 });
+    const [first, second] = mainCalls();
+    expect(first && second && goesOn(second, first)).toBe(true);
+    expect(first && picturesIn(first)).toBe(count);
+    for (const at of [0, 100, 259]) expect(JSON.stringify(first?.body.messages)).toContain(`picture ${at}"`);
+    expect(world.claude.violations()).toEqual([]);
+  },
+);

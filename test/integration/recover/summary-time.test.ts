@@ -6,7 +6,9 @@ import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
+import { summaries } from '../../fixture/whole-chat.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
+import { call, result } from '../../stand-in/claude/specimens.ts';
 
 const STAGE_MS = 2_000;
 /** What an answer takes besides: other calls, and a machine that is busy. */
@@ -19,11 +21,11 @@ const HASTE = { do: 'error', status: 429, type: 'rate_limit_error', message: 'sl
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
-async function give(lines: string[]) {
+/** Starts a gateway; gives the chat a conversation. */
+async function begin(env: Record<string, string>, limits: object = TIMES, lines = conversation(60, 1_000)) {
+  await start(env, limits);
   return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(lines));
 }
-
-const summaries = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
 
 /** Lets each summary be answered in turn, the last answer again and again. */
 function summarises(...reactions: (Reaction | undefined)[]): void {
@@ -54,9 +56,11 @@ variants<[string, Reaction]>([
   ['is overloaded', OVERLOADED],
   ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
   ['writes nonsense', { do: 'answer', text: 'Error: 500' }],
+  ['writes nothing', { do: 'answer', text: ' ' }],
+  ['writes a part of a sentence', { do: 'answer', text: 'half a summ', stopReason: 'max_tokens' }],
+  ['overflows itself', { do: 'overflow' }],
 ])('a summariser that %s keeps nobody waiting for longer than a stage', async (_what, reaction) => {
-  await start({}, TIMES);
-  const old = await give(conversation(60, 1_000));
+  const old = await begin({});
   summarises(reaction);
   const { tookMs, session } = await asked();
   expect(tookMs).toBeLessThan(STAGE_MS + BESIDES_MS);
@@ -66,19 +70,15 @@ variants<[string, Reaction]>([
 
 variants<[string, Reaction]>([
   ['falls silent', { do: 'silent', text: 'They' }],
-  ['is overloaded', OVERLOADED],
-  ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
   ['writes nothing', { do: 'answer', text: '' }],
 ])('a summariser that %s once costs no conversation: it is asked again', async (_what, reaction) => {
-  await start({}, { ...TIMES, summaryTimeMs: 10_000 });
-  const session = await give(conversation(60, 1_000));
+  const session = await begin({}, { ...TIMES, summaryTimeMs: 10_000 });
   summarises(reaction, undefined);
   expect((await asked()).session).toBe(session);
 });
 
 test('a summary that takes longer than TURN_TIMEOUT_MS, but not than a recovery may, is used', async () => {
-  await start({ TURN_TIMEOUT_MS: '1000' });
-  const session = await give(conversation(60, 1_000));
+  const session = await begin({ TURN_TIMEOUT_MS: '1000' }, {});
   summarises({ do: 'answer', text: LONG_TEXT, afterMs: 1_600 });
   expect((await asked()).session).toBe(session);
   expect(summaries().filter(({ aborted }) => aborted === true)).toEqual([]);
@@ -86,8 +86,7 @@ test('a summary that takes longer than TURN_TIMEOUT_MS, but not than a recovery 
 });
 
 test('a summary that never comes leads to a fresh session after RECOVERY_TIMEOUT_MS, and is requested once', async () => {
-  await start({ RECOVERY_TIMEOUT_MS: '1500' });
-  const old = await give(conversation(60, 1_000));
+  const old = await begin({ RECOVERY_TIMEOUT_MS: '1500' }, {});
   summarises({ do: 'hang' });
   expect((await asked()).session).not.toBe(old);
   expect(summaries()).toHaveLength(1);
@@ -95,8 +94,7 @@ test('a summary that never comes leads to a fresh session after RECOVERY_TIMEOUT
 });
 
 test('a summary that is written slowly counts as far as it is when its time is over', async () => {
-  await start({}, TIMES);
-  const session = await give(conversation(60, 1_000));
+  const session = await begin({});
   summarises({ do: 'answer', text: LONG_TEXT.repeat(6), everyMs: 60 });
   const answered = await asked();
   expect(answered.session).toBe(session);
@@ -105,27 +103,21 @@ test('a summary that is written slowly counts as far as it is when its time is o
 });
 
 variants<[string, Record<string, string>]>([
-  ['of its own', { COMPACTION_MODEL: SUMMARISER }],
-  ['that is also the model', { MODEL: SUMMARISER, FALLBACK_MODEL: 'claude-opus-5-5' }],
-])('a summariser %s that stays in trouble is replaced by the other model', async (_what, env) => {
-  await start(env, TIMES);
-  const session = await give(conversation(60, 1_000));
+  ['of its own, that stays in trouble,', { COMPACTION_MODEL: SUMMARISER }],
+  ['that is also the model and stays in trouble', { MODEL: SUMMARISER, FALLBACK_MODEL: 'claude-opus-5-5' }],
+  ['that is retired', { COMPACTION_MODEL: 'claude-old' }],
+])('a summariser %s is replaced by the other model', async (_what, env) => {
+  world.claude.lives.set('claude-old', { lifecycle: 'retired' });
+  const session = await begin(env);
   world.claude.react(({ kind, body }) => (kind === 'compaction' && body.model === SUMMARISER ? OVERLOADED : undefined));
   expect((await asked()).session).toBe(session);
-  expect(new Set(summaries().map(({ body }) => body.model))).toEqual(new Set([SUMMARISER, 'claude-opus-5-5']));
-});
-
-test('a COMPACTION_MODEL that is retired costs no chat its session', async () => {
-  await start({ COMPACTION_MODEL: 'claude-old' }, TIMES);
-  world.claude.lives.set('claude-old', { lifecycle: 'retired' });
-  const session = await give(conversation(60, 1_000));
-  expect((await asked()).session).toBe(session);
+  const names = [env.COMPACTION_MODEL ?? SUMMARISER, 'claude-opus-5-5'];
+  expect(new Set(summaries().map(({ body }) => body.model))).toEqual(new Set(names));
 });
 
 test('a conversation that exceeds only its budget is sent whole when there is no summary', async () => {
   world.claude.windowTokens = 200_000;
-  await start({ CONTEXT_BUDGET_TOKENS: '20000' }, TIMES);
-  const session = await give(conversation(60, 1_000));
+  const session = await begin({ CONTEXT_BUDGET_TOKENS: '20000' });
   summarises({ do: 'hang' });
   const answered = await asked();
   expect(answered).toMatchObject({ session });
@@ -138,33 +130,16 @@ test('a conversation that exceeds only its budget is sent whole when there is no
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).not.toContain('Question 0 about');
 });
 
-test('after a reply a summary that never comes is left, and the next message is answered in the same session', async () => {
-  world.claude.windowTokens = 200_000;
-  await start({ CONTEXT_WINDOW_TOKENS: '40000', COMPACT_AT: '0.3' }, TIMES);
-  const session = await give(conversation(28, 1_000));
-  summarises({ do: 'silent', text: '', pingEveryMs: 50 });
-  expect((await asked()).session).toBe(session);
-  const next = await asked(2);
-  expect(next.session).toBe(session);
-  expect(summaries().length).toBeGreaterThan(0);
-  expect(next.tookMs).toBeLessThan(2 * STAGE_MS + BESIDES_MS);
-});
-
 test('where there is no summary, old results of tools give way before the conversation does', async () => {
   world.claude.windowTokens = 30_000;
-  await start({ CONTEXT_WINDOW_TOKENS: '30000' }, TIMES);
-  const at = new Date().toISOString();
   const looks = Array.from({ length: 6 }, (_, n) => [
-    JSON.stringify({ role: 'user', content: `Look at file ${n}.`, at }),
-    JSON.stringify({ role: 'assistant', content: [{ type: 'tool_use', id: `t${n}`, name: 'look', input: {} }], at }),
-    JSON.stringify({
-      role: 'user',
-      content: [{ type: 'tool_result', tool_use_id: `t${n}`, content: 'row of data '.repeat(700) }],
-      at,
-    }),
-    JSON.stringify({ role: 'assistant', content: `I have seen file ${n}.`, at }),
-  ]).flat();
-  const session = await give([...looks, ...conversation(17, 1_100)]);
+    { role: 'user', content: `Look at file ${n}.` },
+    { role: 'assistant', content: [call(`t${n}`)] },
+    { role: 'user', content: [result(`t${n}`, 'row of data '.repeat(700))] },
+    { role: 'assistant', content: `I have seen file ${n}.` },
+  ]);
+  const lines = [...looks.flat().map((line) => JSON.stringify(line)), ...conversation(17, 1_100)];
+  const session = await begin({ CONTEXT_WINDOW_TOKENS: '30000' }, TIMES, lines);
   summarises({ do: 'hang' });
   expect((await asked()).session).toBe(session);
   expect(JSON.stringify(mainCalls().at(-1)?.body.messages)).toContain('Look at file 0.');

@@ -7,6 +7,8 @@ import { pdfOf } from '../../fixture/files.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
+import { ask, sendFile, summaries } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -14,16 +16,10 @@ async function give(turns: number, chars = 1_000) {
   return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));
 }
 
-async function say(text: string, nth = 1) {
-  world.telegram.say(CHAT, text);
-  return nextOutcome(world, CHAT, nth);
-}
-
 function summarises(text: string, stopReason = 'end_turn'): void {
   world.claude.react(({ kind }) => (kind === 'compaction' ? { do: 'answer', text, stopReason } : undefined));
 }
 
-const summaries = () => world.claude.calls.filter(({ kind }) => kind === 'compaction');
 const newestRequest = () => JSON.stringify(mainCalls().at(-1)?.body);
 
 variants(['OK', '.', "I'm sorry, but I can't help with summarizing this conversation."])(
@@ -32,13 +28,13 @@ variants(['OK', '.', "I'm sorry, but I can't help with summarizing this conversa
     world.claude.windowTokens = 200_000;
     await start({ CONTEXT_WINDOW_TOKENS: '40000', MODEL: 'claude-sonnet-4-6' });
     await give(12, 100);
-    await say('/compact');
-    for (let nth = 2; nth <= 13; nth++) await say(`Exchange ${nth}: ${'many words about boats '.repeat(120)}`, nth);
+    await ask('/compact');
+    for (let nth = 2; nth <= 13; nth++) await ask(`Exchange ${nth}: ${'many words about boats '.repeat(120)}`, nth);
     summarises(useless);
-    await say('/compact', 14);
+    await ask('/compact', 14);
     expect(shown().at(-1)).toBe(EN.notCompacted);
     expect(summaries()).toHaveLength(3);
-    await say('Still there?', 15);
+    await ask('Still there?', 15);
     for (const part of ['Question 0 about', 'Exchange 2:', 'Exchange 13:'])
       expect([part, newestRequest().includes(part)]).toEqual([part, true]);
   },
@@ -51,7 +47,7 @@ variants([
   await start();
   const session = await give(60);
   summarises(text, stopReason);
-  expect(await say('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  expect(await ask('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
   expect(newestRequest()).toMatch(/(?:boats|things)\.\\n\[The summary was cut here\.\]/);
 });
 
@@ -61,10 +57,7 @@ test('six large PDFs in a row: the conversation is compacted as usual, and the s
   await start();
   const bytes = pdfOf(90);
   for (let nth = 1; nth <= 6; nth++) {
-    const id = world.telegram.addFile(bytes, `documents/report-${nth}.pdf`);
-    const document = { file_id: id, file_unique_id: id, file_name: `report-${nth}.pdf`, file_size: bytes.length };
-    world.telegram.say(CHAT, '', { extra: { document } });
-    expect(await nextOutcome(world, CHAT, nth)).toMatchObject({ outcome: 'answered', session });
+    expect(await sendFile(`report-${nth}.pdf`, bytes, nth)).toMatchObject({ outcome: 'answered', session });
     expect(newestRequest().includes('application/pdf')).toBe(true);
   }
   expect(shown().filter((text) => /too large|started a new one/.test(text))).toEqual([]);
@@ -85,7 +78,7 @@ test('a summary has 16,000 output tokens and low effort, independent of the sett
   await moveToWorld({ claude: { windowTokens: 100_000, maxOutputTokens: 64_000 } });
   await start({ MAX_OUTPUT_TOKENS: '2000', EFFORT: 'high' });
   await give(500);
-  await say('Still there?');
+  await ask('Still there?');
   for (const { body } of summaries())
     expect(body).toMatchObject({ max_tokens: 16_000, output_config: { effort: 'low' } });
   expect(mainCalls().at(-1)?.body).toMatchObject({ max_tokens: 2_000, output_config: { effort: 'high' } });
@@ -96,13 +89,14 @@ test('a summary has 16,000 output tokens and low effort, independent of the sett
 test('an overflow without numbers teaches that the window is smaller than the refused request', async () => {
   await start();
   const session = await give(60);
-  const silent = { do: 'error', status: 400, type: 'invalid_request_error', message: 'Prompt is too long' } as const;
   world.claude.windowTokens = 200_000;
-  world.claude.react(({ kind, inputTokens }) => (kind === 'main' && inputTokens > 8_000 ? silent : undefined));
-  expect(await say('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
+  world.claude.react(({ kind, inputTokens }) =>
+    kind === 'main' && inputTokens > 8_000 ? LIES.tooLongWithoutNumbers : undefined,
+  );
+  expect(await ask('Still there?')).toMatchObject({ outcome: 'answered', recoveries: 1, session });
   const [refused, , answered] = mainCalls().map(({ inputTokens }) => inputTokens);
   expect(answered).toBeLessThan((refused ?? 0) / 2);
   const learnt = Number(await world.peek.hget(world.keys.session(session), 'limitTokens'));
   expect(learnt).toBe(200_000 / 2);
-  expect(await say('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
+  expect(await ask('And now?', 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });
 });

@@ -62,65 +62,35 @@ test('isSameModel ignores the provider and the date in either name', () => {
 });
 
 test('canonicalName is idempotent', () => {
-  const parts = fc.constantFrom(
-    'claude-',
-    'opus',
-    '-5',
-    '.5',
-    '-20260101',
-    '[1m]',
-    '@',
-    ':0',
-    '-v1',
-    'us.',
-    '/',
-    'x',
-    '-latest',
-  );
+  const parts = fc.constantFrom(...'claude- opus -5 .5 -20260101 [1m] @ :0 -v1 us. / x -latest'.split(' '));
+  const built = fc.array(parts, { maxLength: 12 }).map((all) => all.join(''));
   fc.assert(
-    fc.property(
-      fc.oneof(
-        fc.string(),
-        fc.array(parts, { maxLength: 12 }).map((all) => all.join('')),
-      ),
-      (name) => {
-        expect(canonicalName(canonicalName(name))).toBe(canonicalName(name));
-      },
-    ),
+    fc.property(fc.oneof(fc.string(), built), (name) => {
+      expect(canonicalName(canonicalName(name))).toBe(canonicalName(name));
+    }),
     SEEDED,
   );
 });
 
 const DATE = '2027-01-05T00:00:00Z';
 const retiresAtMs = Date.parse(DATE);
+const card = (lifecycle: string, retires_at: string | null) => ({ lifecycle, retires_at });
 
 test.each([
-  [{ lifecycle: 'active', retires_at: null }, { stage: 'active' }],
+  [card('active', null), { stage: 'active' }],
   // A model that is active has no date.
-  [{ lifecycle: 'active', retires_at: DATE }, { stage: 'active' }],
-  [
-    { lifecycle: 'deprecated', retires_at: DATE },
-    { stage: 'deprecated', retiresAtMs },
-  ],
-  [
-    { lifecycle: 'deprecated', retires_at: '2027-01-05' },
-    { stage: 'deprecated', retiresAtMs },
-  ],
-  [{ lifecycle: 'deprecated', retires_at: null }, { stage: 'deprecated' }],
-  [
-    { lifecycle: 'retired', retires_at: DATE },
-    { stage: 'retired', retiresAtMs },
-  ],
-  [
-    { lifecycle: 'a stage that is new', retires_at: DATE },
-    { stage: 'deprecated', retiresAtMs },
-  ],
-  [{ lifecycle: 'a stage that is new', retires_at: null }, undefined],
+  [card('active', DATE), { stage: 'active' }],
+  [card('deprecated', DATE), { stage: 'deprecated', retiresAtMs }],
+  [card('deprecated', '2027-01-05'), { stage: 'deprecated', retiresAtMs }],
+  [card('deprecated', null), { stage: 'deprecated' }],
+  [card('retired', DATE), { stage: 'retired', retiresAtMs }],
+  [card('a stage that is new', DATE), { stage: 'deprecated', retiresAtMs }],
+  [card('a stage that is new', null), undefined],
   [{ id: 'm' }, undefined],
   [null, undefined],
   ['<html>', undefined],
-])('%j states %j', (card, life) => {
-  expect(readLifecycle(card)).toEqual(life);
+])('%j states %j', (stated, life) => {
+  expect(readLifecycle(stated)).toEqual(life);
 });
 
 test('each model is in use once, with all settings that name it', () => {

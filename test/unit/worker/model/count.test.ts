@@ -1,14 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { tokenizerFactor } from '../../../../worker/model/catalog.ts';
-import {
-  type Count,
-  calibrate,
-  countRequest,
-  estimateFixed,
-  roomOf,
-  usableTokens,
-} from '../../../../worker/model/count.ts';
+import { type Count, calibrate, countRequest, estimateFixed, roomOf } from '../../../../worker/model/count.ts';
 import type { LogRecord } from '../../../../worker/session/record.ts';
 import { view, type Window } from '../../../../worker/session/view.ts';
 import { KINDS, textOfKind } from '../../../fixture/mixed-corpus.ts';
@@ -89,19 +82,6 @@ test.each(TOKENIZERS)(
     expect(mean(warm)).toBeLessThanOrEqual(0.03);
   },
 );
-
-test('usableTokens subtracts the larger of the output and the reserve, and only once', () => {
-  expect(usableTokens(200_000, 4_096)).toBe(184_000);
-  expect(usableTokens(200_000, 64_000)).toBe(136_000);
-});
-
-test.each([
-  [8_000, 4_096],
-  [16_000, 64_000],
-  [1_000, 1],
-])('a window of %d tokens with %d for output leaves half of it usable', (limit, output) => {
-  expect(usableTokens(limit, output)).toBe(limit / 2);
-});
 
 const LONG = 'a question of some length that is sent again '.repeat(40);
 
@@ -189,9 +169,14 @@ test('at every window size 0 < kept < retained < full < usable, and usable plus 
 });
 
 test.each([
-  [20_000, { usableTokens: 10_000, fullTokens: 8_000, outputTokens: 10_000 }],
-  [200_000, { usableTokens: 184_000, fullTokens: 140_000, outputTokens: 16_000 }],
-  [1_000_000, { usableTokens: 984_000, fullTokens: 700_000, outputTokens: 16_000 }],
-])('divides a window of %d tokens into usable, full and output tokens', (limitTokens, expected) => {
-  expect(roomOf(limitTokens, { maxOutputTokens: 16_000, compactAt: 0.7 })).toMatchObject(expected);
+  [1_000, 1, [500, 400, 1]],
+  [8_000, 4_096, [4_000, 3_200, 4_000]],
+  [20_000, 16_000, [10_000, 8_000, 10_000]],
+  [200_000, 4_096, [184_000, 140_000, 4_096]],
+  [200_000, 16_000, [184_000, 140_000, 16_000]],
+  [200_000, 64_000, [136_000, 108_800, 64_000]],
+  [1_000_000, 16_000, [984_000, 700_000, 16_000]],
+])('divides a window of %d tokens, with %d for output, into usable, full and output', (limit, output, parts) => {
+  const room = roomOf(limit, { maxOutputTokens: output, compactAt: 0.7 });
+  expect([room.usableTokens, room.fullTokens, room.outputTokens]).toEqual(parts);
 });

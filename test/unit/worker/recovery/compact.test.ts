@@ -46,16 +46,6 @@ const windowOf = (before: readonly LogRecord[], head?: LogRecord): Window => ({
 const summarised = (summary: string): LogRecord => ({ ...STAMP, t: 'compaction', summary, records: 3 });
 const textOfRequest = (request: ModelRequest | undefined) => JSON.stringify(request);
 
-test('a long conversation becomes a summary and its newest turns, with under a quarter of the tokens', async () => {
-  const window = windowOf(turns(48));
-  const model = scripted(` ${SUMMARY} \n`);
-  const { head, tokensBefore, tokensAfter, calls } = await compacted(window, model);
-  expect([head.summary, calls]).toEqual([SUMMARY, 1]);
-  expect(tokensAfter).toBeLessThan(tokensBefore * 0.25);
-  expect(textOfRequest(model.asked[0])).toContain('Question 0.');
-  expect(textOfRequest(model.asked[0])).not.toMatch(/previous.summary/i);
-});
-
 test.each([
   [200, 18],
   [800, 4],

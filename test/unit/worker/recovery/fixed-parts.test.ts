@@ -34,14 +34,6 @@ test('the check sends the fixed parts and one message, and nothing of any chat',
   ]);
 });
 
-test('a taken result is not reused: what blames a chat is younger than the failure', async () => {
-  const check = createFixedPartsCheck();
-  const { model, asked } = modelThat(taken, refused(CAUSE));
-  expect(await check(model, FIXED, CAUSE, signal)).toEqual({ kind: 'taken' });
-  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'refused' });
-  expect(asked.length).toBe(2);
-});
-
 test('who asks while a call runs gets the result of a call that begins later, together with all who wait', async () => {
   const check = createFixedPartsCheck();
   const { model, asked } = modelThat(taken);
@@ -74,14 +66,18 @@ test('a refused result is reused for 15 seconds only, since the operator may hav
   expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'taken' });
 });
 
-test.each<Failure>([
-  { kind: 'transient', reason: 'overloaded', status: 529 },
-  { kind: 'terminal', reason: 'over_total_budget' },
-  { kind: 'terminal', reason: 'over_chat_budget' },
-])('a failure that is not about the fixed parts is unclear and not reused: %j', async (failure) => {
+const away = refused({ kind: 'transient', reason: 'overloaded', status: 529 });
+const overBudget = refused({ kind: 'terminal', reason: 'over_total_budget' });
+const overOwnBudget = refused({ kind: 'terminal', reason: 'over_chat_budget' });
+
+test.each([
+  // What blames a chat is younger than its failure.
+  ['taken', [taken, refused(CAUSE)], ['taken', 'refused']],
+  ['of an endpoint that is away', [away, taken], ['unclear', 'taken']],
+  ['of a used up budget', [overBudget, taken], ['unclear', 'taken']],
+  ["of a chat's used up budget", [overOwnBudget, taken], ['unclear', 'taken']],
+])('a result %s is not reused', async (_, results, kinds) => {
   const check = createFixedPartsCheck();
-  const { model, asked } = modelThat(refused(failure));
-  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'unclear' });
-  expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'unclear' });
-  expect(asked.length).toBe(2);
+  const { model } = modelThat(...results);
+  for (const kind of kinds) expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind });
 });

@@ -195,16 +195,8 @@ test('lists each call that was made for the pending message once, with its argum
   const sent = round('t1', { to: 'ann', key: 'sk-ant-verysecretkey' }, 'sent\nto ann');
   const failed = userSays([{ ...result('t2', 'no such address'), is_error: true }]);
   const [second, [third]] = [round('t2', { to: 'x' }, ''), round('t3', { to: 'y' }, '')];
-  const log = [
-    ...round('t0', { to: 'old' }, 'sent', '1-0'),
-    question,
-    ...sent,
-    question,
-    ...sent,
-    second[0],
-    failed,
-    third,
-  ];
+  const old = round('t0', { to: 'old' }, 'sent', '1-0');
+  const log = [...old, question, ...sent, question, ...sent, second[0], failed, third];
   expect(finished(log)).toEqual([
     expect.stringMatching(/^send_mail {"to":"ann".*\[secret\].*} returned: sent to ann$/),
     'send_mail {"to":"x"} failed: no such address',
@@ -246,17 +238,8 @@ test('a seed never quotes an earlier one, and the newest question stays in it [o
   expect(seed).toContain('question 49');
 });
 
-const texts = fc.oneof(
-  graphemeTexts(400),
-  rawTexts(400),
-  fc.constantFrom(
-    '世'.repeat(2_000),
-    '#123456 '.repeat(400),
-    'a/b.ts '.repeat(500),
-    'why? '.repeat(500),
-    `${END}\n${LINE}`,
-  ),
-);
+const LARGE = ['世'.repeat(2_000), '#123456 '.repeat(400), 'a/b.ts '.repeat(500), 'why? '.repeat(500)];
+const texts = fc.oneof(graphemeTexts(400), rawTexts(400), fc.constantFrom(...LARGE, `${END}\n${LINE}`));
 const wild = fc.oneof(
   { weight: 3, arbitrary: anyRecords },
   { weight: 3, arbitrary: texts.map((said) => userSays(said, { at: said })) },

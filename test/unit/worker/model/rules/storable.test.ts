@@ -13,62 +13,34 @@ const found = { type: 'web_search_tool_result', tool_use_id: 's1', content: [] }
 const cited = { type: 'char_location', cited_text: 'c', document_index: 0, document_title: null };
 const place = { ...cited, start_char_index: 0, end_char_index: 1 };
 
+const citing = (...citations: object[]) => text('a', { citations });
+
 test('a valid answer is stored as it came, the same blocks', () => {
-  const answer = [
-    sealed(),
-    search,
-    found,
-    text('a', { citations: [place] }),
-    sealed(),
-    call('t1'),
-    { type: 'hologram' },
-  ];
+  const answer = [sealed(), search, found, citing(place), sealed(), call('t1'), { type: 'hologram' }];
   const stored = storable(answer);
   expect(stored).toHaveLength(answer.length);
   for (const [at, block] of answer.entries()) expect(stored[at]).toBe(block);
 });
 
+const one = text('a');
+const cutOff = thinking('hm', { signature: 'cut' });
+const calling = (input: unknown) => call('t1', { input });
+
 test.each<[string, Block[], Block[]]>([
-  ['a blank text is left out', [text(' \n'), text('a')], [text('a')]],
-  [
-    'half a pair is replaced, in keys too',
-    [text('a\ud83d'), call('t', { input: { '\udc00': 'b' } })],
-    [text('a\ufffd'), call('t', { input: { '\ufffd': 'b' } })],
-  ],
-  [
-    'thinking without a seal is left out',
-    [thinking('hm'), thinking('hm', { signature: 'cut' }), text('a')],
-    [text('a')],
-  ],
-  ['thinking with half a pair is left out', [sealed('\ud83d'), text('a')], [text('a')]],
-  [
-    'thinking that nothing follows is left out',
-    [sealed('a'), text('b'), sealed('c'), text('')],
-    [sealed('a'), text('b')],
-  ],
-  [
-    'thinking behind a block that is left out goes with all thinking',
-    [sealed('a'), text(''), sealed('b'), text('c')],
-    [text('c')],
-  ],
-  [
-    'a second call of one id is left out',
-    [call('t1'), call('t1', { name: 'other' }), text('a')],
-    [call('t1'), text('a')],
-  ],
+  ['a blank text is left out', [text(' \n'), one], [one]],
+  ['half a pair is replaced', [text('a\ud83d')], [text('a\ufffd')]],
+  ['half a pair in a key as well', [calling({ '\udc00': 'b' })], [calling({ '\ufffd': 'b' })]],
+  ['thinking without a seal is left out', [thinking('hm'), cutOff, one], [one]],
+  ['thinking with half a pair is left out', [sealed('\ud83d'), one], [one]],
+  ['thinking that nothing follows goes', [sealed('a'), text('b'), sealed('c'), text('')], [sealed('a'), text('b')]],
+  ['thinking with a gap goes, all of it', [sealed('a'), text(''), sealed('b'), one], [one]],
+  ['a second call of one id goes', [call('t1'), call('t1', { name: 'other' }), one], [call('t1'), one]],
   ['a name becomes legal', [call('t1', { name: 'files.look' })], [call('t1', { name: 'files_look' })]],
-  [
-    'an input becomes an object',
-    [call('t1', { input: [1] }), call('t2', { input: null })],
-    [call('t1', { input: { value: [1] } }), call('t2', { input: { value: null } })],
-  ],
+  ['a list becomes an object', [calling([1])], [calling({ value: [1] })]],
+  ['null becomes an object', [calling(null)], [calling({ value: null })]],
   ['unknown keys go', [text('a', { origin: 'x', citations: null })], [text('a', { citations: null })]],
-  [
-    'a citation loses the keys that the API does not take back',
-    [text('a', { citations: [{ ...place, file_id: null }] })],
-    [text('a', { citations: [place] })],
-  ],
-  ['a citation without a place goes', [text('a', { citations: [cited, place] })], [text('a', { citations: [place] })]],
+  ['a citation loses the keys that the API refuses', [citing({ ...place, file_id: null })], [citing(place)]],
+  ['a citation without a place goes', [citing(cited, place)], [citing(place)]],
 ])('%s', (_, answer, stored) => {
   expect(storable(answer)).toEqual(stored);
   expect(storable(stored)).toEqual(stored);
