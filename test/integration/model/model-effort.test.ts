@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createClaude } from '../../../worker/model/claude/adapter.ts';
-import type { Effort, ModelRequest } from '../../../worker/model/port.ts';
+import type { Effort } from '../../../worker/model/port.ts';
 import {
   type Script,
   type ScriptedEndpoint,
@@ -8,42 +8,26 @@ import {
   sendRefusal,
   startEndpoint,
 } from '../../fixture/scripted-endpoint.ts';
-import { type ClaudeStandIn, startClaude } from '../../stand-in/claude/server.ts';
 
-let endpoint: ScriptedEndpoint | ClaudeStandIn | undefined;
-
-afterEach(async () => {
-  await endpoint?.close();
-  endpoint = undefined;
-});
-
-const adapter = (baseURL: string) => createClaude({ apiKey: 'k', baseURL, idleMs: 5_000, reach: () => {} });
+let endpoint: ScriptedEndpoint | undefined;
+afterEach(() => endpoint?.close());
 
 async function connect(script: Script) {
-  const scripted = await startEndpoint(script);
-  endpoint = scripted;
-  const model = adapter(scripted.url);
-  return {
-    bodies: scripted.bodies,
-    ask: (effort?: Effort, name?: string) => model.send(request(effort, name), new AbortController().signal),
+  endpoint = await startEndpoint(script);
+  const model = createClaude({ apiKey: 'k', baseURL: endpoint.url, idleMs: 5_000, reach: () => {} });
+  const ask = (effort?: Effort, name = 'claude-opus-5-5') => {
+    const messages = [{ role: 'user' as const, content: 'Hello' }];
+    const asked = { model: name, maxTokens: 100, system: 'Be kind.', messages, caches: true };
+    return model.send({ ...asked, ...(effort && { effort }) }, new AbortController().signal);
   };
+  return { bodies: endpoint.bodies, ask };
 }
 
-function request(effort?: Effort, model = 'claude-opus-5-5'): ModelRequest {
-  const messages: ModelRequest['messages'] = [{ role: 'user', content: 'Hello' }];
-  return { model, maxTokens: 100, system: 'Be kind.', messages, caches: true, ...(effort && { effort }) };
-}
-
-test('sends output_config only for a stated effort, and a strict server accepts it', async () => {
-  const claude = await startClaude();
-  endpoint = claude;
-  const model = adapter(claude.url);
-  expect(await model.send(request('low'), new AbortController().signal)).toMatchObject({ ok: true });
-  await model.send({ ...request('max'), caches: false }, new AbortController().signal);
-  await model.send(request(), new AbortController().signal);
-  expect(claude.calls.map(({ body }) => body.output_config)).toEqual([{ effort: 'low' }, { effort: 'max' }, undefined]);
-  expect(claude.calls.map(({ body }) => 'output_config' in body)).toEqual([true, true, false]);
-  expect(claude.violations()).toEqual([]);
+test('sends output_config only for a stated effort', async () => {
+  const { ask, bodies } = await connect((response) => sendAnswer(response));
+  for (const effort of ['low', 'max', undefined] as const) expect(await ask(effort)).toMatchObject({ ok: true });
+  expect(bodies.map(({ output_config }) => output_config)).toEqual([{ effort: 'low' }, { effort: 'max' }, undefined]);
+  expect(bodies.map((body) => 'output_config' in body)).toEqual([true, true, false]);
 });
 
 test.each([

@@ -8,11 +8,7 @@ import { sendJson } from '../../stand-in/loopback.ts';
 const DAY_MS = 24 * 3600_000;
 
 let endpoint: ScriptedEndpoint | undefined;
-
-afterEach(async () => {
-  await endpoint?.close();
-  endpoint = undefined;
-});
+afterEach(() => endpoint?.close());
 
 async function connect(models: Script, more: { statedWindow?: { model: string; tokens: number } } = {}) {
   endpoint = await startEndpoint(() => {}, models);
@@ -74,16 +70,12 @@ test('a window that the operator states applies to one model and does not change
 /** A memory over an endpoint that a test steers, and a clock that is moved by hand. */
 function remembered(...answers: (Partial<ModelLimits> | 'trouble')[]) {
   const world = { nowMs: 1_000, asked: 0 };
-  const memory = rememberLimits(
-    async () => {
-      const answer = answers[Math.min(world.asked++, answers.length - 1)] ?? 'trouble';
-      if (answer === 'trouble') throw new Error('away');
-      return answer;
-    },
-    undefined,
-    () => world.nowMs,
-  );
-  return { world, memory };
+  const read = async () => {
+    const answer = answers[Math.min(world.asked++, answers.length - 1)] ?? 'trouble';
+    if (answer === 'trouble') throw new Error('away');
+    return answer;
+  };
+  return { world, memory: rememberLimits(read, undefined, () => world.nowMs) };
 }
 
 test('the limits are asked for again a minute after a failure and a day after an answer', async () => {
@@ -105,8 +97,8 @@ test('known limits are kept while the endpoint is unavailable', async () => {
   const { world, memory } = remembered({ windowTokens: 500_000, maxOutputTokens: 7 }, 'trouble');
   await memory.of('m');
   world.nowMs += DAY_MS;
-  expect(await memory.of('m')).toEqual({ windowTokens: 500_000, maxOutputTokens: 7 });
-  expect(memory.known('m')).toEqual({ windowTokens: 500_000, maxOutputTokens: 7 });
+  for (const known of [await memory.of('m'), memory.known('m')])
+    expect(known).toEqual({ windowTokens: 500_000, maxOutputTokens: 7 });
   world.nowMs += 60_000;
   await memory.of('m');
   expect(world.asked).toBe(3);

@@ -7,14 +7,14 @@ import { nextOutcome } from '../../fixture/ledger.ts';
 import { ask } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
-import { image, png } from '../../stand-in/claude/specimens.ts';
+import { image, png, text } from '../../stand-in/claude/specimens.ts';
 
 eachInWorld();
 
 /** A chat in which so many pictures were sent, one a message. */
 async function givenPictures(count: number): Promise<void> {
   const lines = Array.from({ length: count }, (_, at) => [
-    { role: 'user', content: [image(png(10, 10)), { type: 'text', text: `picture ${at}` }] },
+    { role: 'user', content: [image(png(10, 10)), text(`picture ${at}`)] },
     { role: 'assistant', content: `I see picture ${at}.` },
   ]);
   const json = lines.flat().map((line) => JSON.stringify(line));
@@ -50,20 +50,15 @@ test('from the 101st picture on the beginning changes once a batch, and is the s
   for (let nth = 1; nth <= messages; nth++) await sendPhoto(nth);
   const calls = mainCalls();
   expect(calls).toHaveLength(messages);
-  const rewritten = calls.flatMap((call, at) => {
-    const before = calls[at - 1];
-    return before !== undefined && !goesOn(call, before) ? [at + 1] : [];
-  });
-  expect(rewritten).toEqual([3, 24]);
+  const isGoingOn = calls.slice(1).map((call, at) => goesOn(call, calls[at] ?? call));
+  expect(isGoingOn.flatMap((goes, at) => (goes ? [] : [at + 2]))).toEqual([3, 24]);
   const batch = Array.from({ length: 21 }, (_, at) => 80 + at);
   expect(calls.map(picturesIn)).toEqual([99, 100, ...batch, 80, 81]);
   for (const part of ['[image/png, 1 KB]', 'picture 0'])
     expect(JSON.stringify(calls.at(-1)?.body.messages)).toContain(part);
   // What the model thought since the last batch is still there.
-  const thoughts = blocksOf(calls.at(-1)?.body.messages.at(-2)?.content ?? []).filter(
-    ({ type }) => type === 'thinking',
-  );
-  expect(thoughts).toHaveLength(1);
+  const newest = blocksOf(calls.at(-1)?.body.messages.at(-2)?.content ?? []);
+  expect(newest.filter(({ type }) => type === 'thinking')).toHaveLength(1);
   expect(world.claude.violations()).toEqual([]);
 });
 

@@ -7,6 +7,7 @@ import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { variants } from '../../fixture/variants.ts';
 import { summaries } from '../../fixture/whole-chat.ts';
+import { LIES } from '../../stand-in/claude/lies.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { call, result } from '../../stand-in/claude/specimens.ts';
 
@@ -16,8 +17,6 @@ const BESIDES_MS = 4_000;
 const TIMES = { summaryTimeMs: STAGE_MS, summaryIdleMs: 700 };
 const LONG_TEXT = 'They spoke of many things, one after the other. '.repeat(40);
 const SUMMARISER = 'claude-haiku-4-5';
-const OVERLOADED = { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' } as const;
-const HASTE = { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' } as const;
 
 eachInWorld({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } });
 
@@ -52,8 +51,8 @@ variants<[string, Reaction]>([
   ['falls silent', { do: 'silent', text: 'They' }],
   ['sends nothing but pings, for ever', { do: 'silent', text: '', pingEveryMs: 50 }],
   ['writes a word now and then, for ever', { do: 'answer', text: 'They talked. '.repeat(40), everyMs: 600 }],
-  ['is throttled', HASTE],
-  ['is overloaded', OVERLOADED],
+  ['is throttled', { do: 'error', status: 429, type: 'rate_limit_error', message: 'slow down' }],
+  ['is overloaded', LIES.overloaded],
   ['refuses', { do: 'answer', content: [], stopReason: 'refusal' }],
   ['writes nonsense', { do: 'answer', text: 'Error: 500' }],
   ['writes nothing', { do: 'answer', text: ' ' }],
@@ -109,7 +108,9 @@ variants<[string, Record<string, string>]>([
 ])('a summariser %s is replaced by the other model', async (_what, env) => {
   world.claude.lives.set('claude-old', { lifecycle: 'retired' });
   const session = await begin(env);
-  world.claude.react(({ kind, body }) => (kind === 'compaction' && body.model === SUMMARISER ? OVERLOADED : undefined));
+  world.claude.react(({ kind, body }) =>
+    kind === 'compaction' && body.model === SUMMARISER ? LIES.overloaded : undefined,
+  );
   expect((await asked()).session).toBe(session);
   const names = [env.COMPACTION_MODEL ?? SUMMARISER, 'claude-opus-5-5'];
   expect(new Set(summaries().map(({ body }) => body.model))).toEqual(new Set(names));
