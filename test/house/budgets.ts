@@ -3,14 +3,14 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 54_718,
-  productFiles: 524,
-  testLines: 86_833,
+  productLines: 52_780,
+  productFiles: 517,
+  testLines: 85_060,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 25,
+  oneNeighbourFiles: 24,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 149, messageFunctions: 850 } as const;
+export const WAY_BUDGETS = { messageFiles: 146, messageFunctions: 805 } as const;

@@ -41,7 +41,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     name: 'recovery/policy',
     sources: ['worker/recovery/policy.ts'],
     suites: suitesIn('worker/recovery', 'policy policy-ends'),
-    floor: 100,
+    floor: 97,
   },
   {
     name: 'recovery/compaction',

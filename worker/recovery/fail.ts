@@ -19,21 +19,20 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
   output: 'endlessThought',
 };
 
-/** Nobody is asked to send a message of fewer tokens in smaller parts. */
+/** Nobody is asked to send a message of fewer tokens, before a trim, in smaller parts. */
 const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered; the chat stays usable. */
 export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['trouble']): Ending {
   const { attempt, failure } = call;
-  const { texts } = attempt;
-  const { reason } = failure;
+  const { reason, status = 'none' } = failure;
   switch (trouble) {
     case 'silence':
       return fallenSilent(attempt);
     case 'endpoint':
       return endpointFailed(attempt, failure);
     case 'account':
-      return withRefusal(attempt, failed(reason, texts.misconfigured, `status ${failure.status ?? 'none'}`));
+      return withRefusal(attempt, failed(reason, attempt.texts.misconfigured, `status ${status}`));
     case 'fixed parts':
       return fixedPartsRefused(attempt, failure);
     case 'message':
@@ -59,7 +58,6 @@ function fixedPartsRefused({ texts }: Attempt, { reason, status }: Failure): End
 /** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
 function gaveUp({ attempt, failure, opened }: FailedCall): Ending {
   const { kind, reason } = failure;
-  // Its length as it was sent: the records hold the whole message, also after a trim.
   const message = opened.window.records.findLast(startsTurn);
   const isShort = message?.t === 'user' && estimateContent(message.content) < SHORT_TOKENS;
   const isGuilty = isBlamed(failure);

@@ -89,7 +89,7 @@ export type Tried =
 /** What can be left out of a request; the media that an error names come first. */
 export type LeftOut = 'thinking' | 'named media' | 'newest media' | 'all media' | 'largest parts' | 'results';
 
-/** One step of recovery. The files in `steps/` carry the steps out. */
+/** One step of recovery; the files beside this one carry the steps out. */
 export type Step =
   /** Sends the same request once more: a second observation. */
   | { do: 'repeat'; delayMs: number }
