@@ -104,6 +104,16 @@ test.each([
   expect(mainCalls()).toHaveLength(isOfAll ? 0 : 1);
 });
 
+test('a person is limited wherever they write; the others of a group are not', async () => {
+  const group = -1_001_234;
+  await start({ PERSON_DAILY_USD: '1', TELEGRAM_ALLOWED_IDS: `${CHAT},${OTHER},${group}` });
+  await spend(`person:${CHAT}:usd`, 1);
+  world.telegram.say(group, 'Hello', { fromId: CHAT });
+  expect(await nextOutcome(world, group)).toMatchObject({ outcome: 'refused', reason: 'over_person_budget' });
+  world.telegram.say(group, 'Hello', { fromId: OTHER });
+  expect(await nextOutcome(world, group, 2)).toMatchObject({ outcome: 'answered' });
+});
+
 test('the fee of a search counts: one that crosses the limit is the last call', async () => {
   await start({ CHAT_DAILY_USD: '0.15', WEB_SEARCH: 'true' });
   world.claude.react(() => searchedOften(9, SEARCH, 'A spillway lets water pass.'));
@@ -153,7 +163,7 @@ test('speech costs by its length, as its endpoint states it, else its sender; ov
     expect(shown().at(-1)).toMatch(usedUp("This chat's budget for today"));
   }));
 
-test.each(['1e999', '-1'])(
+test.each(['1e300', '1e999', '90000', '-1', '"12"'])(
   'a length of %s, as an endpoint states it, is not believed: what is heard costs what its sender states',
   (seconds) =>
     withEar(async (ear, speak) => {
