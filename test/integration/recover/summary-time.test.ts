@@ -12,8 +12,8 @@ import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { call, result } from '../../stand-in/claude/specimens.ts';
 
 const STAGE_MS = 2_000;
-/** What an answer takes besides: other calls, and a machine that is busy. */
-const BESIDES_MS = 4_000;
+/** What an answer takes besides: two seconds before a repeated request, other calls, and a machine that is busy. */
+const BESIDES_MS = 8_000;
 const TIMES = { summaryTimeMs: STAGE_MS, summaryIdleMs: 700 };
 const LONG_TEXT = 'They spoke of many things, one after the other. '.repeat(40);
 const SUMMARISER = 'claude-haiku-4-5';
