@@ -89,9 +89,9 @@ function isWhole({ body }: ClaudeCall): boolean {
   return Array.from({ length: EXCHANGES }, (_, at) => at).every((at) => sent.includes(`turn ${at} lorem`));
 }
 
-/** How many refusals of the same kind two calls of a message met, at most. */
+/** How many refusals of the same kind a message met, at most. A small request that is called too large is only refused. */
 function agreeing(met: readonly string[]): number {
-  const refused = met.filter((event) => event in REFUSALS);
+  const refused = met.filter((event) => event in REFUSALS).map((event) => (event === 'wire' ? 'unknown' : event));
   return Math.max(0, ...refused.map((kind) => refused.filter((other) => other === kind).length));
 }
 
