@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
-import { conversation } from '../../fixture/history.ts';
+import { conversation, isProbe, isSeeded } from '../../fixture/history.ts';
 import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
 
 const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
@@ -24,14 +24,14 @@ export const TROUBLE: readonly Scene[] = [
     name: 'compacted',
     title: 'A conversation that has grown too large: stage 1',
     about:
-      'The model refuses the request as too long. The gateway asks once more, summarises the past and asks again; the user sees an answer.',
+      'The model refuses the request as too long and counts it as we do. The gateway summarises the past and asks again; the user sees an answer.',
     world: SMALL_WINDOW,
     limits: LIMITS,
     chats: CHATS,
     async play(stage) {
       await longPast(stage);
       await stage.write(ANN.id, 'What did we decide about the billing webhook?');
-      assert.equal(mainCalls(stage), 3);
+      assert.equal(mainCalls(stage), 2);
       assert.equal(stage.world.telegram.shown(ANN.id).length, 1);
     },
   },
@@ -46,7 +46,11 @@ export const TROUBLE: readonly Scene[] = [
     async play(stage) {
       const { world } = stage;
       await longPast(stage);
-      world.claude.react(({ kind }) => (kind === 'main' && mainCalls(stage) <= 4 ? { do: 'overflow' } : undefined));
+      world.claude.react((call) =>
+        call.kind === 'main' && !isProbe(call) && !isSeeded(call)
+          ? { do: 'overflow', observedTokens: call.inputTokens, limitTokens: Math.floor(0.9 * call.inputTokens) }
+          : undefined,
+      );
       await stage.write(ANN.id, 'Go on with the plan, please.');
       await stage.expectShown(ANN.id, /started a new one/);
       await stage.expectShown(ANN.id, /You said: Go on/);
@@ -63,8 +67,8 @@ export const TROUBLE: readonly Scene[] = [
     chats: WITH_OPERATOR,
     async play(stage) {
       await longPast(stage);
-      stage.world.claude.react(({ kind, pendingText }) =>
-        kind === 'main' && pendingText !== 'And now?' ? { do: 'overflow' } : undefined,
+      stage.world.claude.react((call) =>
+        call.kind === 'main' && !isProbe(call) && call.pendingText !== 'And now?' ? { do: 'overflow' } : undefined,
       );
       await stage.write(ANN.id, 'Here is the whole log …', 'failed');
       await stage.expectShown(ANN.id, /couldn't answer/);
