@@ -40,20 +40,22 @@ export function createFixedPartsCheck(now: () => number = Date.now): FixedPartsC
   };
   return async (model, fixed, failure, signal) => {
     const cause = `${failure.status ?? 'none'} ${failure.reason} ${digestOf(fixed)}`;
-    const kept = knownRefusal(cause);
-    if (kept) return kept;
-    const shared = next.get(cause);
+    const shared = knownRefusal(cause) ?? next.get(cause);
     if (shared) return shared;
     const asked = (async () => {
       await running.get(cause)?.catch(() => undefined);
       next.delete(cause);
       const known = knownRefusal(cause);
       if (known) return known;
-      const call = askFixedParts(model, fixed, signal).finally(() => running.delete(cause));
+      const call = askFixedParts(model, fixed, signal)
+        .then((word) => {
+          // Before the call counts as ended: otherwise a caller between the two would make another call.
+          if (word.kind === 'refused') refused.set(cause, { word, untilMs: now() + REFUSED_KEEP_MS });
+          return word;
+        })
+        .finally(() => running.delete(cause));
       running.set(cause, call);
-      const word = await call;
-      if (word.kind === 'refused') refused.set(cause, { word, untilMs: now() + REFUSED_KEEP_MS });
-      return word;
+      return call;
     })();
     next.set(cause, asked);
     return asked;
@@ -104,10 +106,7 @@ export async function takesFixedParts(
 /** The API names one tool at a time; more bad tools than that are a broken server. */
 const TOOLS_MAX = 20;
 
-/**
- * Excludes the tools that the API names when it refuses the fixed parts alone, until it takes them, and asks again. Returns
- * nothing when no tool could be excluded.
- */
+/** Excludes the tools that the API names, until it takes the fixed parts. Returns nothing if no tool could be excluded. */
 export async function excludeTools(
   ports: RecoverPorts,
   call: FailedCall,
