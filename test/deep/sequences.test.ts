@@ -18,12 +18,8 @@ const FAILED_CALLS_MAX = 6;
 const EXCHANGES = 12;
 const SIGNED = { signature: 'EuYBCkQYAiJA0123456789ABCDEFGH==' };
 
-const badRequest = (message: string): Reaction => ({
-  do: 'error',
-  status: 400,
-  type: 'invalid_request_error',
-  message,
-});
+const INVALID = { do: 'error', status: 400, type: 'invalid_request_error' } as const;
+const badRequest = (message: string): Reaction => ({ ...INVALID, message });
 
 /** What a call may meet that costs a call of the message. */
 const REFUSALS: Readonly<Record<Exclude<FailureKind, 'transient' | 'model'>, Reaction>> = {

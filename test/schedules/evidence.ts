@@ -16,7 +16,9 @@ export interface Evidence {
   readonly suspects: number;
   readonly accepted: number;
   readonly settled: number;
-  /** The causes of alerts. */
+  /** Entries of whose answer an alert says that it may be missing: it was sent twice, each time without a result. */
+  readonly unsure: ReadonlySet<EntryId | undefined>;
+  /** The causes of other alerts. */
   readonly alerts: readonly string[];
   /** The words of each conversation, in order. */
   readonly logs: ReadonlyMap<number, string>;
@@ -69,13 +71,15 @@ export async function readEvidence({ redis, keys }: Ground, chats: readonly numb
     keys.turnPrefix,
   )) as Reply;
   const [records, entries, pending, laneNames, suspects, [accepted, settled], alarms, logs, edited] = reply;
+  const all = alarms.map((alert) => JSON.parse(alert) as Alert);
   return {
     outcomes: records.map((record) => JSON.parse(record) as OutcomeRecord),
     edited: new Set(edited),
     ...{ entries, pending, lanes: laneNames, suspects },
     accepted: Number(accepted ?? 0),
     settled: Number(settled ?? 0),
-    alerts: alarms.map((alert) => (JSON.parse(alert) as Alert).cause),
+    unsure: new Set(all.filter(({ cause }) => cause === 'unsure').map(({ entry }) => entry)),
+    alerts: all.map(({ cause }) => cause).filter((cause) => cause !== 'unsure'),
     logs: new Map(chats.map((chat, nth) => [chat, logs[nth] ?? ''])),
   };
 }

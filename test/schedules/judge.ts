@@ -26,7 +26,7 @@ export function judge(plan: Told, ground: Seen, evidence: Evidence): Violation[]
   const ofChats = chats.map((chatId) => messages.filter((each) => each.chatId === chatId));
   return [
     ...judgeOutcomes(plan, messages, ground, evidence),
-    ...judgePresses(messages, ground),
+    ...judgePresses(messages, ground, evidence),
     ...judgeAttempts(ground, evidence),
     ...judgeRest(evidence, ground),
     ...messages.flatMap((each) => judgeCopies(each, ground)),
@@ -90,14 +90,15 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
  * I1, I2, I4: whoever presses is told what became of it. One press decides, and only one that allows a call has it made,
  * once: a call whose result was lost is not repeated.
  */
-function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen): Violation[] {
+function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen, { unsure }: Evidence): Violation[] {
   const told = history.shown.flatMap(({ text }) => PRESSED.exec(text) ?? []);
   const decided = new Set(told.filter((said) => said !== OVER));
   const mayAct = decided.size > 0 && !decided.has('Declined');
   const lost = history.sends.filter(({ isUnknown, text }) => isUnknown && PRESSED.test(text)).length;
   const cut = runs.filter(({ wasCut }) => wasCut).length;
+  const untold = unsure.size - messages.filter(({ isUnsure }) => isUnsure).length;
   return [
-    ...(told.length >= history.presses.length
+    ...(told.length + untold >= history.presses.length
       ? []
       : violation('I1', `${history.presses.length} presses, told ${told}`)),
     ...(told.length <= history.presses.length + lost + cut ? [] : violation('I2', `a press is told twice: ${told}`)),
@@ -149,16 +150,16 @@ function judgeRest(evidence: Evidence, { runs }: Seen): Violation[] {
           'I7',
           `the ledger counts ${accepted} accepted and ${settled} settled, and has ${outcomes.length} lines`,
         )),
-    ...alerts.filter((cause) => cause !== 'unsure').flatMap((cause) => violation('I8', `an alert: ${cause}`)),
+    ...alerts.flatMap((cause) => violation('I8', `an alert: ${cause}`)),
   ];
 }
 
 /**
- * I2: a reply stands once; once more only where nobody could know what came of a send. Never two answers. Of what was
- * cancelled nothing stands, or what was said until then.
+ * I1, I2: a reply stands once, or the operator is told that it may be missing; once more only where nobody could know what
+ * came of a send. Never two answers. Of what was cancelled nothing stands, or what was said until then.
  */
 function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
-  const { entry, name, outcome } = message;
+  const { entry, name, outcome, isUnsure } = message;
   if (outcome === 'merged') return [];
   const isReply = (each: Shown | Send) => repliesIn(each, message).length > 0;
   const texts = history.shown.filter(isReply).map(({ text }) => text);
@@ -168,7 +169,7 @@ function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
   const doubtful = history.sends.filter((send) => isReply(send) && (send.isUnknown || cut.has(send.by))).length;
   const isCancelled = outcome === 'cancelled';
   return [
-    ...(replies.length > 0 || isCancelled ? [] : violation('I1', `${name} shows no reply`)),
+    ...(replies.length > 0 || isCancelled || isUnsure ? [] : violation('I1', `${name} shows no reply`)),
     ...(new Set(replies).size <= 1 ? [] : violation('I2', `${name} shows two replies: ${replies.join(' ')}`)),
     ...(replies.length <= 1 + doubtful ? [] : violation('I2', `the reply to ${name} stands ${replies.length} times`)),
     ...(texts.every((text) => text.includes(EN.stoppedHere) === isCancelled)
@@ -209,17 +210,17 @@ function judgeCalls(messages: readonly Asked[], { calls, history }: Seen): Viola
     if (asked === undefined) return violation('I11', `the model was asked ${shown.at(-1)}`);
     const own = messages.filter(({ chat, number }) => chat === asked.chat && number < asked.number);
     const at = shown.length - asked.shown.length;
-    const expected = [...conversation(own, history.shown), ...asked.shown].join(' ');
-    const seen = [...withoutCancelled(shown.slice(0, at), own), ...shown.slice(at)].join(' ');
+    const expected = [...withoutDoubtful(conversation(own, history.shown), own), ...asked.shown].join(' ');
+    const seen = [...withoutDoubtful(shown.slice(0, at), own), ...shown.slice(at)].join(' ');
     return seen === expected ? [] : violation('I10', `the model saw "${seen}", not "${expected}"`);
   });
 }
 
 /** I10: the log keeps the conversation. */
-function judgeLog(messages: readonly Asked[], { history }: Seen, { logs }: Evidence): Violation[] {
+function judgeLog(messages: readonly Asked[], { history: { shown } }: Seen, { logs }: Evidence): Violation[] {
   const [{ chatId = 0 } = {}] = messages;
   const held = saidIn(logs.get(chatId) ?? '');
-  const [is, expected] = [withoutCancelled(held, messages).join(' '), conversation(messages, history.shown).join(' ')];
+  const [is, expected] = [held, conversation(messages, shown)].map((said) => withoutDoubtful(said, messages).join(' '));
   const twice = held.find((said, at) => held.indexOf(said) !== at);
   return [
     ...(is === expected ? [] : violation('I10', `the log holds "${is}", not "${expected}"`)),
@@ -232,12 +233,15 @@ function conversation(messages: readonly Asked[], shown: readonly Shown[]): stri
   const since = messages.slice(messages.findLastIndex(({ kind }) => kind === 'new') + 1);
   return since
     .filter(({ outcome }) => outcome === 'answered')
-    .flatMap((each) => [...each.shown, shown.flatMap((text) => repliesIn(text, each))[0] ?? '']);
+    .flatMap((each) => [...each.shown, ...shown.flatMap((text) => repliesIn(text, each)).slice(0, 1)]);
 }
 
-function withoutCancelled(said: readonly string[], messages: readonly Asked[]): string[] {
+/** Without what may stand in a log or not: messages that were cancelled, and answers that may be missing in the chat. */
+function withoutDoubtful(said: readonly string[], messages: readonly Asked[]): string[] {
   const cancelled = messages.filter(({ outcome }) => outcome === 'cancelled').flatMap(({ shown }) => shown);
-  return said.filter((each) => !cancelled.includes(each));
+  const isUnsure = (text: string) =>
+    messages.some((each) => each.isUnsure && repliesIn({ ...each, text }, each).length > 0);
+  return said.filter((text) => !cancelled.includes(text) && !isUnsure(text));
 }
 
 function violation(invariant: Violation['invariant'], seen: string): Violation[] {

@@ -12,6 +12,8 @@ export interface Message extends Written {
   readonly outcome: string | undefined;
   /** The message into which it went. */
   readonly into: EntryId | undefined;
+  /** Whether its answer may be missing, of which the operator is told. */
+  readonly isUnsure: boolean;
   /** What the model has to be shown of it. */
   readonly words: string;
 }
@@ -54,7 +56,7 @@ function askedWith(message: Message, messages: readonly Message[]): Message[] {
   return message.kind === 'question' ? [...earlier, ...forwards, message] : [...earlier, message, ...forwards];
 }
 
-function messageOf(written: Written, runs: readonly Run[], { outcomes, edited }: Evidence): Message {
+function messageOf(written: Written, runs: readonly Run[], { outcomes, edited, unsure }: Evidence): Message {
   const { chat, chatId, number } = written;
   const entries = [...new Set(runs.filter(({ job }) => job.chat === `${chatId}`).map(({ job }) => job.entry))];
   const entry = entries.sort(inOrder)[number - 1];
@@ -63,6 +65,7 @@ function messageOf(written: Written, runs: readonly Run[], { outcomes, edited }:
   return {
     ...written,
     ...{ name: `${chat}-${number}`, entry, outcome: record?.outcome, into: record?.into },
+    isUnsure: unsure.has(entry),
     words: wordsOf(isEdited ? { ...written, kind: 'edit' } : written),
   };
 }

@@ -48,10 +48,9 @@ test('who asks while a refusal comes in gets that refusal, at whatever moment', 
   for (let moment = 0; moment < 30; moment += 1) {
     const check = createFixedPartsCheck();
     const { model, asked } = modelThat(refused(CAUSE));
-    const first = check(model, FIXED, CAUSE, signal);
+    void check(model, FIXED, CAUSE, signal);
     for (let passed = 0; passed < moment; passed += 1) await Promise.resolve();
     expect(await check(model, FIXED, CAUSE, signal)).toMatchObject({ kind: 'refused' });
-    await first;
     expect({ moment, calls: asked.length }).toEqual({ moment, calls: 1 });
   }
 });
