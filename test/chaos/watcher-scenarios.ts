@@ -10,8 +10,9 @@ const OUTAGE_MS = 12_000;
 const TOLD_MS = 25_000;
 const ENV = { UNANSWERED_ALERT_MS: '3000' };
 const UNANSWERED = /^A message is unanswered|^Resolved: messages are answered again/m;
-const RESTING_CHAT = '999';
-const RESTING = 2_100;
+/** The chats that are paused, with as many messages each as one may hold. */
+const RESTING_CHATS = Array.from({ length: 42 }, (_, at) => `${9_000 + at}`);
+const RESTING = 50 * RESTING_CHATS.length;
 
 /** That something is not told at all is judged. */
 function untilTold({ world }: Stage, text: RegExp): Promise<void> {
@@ -89,8 +90,7 @@ const clockBack: Scenario = {
 
 const busyPause: Scenario = {
   name: 'pause-busy',
-  about:
-    'a paused chat holds more messages than anybody looks at one by one: others that wait are told of all the same',
+  about: 'paused chats hold more messages than anybody looks at one by one: others that wait are told of all the same',
   traffic: { messages: 60, chats: 16 },
   env: ENV,
   rules: {
@@ -101,29 +101,34 @@ const busyPause: Scenario = {
   async play(stage) {
     const { peek, keys } = stage.world;
     const since = Date.now() - HOUR_MS;
-    await peek.hset(keys.paused, RESTING_CHAT, '{}');
+    await peek.hset(keys.paused, Object.fromEntries(RESTING_CHATS.map((chat) => [chat, '{}'])));
     const pipeline = peek.pipeline();
-    for (let n = 1; n <= RESTING; n++)
-      pipeline.xadd(keys.inbound, `${since}-${n}`, 'chat', RESTING_CHAT, 'message', '{}');
+    for (const [at, entry] of restingEntries(since).entries())
+      pipeline.xadd(keys.inbound, entry, 'chat', RESTING_CHATS[at % RESTING_CHATS.length] ?? '', 'message', '{}');
     pipeline.hset(keys.counts, 'accepted', RESTING, 'settled', 0);
     await pipeline.exec();
-    await blinded(stage, 'a busy chat is paused', async () => {});
+    await blinded(stage, 'busy chats are paused', async () => {});
     await rest(stage, since);
     await untilTold(stage, /^Resolved: no message waits for a pause/);
   },
 };
 
-/** Takes the messages of the paused chat away again, as if each had its outcome. */
+function restingEntries(since: number): string[] {
+  return Array.from({ length: RESTING }, (_, n) => `${since}-${n + 1}`);
+}
+
+/** Takes the messages of the paused chats away again, as if each had its outcome. */
 async function rest({ world: { peek, keys } }: Stage, since: number): Promise<void> {
-  const entries = Array.from({ length: RESTING }, (_, n) => `${since}-${n + 1}`);
+  const entries = restingEntries(since);
+  const lanes = RESTING_CHATS.map((chat) => keys.lanePrefix + chat);
   await peek
     .multi()
     .xack(keys.inbound, 'dispatcher', ...entries)
     .xdel(keys.inbound, ...entries)
-    .del(`${keys.lanePrefix}${RESTING_CHAT}`, ...entries.map((entry) => keys.turnPrefix + entry))
-    .srem(keys.lanes, RESTING_CHAT)
+    .del(...lanes, ...entries.map((entry) => keys.turnPrefix + entry))
+    .srem(keys.lanes, RESTING_CHATS)
     .hincrby(keys.counts, 'settled', RESTING)
-    .hdel(keys.paused, RESTING_CHAT)
+    .hdel(keys.paused, ...RESTING_CHATS)
     .exec();
 }
 

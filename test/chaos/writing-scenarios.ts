@@ -39,7 +39,7 @@ function slowWriters(): (call: ClaudeCall) => Reaction | undefined {
 const writing: Scenario = {
   name: 'claude-writes-slowly',
   about:
-    'answers are longer than TURN_TIMEOUT_MS or TURN_MAX_MS, fall silent with and without pings, or are never completed, while gateways are killed: each is delivered whole, or as far as it was seen',
+    'answers are longer than TURN_TIMEOUT_MS or TURN_MAX_MS, fall silent with and without pings, or are never completed, while gateways are killed: each is delivered whole, or as far as it was seen, and what failed is told',
   traffic: { messages: 50, chats: 17 },
   env: {
     TURN_TIMEOUT_MS: '2000',
@@ -48,7 +48,7 @@ const writing: Scenario = {
     OUTAGE_PATIENCE_MS: '8000',
   },
   // Two for an answer that falls silent and one for each kill; one that is cut is asked for again while patience lasts.
-  rules: { callsMax: 5 + 2 },
+  rules: { callsMax: 5 + 2, alertsMin: 1, alertsMax: 8, alertLike: /^A message failed|^Resolved: the model endpoint/m },
   async play(stage) {
     const { world } = stage;
     world.claude.react(slowWriters());

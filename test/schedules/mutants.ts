@@ -21,7 +21,7 @@ const WHY_OUTSIDE: Readonly<Record<string, string>> = {
   'the operator is not told of what opens': ALERTS,
   'an alert that nobody took is dropped': ALERTS,
   'data that Redis lost is not noticed': 'a Redis that loses data: here it keeps all that it has taken',
-  'a chat is not given back the session that was innocent': MODEL,
+  'a chat leaves its session before it is answered in the fresh one': MODEL,
   'a message that is to blame stays in its conversation': MODEL,
   'the model is asked although Telegram is away': TELEGRAM,
   'what may follow an addressed message is remembered by nobody': GROUPS,
