@@ -29,9 +29,7 @@ function modelThat(...results: SendResult[]) {
 test('the check sends the fixed parts and one message, and nothing of any chat', async () => {
   const { model, asked } = modelThat(taken);
   await createFixedPartsCheck()(model, FIXED, CAUSE, signal);
-  expect(asked).toEqual([
-    expect.objectContaining({ ...FIXED, messages: [{ role: 'user', content: expect.any(String) }] }),
-  ]);
+  expect(asked).toMatchObject([{ ...FIXED, messages: [{ role: 'user', content: expect.any(String) }] }]);
 });
 
 test('who asks while a call runs gets the result of a call that begins later, together with all who wait', async () => {
@@ -78,15 +76,14 @@ test('a refused result is reused for 15 seconds only, since the operator may hav
 });
 
 const away = refused({ kind: 'transient', reason: 'overloaded', status: 529 });
-const overBudget = refused({ kind: 'terminal', reason: 'over_total_budget' });
-const overOwnBudget = refused({ kind: 'terminal', reason: 'over_chat_budget' });
+const overBudget = (reason: Failure['reason']) => refused({ kind: 'terminal', reason });
 
 test.each([
   // What blames a chat is younger than its failure.
   ['taken', [taken, refused(CAUSE)], ['taken', 'refused']],
   ['of an endpoint that is away', [away, taken], ['unclear', 'taken']],
-  ['of a used up budget', [overBudget, taken], ['unclear', 'taken']],
-  ["of a chat's used up budget", [overOwnBudget, taken], ['unclear', 'taken']],
+  ['of a used up budget', [overBudget('over_total_budget'), taken], ['unclear', 'taken']],
+  ["of a chat's used up budget", [overBudget('over_chat_budget'), taken], ['unclear', 'taken']],
 ])('a result %s is not reused', async (_, results, kinds) => {
   const check = createFixedPartsCheck();
   const { model } = modelThat(...results);
