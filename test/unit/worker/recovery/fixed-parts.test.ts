@@ -29,7 +29,8 @@ function modelThat(...results: SendResult[]) {
 test('the check sends the fixed parts and one message, and nothing of any chat', async () => {
   const { model, asked } = modelThat(taken);
   await createFixedPartsCheck()(model, FIXED, CAUSE, signal);
-  expect(asked).toMatchObject([{ ...FIXED, messages: [{ role: 'user', content: expect.any(String) }] }]);
+  const messages = [{ role: 'user', content: expect.any(String) }];
+  expect(asked).toEqual([expect.objectContaining({ ...FIXED, messages })]);
 });
 
 test('who asks while a call runs gets the result of a call that begins later, together with all who wait', async () => {
