@@ -158,12 +158,16 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
   return isInteger(date) && isInteger(editDate) && editDate - date <= NEW_WITHIN_S;
 }
 
-/** The move of a group that is open to us, or of the operators'; nothing for other updates. Pure, never throws. */
+/**
+ * The move of a group that is open to us, or of the operators'; nothing for other updates. Pure, never throws. Telegram
+ * says it in both chats. Only in the new one is it sure to come before what people write there.
+ */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { message }: Unchecked<Update> = isFields(update) ? update : {};
   if (!isFields(message) || !isFields(message.chat)) return undefined;
-  const { id: from } = message.chat;
-  const { migrate_to_chat_id: to }: Unchecked<Message> = message;
+  const { id } = message.chat;
+  const { migrate_to_chat_id: next, migrate_from_chat_id: former }: Unchecked<Message> = message;
+  const [from, to] = former === undefined ? [id, next] : [former, id];
   const isOurs = isInteger(from) && (isOpen(gate, from, from, false) || gate.desk?.chatId === from);
   return isOurs && isInteger(to) ? { from, to } : undefined;
 }

@@ -29,7 +29,7 @@ function paste({ world }: Stage, at: number): void {
   const by = { fromId: FIRST_CHAT + at };
   world.telegram.say(GROUP, `@${world.telegram.username} ${ASIDE} ${'x'.repeat(4_000)}`, by);
   world.telegram.say(GROUP, 'y'.repeat(4_096), by);
-  world.telegram.say(GROUP, 'the end', by);
+  world.telegram.say(GROUP, `${ASIDE} the end`, by);
 }
 
 /** How many messages of a chat have their outcome. */
@@ -46,7 +46,8 @@ const balanced: Scenario = {
   env: {
     TELEGRAM_ALLOWED_IDS: [...Array.from({ length: CHATS }, (_, at) => FIRST_CHAT + at), GROUP, BASIC].join(','),
   },
-  rules: { alertsMin: 1, alertsMax: 1 },
+  // The gateway that is killed may have been sending the alert, which another then sends again.
+  rules: { alertsMin: 1, alertsMax: 2 },
   async prepare() {
     const started = await startFront();
     front = started;
@@ -63,12 +64,15 @@ const balanced: Scenario = {
     for (let at = 0; at < PASTED; at++) paste(stage, at);
     const moved = world.telegram.migrate(BASIC);
     world.telegram.setMembership(moved, 'administrator');
-    const after = { fromId: FIRST_CHAT };
-    for (let nth = 0; nth < AFTER_MOVE; nth++)
-      world.telegram.say(moved, `@${world.telegram.username} ${ASIDE} after the move ${nth}`, after);
+    const sayThree = () => {
+      for (let nth = 0; nth < AFTER_MOVE / 2; nth++)
+        world.telegram.say(moved, `@${world.telegram.username} ${ASIDE} after the move`, { fromId: FIRST_CHAT });
+    };
+    sayThree();
     await untilShare(stage, 0.5);
     await killGateway(stage);
     balance(stage);
+    sayThree();
     await pouring;
     const pieces = { what: 'every piece of the pasted texts', maxMs: ACCEPTED_MS_MAX, sinceMs };
     await awaitAgain(stage, pieces, async () => (await settledIn(stage, GROUP)) === PASTED * PIECES);

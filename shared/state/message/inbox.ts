@@ -33,7 +33,7 @@ export interface Expected {
   text?: string;
 }
 
-/** A group that became a supergroup: it goes on under another id, and Telegram says so in the old chat. */
+/** A group that became a supergroup: it goes on under another id, and Telegram says so in both chats. */
 export interface GroupMove {
   from: number;
   to: number;
@@ -66,11 +66,15 @@ export function createInbox(redis: RedisClient, shards: number) {
     await tellLoss(state).catch(() => undefined);
   };
   return {
-    /** Remembers that a group goes on under another id, and alerts. Rejects when Redis cannot store that. */
+    /**
+     * Remembers that a group goes on under another id, and alerts unless that is known. Two producers that learn of it
+     * at once may both alert. Rejects when Redis cannot store that.
+     */
     async reportMove({ from, to }: GroupMove): Promise<void> {
+      if ((await moved.formerOf(to)) === from) return;
       const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken as before: put ${to} into TELEGRAM_ALLOWED_IDS, and leave ${from} there until then.`;
-      await moved.add(from, to);
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
+      await moved.add(from, to);
     },
     /** Notes that the bot was blocked or removed, or is back. Rejects when Redis cannot store that. */
     notePresence: (presence: Presence) => notePresence(redis, shards, presence),

@@ -94,17 +94,21 @@ test('the pictures of an album and what is forwarded with a comment are accepted
   expect(await kept()).toHaveLength(4);
 });
 
-test('after a group has moved, each message under its new id is accepted, whichever producer gets it', async () => {
-  producers = between(new Set([GROUP]));
-  await take({ migrate_to_chat_id: MOVED });
-  for (let nth = 0; nth < 10; nth++) await take({ chat: place(MOVED), text: `after ${nth}` });
-  expect(await kept()).toHaveLength(10);
-  await take({ chat: place(-100_77), text: 'a stranger' });
-  await take({ chat: place(-100_78), migrate_to_chat_id: -100_77 });
-  await take({ chat: place(-100_77), text: 'a stranger' });
-  expect(await kept()).toHaveLength(10);
-  expect(ignored.filter((reason) => reason === 'not_allowed').length).toBeGreaterThanOrEqual(3);
-});
+test.each([{ migrate_to_chat_id: MOVED }, { chat: place(MOVED), migrate_from_chat_id: GROUP }])(
+  'after the message %j each one under the new id of a group is accepted, whichever producer gets it',
+  async (move) => {
+    producers = between(new Set([GROUP]));
+    await take(move);
+    for (let nth = 0; nth < 10; nth++) await take({ chat: place(MOVED), text: `after ${nth}` });
+    expect(await kept()).toHaveLength(10);
+    await take({ chat: place(-100_77), text: 'a stranger' });
+    await take({ chat: place(-100_78), migrate_to_chat_id: -100_77 });
+    await take({ chat: place(-100_77), migrate_from_chat_id: -100_78 });
+    await take({ chat: place(-100_77), text: 'a stranger' });
+    expect(await kept()).toHaveLength(10);
+    expect(ignored.filter((reason) => reason === 'not_allowed').length).toBeGreaterThanOrEqual(3);
+  },
+);
 
 test('a private chat, and a message that is addressed in a group, are looked up nowhere', async () => {
   await take({ chat: place(CHAT), text: 'hello' });
