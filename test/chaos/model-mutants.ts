@@ -7,25 +7,21 @@ const SLOW_PATIENCE_S = 30;
 export const MODEL_MUTANTS: readonly Mutant[] = [
   {
     name: 'a refusal is believed at once',
-    mutations: [
-      {
-        file: 'worker/recovery/policy.ts',
-        from: 'const isRepeated = failure.isSeconded === true ||',
-        to: 'const isRepeated = true ||',
-      },
-    ],
+    mutations: {
+      file: 'worker/recovery/policy.ts',
+      from: 'const isRepeated = failure.isSeconded === true ||',
+      to: 'const isRepeated = true ||',
+    },
     scenario: 'claude-lies',
     violates: 'I8',
   },
   {
     name: 'a model is gone by one 404',
-    mutations: [
-      {
-        file: 'worker/recovery/policy.ts',
-        from: 'return isOwnFinding(failure) ? undefined : repeat;',
-        to: "return isOwnFinding(failure) || failure.kind === 'model' ? undefined : repeat;",
-      },
-    ],
+    mutations: {
+      file: 'worker/recovery/policy.ts',
+      from: 'return isOwnFinding(failure) ? undefined : repeat;',
+      to: "return isOwnFinding(failure) || failure.kind === 'model' ? undefined : repeat;",
+    },
     scenario: 'claude-forgets-model',
     violates: 'I8',
   },
@@ -70,33 +66,29 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what the model has said is not kept',
-    mutations: [{ file: 'worker/ask/words.ts', from: "if (said === '') return [];", to: 'if (true) return [];' }],
+    mutations: { file: 'worker/ask/words.ts', from: "if (said === '') return [];", to: 'if (true) return [];' },
     scenario: 'claude-writes-slowly',
     patienceS: SLOW_PATIENCE_S,
     violates: 'I1',
   },
   {
     name: 'a turn ends by its length',
-    mutations: [
-      {
-        file: 'worker/turn/deadline.ts',
-        from: 'if (isRunning) silence.refresh();',
-        to: '',
-      },
-    ],
+    mutations: {
+      file: 'worker/turn/deadline.ts',
+      from: 'if (isRunning) silence.refresh();',
+      to: '',
+    },
     scenario: 'claude-writes-slowly',
     patienceS: SLOW_PATIENCE_S,
     violates: 'I1',
   },
   {
     name: 'a summary may take for ever',
-    mutations: [
-      {
-        file: 'worker/recovery/compact.ts',
-        from: 'performance.now() + summaryTimeMs',
-        to: 'performance.now() + 3_600_000',
-      },
-    ],
+    mutations: {
+      file: 'worker/recovery/compact.ts',
+      from: 'performance.now() + summaryTimeMs',
+      to: 'performance.now() + 3_600_000',
+    },
     scenario: 'claude-summarises-for-ever',
     patienceS: SLOW_PATIENCE_S,
     violates: 'I6',

@@ -4,7 +4,8 @@ import type { Mutation } from './mutant-copy.ts';
 /** A safeguard that is taken out, and the scenario that should notice. */
 export interface Mutant {
   name: string;
-  mutations: readonly Mutation[];
+  /** What is changed in the copy. */
+  mutations: Mutation | readonly Mutation[];
   scenario: string;
   /** What must be seen to be violated: a copy that is red for something else proves nothing. */
   violates: Invariant;

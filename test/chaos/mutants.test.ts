@@ -6,7 +6,7 @@ import { MUTANTS } from './mutants.ts';
 
 test('each text that a mutant replaces occurs exactly once in its file', () => {
   const found = MUTANTS.flatMap(({ name, mutations }) =>
-    mutations.map(({ file, from }) => {
+    [mutations].flat().map(({ file, from }) => {
       const times = readFileSync(join(PROJECT_ROOT, file), 'utf8').split(from).length - 1;
       return { name, file, times };
     }),

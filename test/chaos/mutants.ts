@@ -16,7 +16,7 @@ const ADMITTED = "redis.call('RPUSH', lane, last)";
 export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'an update that was seen before is accepted again',
-    mutations: [{ file: 'shared/state/message/accept.lua', from: 'if before then', to: 'if before and false then' }],
+    mutations: { file: 'shared/state/message/accept.lua', from: 'if before then', to: 'if before and false then' },
     scenario: 'telegram-redelivers',
     violates: 'I2',
   },
@@ -58,143 +58,131 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a job that stands in no list is taken for one that runs',
-    mutations: [
-      {
-        file: 'worker/lane/queue.ts',
-        from: "if (['waiting', 'active', 'delayed'].includes(await job.getState()))",
-        to: 'if (job)',
-      },
-    ],
+    mutations: {
+      file: 'worker/lane/queue.ts',
+      from: "if (['waiting', 'active', 'delayed'].includes(await job.getState()))",
+      to: 'if (job)',
+    },
     scenario: 'job-without-list',
     violates: 'I1',
   },
   {
     name: 'an admission that is sent again answers with what is new since',
-    mutations: [{ file: 'shared/state/lane/admit.lua', from: 'if call == ARGV[8] then', to: 'if false then' }],
+    mutations: { file: 'shared/state/lane/admit.lua', from: 'if call == ARGV[8] then', to: 'if false then' },
     scenario: 'line-cuts-admit',
     violates: 'I1',
   },
   {
     name: 'an attempt whose beginning is sent again is counted twice',
-    mutations: [{ file: 'shared/state/turn/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' }],
+    mutations: { file: 'shared/state/turn/begin.lua', from: 'if fences[1] == ARGV[5] then', to: 'if false then' },
     scenario: 'line-cuts-begin',
     violates: 'I1',
   },
   {
     name: 'delays are held against a clock that is an hour ahead',
-    mutations: [
-      {
-        file: 'worker/lane/queue.ts',
-        from: 'async correctDelays(nowMs) {',
-        to: 'async correctDelays(nowMs) {\n      nowMs += 3_600_000;',
-      },
-    ],
+    mutations: {
+      file: 'worker/lane/queue.ts',
+      from: 'async correctDelays(nowMs) {',
+      to: 'async correctDelays(nowMs) {\n      nowMs += 3_600_000;',
+    },
     scenario: 'clock-behind-waits',
     violates: 'I4',
   },
   {
     name: 'an entry is acknowledged and deleted as it is admitted',
-    mutations: [
-      {
-        file: 'shared/state/lane/admit.lua',
-        from: ADMITTED,
-        to: `${ADMITTED} redis.call('XACK', KEYS[1], ARGV[1], last) redis.call('XDEL', KEYS[1], last)`,
-      },
-    ],
+    mutations: {
+      file: 'shared/state/lane/admit.lua',
+      from: ADMITTED,
+      to: `${ADMITTED} redis.call('XACK', KEYS[1], ARGV[1], last) redis.call('XDEL', KEYS[1], last)`,
+    },
     scenario: 'telegram-redelivers',
     violates: 'I1',
   },
   {
     name: 'a lane hands out its newest message first',
-    mutations: [{ file: 'shared/state/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', lane, last)" }],
+    mutations: { file: 'shared/state/lane/admit.lua', from: ADMITTED, to: "redis.call('LPUSH', lane, last)" },
     scenario: 'killed-answer-stored',
     violates: 'I3',
   },
   {
     name: 'an update that could not be stored is confirmed',
-    mutations: [{ file: 'producer/receive/poller.ts', from: '} else unstored += 1;', to: '}' }],
+    mutations: { file: 'producer/receive/poller.ts', from: '} else unstored += 1;', to: '}' },
     scenario: 'redis-out-of-memory',
     violates: 'I1',
   },
   {
     name: 'what comes behind an update that could not be stored is stored before it',
-    mutations: [{ file: 'producer/receive/poller.ts', from: 'if (held.chats?.holds(chats)) return false;', to: '' }],
+    mutations: { file: 'producer/receive/poller.ts', from: 'if (held.chats?.holds(chats)) return false;', to: '' },
     scenario: 'redis-out-of-memory',
     violates: 'I3',
   },
   {
     name: 'the operator is not told of what opens',
-    mutations: [
-      {
-        file: 'worker/alerts/due-notice.ts',
-        from: "return reopenings === 0 ? 'opened' : 'reopened';",
-        to: "return reopenings === 0 ? undefined : 'reopened';",
-      },
-    ],
+    mutations: {
+      file: 'worker/alerts/due-notice.ts',
+      from: "return reopenings === 0 ? 'opened' : 'reopened';",
+      to: "return reopenings === 0 ? undefined : 'reopened';",
+    },
     scenario: 'claude-refuses-key',
     violates: 'I8',
   },
   {
     name: 'an alert that nobody took is dropped',
-    mutations: [
-      {
-        file: 'worker/alerts/alerter.ts',
-        from: 'if (by === undefined) {',
-        to: 'if (by === null) {',
-      },
-    ],
+    mutations: {
+      file: 'worker/alerts/alerter.ts',
+      from: 'if (by === undefined) {',
+      to: 'if (by === null) {',
+    },
     scenario: 'alerts-refused',
     violates: 'I8',
   },
   {
     name: 'data that Redis lost is not noticed',
-    mutations: [{ file: 'shared/state/message/inbox.ts', from: 'if (!isLower)', to: 'if (true)' }],
+    mutations: { file: 'shared/state/message/inbox.ts', from: 'if (!isLower)', to: 'if (true)' },
     scenario: 'redis-flushed',
     violates: 'I8',
   },
   {
     name: 'an answer is not kept in its conversation',
-    mutations: [{ file: 'worker/turn/conclude.ts', from: ', ...marks, ...changes]', to: ', ...marks]' }],
+    mutations: { file: 'worker/turn/conclude.ts', from: ', ...marks, ...changes]', to: ', ...marks]' },
     scenario: 'telegram-redelivers',
     violates: 'I10',
   },
   {
     name: 'a chat leaves its session before it is answered in the fresh one',
-    mutations: [
-      { file: 'worker/recovery/fresh-session.ts', from: 'isTrial ? trialBegun(call, move, quotes)', to: 'false ? []' },
-    ],
+    mutations: {
+      file: 'worker/recovery/fresh-session.ts',
+      from: 'isTrial ? trialBegun(call, move, quotes)',
+      to: 'false ? []',
+    },
     scenario: 'claude-guarded',
     violates: 'I10',
   },
   {
     name: 'a message that is to blame stays in its conversation',
-    mutations: [
-      { file: 'worker/turn/conclude.ts', from: '[...removeTurn(attempt), ...trialLost', to: '[...trialLost' },
-    ],
+    mutations: { file: 'worker/turn/conclude.ts', from: '[...removeTurn(attempt), ...trialLost', to: '[...trialLost' },
     scenario: 'claude-guarded',
     violates: 'I8',
   },
   {
     name: 'the lease of a dead poller does not run out',
-    mutations: [
-      {
-        file: 'shared/state/process/hold-lease.lua',
-        from: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
-        to: "redis.call('SET', KEYS[1], ARGV[1])",
-      },
-    ],
+    mutations: {
+      file: 'shared/state/process/hold-lease.lua',
+      from: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
+      to: "redis.call('SET', KEYS[1], ARGV[1])",
+    },
     scenario: 'gateway-succeeded',
     violates: 'I12',
   },
   {
     name: 'the first poll waits for news',
-    mutations: [{ file: 'producer/receive/poller.ts', from: "isAnswered ? undefined : 'at once'", to: 'undefined' }],
+    mutations: { file: 'producer/receive/poller.ts', from: "isAnswered ? undefined : 'at once'", to: 'undefined' },
     scenario: 'gateway-quiet-start',
     violates: 'I12',
   },
   {
     name: 'a connection to what is a replica by now is kept',
-    mutations: [{ file: 'shared/redis/connection.ts', from: '    reconnectOnError: reconnectOn(use),\n', to: '' }],
+    mutations: { file: 'shared/redis/connection.ts', from: '    reconnectOnError: reconnectOn(use),\n', to: '' },
     scenario: 'failover-demoted',
     violates: 'I12',
   },
@@ -225,22 +213,22 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what may follow an addressed message is remembered by nobody',
-    mutations: [
-      { file: 'shared/redis/lua/updates.lua', from: "if expected ~= '' then", to: "if expected ~= '' and false then" },
-    ],
+    mutations: {
+      file: 'shared/redis/lua/updates.lua',
+      from: "if expected ~= '' then",
+      to: "if expected ~= '' and false then",
+    },
     scenario: 'webhook-behind-two',
     violates: 'I12',
     patienceS: 20,
   },
   {
     name: 'a producer learns of no move that another has seen',
-    mutations: [
-      {
-        file: 'producer/accept/accept.ts',
-        from: 'if (from !== undefined) former.set(group, from);',
-        to: 'void from;',
-      },
-    ],
+    mutations: {
+      file: 'producer/accept/accept.ts',
+      from: 'if (from !== undefined) former.set(group, from);',
+      to: 'void from;',
+    },
     scenario: 'webhook-behind-two',
     violates: 'I12',
     patienceS: 20,
@@ -256,9 +244,11 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a dead letter keeps no answer',
-    mutations: [
-      { file: 'shared/state/lane/settle.lua', from: "letter[5], letter[6] = 'answer', reply_of(KEYS[4])", to: '' },
-    ],
+    mutations: {
+      file: 'shared/state/lane/settle.lua',
+      from: "letter[5], letter[6] = 'answer', reply_of(KEYS[4])",
+      to: '',
+    },
     scenario: 'telegram-away-too-long',
     violates: 'I4',
   },
@@ -273,7 +263,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an outcome names no trace',
-    mutations: [{ file: 'worker/turn/settle.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" }],
+    mutations: { file: 'worker/turn/settle.ts', from: 'traceId: traceIdOf(traceparent),\n', to: "traceId: '',\n" },
     scenario: 'telegram-redelivers',
     violates: 'I9',
   },

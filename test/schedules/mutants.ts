@@ -41,56 +41,52 @@ export type FindableMutant = Pick<Mutant, 'name' | 'mutations'> & { readonly fro
 const OWN: readonly FindableMutant[] = [
   {
     name: 'an answer is stored although its message was cancelled',
-    mutations: [
-      {
-        file: 'shared/state/turn/write.lua',
-        from: "(redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2]",
-        to: 'false',
-      },
-    ],
+    mutations: {
+      file: 'shared/state/turn/write.lua',
+      from: "(redis.call('HGET', ARGV[at], ARGV[at + 1]) or '') ~= ARGV[at + 2]",
+      to: 'false',
+    },
   },
   {
     name: 'a message is cancelled although its answer is being delivered',
-    mutations: [{ file: 'shared/state/lane/admit.lua', from: ' and not decided[1]', to: '' }],
+    mutations: { file: 'shared/state/lane/admit.lua', from: ' and not decided[1]', to: '' },
   },
   {
     name: 'a message is edited although an attempt at it has begun',
-    mutations: [{ file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" }],
+    mutations: { file: 'shared/state/message/edit.lua', from: "'fence', 'conclusion'", to: "'conclusion'" },
   },
   {
     name: 'a second press decides too',
-    mutations: [
-      {
-        file: 'worker/command/decide.ts',
-        from: 'expected: [...parking.isUndecided(id), parking.isAsked(parked)]',
-        to: 'expected: [parking.isAsked(parked)]',
-      },
-    ],
+    mutations: {
+      file: 'worker/command/decide.ts',
+      from: 'expected: [...parking.isUndecided(id), parking.isAsked(parked)]',
+      to: 'expected: [parking.isAsked(parked)]',
+    },
   },
   {
     name: 'a press decides and wakes nobody',
-    mutations: [
-      { file: 'worker/command/decide.ts', from: 'await ports.state.wake(head);', to: 'await Promise.resolve();' },
-    ],
+    mutations: {
+      file: 'worker/command/decide.ts',
+      from: 'await ports.state.wake(head);',
+      to: 'await Promise.resolve();',
+    },
   },
   {
     name: 'a call whose result was lost is made again',
-    mutations: [{ file: 'worker/tools/round.ts', from: '(isBegun && call.isReadable', to: '(isBegun && false' }],
+    mutations: { file: 'worker/tools/round.ts', from: '(isBegun && call.isReadable', to: '(isBegun && false' },
     fromSeed: 2_090,
   },
   {
     name: 'what comes while a parked job ends wakes nobody',
-    mutations: [{ file: 'worker/turn/park.ts', from: 'if (waiting && ', to: 'if (waiting && entry === undefined && ' }],
+    mutations: { file: 'worker/turn/park.ts', from: 'if (waiting && ', to: 'if (waiting && entry === undefined && ' },
   },
   {
     name: 'a call is made although it was declined',
-    mutations: [
-      {
-        file: 'worker/tools/asking.ts',
-        from: "if (how === 'once' || how === 'always') return undefined;",
-        to: 'if (how !== undefined) return undefined;',
-      },
-    ],
+    mutations: {
+      file: 'worker/tools/asking.ts',
+      from: "if (how === 'once' || how === 'always') return undefined;",
+      to: 'if (how !== undefined) return undefined;',
+    },
   },
 ];
 
