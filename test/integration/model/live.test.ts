@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { cleanUps } from '../../fixture/clean-ups.ts';
 import { runFile } from '../../fixture/command.ts';
 import { type Judged, judgeAll } from '../../live/expectation.ts';
 import { EXPECTATIONS } from '../../live/expectations.ts';
@@ -18,11 +19,6 @@ const LIKE_OPUS: ClaudeOptions = {
   bindThinking: true,
   refusesText: new RegExp(REFUSAL_STRING),
 };
-
-const cleanUps: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0)) await cleanUp();
-});
 
 async function given(options: ClaudeOptions = LIKE_OPUS): Promise<ClaudeStandIn> {
   const claude = await startClaude(options);

@@ -12,8 +12,9 @@ import {
   type PrivateRedisOptions,
   startPrivateRedis,
 } from '../../../shared/private-redis/server.ts';
+import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { freePort } from '../../fixture/free-port.ts';
-import { cleanUps, dataFolder, withClient } from '../../fixture/private-redis.ts';
+import { gone, killAtEnd, withClient } from '../../fixture/private-redis.ts';
 import { freshRedis, redisServer } from '../../fixture/redis.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
@@ -22,17 +23,6 @@ async function start(dir: string, options: Partial<PrivateRedisOptions> = {}): P
   const redis = await startPrivateRedis({ server: redisServer(), dir, fsync: 'no', keep: true, ...options });
   killAtEnd(redis.pid);
   return redis;
-}
-
-function killAtEnd(pid: number): void {
-  cleanUps.push(async () => {
-    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
-    await gone(pid);
-  });
-}
-
-async function gone(pid: number): Promise<void> {
-  while (isRunning(pid)) await pause(5);
 }
 
 /** A process of its own that starts the server for `dir`, prints its pid and URL, and waits to be killed. */
@@ -57,7 +47,7 @@ async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number
 }
 
 test('acknowledged data survives a kill -9 of the server and a second start in the same folder', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const first = await start(dir, { fsync: 'everysec' });
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   process.kill(first.pid, 'SIGKILL');
@@ -72,7 +62,7 @@ test('acknowledged data survives a kill -9 of the server and a second start in t
 });
 
 test('data survives a clean stop, and the stop leaves no process and no state file', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const first = await start(dir);
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   await first.stop();
@@ -85,7 +75,7 @@ test('data survives a clean stop, and the stop leaves no process and no state fi
 });
 
 test('the server runs with the settings that keep data safe and private', async () => {
-  const redis = await start(await dataFolder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
+  const redis = await start(await ownFolder(), { fsync: 'always', settings: { 'enable-debug-command': 'local' } });
   const expected = {
     appendonly: 'yes',
     appendfsync: 'always',
@@ -103,7 +93,7 @@ test('the server runs with the settings that keep data safe and private', async 
 });
 
 test('a second start in a folder attaches to the server that runs there, and its stop leaves it running', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const owner = await start(dir);
   const guest = await start(dir);
   expect(guest).toMatchObject({ attached: true, url: owner.url, pid: owner.pid });
@@ -114,7 +104,7 @@ test('a second start in a folder attaches to the server that runs there, and its
 });
 
 test('the owner leaves the server running while a guest uses it', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const owner = await start(dir);
   const guest = await start(dir);
   await owner.stop();
@@ -129,7 +119,7 @@ test('the owner leaves the server running while a guest uses it', async () => {
 });
 
 test('of many starts at once in one folder, one starts the server and the others attach', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const started = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
   expect(new Set(started.map((redis) => redis.pid)).size).toBe(1);
   expect(started.filter((redis) => !redis.attached)).toHaveLength(1);
@@ -137,13 +127,13 @@ test('of many starts at once in one folder, one starts the server and the others
 });
 
 test('two processes that start at once in one folder share one server', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const [one, other] = await Promise.all([startElsewhere(dir, true), startElsewhere(dir, true)]);
   expect(one.pid).toBe(other.pid);
 });
 
 test('a start after a kill -9 of the owning process attaches to the server that it left behind', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const elsewhere = await startElsewhere(dir, true);
   await withClient(elsewhere.url, (client) => client.set('chat', 'remembered'));
   elsewhere.kill9();
@@ -155,7 +145,7 @@ test('a start after a kill -9 of the owning process attaches to the server that 
 
 test('a throw-away server dies with the process that started it', async () => {
   if (redisServer().setpriv === undefined) return;
-  const elsewhere = await startElsewhere(await dataFolder(), false);
+  const elsewhere = await startElsewhere(await ownFolder(), false);
   elsewhere.kill9();
   await gone(elsewhere.pid);
 });
@@ -172,7 +162,7 @@ async function asNobody(socket: string): Promise<string> {
 }
 
 (process.getuid?.() === 0 ? test : test.skip)('another user of the machine cannot connect to the server', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const redis = await start(dir);
   const socket = join(dir, 'redis.sock');
   expect(await asNobody(socket)).toBe('EACCES');
@@ -183,7 +173,7 @@ async function asNobody(socket: string): Promise<string> {
 });
 
 test('a folder that lets others in is closed at the start', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   await chmod(dir, 0o777);
   await start(dir);
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
@@ -192,7 +182,7 @@ test('a folder that lets others in is closed at the start', async () => {
 test('a folder of an earlier version starts with its data, whoever has the port that it remembers', async () => {
   const stranger = await freshRedis();
   cleanUps.push(() => stranger.stop());
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const first = await start(dir);
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   await first.stop();
@@ -203,7 +193,7 @@ test('a folder of an earlier version starts with its data, whoever has the port 
 });
 
 test('no second server starts in a folder where one of an earlier version still runs, at its port', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const { command, env } = redisServer();
   const port = await freePort();
   const older = spawn(command, ['--port', String(port), '--save', ''], { cwd: dir, env, stdio: 'ignore' });
@@ -216,7 +206,7 @@ test('no second server starts in a folder where one of an earlier version still 
 });
 
 test('a socket whose path is longer than the system takes is reached from the folder that one works in', async () => {
-  const top = await dataFolder();
+  const top = await ownFolder();
   const dir = join(top, 'a folder with spaces and 100%'.repeat(4), 'redis');
   await expect(start(dir)).rejects.toThrow(/is too long for a socket: work in a folder that is nearer to it/);
   const own = process.cwd();
@@ -229,7 +219,7 @@ test('a socket whose path is longer than the system takes is reached from the fo
 });
 
 test('a process that dies while it starts a server holds up nobody', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const lock = join(dir, 'start.lock');
   const hold = `
     const lock = new (require('node:sqlite').DatabaseSync)(${JSON.stringify(lock)});
@@ -245,7 +235,7 @@ test('a process that dies while it starts a server holds up nobody', async () =>
 });
 
 test('a server that cannot start is reported with the end of its log', async () => {
-  await expect(start(await dataFolder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
+  await expect(start(await ownFolder(), { settings: { maxmemory: 'much' } })).rejects.toThrow(
     /did not start: .*exit code 1[\s\S]*argument must be a memory value/,
   );
 });

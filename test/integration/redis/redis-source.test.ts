@@ -3,23 +3,14 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { provideRedis, type RedisSourceOptions } from '../../../shared/app/find-redis.ts';
 import { isRunning } from '../../../shared/base/machine.ts';
+import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { searchPath } from '../../fixture/environment.ts';
-import { cleanUps, dataFolder, withClient } from '../../fixture/private-redis.ts';
+import { gone, killAtEnd, withClient } from '../../fixture/private-redis.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-function killAtEnd(pid: number): void {
-  cleanUps.push(async () => {
-    if (isRunning(pid)) process.kill(pid, 'SIGKILL');
-    await gone(pid);
-  });
-}
-
-async function gone(pid: number): Promise<void> {
-  while (isRunning(pid)) await pause(5);
-}
 
 test('a provided server that dies is restarted on its socket with its data, until it is stopped', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const told: string[] = [];
   const source = await provideRedis({ ...provision(dir), onProgress: (line) => told.push(line) });
   if (!source.ok) throw new Error(source.problem);
@@ -43,7 +34,7 @@ test('a provided server that dies is restarted on its socket with its data, unti
 });
 
 test('two sources that share a server have one address, at which the killed server comes back', async () => {
-  const dir = await dataFolder();
+  const dir = await ownFolder();
   const sources = [await provideRedis(provision(dir)), await provideRedis(provision(dir))];
   const urls = sources.map((source) => (source.ok ? source.url : source.problem));
   cleanUps.push(async () => {

@@ -1,27 +1,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
+import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { bundledNode, installedLock, writeClone } from '../../fixture/clone.ts';
 import { environmentWith, searchPath } from '../../fixture/environment.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..');
-const cleanUps: (() => Promise<unknown> | unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 /** A clone in a folder of its own. */
 async function clone(files: Record<string, string>, name = 'clone'): Promise<string> {
-  const around = await temporaryFolder();
-  cleanUps.push(() => rm(around, { recursive: true, force: true }));
+  const around = await ownFolder();
   return writeClone(join(around, name), files);
 }
 

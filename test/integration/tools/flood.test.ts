@@ -2,9 +2,10 @@ import { type ChildProcess, spawn as spawnProgram } from 'node:child_process';
 import { once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
 import { readMcpConfig } from '../../../worker/tools/mcp/config.ts';
+import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { CHAT, eachInWorld, mainCalls, spawn, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
 import { freePort } from '../../fixture/free-port.ts';
@@ -25,18 +26,11 @@ const LIMIT_MB = 512;
 const RATE = /sent more than 100 messages a second that answer no request/;
 const UNREAD = /left more than 32 answers to its requests unread/;
 
-const cleanUps: (() => unknown)[] = [];
-
 eachInWorld();
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
 
 /** Writes a configuration with one server, named `flood`. */
 async function configured(server: object): Promise<string> {
-  const folder = await temporaryFolder();
-  cleanUps.push(() => rm(folder, { recursive: true, force: true }));
+  const folder = await ownFolder();
   const file = join(folder, 'mcp.json');
   await writeFile(file, JSON.stringify({ mcpServers: { flood: { approve: 'never', ...server } } }));
   return file;
@@ -44,8 +38,7 @@ async function configured(server: object): Promise<string> {
 
 /** The entry of a server that floods in one way, which is started here if it speaks HTTP. */
 async function floodServer(transport: 'stdio' | 'HTTP', way: string): Promise<object> {
-  const folder = await temporaryFolder();
-  cleanUps.push(() => rm(folder, { recursive: true, force: true }));
+  const folder = await ownFolder();
   const args = serverArguments('flood-server.ts');
   const env = { ...BARE_ENV, FLOOD: way, FLOOD_MARK: join(folder, 'mark') };
   if (transport === 'stdio') return { command: process.execPath, args, env };
@@ -115,7 +108,7 @@ test.each([
   async (transport, way, bound) => {
     const mcpServers = { flood: { approve: 'never', ...(await floodServer(transport, way)) } };
     const reading = readMcpConfig(JSON.stringify({ mcpServers }));
-    const { call, log } = await startToolbox(reading.ok ? reading.servers : [], cleanUps);
+    const { call, log } = await startToolbox(reading.ok ? reading.servers : []);
     expect(textOf(await call('flood__flood'))).toMatch(
       new RegExp(`was cut off \\(it ${bound.source}\\) during the call`),
     );

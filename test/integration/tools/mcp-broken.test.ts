@@ -1,25 +1,13 @@
-import { mkdir, rm, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { createGuard } from '../../../worker/tools/mcp/guard.ts';
 import { createChild } from '../../../worker/tools/mcp/transport.ts';
-import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
-import { httpServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
+import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
+import { http, httpServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
 import type { ListTools } from '../../fixture/mcp-tools.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
 
 const SECRET = 'zq-very-secret-value';
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function http(options: Parameters<typeof startMcpHttp>[0] = {}): Promise<McpHttp> {
-  const server = await startMcpHttp(options);
-  cleanUps.push(() => server.close());
-  return server;
-}
 
 function listWith(schemas: Record<string, unknown>): ListTools {
   return () => ({ tools: Object.entries(schemas).map(([name, inputSchema]) => ({ name, inputSchema })) });
@@ -30,10 +18,7 @@ const at = (a: unknown) => ({ type: 'object', properties: { a } });
 test('a tool that the API would refuse is left out and named, and the others work', async () => {
   const broken = { echo: at({}), choice: { ...at({}), oneOf: [at({})] }, odd: at({ type: 'any' }), [SECRET]: {} };
   const server = await http({ list: listWith(broken) });
-  const { names, omitted, log, say, box } = await startToolbox(
-    [httpServer('web', server.url, { 'X-Own': SECRET })],
-    cleanUps,
-  );
+  const { names, omitted, log, say, box } = await startToolbox([httpServer('web', server.url, { 'X-Own': SECRET })]);
   expect(names()).toEqual(['web__echo']);
   expect(await say('web__echo', { text: 'here' })).toBe('here');
   expect(await say('web__odd')).toBe('There is no tool of this name.');
@@ -58,7 +43,7 @@ test('a tool that the API would refuse is left out and named, and the others wor
 
 test('of a process whose input closes before it ends, the way it ended and what it said is told', async () => {
   const words = 'exec 0<&-; echo closed >&2; sleep 0.1; echo "error: the key is missing" >&2; exit 3';
-  const server = { ...(await stdioServer('a', cleanUps)), command: 'sh', args: ['-c', words] };
+  const server = { ...(await stdioServer('a')), command: 'sh', args: ['-c', words] };
   const [closed, over] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
   const guard = createGuard({ messagesPerSecond: 100, messageBytesMax: 1_000 }, over.resolve);
   const child = createChild(server, guard, {
@@ -88,7 +73,7 @@ test('hostile tools in a list are cut or left out, and a sound one still works',
     { name: 'echo', inputSchema: { type: 'object' } },
   ];
   const server = await http({ list: () => ({ tools }) });
-  const { box, omitted, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { box, omitted, say } = await startToolbox([httpServer('web', server.url)]);
   const named = omitted('web').map(({ tool }) => tool);
   expect(named).toEqual(['deep', 'long', '', expect.stringMatching(/^]0;mine x+…$/), '', '']);
   expect(Math.max(...named.map((name) => name.length))).toBeLessThanOrEqual(64);
@@ -105,7 +90,7 @@ test('all tools together stay within toolsCharsMax: descriptions are cut, then t
     inputSchema: { type: 'object' },
   }));
   const server = await http({ list: () => ({ tools }) });
-  const { box, names, omitted } = await startToolbox([httpServer('web', server.url)], cleanUps, {
+  const { box, names, omitted } = await startToolbox([httpServer('web', server.url)], {
     toolsCharsMax: 2_500,
   });
   expect(names()).toEqual(Array.from({ length: 6 }, (_, index) => `web__t${index}`));
@@ -119,7 +104,7 @@ test('patterns of a server are never run: neither on what is sent to its tools n
   const hostile = { type: 'object', properties: { words: { type: 'string', pattern: '^(a|a)*$' } } };
   const list: ListTools = () => ({ tools: [{ name: 'trap', inputSchema: hostile, outputSchema: hostile }] });
   const server = await http({ list, tools: { trap: () => ({ content: [], structuredContent: { words } }) } });
-  const { box, call } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { box, call } = await startToolbox([httpServer('web', server.url)]);
   // Against these words the pattern takes hours.
   expect(await call('web__trap', { words })).toEqual({
     parts: [{ type: 'text', text: JSON.stringify({ words }) }],
@@ -133,7 +118,7 @@ test.each([{ json: true }, { json: false }])(
   'an answer that is too large fails its own call with an explanation, and no other (plain JSON: $json)',
   async ({ json }) => {
     const server = await http({ json });
-    const { call, say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, {
+    const { call, say, log } = await startToolbox([httpServer('web', server.url)], {
       messageBytesMax: 200_000,
     });
     const met = say('web__meet', { text: 'met' });
@@ -162,7 +147,7 @@ test('an endless answer is not read to its end, and the next call works', async 
     };
     more();
   });
-  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 1_000_000 });
+  const { call, say } = await startToolbox([httpServer('web', server.url)], { messageBytesMax: 1_000_000 });
   expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread/);
   expect(written).toBeLessThan(100_000_000);
   expect(await say('web__echo', { text: 'here' })).toBe('here');
@@ -174,7 +159,7 @@ test('an answer that is a list of many messages is not read, and the next call w
   server.pour((response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(`\n ${JSON.stringify(pings)}`),
   );
-  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { call, say } = await startToolbox([httpServer('web', server.url)]);
   expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread: it was a list of messages/);
   expect(await say('web__echo', { text: 'here' })).toBe('here');
   expect(server.sessions()).toBe(1);
@@ -182,7 +167,7 @@ test('an answer that is a list of many messages is not read, and the next call w
 
 test('an unsolicited message that is too large closes the connection, which is opened again', async () => {
   const server = await http();
-  const { say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 200_000 });
+  const { say, log } = await startToolbox([httpServer('web', server.url)], { messageBytesMax: 200_000 });
   await until('the stream of notifications is open', () =>
     server.headers.some(({ accept }) => accept === 'text/event-stream'),
   );
@@ -195,14 +180,14 @@ test('an unsolicited message that is too large closes the connection, which is o
 
 test('a tool list that is too large makes its server unavailable, with the size as the reason', async () => {
   const server = await http({ list: () => ({ tools: [{ name: 'x', description: 'x'.repeat(500_000) }] }) });
-  const { box, names } = await startToolbox([httpServer('web', server.url)], cleanUps, { messageBytesMax: 200_000 });
+  const { box, names } = await startToolbox([httpServer('web', server.url)], { messageBytesMax: 200_000 });
   expect(names()).toEqual([]);
   expect(box.state()[0]?.problem).toMatch(/more than 200000 bytes/);
 });
 
 test('a child starts in its own empty, private folder, which a restart keeps and the stop removes', async () => {
-  const [one, other] = [await stdioServer('a', cleanUps), await stdioServer('b', cleanUps)];
-  const { say, box } = await startToolbox([one, other], cleanUps);
+  const [one, other] = [await stdioServer('a'), await stdioServer('b')];
+  const { say, box } = await startToolbox([one, other]);
   const [a, b] = [JSON.parse(await say('a__folder')), JSON.parse(await say('b__folder'))];
   expect([a, b]).toEqual([
     { cwd: expect.stringContaining('spillway-mcp-'), files: [], mode: 0o700 },
@@ -219,13 +204,12 @@ test('a child starts in its own empty, private folder, which a restart keeps and
 });
 
 test('a configured folder is used as it is and kept after the stop; a missing one is a problem', async () => {
-  const parent = await temporaryFolder();
-  cleanUps.push(() => rm(parent, { recursive: true, force: true }));
+  const parent = await ownFolder();
   const cwd = join(parent, 'own');
   await mkdir(cwd, { mode: 0o755 });
-  const server = { ...(await stdioServer('a', cleanUps)), cwd };
-  const missing = { ...(await stdioServer('b', cleanUps)), cwd: join(parent, 'missing') };
-  const { say, box } = await startToolbox([server, missing], cleanUps);
+  const server = { ...(await stdioServer('a')), cwd };
+  const missing = { ...(await stdioServer('b')), cwd: join(parent, 'missing') };
+  const { say, box } = await startToolbox([server, missing]);
   expect(JSON.parse(await say('a__folder'))).toEqual({ cwd, files: [], mode: 0o755 });
   expect(box.state()[1]?.problem).toMatch(/ENOENT/);
   await say('a__leave');

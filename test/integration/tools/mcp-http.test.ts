@@ -1,22 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect, test } from '@jest/globals';
-import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
-import { httpServer, startToolbox, textOf, until } from '../../fixture/mcp-toolbox.ts';
+import { expect, test } from '@jest/globals';
+import type { McpHttp } from '../../fixture/mcp-http.ts';
+import { http, httpServer, startToolbox, textOf, until } from '../../fixture/mcp-toolbox.ts';
 import { type ListTools, listOf } from '../../fixture/mcp-tools.ts';
 
 const SECRET = 'zq-very-secret-value';
 const MAYBE = /it may or may not have taken effect/;
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function http(options: Parameters<typeof startMcpHttp>[0] = {}): Promise<McpHttp> {
-  const server = await startMcpHttp(options);
-  cleanUps.push(() => server.close());
-  return server;
-}
 
 function isListening({ headers }: McpHttp): boolean {
   return headers.some(({ accept }) => accept === 'text/event-stream');
@@ -27,10 +16,10 @@ test('odd and similar tool names get unique valid names that call the right tool
   const tools = Object.fromEntries(odd.map((name) => [name, () => ({ content: [{ type: 'text', text: name }] })]));
   const one = await http({ tools, list: listOf([...odd, 'echo']) });
   const other = await http({ tools: { it__echo: () => ({ content: [{ type: 'text', text: 'other' }] }) } });
-  const { box, names, say, omitted } = await startToolbox(
-    [httpServer('my server__it', one.url), httpServer('my server', other.url)],
-    cleanUps,
-  );
+  const { box, names, say, omitted } = await startToolbox([
+    httpServer('my server__it', one.url),
+    httpServer('my server', other.url),
+  ]);
   expect(new Set(names()).size).toBe(odd.length + 1);
   for (const name of names()) expect(name).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
   const said = [];
@@ -56,7 +45,6 @@ test('a list in pages is read to its end, and an endless one up to pagesMax and 
   ]);
   const { names, omitted } = await startToolbox(
     [httpServer('whole', whole.url), httpServer('endless', endless.url), httpServer('large', large.url)],
-    cleanUps,
     { pagesMax: 5, toolsMax: 20 },
   );
   const of = (server: string) => names().filter((name) => name.startsWith(server));
@@ -70,7 +58,7 @@ test('a list in pages is read to its end, and an endless one up to pagesMax and 
 
 test('a tool list that changes is read again, and the old one stays when the new one cannot be read', async () => {
   const server = await http({ list: listOf(['echo']) });
-  const { box, names, say, log } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { box, names, say, log } = await startToolbox([httpServer('web', server.url)]);
   await until('the stream of notifications is open', () => isListening(server));
   const before = box.specs();
   await server.relist(() => {
@@ -89,10 +77,9 @@ test('a tool list that changes is read again, and the old one stays when the new
 
 test('configured headers go with every request, and never into a log or an answer', async () => {
   const server = await http();
-  const { call, say, log } = await startToolbox(
-    [httpServer('web', `${server.url}?key=${SECRET}`, { 'X-Own': SECRET })],
-    cleanUps,
-  );
+  const { call, say, log } = await startToolbox([
+    httpServer('web', `${server.url}?key=${SECRET}`, { 'X-Own': SECRET }),
+  ]);
   expect(await say('web__echo', { text: 'x' })).toBe('x');
   expect(server.headers.filter((headers) => headers['x-own'] !== SECRET)).toEqual([]);
   const failed = await call('web__throw', { text: `you sent ${SECRET}` });
@@ -105,7 +92,7 @@ test('configured headers go with every request, and never into a log or an answe
 
 test('opens a new session when the server forgot the old one', async () => {
   const server = await http();
-  const { say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { say } = await startToolbox([httpServer('web', server.url)]);
   await until('the stream of notifications is open', () => isListening(server));
   server.forget();
   expect(await say('web__echo', { text: 'x' })).toMatch(/not available right now|server stopped during the call/);
@@ -117,7 +104,7 @@ test.each([
   { held: 'only a moment', steadyMs: 60_000, tries: [1, 2, 3] },
 ])('after connections that held for $held, the counted tries are $tries', async ({ steadyMs, tries }) => {
   const server = await http();
-  const { say, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { steadyMs });
+  const { say, log } = await startToolbox([httpServer('web', server.url)], { steadyMs });
   for (const _ of tries) {
     server.forget();
     await say('web__echo', { text: 'x' });
@@ -128,7 +115,7 @@ test.each([
 
 test('a server that does not list its tools within connectMs is retried', async () => {
   const server = await http({ list: () => new Promise(() => undefined) });
-  const { names, log } = await startToolbox([httpServer('web', server.url)], cleanUps, { connectMs: 1_000 });
+  const { names, log } = await startToolbox([httpServer('web', server.url)], { connectMs: 1_000 });
   expect(names()).toEqual([]);
   await server.relist(listOf(['echo']));
   await until('its tools appear', () => names().length > 0);
@@ -141,7 +128,7 @@ test('a server whose list does not end within connectMs is given up', async () =
     return { tools: [], nextCursor: `${cursor}+` };
   };
   const server = await http({ list: slow });
-  const { log } = await startToolbox([httpServer('web', server.url)], cleanUps, { connectMs: 200 });
+  const { log } = await startToolbox([httpServer('web', server.url)], { connectMs: 200 });
   await until('it is given up', () =>
     log.some(({ level, reason }) => level === 40 && reason === 'it was not ready in time'),
   );
@@ -155,7 +142,7 @@ test('a list that changes whenever it is read is read at most once per relistMs'
     return { tools: [] };
   };
   const server = await http({ list });
-  await startToolbox([httpServer('web', server.url)], cleanUps, { relistMs: 100 });
+  await startToolbox([httpServer('web', server.url)], { relistMs: 100 });
   await until('it was read four times', () => times.length >= 4);
   // Between the first and the second there need not be anything.
   for (const at of [2, 3]) expect((times[at] ?? 0) - (times[at - 1] ?? 0)).toBeGreaterThan(90);
@@ -163,7 +150,7 @@ test('a list that changes whenever it is read is read at most once per relistMs'
 
 test('a server that answers 500 and 429 for a moment keeps its session and its calls in flight', async () => {
   const server = await http();
-  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { call, say } = await startToolbox([httpServer('web', server.url)]);
   const met = say('web__meet', { text: 'met' });
   await until('the other call is there', () => server.notes.includes('waits to meet'));
   for (const status of [500, 429]) {
@@ -180,7 +167,7 @@ test('a server that answers 500 and 429 for a moment keeps its session and its c
 
 test('a 503 from a proxy ends the calls in flight, and the server is found again when the 503 ends', async () => {
   const server = await http();
-  const { call, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { call, say } = await startToolbox([httpServer('web', server.url)]);
   const hanging = call('web__hang');
   await until('the call is there', () => server.notes.includes('hang began'));
   server.refuse(503);
@@ -192,7 +179,7 @@ test('a 503 from a proxy ends the calls in flight, and the server is found again
 
 test('an HTTP server that closes ends its calls at once, and is found again when it is back', async () => {
   const server = await http();
-  const { call, say, box } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { call, say, box } = await startToolbox([httpServer('web', server.url)]);
   const before = box.specs();
   const hanging = call('web__hang');
   await until('the call is there', () => server.notes.includes('hang began'));
@@ -208,7 +195,7 @@ test('an HTTP server that closes ends its calls at once, and is found again when
 
 test('stop ends the session on the server', async () => {
   const server = await http();
-  const { box, say } = await startToolbox([httpServer('web', server.url)], cleanUps);
+  const { box, say } = await startToolbox([httpServer('web', server.url)]);
   expect(await say('web__echo', { text: 'x' })).toBe('x');
   expect(server.sessions()).toBe(1);
   await box.stop();

@@ -1,33 +1,21 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { isRunning } from '../../../shared/base/machine.ts';
 import { SERVER_LIMITS } from '../../../worker/tools/mcp/config.ts';
 import type { Sandbox } from '../../../worker/tools/mcp/sandbox.ts';
 import { programsWith } from '../../fixture/host.ts';
-import { type McpHttp, startMcpHttp } from '../../fixture/mcp-http.ts';
-import { httpServer, lateServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
+import { http, httpServer, lateServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
 import { PNG } from '../../fixture/mcp-tools.ts';
 import { hasBwrap } from '../../fixture/means.ts';
 
 const SECRET = 'zq-very-secret-value';
 const MAYBE = /it may or may not have taken effect/;
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-async function http(options: Parameters<typeof startMcpHttp>[0] = {}): Promise<McpHttp> {
-  const server = await startMcpHttp(options);
-  cleanUps.push(() => server.close());
-  return server;
-}
 
 test('a child gets only the default environment variables and the configured ones', async () => {
-  const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
-  const { say } = await startToolbox([server], cleanUps);
+  const server = await stdioServer('a', { OWN_KEY: SECRET });
+  const { say } = await startToolbox([server]);
   const names = Object.keys(JSON.parse(await say('a__env')));
   // The shell that sets its limits adds where it is, and the gateway a mark by which leftovers are found.
   const added = ['PWD', 'OLDPWD', 'SHLVL', '_', 'SPILLWAY_TOOL_SERVER'];
@@ -38,8 +26,8 @@ test('a child gets only the default environment variables and the configured one
 });
 
 test('a crash ends the calls in flight at once, and the server is started again with the same tools', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const { box, call, say, log } = await startToolbox([server], cleanUps, { retryMs: 300 });
+  const server = await stdioServer('a');
+  const { box, call, say, log } = await startToolbox([server], { retryMs: 300 });
   const before = box.specs();
   const hanging = call('a__hang');
   const crashed = await call('a__crash');
@@ -63,8 +51,8 @@ test.each([
 ])(
   'a crash is detected although an orphan $kind holds the pipes of the server, and the orphan ends too',
   async ({ detached }) => {
-    const server = await stdioServer('a', cleanUps);
-    const { box, call, say } = await startToolbox([server], cleanUps, { graceMs: 100 });
+    const server = await stdioServer('a');
+    const { box, call, say } = await startToolbox([server], { graceMs: 100 });
     const first = Number(await say('a__orphan', { detached }));
     expect(isRunning(first)).toBe(true);
     expect(textOf(await call('a__crash'))).toMatch(/server stopped during the call/);
@@ -89,9 +77,9 @@ test.each(
 )(
   'a server that hoards $of is cut off with all its processes (sandbox: $kind)',
   async ({ sandbox, of, limits, most }) => {
-    const server = await stdioServer('a', cleanUps);
+    const server = await stdioServer('a');
     const limited = { ...server, limits: { ...SERVER_LIMITS, ...limits } };
-    const { box, call, say, log } = await startToolbox([limited], cleanUps, { steadyMs: 500 }, sandbox);
+    const { box, call, say, log } = await startToolbox([limited], { steadyMs: 500 }, sandbox);
     const before = await programsWith(server.folder);
     const hanging = call('a__hang');
     await call('a__hoard', { of, most });
@@ -109,17 +97,17 @@ test.each(
 );
 
 test.each(SANDBOXES)('the kernel holds one process to its open files and memory (sandbox: $kind)', async (sandbox) => {
-  const server = await stdioServer('a', cleanUps);
+  const server = await stdioServer('a');
   const limited = { ...server, limits: { ...SERVER_LIMITS, openFiles: 100, memoryMb: 300 } };
-  const { say } = await startToolbox([limited], cleanUps, {}, sandbox);
+  const { say } = await startToolbox([limited], {}, sandbox);
   expect(Number(await say('a__hoard', { of: 'files', most: 500 }))).toBeLessThan(100);
   // All at once, so that no look at what is used comes first.
   expect(await say('a__hoard', { of: 'one piece of megabytes', most: 5_000 })).toBe('0');
 });
 
 test('an aborted call returns at once, and its server gets a cancellation', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const { call, say } = await startToolbox([server], cleanUps);
+  const server = await stdioServer('a');
+  const { call, say } = await startToolbox([server]);
   const aborting = new AbortController();
   const slow = call('a__slow', {}, aborting.signal);
   const hanging = call('a__hang', {}, aborting.signal);
@@ -137,8 +125,8 @@ test('an aborted call returns at once, and its server gets a cancellation', asyn
 });
 
 test('a tool that times out returns an error; its server gets a cancellation and is kept', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const { call, say, log } = await startToolbox([server], cleanUps, { timeoutMs: 300 });
+  const server = await stdioServer('a');
+  const { call, say, log } = await startToolbox([server], { timeoutMs: 300 });
   const outputs = await Promise.all([call('a__slow'), call('a__hang')]);
   for (const output of outputs) {
     expect(output.isError).toBe(true);
@@ -151,8 +139,8 @@ test('a tool that times out returns an error; its server gets a cancellation and
 });
 
 test('a frozen server is killed after a call that timed out, and restarted', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const { call, say } = await startToolbox([server], cleanUps, { timeoutMs: 200, probeMs: 100, graceMs: 50 });
+  const server = await stdioServer('a');
+  const { call, say } = await startToolbox([server], { timeoutMs: 200, probeMs: 100, graceMs: 50 });
   const [pid = 0] = await server.pids();
   process.kill(pid, 'SIGSTOP');
   expect(textOf(await call('a__echo', { text: 'x' }))).toMatch(/did not answer within/);
@@ -161,8 +149,8 @@ test('a frozen server is killed after a call that timed out, and restarted', asy
 });
 
 test('the error of a tool is passed on in the words of the server, cut and without secrets', async () => {
-  const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
-  const { call } = await startToolbox([server], cleanUps);
+  const server = await stdioServer('a', { OWN_KEY: SECRET });
+  const { call } = await startToolbox([server]);
   const text = `cannot log in with ${SECRET} and sk-ant-abcdefghijklmnop ${'x '.repeat(9_000)}`;
   for (const name of ['a__fail', 'a__throw']) {
     const output = await call(name, { text });
@@ -176,14 +164,14 @@ test('the error of a tool is passed on in the words of the server, cut and witho
 });
 
 test('a call of an unknown tool returns an error and does not throw', async () => {
-  const { call, names } = await startToolbox([], cleanUps);
+  const { call, names } = await startToolbox([]);
   expect(names()).toEqual([]);
   expect(await call('toString')).toMatchObject({ isError: true });
 });
 
 test('calls run concurrently, pictures come through, and a large text is cut with its full length', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const { call, say } = await startToolbox([server], cleanUps);
+  const server = await stdioServer('a');
+  const { call, say } = await startToolbox([server]);
   expect(await Promise.all([say('a__meet', { text: '1' }), say('a__meet', { text: '2' })])).toEqual(['1', '2']);
   expect((await call('a__picture')).parts).toEqual([{ type: 'image', bytes: Buffer.from(PNG, 'base64') }]);
   const big = await say('a__big', { chars: 6_000_000 });
@@ -192,8 +180,8 @@ test('calls run concurrently, pictures come through, and a large text is cut wit
 });
 
 test('an answer of 34 MB ends the connection but not the gateway, and the server is restarted', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const { say } = await startToolbox([server], cleanUps);
+  const server = await stdioServer('a');
+  const { say } = await startToolbox([server]);
   expect(await say('a__big', { chars: 34_000_000 })).toMatch(
     /server was cut off \(it sent a message of more than 33554432 bytes\) during the call/,
   );
@@ -201,8 +189,8 @@ test('an answer of 34 MB ends the connection but not the gateway, and the server
 });
 
 test('the standard error of a child never blocks it and is logged in lines without secrets', async () => {
-  const server = await stdioServer('a', cleanUps, { OWN_KEY: SECRET });
-  const { say, log } = await startToolbox([server], cleanUps);
+  const server = await stdioServer('a', { OWN_KEY: SECRET });
+  const { say, log } = await startToolbox([server]);
   await say('a__mutter', { text: `key is ${SECRET}\ntoken=abcdefgh12345` });
   await until('both lines are logged', () => log.filter(({ line }) => line !== undefined).length >= 2);
   expect(await say('a__noise')).toBe('all written');
@@ -217,9 +205,9 @@ test('the standard error of a child never blocks it and is logged in lines witho
 });
 
 test('stop ends every child and the calls in flight, and can be called twice', async () => {
-  const server = await stdioServer('a', cleanUps);
-  const stubborn = await stdioServer('b', cleanUps, { MCP_TEST_MANNERS: 'stubborn' });
-  const { box, call, say } = await startToolbox([server, stubborn], cleanUps, { graceMs: 1_000 });
+  const server = await stdioServer('a');
+  const stubborn = await stdioServer('b', { MCP_TEST_MANNERS: 'stubborn' });
+  const { box, call, say } = await startToolbox([server, stubborn], { graceMs: 1_000 });
   const pids = [...(await server.pids()), ...(await stubborn.pids())];
   expect(pids.map(isRunning)).toEqual([true, true]);
   const hanging = call('a__hang');
@@ -231,11 +219,11 @@ test('stop ends every child and the calls in flight, and can be called twice', a
 });
 
 test('an unavailable server delays no other and is retried with backoff; its tools appear once it starts', async () => {
-  const late = await lateServer('late', cleanUps);
+  const late = await lateServer('late');
   const missing = { ...late, name: 'missing', command: 'no-such-program-anywhere', env: { KEY: SECRET } };
   const there = await http();
   const began = performance.now();
-  const { names, say, log } = await startToolbox([late, missing, httpServer('web', there.url)], cleanUps, {
+  const { names, say, log } = await startToolbox([late, missing, httpServer('web', there.url)], {
     retryMs: 40,
     retryMaxMs: 300,
     startMs: 8_000,
@@ -260,9 +248,9 @@ test('an unavailable server delays no other and is retried with backoff; its too
 });
 
 test('a silent server is waited for startMs, and the stop still ends it', async () => {
-  const mute = await stdioServer('mute', cleanUps, { MCP_TEST_MANNERS: 'mute' });
+  const mute = await stdioServer('mute', { MCP_TEST_MANNERS: 'mute' });
   const there = await http();
-  const { box, log, say } = await startToolbox([mute, httpServer('web', there.url)], cleanUps, { startMs: 1_500 });
+  const { box, log, say } = await startToolbox([mute, httpServer('web', there.url)], { startMs: 1_500 });
   expect(log).toContainEqual(expect.objectContaining({ level: 40, server: 'mute', startMs: 1_500 }));
   expect(await say('web__echo', { text: 'here' })).toBe('here');
   const pid = await until('the child runs', async () => (await mute.pids())[0]);

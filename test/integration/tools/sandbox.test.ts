@@ -1,32 +1,26 @@
 import { chmod, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { socketUrl } from '../../../shared/base/redis-address.ts';
 import { findSandbox, type Sandbox, secretPlaces } from '../../../worker/tools/mcp/sandbox.ts';
+import { ownFolder } from '../../fixture/clean-ups.ts';
 import { programsWith } from '../../fixture/host.ts';
 import { startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
 import { asNobody, behindBwrap, hasBwrap, isRoot } from '../../fixture/means.ts';
-import { temporaryFolder } from '../../fixture/redis.ts';
 
 const SECRET = 'zq-very-secret-value';
-const cleanUps: (() => unknown)[] = [];
 let outside: string;
 
 beforeEach(async () => {
-  outside = await temporaryFolder();
-  cleanUps.push(() => rm(outside, { recursive: true, force: true }));
-});
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  outside = await ownFolder();
 });
 
 /** A server behind bubblewrap, and what it says of a file: its text, or the code of the error. */
 async function confinedServer(over: object = {}, hidden: readonly string[] = []) {
-  const server = { ...(await stdioServer('a', cleanUps, { OWN_KEY: SECRET })), ...over };
-  const box = await startToolbox([server], cleanUps, { graceMs: 200 }, { kind: 'bwrap', hidden });
+  const server = { ...(await stdioServer('a', { OWN_KEY: SECRET })), ...over };
+  const box = await startToolbox([server], { graceMs: 200 }, { kind: 'bwrap', hidden });
   const read = (path: string) => box.say('a__read', { path });
   const write = (path: string) => box.say('a__write', { path });
   const mayWrite = (path: string) => box.say('a__may_write', { path });
@@ -78,7 +72,7 @@ behindBwrap(
     for (const folder of [docs, store, secret]) await mkdir(folder);
     await writeFile(join(secret, 'key'), SECRET);
     await symlink(join(secret, 'key'), join(docs, 'way-round'));
-    const plain = await stdioServer('a', cleanUps);
+    const plain = await stdioServer('a');
     const { read, write } = await confinedServer(
       { args: [...plain.args, docs], env: { ...plain.env, MEMORY: join(store, 'not-yet.json') }, cwd: docs },
       [secret],
@@ -101,7 +95,7 @@ behindBwrap(
     for (const folder of [store, join(secret, 'redis'), open, join(store, 'sub')])
       await mkdir(folder, { recursive: true });
     await writeFile(join(secret, 'redis', 'key'), SECRET);
-    const plain = await stdioServer('a', cleanUps);
+    const plain = await stdioServer('a');
     const over = { args: [...plain.args, join(store, 'db'), join(store, 'sub', 'log')], env: plain.env };
     const before = await confinedServer(over, [secret]);
     expect(await before.write(join(store, 'db'))).toBe('written');
@@ -118,7 +112,7 @@ behindBwrap(
 );
 
 behindBwrap('a server that is one of our packages does not write to it', async () => {
-  const plain = await stdioServer('a', cleanUps);
+  const plain = await stdioServer('a');
   const packages = join(PROJECT_ROOT, 'node_modules');
   const args = [...plain.args, join(packages, '.bin', 'tsc'), join(packages, 'zod')];
   const { mayWrite } = await confinedServer({ args, env: plain.env });
@@ -131,7 +125,7 @@ behindBwrap('the socket of a Redis that the settings name is hidden, also when t
   await mkdir(join(outside, 'redis'));
   await writeFile(socket, SECRET);
   const config = { MCP_CONFIG: undefined, BLOB_URL: { kind: 'redis' }, REDIS_URL: socketUrl(socket) };
-  const plain = await stdioServer('a', cleanUps);
+  const plain = await stdioServer('a');
   // Somebody names the folder around it.
   const { read } = await confinedServer({ args: [...plain.args, outside] }, secretPlaces(config as never));
   expect(await read(socket)).not.toBe(SECRET);
@@ -168,11 +162,11 @@ asNobody(
     await chmod(open, 0o644);
     const sandbox = await withoutBwrap();
     expect(sandbox.kind).toBe('user');
-    const { args, env, ...server } = await stdioServer('a', cleanUps);
+    const { args, env, ...server } = await stdioServer('a');
     await chmod(server.folder, 0o777);
     // Only what that user may write to.
     const given = { ...server, args: args.slice(0, -1), env: { MCP_TEST_FOLDER: env.MCP_TEST_FOLDER ?? '' } };
-    const { say, box } = await startToolbox([given], cleanUps, {}, sandbox);
+    const { say, box } = await startToolbox([given], {}, sandbox);
     const [{ unconfined } = { unconfined: 'no server' }] = box.state();
     if (unconfined !== undefined) {
       process.stderr.write(`not shown here, since this checkout is not open to nobody: ${unconfined}\n`);
@@ -188,8 +182,8 @@ asNobody(
 
 asNobody('where that user cannot use what a server is configured with, the server runs, and it is said', async () => {
   const sandbox = await withoutBwrap();
-  const server = await stdioServer('a', cleanUps);
-  const { say, box } = await startToolbox([server], cleanUps, {}, sandbox);
+  const server = await stdioServer('a');
+  const { say, box } = await startToolbox([server], {}, sandbox);
   expect(await say('a__echo', { text: 'here' })).toBe('here');
   expect(box.state()[0]?.unconfined).toMatch(/the user nobody cannot use/);
 });
