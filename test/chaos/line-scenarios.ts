@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { PROJECT_ROOT } from '../../shared/base/project.ts';
 import { readScript } from '../../shared/redis/script.ts';
+import type { RedisProxy } from './proxy.ts';
 import { midTraffic, type Scenario, type Stage, until } from './scenario.ts';
 
 const PACE_MS = 15;
@@ -13,76 +14,55 @@ const CUTS = 6;
 /** The gateway's own patience with a silent socket is 8 seconds. */
 const HALF_OPEN_MS = 16_000;
 
-/** Starts two gateways, writes, and does one fault in the middle. */
-async function under(stage: Stage, name: string, act: () => Promise<void>): Promise<void> {
-  const { world, faults } = stage;
-  await Promise.all([world.fleet.start(), world.fleet.start()]);
-  await midTraffic(stage, PACE_MS, () => faults.during(name, ['send', 'overlap'], act));
+/** Two gateways under load, and one fault of the line in the middle. */
+function faulty(name: string, about: string, act: (proxy: RedisProxy) => Promise<void>): Scenario {
+  return {
+    name,
+    about,
+    traffic: TRAFFIC,
+    async play(stage) {
+      const { world, faults } = stage;
+      await Promise.all([world.fleet.start(), world.fleet.start()]);
+      await midTraffic(stage, PACE_MS, () => faults.during(name, ['send', 'overlap'], () => act(world.proxy)));
+    },
+  };
 }
 
-const resets: Scenario = {
-  name: 'line-reset',
-  about: 'every connection to Redis is reset, eight times within two seconds',
-  traffic: TRAFFIC,
-  play: (stage) =>
-    under(stage, 'resets', async () => {
-      for (let reset = 0; reset < RESETS; reset++) {
-        stage.world.proxy.resetAll();
-        await pause(250);
-      }
-    }),
-};
+/** The same with a fault that lasts for so long. */
+function faultyFor(ms: number, name: string, about: string, begin: (proxy: RedisProxy) => void): Scenario {
+  return faulty(name, about, async (proxy) => {
+    begin(proxy);
+    await pause(ms);
+    proxy.forward();
+  });
+}
 
-const lostReplies: Scenario = {
-  name: 'line-loses-replies',
-  about: 'for 2 seconds commands reach Redis and their replies do not; then the connections are reset',
-  traffic: TRAFFIC,
+const resets = faulty('line-reset', 'every connection to Redis is reset, eight times in two seconds', async (proxy) => {
+  for (let reset = 0; reset < RESETS; reset++) {
+    proxy.resetAll();
+    await pause(250);
+  }
+});
+
+const LOST = 'for 2 seconds commands reach Redis and their replies do not; then the connections are reset';
+const lostReplies = {
+  ...faultyFor(2_000, 'line-loses-replies', LOST, (proxy) => proxy.dropReplies()),
   isInCut: true,
-  play: (stage) =>
-    under(stage, 'replies lost', async () => {
-      stage.world.proxy.dropReplies();
-      await pause(2_000);
-      stage.world.proxy.forward();
-    }),
 };
 
-const halfOpen: Scenario = {
-  name: 'line-half-open',
-  about: 'the connections that exist fall silent for ever without closing; new ones work',
-  traffic: TRAFFIC,
-  play: (stage) =>
-    under(stage, 'half-open', async () => {
-      const { proxy } = stage.world;
-      const before = proxy.opened;
-      proxy.blackHole();
-      // The fault is over when the gateways have noticed it: they open connections of their own accord.
-      await until('new connections', () => proxy.opened > before, HALF_OPEN_MS);
-    }),
-};
+const SILENT = 'the connections that exist fall silent for ever without closing; new ones work';
+const halfOpen = faulty('line-half-open', SILENT, async (proxy) => {
+  const before = proxy.opened;
+  proxy.blackHole();
+  // The fault is over when the gateways have noticed it: they open connections of their own accord.
+  await until('new connections', () => proxy.opened > before, HALF_OPEN_MS);
+});
 
-const slow: Scenario = {
-  name: 'line-slow',
-  about: 'for 4 seconds the line carries 40 KB a second and takes 60 ms each way',
-  traffic: TRAFFIC,
-  play: (stage) =>
-    under(stage, 'slow', async () => {
-      stage.world.proxy.slow({ bytesPerSecond: 40_000, latencyMs: 60 });
-      await pause(4_000);
-      stage.world.proxy.forward();
-    }),
-};
+const SLOW = 'for 4 seconds the line carries 40 KB a second and takes 60 ms each way';
+const slow = faultyFor(4_000, 'line-slow', SLOW, (proxy) => proxy.slow({ bytesPerSecond: 40_000, latencyMs: 60 }));
 
-const partition: Scenario = {
-  name: 'line-cut',
-  about: 'for 4 seconds no connection to Redis can be made, while turns are under way',
-  traffic: TRAFFIC,
-  play: (stage) =>
-    under(stage, 'partition', async () => {
-      stage.world.proxy.refuse();
-      await pause(4_000);
-      stage.world.proxy.forward();
-    }),
-};
+const CUT = 'for 4 seconds no connection to Redis can be made, while turns are under way';
+const partition = faultyFor(4_000, 'line-cut', CUT, (proxy) => proxy.refuse());
 
 /** Cuts connections before the reply to one of our scripts, again and again, until nothing more is asked. */
 async function cutReplies({ world, traffic, faults }: Stage, script: string, word: string): Promise<void> {

@@ -40,6 +40,10 @@ async function under(stage: Stage, act: () => Promise<void>): Promise<void> {
   await midTraffic(stage, PACE_MS, act, [0.3]);
 }
 
+function browningOut(plan: Parameters<typeof brownOutTelegram>[1]): Scenario['play'] {
+  return (stage) => under(stage, () => brownOutTelegram(stage, plan));
+}
+
 const UNSURE_MAX = 3;
 
 const sending: Scenario = {
@@ -49,48 +53,39 @@ const sending: Scenario = {
   // A part whose repeat fails without a known result, while others are confirmed, is told to the operator.
   rules: { unansweredMax: UNSURE_MAX, alertsMax: UNSURE_MAX, alertLike: /^A part of a reply may be missing/m },
   isInCut: true,
-  play: (stage) =>
-    under(stage, () =>
-      brownOutTelegram(stage, {
-        name: 'sends fail',
-        methods: ['sendMessage', 'editMessageText'],
-        failures: SENDING,
-        share: 0.5,
-        lastMs: BROWNOUT_MS,
-      }),
-    ),
+  play: browningOut({
+    name: 'sends fail',
+    methods: ['sendMessage', 'editMessageText'],
+    failures: SENDING,
+    share: 0.5,
+    lastMs: BROWNOUT_MS,
+  }),
 };
 
 const receiving: Scenario = {
   name: 'telegram-polls-fail',
   about: 'for 3 seconds getUpdates fails: a 502 page, 429, a dead socket, a reply that is lost',
   traffic: { messages: 120, chats: 20 },
-  play: (stage) =>
-    under(stage, () =>
-      brownOutTelegram(stage, {
-        name: 'polls fail',
-        methods: ['getUpdates'],
-        failures: [{ do: 'html502' }, THROTTLED, { do: 'cut' }, { do: 'loseReply' }],
-        share: 0.9,
-        lastMs: BROWNOUT_MS,
-      }),
-    ),
+  play: browningOut({
+    name: 'polls fail',
+    methods: ['getUpdates'],
+    failures: [{ do: 'html502' }, THROTTLED, { do: 'cut' }, { do: 'loseReply' }],
+    share: 0.9,
+    lastMs: BROWNOUT_MS,
+  }),
 };
 
 const hanging: Scenario = {
   name: 'telegram-hangs',
   about: 'some sends get no answer, ever: after 30 seconds the gateway gives each up as unknown',
   traffic: { messages: 60, chats: 20 },
-  play: (stage) =>
-    under(stage, () =>
-      brownOutTelegram(stage, {
-        name: 'sends hang',
-        methods: ['sendMessage'],
-        failures: [{ do: 'hang' }],
-        share: 0.3,
-        lastMs: 1_000,
-      }),
-    ),
+  play: browningOut({
+    name: 'sends hang',
+    methods: ['sendMessage'],
+    failures: [{ do: 'hang' }],
+    share: 0.3,
+    lastMs: 1_000,
+  }),
 };
 
 const redelivered: Scenario = {
@@ -135,16 +130,13 @@ const unauthorized: Scenario = {
   traffic: { messages: 80, chats: 16 },
   // Alerts go through Telegram too, so one that tells of it comes late; that none comes at all is allowed.
   rules: { alertsMax: 2 },
-  play: (stage) =>
-    under(stage, () =>
-      brownOutTelegram(stage, {
-        name: '401',
-        methods: ['*'],
-        failures: [{ status: 401, description: 'Unauthorized' }],
-        share: 1,
-        lastMs: BROWNOUT_MS,
-      }),
-    ),
+  play: browningOut({
+    name: '401',
+    methods: ['*'],
+    failures: [{ status: 401, description: 'Unauthorized' }],
+    share: 1,
+    lastMs: BROWNOUT_MS,
+  }),
 };
 
 const backlog: Scenario = {

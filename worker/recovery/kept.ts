@@ -26,7 +26,7 @@ const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
  */
 export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
   const newest = newestTurn(records);
-  const isAnswered = hasAnswer(records.slice(newest));
+  const isAnswered = hasAnswer(records);
   const start = isAnswered ? newest : records.slice(0, newest).findLastIndex(startsTurn);
   const exchange = records.slice(Math.max(0, start), isAnswered ? records.length : newest);
   const shortenings = start === -1 ? undefined : shorteningsFor(exchange, tokensMax);
@@ -48,9 +48,9 @@ export function newestTurn(records: readonly LogRecord[]): number {
   return Math.max(0, records.findLastIndex(startsTurn));
 }
 
-/** Whether a turn is over: the model wrote text without a tool call. */
-function hasAnswer(turn: readonly LogRecord[]): boolean {
-  const last = turn.findLast(({ t }) => t === 'user' || t === 'assistant');
+/** Whether the newest turn is over: the model wrote text without a tool call. */
+function hasAnswer(records: readonly LogRecord[]): boolean {
+  const last = records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant') return false;
   return typeof last.content === 'string' || !last.content.some(({ type }) => type === 'tool_use');
 }

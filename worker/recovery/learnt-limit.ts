@@ -38,9 +38,8 @@ export function limitFrom(
   modelTokens: number,
   statedWindowTokens: number | undefined,
 ): LearntLimit {
-  const { limitTokens: stated, reason } = failure;
-  const isStated =
-    stated !== undefined && stated >= LIMIT_TOKENS_MIN && isAboutRequest(failure, sentTokens, askedOutputTokens);
+  const { limitTokens: stated = 0, reason } = failure;
+  const isStated = stated >= LIMIT_TOKENS_MIN && isAboutRequest(failure, sentTokens, askedOutputTokens);
   const isGuess = !isStated && reason === 'prompt_too_long' && sentTokens >= GUESS_TOKENS_MIN;
   if (!isStated && !isGuess) return { limitTokens: knownTokens, isGuess: false };
   const limitTokens = Math.min(knownTokens, isStated ? stated : Math.floor(sentTokens * GUESS_SHARE));
@@ -72,8 +71,8 @@ const LEARNT_KEEP_MS = 24 * 3600_000;
  */
 export function learnLimit(
   { keys, session }: Pick<Attempt, 'keys' | 'session'>,
-  settings: Settings,
-  { keptTokens }: LearntLimit,
+  settings: Pick<Settings, 'modelName' | 'endpoint'>,
+  { keptTokens }: Pick<LearntLimit, 'keptTokens'>,
   known?: Attempt['limit'],
 ): Change[] {
   const own = { untilMs: Date.now() + LEARNT_KEEP_MS, of: limitOwner(settings) };
@@ -83,10 +82,10 @@ export function learnLimit(
 
 /** Forgets the window that was learnt of this endpoint and model once it has taken more. */
 export function forgetLimit(
-  { keys, session, limit }: Attempt,
+  { keys, session, limit }: Pick<Attempt, 'keys' | 'session' | 'limit'>,
   settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,
   takenTokens: number,
 ): Change[] {
-  const tokens = learntWindow(limit, settings);
-  return tokens !== undefined && takenTokens > tokens ? [sessionState(keys, session).forgetWindow()] : [];
+  const tokens = learntWindow(limit, settings) ?? Infinity;
+  return takenTokens > tokens ? [sessionState(keys, session).forgetWindow()] : [];
 }

@@ -114,8 +114,7 @@ export function partOf({ record, block, index }: Place, instead: string): Part {
 
 function shortened(place: Place, overBytes: number, keptChars: number): Part[] {
   const part = partOf(place, insteadOf(place.block, keptChars));
-  const isSmaller = holdsMedia(place.block) || part.instead.length < part.bytes;
-  return part.bytes > overBytes && isSmaller ? [part] : [];
+  return part.bytes > overBytes ? [part] : [];
 }
 
 /** A block never changes, and is in each request of its chat. */
@@ -161,5 +160,5 @@ export function holdsMedia(block: Block): boolean {
 
 /** The blocks that a tool returned in one block, or that block itself. Pure. */
 export function blocksIn(block: Block): Block[] {
-  return block.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : [block];
+  return Array.isArray(block.content) ? block.content : [block];
 }

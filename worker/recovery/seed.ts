@@ -2,6 +2,7 @@ import { redact } from '../../shared/base/text.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withScrubs } from '../session/overlay.ts';
 import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';
+import { placesIn } from './parts.ts';
 import { neutral, quote, speakerOf } from './transcript.ts';
 
 /** The material of a seed. */
@@ -77,12 +78,14 @@ export function buildSeed(source: SeedSource): string {
   const covers = `This note was built from its newest records, ${span}, without a model; it is lossy.`;
   const channel = `Last active channel: ${quote(source.channel, NAME_CHARS.channel)}`;
   const finished = finishedCalls(source, SHOWN_CHARS);
-  let sections = sectionsOf(records, because);
+  const sections = sectionsOf(records, because);
   for (;;) {
     const seed = framed(headerOf(source, covers), [channel, ...finished, ...sections.flatMap(listed)], boundary);
     if (estimateText(seed) <= tokensMax) return seed;
-    if (sections.length === 0) return shortSeed(finished, boundary);
-    sections = shortened(sections);
+    const last = sections.pop();
+    if (last === undefined) return shortSeed(finished, boundary);
+    const items = last.items.slice(Math.ceil(last.items.length * DROPPED_SHARE));
+    if (items.length > 0) sections.push({ ...last, items });
   }
 }
 
@@ -108,12 +111,6 @@ function framed(header: string, parts: readonly string[], boundary: string): str
 
 function listed({ title, items }: Section): string[] {
   return [`\n${title}:`, ...items.map((item) => `- ${item}`)];
-}
-
-function shortened(sections: readonly Section[]): Section[] {
-  const last = sections.at(-1);
-  const items = last?.items.slice(Math.ceil(last.items.length * DROPPED_SHARE)) ?? [];
-  return [...sections.slice(0, -1), ...(last && items.length > 0 ? [{ ...last, items }] : [])];
 }
 
 /** A message that was replayed in a fresh session appears in both logs; only the answered one counts. */
@@ -146,7 +143,7 @@ function sectionsOf(records: readonly LogRecord[], because: SeedSource['because'
     { title: 'Last replies of the assistant, newest last', items: replies },
     { title: 'Files, links and ids named, newest last', items: named(records) },
     { title: 'Tool outcomes, newest last', items: results.slice(-MOST.outcomes) },
-    { title: 'Questions that the assistant asked last', items: openQuestions(texts.at(-1) ?? '') },
+    { title: 'Questions that the assistant asked last', items: texts.slice(-1).flatMap(openQuestions) },
     { title: 'Last summary of older parts', items: summary ? [quote(summary.summary, CHARS.summary)] : [] },
     { title: 'Earlier messages of the user, newest last', items: before },
   ].filter(({ items }) => items.length > 0);
@@ -159,7 +156,7 @@ function asksIn(records: readonly LogRecord[]): UserRecord[] {
 }
 
 function earlier(record: UserRecord): string {
-  const day = /\d{4}-\d\d-\d\d/.exec(record.header ?? '')?.[0];
+  const day = record.header?.match(/\d{4}-\d\d-\d\d/)?.[0];
   return `${day === undefined ? '' : `${day}: `}${said(record, CHARS.earlier)}`;
 }
 
@@ -178,7 +175,6 @@ function named(records: readonly LogRecord[]): string[] {
     const text = textOf(record.content).slice(0, left);
     left -= text.length;
     for (const [reference] of redact(text).matchAll(REFERENCE)) found.add(reference);
-    if (left <= 0 || found.size >= MOST.named) break;
   }
   const newest = [...found].slice(0, MOST.named);
   return newest.map((reference) => quote(reference, NAME_CHARS.reference)).toReversed();
@@ -201,19 +197,17 @@ interface ToolCall {
 /** The calls of tools; one that is in two sessions is listed once. */
 function toolCalls(records: readonly LogRecord[]): ToolCall[] {
   const calls = new Map<unknown, ToolCall>();
-  for (const record of records) {
-    if ((record.t !== 'user' && record.t !== 'assistant') || typeof record.content === 'string') continue;
-    for (const { type, id, name, input, tool_use_id: of, is_error: isError, content } of record.content) {
-      if (record.t === 'assistant' && type === 'tool_use')
-        calls.set(id, {
-          entry: record.entry,
-          name: typeof name === 'string' ? quote(name, NAME_CHARS.tool) : 'tool',
-          input,
-        });
-      const call = type === 'tool_result' ? calls.get(of) : undefined;
-      if (call)
-        call.outcome = `${isError === true ? 'failed' : 'returned'}: ${resultText(content).slice(0, SCAN_CHARS.outcome)}`;
-    }
+  for (const { record, block } of records.flatMap(placesIn)) {
+    const { type, id, name, input, tool_use_id: of, is_error: isError, content } = block;
+    if (record.t === 'assistant' && type === 'tool_use')
+      calls.set(id, {
+        entry: record.entry,
+        name: typeof name === 'string' ? quote(name, NAME_CHARS.tool) : 'tool',
+        input,
+      });
+    const call = type === 'tool_result' ? calls.get(of) : undefined;
+    if (call)
+      call.outcome = `${isError === true ? 'failed' : 'returned'}: ${resultText(content).slice(0, SCAN_CHARS.outcome)}`;
   }
   return [...calls.values()];
 }

@@ -91,7 +91,7 @@ export async function summarise(summariser: Summariser, task: SummaryTask, signa
   const digest = (count: number): string =>
     hash('sha256', JSON.stringify([previous, ...chunks.slice(0, count)]), 'base64url');
   const isSame = done !== undefined && done.chunks < chunks.length && done.of === digest(done.chunks);
-  let part = isSame ? done : { chunks: 0, of: '', summary: previous, calls: 0 };
+  let part: Omit<SummaryPart, 'of'> = isSame ? done : { chunks: 0, summary: previous, calls: 0 };
   for (const [at, chunk] of chunks.entries()) {
     if (at < part.chunks) continue;
     const calls = part.calls + 1;
@@ -103,8 +103,8 @@ export async function summarise(summariser: Summariser, task: SummaryTask, signa
     if (signal.aborted) return { ok: false, reason: 'aborted', calls };
     const summary = acceptedSummary(answer, { exchanges, inputTokens, tokensMax });
     if (summary === undefined) return { ok: false, ...failureOf(failure), calls };
-    part = { chunks: at + 1, of: digest(at + 1), summary, calls };
-    if (at + 1 < chunks.length) await keepPart(part);
+    part = { chunks: at + 1, summary, calls };
+    if (part.chunks < chunks.length) await keepPart({ ...part, of: digest(part.chunks) });
   }
   return { ok: true, summary: part.summary, calls: part.calls };
 }
@@ -163,8 +163,8 @@ export function acceptedSummary(
 function firstParagraphs(text: string, tokensMax: number): string {
   let cut = text;
   while (cut !== '' && estimateText(cut) > tokensMax) cut = graphemePrefix(cut, Math.floor(cut.length * 0.95));
-  const end = cut === text ? -1 : cut.lastIndexOf('\n');
-  return (end > cut.length / 2 ? cut.slice(0, end) : cut).trimEnd();
+  const end = cut.lastIndexOf('\n');
+  return (cut !== text && end > cut.length / 2 ? cut.slice(0, end) : cut).trimEnd();
 }
 
 /**

@@ -4,7 +4,7 @@ import { type Block, nameInBrackets, textBlock } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withId } from '../session/header-code.ts';
 import { withScrubs } from '../session/overlay.ts';
-import { type LogRecord, resultText, type UserRecord } from '../session/record.ts';
+import { type LogRecord, resultText, textOf, type UserRecord } from '../session/record.ts';
 
 const TOOL_RESULT_CHARS = 2_000;
 const SHORTENED_CHARS = 1_500;
@@ -74,7 +74,7 @@ export function speakerOf(record: UserRecord): string {
 }
 
 function blockText(block: Block): string | undefined {
-  if (block.type === 'text') return typeof block.text === 'string' ? clean(block.text) : '';
+  if (block.type === 'text') return clean(textOf([block]));
   if (block.type === 'tool_use') {
     const name = typeof block.name === 'string' ? clean(block.name) : 'a tool';
     return `(calls ${name} with ${clipMiddle(clean(JSON.stringify(block.input ?? {})), TOOL_RESULT_CHARS)})`;

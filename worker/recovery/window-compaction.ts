@@ -129,7 +129,7 @@ function sizeOf(window: Window): { tokens: number; rest: number; kept: number } 
   const call = turn.findLastIndex(isCall);
   const tokens = view(window).reduce((sum, { content }) => sum + estimateContent(content), 0);
   const rest = tokens - recordTokens(words);
-  return { tokens, rest, kept: rest - recordTokens(call === -1 ? [] : turn.slice(call, call + 2)) };
+  return { tokens, rest, kept: call === -1 ? rest : rest - recordTokens(turn.slice(call, call + 2)) };
 }
 
 /** The newest turns, the pending one included, whose results stay whole if that suffices. */

@@ -38,27 +38,27 @@ test('keeps a long exchange with the heads and tails of its question, answer and
   const shown = JSON.stringify(shownTail(records, kept));
   for (const word of ['start q', ' end', 'found f', ' done', 'well a', ' so']) expect(shown).toContain(word);
   expect(recordTokens(shownTail(records, kept).slice(0, -2))).toBeLessThanOrEqual(TOKENS_MAX);
-  expect(JSON.stringify(records)).toContain('q'.repeat(9_000));
 });
 
-test('after a reply, the exchange that was just answered is the newest one', () => {
-  const records = [...exchange(200), ...exchange(9_000)];
-  const kept = chooseKept(records, TOKENS_MAX);
-  expect(kept.from).toBe(2);
-  expect(kept.shortenings).toHaveLength(2);
-});
+const long = exchange(9_000);
+const short = shownTail(long, chooseKept(long, TOKENS_MAX));
+const turn = (...content: ReturnType<typeof text>[]) => [own(userSays('Look')), own(assistantSays(content))];
+const four = [1, 2, 3, 4].flatMap(() => exchange(200));
+const trim: LogRecord = { ...STAMP, t: 'trim', what: 'results', through: 'r0' };
 
-test('an exchange that cannot be made to fit is not kept, and the pending message is', () => {
-  const input = { file: 'x'.repeat(20_000) };
-  const records = [
-    ...exchange(200),
-    own(userSays('write it', { entry: '5-0' })),
-    own({ ...assistantSays([call('t1', { input })]), stopReason: 'tool_use' } as LogRecord),
-    own(userSays([result('t1', 'ok')])),
-    own(assistantSays('Done.')),
-    pending(),
-  ];
-  expect(chooseKept(records, TOKENS_MAX)).toEqual({ from: records.length - 1, shortenings: [] });
+test.each<[string, LogRecord[], number, number, number[]]>([
+  ['nothing of nothing', [], TOKENS_MAX, 0, []],
+  ['an exchange that was answered', [...exchange(200), ...long], TOKENS_MAX, 2, [2_000, 2_000]],
+  ['one answered in blocks', [...exchange(200), ...turn(text('a'.repeat(9_000))), trim], TOKENS_MAX, 2, [4_000]],
+  ['one before a call of a tool', [...long, ...turn(text('I look.'), call('t1'))], TOKENS_MAX, 0, [2_000, 2_000]],
+  ['one that just fits once it is shortened', long, recordTokens(short), 0, [2_000, 2_000]],
+  ['one that just fits, as it is', long, recordTokens(long), 0, []],
+  ['earlier ones that just fit', [...four, pending()], recordTokens(four.slice(2)), 2, []],
+  ['all that fit', [...four, pending()], 5_000, 0, []],
+  ['none that cannot be shortened', [...turn(call('t1', { input: 'x'.repeat(20_000) })), pending()], TOKENS_MAX, 2, []],
+])('keeps %s', (_, records, tokensMax, from, lengths) => {
+  const kept = chooseKept(records, tokensMax);
+  expect([kept.from, kept.shortenings.map((scrub) => scrub.text.length)]).toEqual([from, lengths]);
 });
 
 test('for any log, what is kept starts at a turn, includes the newest one, and is within the limit or alone', () => {
@@ -85,19 +85,20 @@ const of = (records: LogRecord[], head?: LogRecord) => ({ head, records, omitted
 
 test('names the pictures that leave a window, those of tools too, with what was said with them', () => {
   const records = [
-    userSays([picture('aa'), text('my [cat]\nand password=SECRETSECRET')]),
+    userSays([picture('aa'), text('my [cat]\nundefined, and password=SECRETSECRET')]),
     assistantSays('A cat.'),
     userSays([result('t1', [text('found'), picture('bb')])]),
     userSays([picture('cc'), text('stays')]),
   ];
-  expect(earlierFiles(of(records), 3)).toEqual([
-    'image/png, 48 KB, of 2026-02-01, with "my cat and password= secret": {"ref":"aa"}',
+  const head = { ...STAMP, t: 'compaction' as const, summary: 's', records: 9 };
+  expect(earlierFiles(of(records, head), 3)).toEqual([
+    'image/png, 48 KB, of 2026-02-01, with "my cat undefined, and password= secret": {"ref":"aa"}',
     'image/png, 48 KB, of 2026-02-01: {"ref":"bb"}',
   ]);
-  const head: LogRecord = { ...STAMP, t: 'compaction', summary: 's', records: 9, files: ['older', 'old'] };
-  expect(earlierFiles(of(records, head), 1)).toEqual(['older', 'old', expect.stringContaining('"aa"')]);
-  const many = Array.from({ length: 30 }, (_, at) => userSays([picture(`p${at}`)]));
-  expect(earlierFiles(of(many, head), 30)).toHaveLength(20);
+  const later = { ...head, files: ['older', 'old'] };
+  expect(earlierFiles(of(records, later), 1)).toEqual(['older', 'old', expect.stringContaining('"aa"')]);
+  const many = Array.from({ length: 30 }, (_, at) => userSays(at === 0 ? 'Hi' : [picture(`p${at}`)]));
+  expect(earlierFiles(of(many, later), 30)).toHaveLength(20);
 });
 
 test('does not name a picture that was refused, and names one that was only left out', () => {

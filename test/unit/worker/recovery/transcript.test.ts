@@ -51,10 +51,11 @@ test('writes tool calls and results, only names media, and drops thinking', () =
   const told = written(
     assistantSays([thinking('SECRET THOUGHT', { signature: 'x' }), { type: 'redacted_thinking', data: 'SEALED' }]),
     assistantSays([text('I look.'), call('toolu_1', { name: 'read_file', input: { path: 'a/b.ts' } })]),
+    assistantSays([{ type: 'text' }, call('toolu_2', { name: 7 })]),
     userSays([result('toolu_1', [text('found it'), image(base64)]), image(base64), pages(1)]),
   );
   expect(told).toBe(
-    '[Assistant]: I look.\n(calls read_file with {"path":"a/b.ts"})\n[User]: (tool result: found it\n(image left out))\n(left out: image/png, 30 KB)\n(left out: document, 1 KB)',
+    '[Assistant]: I look.\n(calls read_file with {"path":"a/b.ts"})\n[Assistant]: \n(calls a tool with {})\n[User]: (tool result: found it\n(image left out))\n(left out: image/png, 30 KB)\n(left out: document, 1 KB)',
   );
 });
 
@@ -110,9 +111,10 @@ test('removes tags and credentials before it cuts, so that no part of one remain
 
 test('a conversation that fits is whole, and of one that does not the oldest records are omitted and counted', () => {
   expect(transcribe([], 100, 2)).toEqual({ chunks: [], left: 0 });
-  const whole = transcribe(turns(30), 400, 2);
-  expect([whole.left, whole.chunks.length]).toEqual([0, 2]);
-  expect(numbersIn(whole.chunks)).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  const lines = [0, 1].map((n) => `[User]: Message ${n}. ${'x'.repeat(3_000)}`);
+  const tokens = estimateText(`${lines[0]}\n`);
+  expect(transcribe(turns(2, 3_000), tokens, 2)).toEqual({ chunks: lines, left: 0 });
+  expect(transcribe(turns(2, 3_000), 2 * tokens, 2)).toEqual({ chunks: [lines.join('\n')], left: 0 });
   const { chunks, left } = transcribe(turns(500), 400, 2);
   const kept = numbersIn(chunks);
   expect(kept).toEqual(Array.from({ length: 500 - left }, (_, n) => left + n));
