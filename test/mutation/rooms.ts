@@ -48,7 +48,6 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     sources: COMPACTING.map((name) => `worker/recovery/${name}.ts`),
     suites: suitesIn('worker/recovery'),
     floor: 75,
-    // One of its properties wants that many cases before it counts the summaries that were accepted.
     runsMax: 100,
   },
   {

@@ -1,4 +1,4 @@
-import type { Language } from './language.ts';
+import { type Language, listed } from './language.ts';
 
 /** A person who writes English. Four of the twenty questions use other words than what was said. */
 export const ENGLISH: Language = {
@@ -25,25 +25,22 @@ export const ENGLISH: Language = {
     { noun: 'robot vacuum', kind: 'name', asks: 'What did I name the robot vacuum?' },
     { noun: 'sourdough starter', kind: 'name', asks: 'What do I call my sourdough starter?' },
   ],
-  others:
-    'garden,bicycle,umbrella,radio play,raincoat,kitchen shelf,board game,violin,camera,tent,lamp,notebook,compost heap,teapot,carpet,balcony,telescope,sewing machine,winter coat,jigsaw'.split(
-      ',',
-    ),
+  others: listed(
+    'garden,bicycle,umbrella,radio play,raincoat,kitchen shelf,board game,violin,camera,tent,lamp,notebook,compost heap,teapot,carpet,balcony,telescope,sewing machine,winter coat,jigsaw',
+  ),
   values: {
-    person:
-      'Ada Merrow,Bruno Falk,Carla Whitby,Denis Okoro,Elsa Tarn,Felix Arden,Greta Lund,Hugo Pell,Ines Calder,Jonas Reed,Kira Holt,Leo Vance,Mina Sorrel,Nils Adair,Olga Penrose,Pablo Quill'.split(
-        ',',
-      ),
-    place:
-      'Larch Street,Mill Lane,Harbour Row,Foundry Square,Quarry Hill,Saddler Court,Wharf Road,Abbey Gate,Lantern Alley,Cooper Yard,Heron Bridge,Orchard End,Tinker Street,Castle Walk,Ferry Steps,Beacon Rise'.split(
-        ',',
-      ),
-    number: '4071,5832,6194,7265,8316,9427,3548,4639,5714,6825,7936,8047,9158,3269,4371,5482'.split(','),
-    food: 'rye toast,plum porridge,lentil soup,almond cake,fig salad,cheese dumplings,barley risotto,pear tart,pumpkin curry,oat biscuits,bean stew,rhubarb crumble,leek quiche,walnut bread,millet pancakes,apricot rolls'.split(
-      ',',
+    person: listed(
+      'Ada Merrow,Bruno Falk,Carla Whitby,Denis Okoro,Elsa Tarn,Felix Arden,Greta Lund,Hugo Pell,Ines Calder,Jonas Reed,Kira Holt,Leo Vance,Mina Sorrel,Nils Adair,Olga Penrose,Pablo Quill',
     ),
-    name: 'Biscuit,Comet,Domino,Falstaff,Gizmo,Hazelnut,Juniper,Kettle,Marzipan,Nimbus,Pickle,Quasar,Rumble,Sprocket,Tofu,Zephyr'.split(
-      ',',
+    place: listed(
+      'Larch Street,Mill Lane,Harbour Row,Foundry Square,Quarry Hill,Saddler Court,Wharf Road,Abbey Gate,Lantern Alley,Cooper Yard,Heron Bridge,Orchard End,Tinker Street,Castle Walk,Ferry Steps,Beacon Rise',
+    ),
+    number: listed('4071,5832,6194,7265,8316,9427,3548,4639,5714,6825,7936,8047,9158,3269,4371,5482'),
+    food: listed(
+      'rye toast,plum porridge,lentil soup,almond cake,fig salad,cheese dumplings,barley risotto,pear tart,pumpkin curry,oat biscuits,bean stew,rhubarb crumble,leek quiche,walnut bread,millet pancakes,apricot rolls',
+    ),
+    name: listed(
+      'Biscuit,Comet,Domino,Falstaff,Gizmo,Hazelnut,Juniper,Kettle,Marzipan,Nimbus,Pickle,Quasar,Rumble,Sprocket,Tofu,Zephyr',
     ),
   },
   happenings: [

@@ -40,3 +40,6 @@ export interface Language {
   musings: readonly ((noun: string) => string)[];
   answers: readonly string[];
 }
+
+/** The words of a list that is written with commas. */
+export const listed = (words: string): string[] => words.split(',');
