@@ -159,8 +159,8 @@ function isSoon({ date, edit_date: editDate }: RawMessage): boolean {
 }
 
 /**
- * The move of a group that is open to us, or of the operators'; nothing for other updates. Pure, never throws. Telegram
- * says it in both chats. Only in the new one is it sure to come before what people write there.
+ * The move of a group that is open to us, or of the chat of alerts; nothing for other updates. Pure, never throws.
+ * Telegram announces it in both chats. Only in the new one does it surely come before what people write there.
  */
 export function moveOf(update: unknown, gate: Gate): GroupMove | undefined {
   const { message }: Unchecked<Update> = isFields(update) ? update : {};

@@ -1,4 +1,4 @@
-/** What can happen to the line between a gateway and its Redis. */
+/** Faults of the line between a gateway and its Redis. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ const PACE_MS = 15;
 const TRAFFIC = { messages: 150, chats: 15, kinds: 'mixed' } as const;
 const RESETS = 8;
 const CUTS = 6;
-/** The gateway's own patience with a silent socket is 8 seconds. */
+/** Twice the gateway's own patience with a silent socket. */
 const HALF_OPEN_MS = 16_000;
 
 /** Two gateways under load, and one fault of the line in the middle. */
@@ -45,10 +45,7 @@ const resets = faulty('line-reset', 'every connection to Redis is reset, eight t
 });
 
 const LOST = 'for 2 seconds commands reach Redis and their replies do not; then the connections are reset';
-const lostReplies = {
-  ...faultyFor(2_000, 'line-loses-replies', LOST, (proxy) => proxy.dropReplies()),
-  isInCut: true,
-};
+const lostReplies = { ...faultyFor(2_000, 'line-loses-replies', LOST, (proxy) => proxy.dropReplies()), isInCut: true };
 
 const SILENT = 'the connections that exist fall silent for ever without closing; new ones work';
 const halfOpen = faulty('line-half-open', SILENT, async (proxy) => {
@@ -64,7 +61,7 @@ const slow = faultyFor(4_000, 'line-slow', SLOW, (proxy) => proxy.slow({ bytesPe
 const CUT = 'for 4 seconds no connection to Redis can be made, while turns are under way';
 const partition = faultyFor(4_000, 'line-cut', CUT, (proxy) => proxy.refuse());
 
-/** Cuts connections before the reply to one of our scripts, again and again, until nothing more is asked. */
+/** Cuts the connection before the reply to one of our scripts, again and again. */
 async function cutReplies({ world, traffic, faults }: Stage, script: string, word: string): Promise<void> {
   const gateway = await world.fleet.start();
   // The script is known to Redis by its hash from then on.

@@ -19,10 +19,9 @@ export interface Kept {
 const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 
 /**
- * Where the kept part starts: always at a user turn. At least the newest turn and the newest answered exchange are
- * kept; the exchange's long texts and results are shortened where it takes more than `tokensMax`. Earlier turns stay as
- * long as everything fits. An exchange that cannot be shortened enough is summarised with the rest. Pure except for the
- * shortenings' stamps.
+ * Chooses what is kept: the newest turn; before it the newest answered exchange, whose long texts and results are
+ * shortened where it takes more than `tokensMax`; and earlier turns as long as everything fits. An exchange that cannot
+ * be shortened enough is summarised with the rest. Pure except for the shortenings' stamps.
  */
 export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
   const newest = newestTurn(records);

@@ -4,7 +4,7 @@ import type { Attempt } from '../lane/attempt.ts';
 import { learntWindow, limitOwner, type Settings } from '../lane/settings.ts';
 import type { FailedCall } from './effects.ts';
 
-/** The room that a refusal for size leaves. */
+/** The window that a refusal for size shows. */
 export interface LearntLimit {
   /** The whole window that the message is recovered for, in tokens. */
   limitTokens: number;
@@ -12,19 +12,17 @@ export interface LearntLimit {
   keptTokens?: number;
   /** The window that the endpoint states, where it is smaller than the one that the operator has set. */
   contradictingTokens?: number;
-  /** Whether it is only known that what was sent is too much. */
-  isGuess: boolean;
 }
 
-/** An error that states a smaller window than this is nonsense. */
+/** The smallest stated window that is believed. */
 export const LIMIT_TOKENS_MIN = 1_000;
-/** No supported model has a smaller window, so a smaller request was not refused for its length. */
+/** The smallest request from which a window is guessed: no supported model has a smaller one. */
 const GUESS_TOKENS_MIN = 2_000;
 /** A refusal without numbers shows that the window is smaller than what was sent; our count may be off. */
 const GUESS_SHARE = 0.9;
 /** One refusal without numbers never lowers the stored window below this share of the known one. */
 const GUESS_KEPT_SHARE = 0.5;
-/** Our count and a provider's own differ by less. */
+/** Our count and a provider's own differ by less than this factor. */
 const COUNT_FACTOR = 2;
 
 /**
@@ -41,15 +39,15 @@ export function limitFrom(
   const { limitTokens: stated = 0, reason } = failure;
   const isStated = stated >= LIMIT_TOKENS_MIN && isAboutRequest(failure, sentTokens, askedOutputTokens);
   const isGuess = !isStated && reason === 'prompt_too_long' && sentTokens >= GUESS_TOKENS_MIN;
-  if (!isStated && !isGuess) return { limitTokens: knownTokens, isGuess: false };
+  if (!isStated && !isGuess) return { limitTokens: knownTokens };
   const limitTokens = Math.min(knownTokens, isStated ? stated : Math.floor(sentTokens * GUESS_SHARE));
-  if (limitTokens >= knownTokens || reason === 'rate_below_size') return { limitTokens, isGuess };
+  if (limitTokens >= knownTokens || reason === 'rate_below_size') return { limitTokens };
   if (statedWindowTokens === undefined) {
     const keptTokens = isStated ? limitTokens : Math.max(limitTokens, Math.floor(modelTokens * GUESS_KEPT_SHARE));
-    return { limitTokens, isGuess, keptTokens };
+    return { limitTokens, keptTokens };
   }
   const isContradicted = isStated && stated < statedWindowTokens;
-  return { limitTokens, isGuess, ...(isContradicted && { contradictingTokens: stated }) };
+  return { limitTokens, ...(isContradicted && { contradictingTokens: stated }) };
 }
 
 type LearntFrom = Pick<FailedCall, 'limitTokens' | 'sentTokens' | 'askedOutputTokens'> & {
@@ -80,7 +78,7 @@ export function learnLimit(
   return learnt === undefined ? [] : [sessionState(keys, session).learnWindow(learnt)];
 }
 
-/** Forgets the window that was learnt of this endpoint and model once it has taken more. */
+/** Forgets the window that was learnt of this endpoint and model once a larger request was accepted. */
 export function forgetLimit(
   { keys, session, limit }: Pick<Attempt, 'keys' | 'session' | 'limit'>,
   settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,

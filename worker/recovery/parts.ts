@@ -11,7 +11,7 @@ import {
   type UserRecord,
 } from '../session/record.ts';
 
-/** A part of a record, and the words that stand for it from now on. */
+/** A part of a record, and the text that replaces it. */
 export interface Part {
   record: UserRecord | AssistantRecord;
   /** Index of the block in the record's content; absent when the content is plain text. */
@@ -32,7 +32,7 @@ export interface Place {
 }
 
 const KEPT_CHARS = 2_000;
-/** Removing anything smaller would not help, and could lose something important. */
+/** A smaller part is not worth removing. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
 const RESULT_REFUSED =
@@ -49,12 +49,13 @@ export function largestParts(records: readonly LogRecord[], excessBytes: number)
     const parts = turn
       .flatMap(placesIn)
       .filter(({ record }) => record.t === 'user')
-      .flatMap((place) => shortened(place, LARGE_BYTES, KEPT_CHARS))
+      .map((place) => partOf(place, insteadOf(place.block, KEPT_CHARS)))
+      .filter(({ bytes }) => bytes > LARGE_BYTES)
       .sort((a, b) => b.bytes - a.bytes);
     for (const part of parts) {
       if (left <= 0) return chosen;
       chosen.push(part);
-      left -= part.bytes - part.instead.length;
+      left -= part.bytes - Buffer.byteLength(part.instead);
     }
   }
   return chosen;
@@ -65,7 +66,8 @@ export function longTexts(records: readonly LogRecord[], keptChars: number): Par
   return records
     .flatMap(placesIn)
     .filter(({ block }) => block.type === 'text' || (block.type === 'tool_result' && !holdsMedia(block)))
-    .flatMap((place) => shortened(place, keptChars, keptChars));
+    .filter(({ block }) => insteadOf(block, Number.MAX_SAFE_INTEGER).length > keptChars)
+    .map((place) => partOf(place, insteadOf(place.block, keptChars)));
 }
 
 /** The tool results of the newest batch. Pure. */
@@ -100,24 +102,19 @@ function turnsFromNewest(records: readonly LogRecord[]): (readonly LogRecord[])[
   return turns;
 }
 
-/** The blocks of a record, with their places; none where it is no message. Pure. */
+/** The blocks of a record, with their places; none for a record that is no message. Pure. */
 export function placesIn(record: LogRecord): Place[] {
   if (record.t !== 'user' && record.t !== 'assistant') return [];
   if (typeof record.content === 'string') return [{ block: textBlock(record.content), record }];
   return record.content.map((block, index) => ({ block, record, index }));
 }
 
-/** A block with the words that stand for it from now on. Pure. */
+/** A block with the text that replaces it. Pure. */
 export function partOf({ record, block, index }: Place, instead: string): Part {
   return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), instead, name: nameOf(block) };
 }
 
-function shortened(place: Place, overBytes: number, keptChars: number): Part[] {
-  const part = partOf(place, insteadOf(place.block, keptChars));
-  return part.bytes > overBytes ? [part] : [];
-}
-
-/** A block never changes, and is in each request of its chat. */
+/** The sizes of blocks, which never change and are in each request of their chat. */
 const weights = new WeakMap<Block, number>();
 
 function weigh(block: Block): number {

@@ -17,7 +17,7 @@ export interface SeedSource {
   channel: string;
   /** An unguessable word that frames the quoted part. */
   boundary: string;
-  /** Upper bound of the result, as we estimate tokens. */
+  /** The budget of the seed in tokens, as we estimate them. Only the calls that were already made may exceed it. */
   tokensMax: number;
   /** Why the old session was set aside: it outgrew the window, or the model no longer takes it. */
   because: 'outgrown' | 'refused';
@@ -31,13 +31,13 @@ interface Section {
 
 /** How many of each are quoted. */
 const MOST = { asks: 5, earlier: 100, replies: 3, named: 20, outcomes: 8, questions: 5 } as const;
-/** How much of each is quoted. What people told of themselves earlier stands mostly in few words. */
+/** How many characters of each item are quoted. */
 const CHARS = { ask: 300, earlier: 160, unanswered: 1_000, reply: 500, question: 300, summary: 6_000 } as const;
 const OUTCOME_CHARS = 160;
 const NAME_CHARS = { speaker: 120, channel: 300, reference: 210, tool: 64 } as const;
 /** The most characters of a text that are searched. */
 const SCAN_CHARS = { outcome: 4_000, questions: 4_000, named: 20_000 } as const;
-/** The part of a section that is dropped at a time, so that a long one is short in a few steps. */
+/** The share of a section that is dropped in each step. */
 const DROPPED_SHARE = 1 / 8;
 const REFERENCE =
   /https?:\/\/[^\s<>"')\]]{3,200}|(?:\.{0,2}\/)?(?:[\w.-]{1,60}\/){1,12}[\w.-]{1,80}|\b[\w-]{1,60}\.(?:ts|js|py|go|rs|java|md|json|ya?ml|csv|pdf|txt|sql|sh|log)\b|#\d{1,7}\b/g;
@@ -54,7 +54,7 @@ const BECAUSE = {
   refused: 'was not taken by the model any more and was set aside',
 } as const;
 
-/** The share of the budget for the calls that were already made, and its least size: a call that is not listed is made twice. */
+/** The share of the budget for the calls that were already made, and its least size: the model repeats an unlisted call. */
 const FINISHED_SHARE = 0.5;
 const FINISHED_TOKENS_MIN = 400;
 /** The lengths to which the arguments of a finished call are cut; the first that fits counts. Its outcome may be longer. */
@@ -70,7 +70,7 @@ const BARE_SHOWN_CHARS = [100, 50, 20];
  * first, and the oldest lines of each part; what was done for the pending message is never dropped.
  */
 export function buildSeed(source: SeedSource): string {
-  const { boundary, pending, tokensMax, because } = source;
+  const { boundary, pending, tokensMax } = source;
   const shown = withScrubs(source.records);
   const records = withoutRepeats(shown).filter((record) => record.t !== 'user' || record.entry !== pending);
   const times = records.map((record) => record.at).filter((at) => ISO_TIME.test(at));
@@ -78,7 +78,7 @@ export function buildSeed(source: SeedSource): string {
   const covers = `This note was built from its newest records, ${span}, without a model; it is lossy.`;
   const channel = `Last active channel: ${quote(source.channel, NAME_CHARS.channel)}`;
   const finished = finishedCalls(source, SHOWN_CHARS);
-  const sections = sectionsOf(records, because);
+  const sections = sectionsOf(records, source);
   for (;;) {
     const seed = framed(headerOf(source, covers), [channel, ...finished, ...sections.flatMap(listed)], boundary);
     if (estimateText(seed) <= tokensMax) return seed;
@@ -89,7 +89,7 @@ export function buildSeed(source: SeedSource): string {
   }
 }
 
-/** A seed that quotes nothing but the calls already made, since the model may have refused what was quoted. Pure. */
+/** A seed that quotes only the calls that were already made, since the model may have refused the messages. Pure. */
 export function buildBareSeed(source: SeedSource): string {
   const finished = finishedCalls(source, BARE_SHOWN_CHARS);
   const seed = framed(headerOf(source, NOT_QUOTED), finished, source.boundary);
@@ -113,7 +113,7 @@ function listed({ title, items }: Section): string[] {
   return [`\n${title}:`, ...items.map((item) => `- ${item}`)];
 }
 
-/** A message that was replayed in a fresh session appears in both logs; only the answered one counts. */
+/** A message that was replayed in a fresh session appears in both logs; only the newest counts. */
 function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
   const newest = new Map(records.flatMap((record, at) => (record.t === 'user' ? [[record.entry, at]] : [])));
   return records.filter((record, at) => record.t !== 'user' || !record.entry || newest.get(record.entry) === at);
@@ -123,8 +123,10 @@ function withoutRepeats(records: readonly LogRecord[]): readonly LogRecord[] {
  * The quoted parts of a conversation, the most important first. After a refusal, earlier messages of the user are not
  * quoted, because one of them may have caused the refusal.
  */
-function sectionsOf(records: readonly LogRecord[], because: SeedSource['because']): Section[] {
-  const lastReply = records.findLastIndex((record) => record.t === 'assistant' && textOf(record.content).trim() !== '');
+function sectionsOf(records: readonly LogRecord[], { because, pending }: SeedSource): Section[] {
+  const lastReply = records.findLastIndex(
+    (record) => record.t === 'assistant' && record.entry !== pending && textOf(record.content).trim() !== '',
+  );
   const open = asksIn(records.slice(lastReply + 1)).slice(-MOST.asks);
   const unanswered = open.map((record) => said(record, CHARS.unanswered));
   const all = asksIn(records);
@@ -156,7 +158,8 @@ function asksIn(records: readonly LogRecord[]): UserRecord[] {
 }
 
 function earlier(record: UserRecord): string {
-  const day = record.header?.match(/\d{4}-\d\d-\d\d/)?.[0];
+  // The gateway's own line: others in the header quote what was said in the group.
+  const day = record.header?.match(/^\[#[\w-]{6} [^"\n]*?(\d{4}-\d\d-\d\d)/m)?.[1];
   return `${day === undefined ? '' : `${day}: `}${said(record, CHARS.earlier)}`;
 }
 
@@ -166,22 +169,26 @@ function said(record: UserRecord, maxChars: number): string {
   return record.from ? `${quote(speakerOf(record), NAME_CHARS.speaker)}: ${neutral(text)}` : text;
 }
 
-/** From the newest backwards, within the scan's budget. */
+/** The names and links in the newest texts, oldest first. */
 function named(records: readonly LogRecord[]): string[] {
   const found = new Set<string>();
   let left: number = SCAN_CHARS.named;
   for (const record of records.toReversed()) {
     if (record.t !== 'user' && record.t !== 'assistant') continue;
-    const text = textOf(record.content).slice(0, left);
+    const text = redact(textOf(record.content)).slice(0, left);
     left -= text.length;
-    for (const [reference] of redact(text).matchAll(REFERENCE)) found.add(reference);
+    for (const [reference] of [...text.matchAll(REFERENCE)].toReversed()) found.add(reference);
+    if (left === 0) break;
   }
   const newest = [...found].slice(0, MOST.named);
   return newest.map((reference) => quote(reference, NAME_CHARS.reference)).toReversed();
 }
 
 function openQuestions(reply: string): string[] {
-  const sentences = reply.slice(-SCAN_CHARS.questions).match(/[^.!?\n]{3,300}\?/g) ?? [];
+  const sentences =
+    redact(reply)
+      .slice(-SCAN_CHARS.questions)
+      .match(/[^.!?\n]{3,300}\?(?=\s|$)/g) ?? [];
   return sentences.slice(-MOST.questions).map((sentence) => quote(sentence, CHARS.question));
 }
 
@@ -194,7 +201,7 @@ interface ToolCall {
   outcome?: string;
 }
 
-/** The calls of tools; one that is in two sessions is listed once. */
+/** The calls of tools, each once, also where two sessions hold it. */
 function toolCalls(records: readonly LogRecord[]): ToolCall[] {
   const calls = new Map<unknown, ToolCall>();
   for (const { record, block } of records.flatMap(placesIn)) {
@@ -220,7 +227,7 @@ function finishedCalls({ records, pending, tokensMax }: SeedSource, shownChars: 
   const calls = toolCalls(withScrubs(records)).filter(({ entry }) => entry === pending);
   if (calls.length === 0) return [];
   const title =
-    'Calls of tools that were already made for the message that follows, oldest first. Each is done; do not make it again';
+    'Calls of tools that were already made for the message that follows, oldest first. Do not make any of them again';
   const ownTokensMax = Math.max(FINISHED_TOKENS_MIN, Math.floor(tokensMax * FINISHED_SHARE));
   let lines: string[] = [];
   for (const chars of shownChars) {
@@ -230,6 +237,6 @@ function finishedCalls({ records, pending, tokensMax }: SeedSource, shownChars: 
     if (estimateText(lines.join('\n')) <= ownTokensMax) return listed({ title, items: lines });
   }
   const omitted = lines.findLastIndex((_, at) => estimateText(lines.slice(at).join('\n')) > ownTokensMax) + 1;
-  const gap = `(${omitted} older calls, all done, are not listed)`;
+  const gap = `(${omitted} older calls, already made, are not listed)`;
   return listed({ title, items: [gap, ...lines.slice(omitted)] });
 }

@@ -23,7 +23,7 @@ export interface Summariser {
   done: SummaryPart | undefined;
   /** The end of the time for the whole summary, by the monotonic clock. */
   untilMs: number;
-  /** Whether trouble is waited out until then. */
+  /** Whether a call is repeated, until then, after a failure that passes. */
   waitsOut: boolean;
   /** Makes a call. Contract: as `Model.send`; throws when another process owns the turn. */
   send: Model['send'];
@@ -65,10 +65,10 @@ export type SummaryFailure =
 
 type Summarised = { calls: number } & ({ ok: true; summary: string } | ({ ok: false } & SummaryFailure));
 
-/** The output of a call includes thinking. */
+/** The most output of a call, thinking included. */
 const OUTPUT_TOKENS_MAX = 16_000;
 const OUTPUT_SHARE = 0.25;
-/** The rest is thinking. */
+/** The share of the output that is for the text; the rest is for thinking. */
 const TEXT_SHARE = 0.5;
 /** Russian, German and Thai take three to four tokens for a word, English one and a half. Models write more than asked. */
 const TOKENS_PER_WORD = 5;
@@ -126,11 +126,11 @@ type SummaryAnswer = Pick<ModelAnswer, 'text' | 'stopReason'>;
 const INCOMPLETE = 'incomplete';
 const WHOLE: ReadonlySet<unknown> = new Set(['end_turn', 'stop_sequence']);
 const CUT: ReadonlySet<unknown> = new Set(['max_tokens', 'model_context_window_exceeded', INCOMPLETE]);
-/** A summary that was cut shorter than this is too little. */
+/** A summary that was cut is rejected where it is shorter than this. */
 const CUT_TOKENS_MIN = 200;
 const CUT_MARK = '[The summary was cut here.]';
 const CUT_MARK_TOKENS = estimateText(`\n${CUT_MARK}`);
-/** "OK" or an apology is shorter: so many tokens for each exchange, or this share of the input, up to a bound. */
+/** The least size of a summary: tokens for each exchange, or a share of the input, up to a bound. "OK" is shorter. */
 const LEAST_TOKENS_PER_EXCHANGE = 6;
 const LEAST_SHARE = 0.05;
 export const LEAST_TOKENS_MAX = 48;
@@ -196,9 +196,9 @@ async function ask(
       const isRefused = failure.kind !== 'transient';
       if (isRefused) refusals += 1;
       if (ending.aborted || wasNotAsked(failure) || refusals > 1) break;
-      const wasFirst = model === name && otherName !== undefined;
-      model = wasFirst ? otherName : name;
-      if (wasFirst) continue;
+      const hasOther = model === name && otherName !== undefined && otherName !== name;
+      model = hasOther ? otherName : name;
+      if (hasOther) continue;
       const waitMs = isRefused ? settings.doubtWaitMs : backoffMs(tries, settings.retryMs, failure.retryAfterMs);
       if (!waitsOut || performance.now() + waitMs > untilMs) break;
       await pause(waitMs, ending);

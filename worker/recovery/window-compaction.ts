@@ -46,12 +46,12 @@ const COMPACTION_CALLS_MAX = 2;
 const SHRINK_MAX = 0.8;
 /** Share of the summariser's window that a transcript may fill; estimates undercount, at worst by a factor of 1.55. */
 const CHUNK_SHARE = 0.45;
-/** A summary with less room than this share of what is meant for it would lose too much. */
+/** A summary with less than this share of the room that is planned for it would lose too much. */
 const SUMMARY_SHARE_MIN = 0.5;
 
 /**
- * Has a model summarise everything but the newest turns, in at most two calls. If its answer is no summary, the other
- * model is asked. Stores nothing. Contract: throws only what the summariser's `send` and `keepPart` throw.
+ * Has a model summarise everything but the newest turns, in at most two parts. If an answer is no summary, the other
+ * model is asked, or the same one again. Stores nothing. Contract: throws only what the summariser's `send` and `keepPart` throw.
  */
 export async function compact(
   window: Window,
@@ -82,7 +82,7 @@ function planOf(
 ): (Pick<Compaction, 'head' | 'changes'> & { task: SummaryTask }) | NoPlan {
   const { records, head: before } = window;
   const kept = chooseKept(records, room.keptTokens);
-  // Where nothing is older than the newest exchange, that exchange is summarised.
+  // If nothing is older than the newest exchange, that exchange is summarised.
   const { from, shortenings } = kept.from > 0 ? kept : { from: newestTurn(records), shortenings: [] };
   const older = withScrubs(records).slice(0, from);
   const { chunks, left } = transcribe(older, Math.floor(summariser.limitTokens * CHUNK_SHARE), callsMax);
@@ -132,7 +132,7 @@ function sizeOf(window: Window): { tokens: number; rest: number; kept: number } 
   return { tokens, rest, kept: call === -1 ? rest : rest - recordTokens(turn.slice(call, call + 2)) };
 }
 
-/** The newest turns, the pending one included, whose results stay whole if that suffices. */
+/** The number of newest turns, the pending one included, whose results stay whole if that suffices. */
 const TURNS_WHOLE = 2;
 
 /** The masks of old tool results, the weakest first: all turns but the newest; everything but the newest round of tools. */

@@ -67,12 +67,12 @@ export function createInbox(redis: RedisClient, shards: number) {
   };
   return {
     /**
-     * Remembers that a group goes on under another id, and alerts unless that is known. Two producers that learn of it
-     * at once may both alert. Rejects when Redis cannot store that.
+     * Remembers that a group goes on under another id, and alerts unless that is stored already. Two producers that
+     * learn of it at once may both alert. Rejects when Redis cannot store that.
      */
     async reportMove({ from, to }: GroupMove): Promise<void> {
       if ((await moved.formerOf(to)) === from) return;
-      const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. Its messages are taken as before: put ${to} into TELEGRAM_ALLOWED_IDS, and leave ${from} there until then.`;
+      const text = `The group ${from} goes on under the id ${to}, because Telegram made it a supergroup. It is answered as before. Write ${to} where ${from} stands in the settings, such as TELEGRAM_ALLOWED_IDS.`;
       await queueAlert(redis, keysOf(0), { cause: 'group-moved', key: String(from), text });
       await moved.add(from, to);
     },

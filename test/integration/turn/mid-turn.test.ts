@@ -24,7 +24,7 @@ const noted = () => mainCalls().filter(({ body }) => JSON.stringify(body.message
 /** The model writes twice and then answers; where it reads that both are done, it does nothing more. */
 const writesTwice: ReactionRule = (call) => {
   const sent = JSON.stringify(call.body.messages);
-  if (/do not make it again/.test(sent)) return { do: 'answer', text: 'Both are written.' };
+  if (/Do not make any of them again/.test(sent)) return { do: 'answer', text: 'Both are written.' };
   return callsTools([use('t1', 'write', { text: 'first line' })], [use('t2', 'write', { text: 'second line' })])(call);
 };
 

@@ -63,7 +63,7 @@ export const ALERT_WORDS = {
     'no-delivery': 'Check TELEGRAM_WEBHOOK_URL from outside.',
     conflict: 'Stop it, or revoke the token with BotFather.',
     token: 'Set TELEGRAM_BOT_TOKEN to the one that BotFather shows.',
-    'group-moved': 'Put the new ids into TELEGRAM_ALLOWED_IDS, and leave the old ones there until then.',
+    'group-moved': 'Write the new ids where the old ones stand in the settings, such as TELEGRAM_ALLOWED_IDS.',
     'fresh-session': 'If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
     'history-refused': 'Look at the guardrails of the proxy in front of the model, if there is one.',
     'torn-session': 'Check Redis and its disk.',

@@ -5,22 +5,22 @@ import { forgetLimit, learnLimit, limitFrom } from '../../../../worker/recovery/
 
 type Refused = Partial<Parameters<typeof limitFrom>[0]['failure']> & { sent?: number; operator?: number };
 const sized = (observedTokens: number): Refused => ({ observedTokens, limitTokens: 5_999 });
-test.each<[string, Refused[], number, boolean, object]>([
-  ['is stored if stated for this request', [sized(1_000), sized(6_000)], 5_999, false, { keptTokens: 5_999 }],
-  ['is 1,000 tokens or more', [{ limitTokens: 1_000, reason: 'bad_request' }], 1_000, false, { keptTokens: 1_000 }],
-  ['is a guess otherwise', [{ limitTokens: 6_000 }, sized(999), sized(6_001)], 1_800, true, { keptTokens: 5_000 }],
-  ['is a guess above half of the known one', [{ sent: 9_000 }], 8_100, true, { keptTokens: 8_100 }],
-  ['is known', [{ sent: 1_999 }, { reason: 'bad_request' }, { sent: 9_000, limitTokens: 10_000 }], 10_000, false, {}],
-  ['is a rate, and not stored', [{ sent: 6_000, limitTokens: 5_000, reason: 'rate_below_size' }], 5_000, false, {}],
-  ["is the operator's", [{ operator: 4_000, limitTokens: 4_000 }], 4_000, false, {}],
-  ["is below the operator's", [{ operator: 4_000, limitTokens: 3_999 }], 3_999, false, { contradictingTokens: 3_999 }],
-  ['is a guess and contradicts no operator', [{ operator: 4_000, limitTokens: 999 }], 1_800, true, {}],
-])('the window that a refusal shows %s', (_, refusals, limitTokens, isGuess, more) => {
+test.each<[string, Refused[], number, object]>([
+  ['is stored if stated for this request', [sized(1_000), sized(6_000)], 5_999, { keptTokens: 5_999 }],
+  ['is 1,000 tokens or more', [{ limitTokens: 1_000, reason: 'bad_request' }], 1_000, { keptTokens: 1_000 }],
+  ['is a guess otherwise', [{ limitTokens: 6_000 }, sized(999), sized(6_001)], 1_800, { keptTokens: 5_000 }],
+  ['is a guess above half of the known one', [{ sent: 9_000 }], 8_100, { keptTokens: 8_100 }],
+  ['stays the same', [{ sent: 1_999 }, { reason: 'bad_request' }, { sent: 9_000, limitTokens: 10_000 }], 10_000, {}],
+  ['is a rate, and not stored', [{ sent: 6_000, limitTokens: 5_000, reason: 'rate_below_size' }], 5_000, {}],
+  ["does not override the operator's", [{ operator: 4_000, limitTokens: 4_000 }], 4_000, {}],
+  ["contradicts the operator's", [{ operator: 4_000, limitTokens: 3_999 }], 3_999, { contradictingTokens: 3_999 }],
+  ['is a guess and contradicts no operator', [{ operator: 4_000, limitTokens: 999 }], 1_800, {}],
+])('the window that a refusal shows %s', (_, refusals, limitTokens, more) => {
   const limits = refusals.map(({ sent = 2_000, operator, ...numbers }) => {
     const call = { limitTokens: 10_000, sentTokens: sent, askedOutputTokens: 1_000 };
     return limitFrom({ ...call, failure: { reason: 'prompt_too_long', ...numbers } }, 10_000, operator);
   });
-  expect(limits).toStrictEqual(refusals.map(() => ({ limitTokens, isGuess, ...more })));
+  expect(limits).toStrictEqual(refusals.map(() => ({ limitTokens, ...more })));
 });
 
 test('a learnt window is stored for a day, the known one for the rest of its day, until more was taken', () => {

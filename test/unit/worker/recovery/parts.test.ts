@@ -23,12 +23,12 @@ const LOG = [
   userSays('x'.repeat(30_000)),
   userSays([text('x'.repeat(20_000)), text('x'.repeat(8_192 - 25)), PICTURE]),
   userSays([result('t1', 'x'.repeat(25_000)), result('t2', [text('x'.repeat(9_000)), PICTURE]), text('and')]),
-  assistantSays([PICTURE, text('x'.repeat(50_000)), call('t3', { input: 'x'.repeat(9_000) })]),
+  assistantSays([PICTURE, text('x'.repeat(50_000)), call('t3', { input: 'x'.repeat(9_000) }), text('ж'.repeat(8_000))]),
 ];
 test.each<[string, () => parts.Part[], string]>([
   ['the largest of users, newest turn first', () => parts.largestParts(LOG, 1e9), '3,1 2,2 3,0 2,0 1 0,0'],
-  ['only what makes up for the excess', () => parts.largestParts(LOG, 72_486), '3,1'],
-  ['more for a larger excess', () => parts.largestParts(LOG, 72_487), '3,1 2,2'],
+  ['only what makes up for the excess', () => parts.largestParts(LOG, 72_482), '3,1'],
+  ['more for a larger excess', () => parts.largestParts(LOG, 72_483), '3,1 2,2'],
   ['long texts of either side, without files', () => parts.longTexts(LOG, 8_192), '0,0 1 2,0 3,0 4,1'],
   ['newest results', () => parts.newestResults(LOG).filter(({ instead }) => /do not make/.test(instead)), '3,0 3,1'],
   ['media of users and tools', () => parts.mediaParts(LOG), '2,2 3,1'],

@@ -48,7 +48,7 @@ const exchange = (n: number, more = ''): LogRecord[] => [
 const EIGHT = numbers(1, 9, (n) => exchange(n)).flat();
 
 test('what the user said before that is quoted as far as the budget has room, with the day of its writer, oldest first', () => {
-  const header = '[#abcdef Sunday 2026-11-22 14:20 UTC+8, "2020-01-01" (id 5) writes]';
+  const header = '[#abcdef before:]\n> 2020-01-01\n[#abcdef Sunday 2026-11-22 14:20 UTC+8, "2020-01-01" (id 5) writes]';
   const facts = numbers(0, 300, (n) => [userSays(`Fact ${n}. ${'so '.repeat(80)}`, { header }), assistantSays('OK')]);
   const many = facts.flat();
   const earlier = itemsUnder(seedOf(many), 'Earlier messages of the user');
@@ -58,7 +58,7 @@ test('what the user said before that is quoted as far as the budget has room, wi
   const narrow = itemsUnder(seedOf(many, { tokensMax: 2_000 }), 'Earlier messages of the user');
   expect(narrow.length).toBeGreaterThan(10);
   expect(narrow).toEqual(earlier.slice(-narrow.length));
-  // What may have been refused is quoted no further back than it must be.
+  // One of the earlier messages may be what was refused.
   expect(itemsUnder(seedOf(many, { because: 'refused' }), 'Earlier messages of the user')).toEqual([]);
 });
 
@@ -95,7 +95,7 @@ test('a seed states its purpose and what it covers, quotes the most important fi
     'Messages of the user that were not answered, newest last: | Create f/g.h',
     `Last messages of the user, newest last: | ${request} | Create f/g.h`,
     'Last replies of the assistant, newest last: | It is missing. Shall I create it? Or stop?',
-    'Files, links and ids named, newest last: | #42 | http://x.org/a?b=1 | e.yml | dd.md | ab/cd/e.ts | f/g.h',
+    'Files, links and ids named, newest last: | ab/cd/e.ts | dd.md | e.yml | http://x.org/a?b=1 | #42 | f/g.h',
     'Tool outcomes, newest last: | read_file failed: no such file (image left out) | tool returned: sent',
     'Questions that the assistant asked last: | Shall I create it? | Or stop?',
     'Last summary of older parts: | They chose --- and (end of Redis.',
@@ -105,7 +105,7 @@ test('a seed states its purpose and what it covers, quotes the most important fi
 
 const said = (n: number) => userSays(`#${n}`);
 const ran = (n: number) => [assistantSays([call(`t${n}`)]), userSays([result(`t${n}`, `${n}`)])];
-const longReply = assistantSays(`#21? ${'so. '.repeat(5_000)}#3, is it?`);
+const longReply = assistantSays(`#21? ${'so. '.repeat(5_000)}http://x.org/a?b=1. And #3, is it?`);
 const asking = ['Why not?', 'And then?', numbers(0, 6, (n) => `Is it ${n}?`).join(' ')].map((it) => assistantSays(it));
 
 test.each<[string, string, LogRecord[], string[]]>([
@@ -113,12 +113,14 @@ test.each<[string, string, LogRecord[], string[]]>([
   ['all without an answer', 'Messages', [said(1), userSays(' '), assistantSays(' '), ...ran(1), said(2)], ['#1', '#2']],
   ['a replay once', 'Last messages', [...EIGHT.slice(0, 1), said(1), ...EIGHT.slice(0, 2)], ['#1', 'Question 1.']],
   ['those to the pending message', 'Last replies', round('t1', {}, 'sent'), ['On it.']],
+  ['those not answered before it', 'Messages', [said(1), ...round('t1', {}, 'sent')], ['#1']],
   ['no day that is unknown', 'Earlier', [userSays('Hi', { header: '' }), ...numbers(0, 6, said)], ['Hi', '#0']],
   ['the last 20', 'Files', numbers(0, 21, said), numbers(1, 21, (n) => `#${n}`)],
+  ['no half of a password', 'Files', [assistantSays(`#1${' '.repeat(19_980)}https://u:password@x.org`)], ['#1']],
   ['those in the last 20,000 characters', 'Files', [assistantSays('#1'), longReply], ['#21']],
   ['the last 8', 'Tool outcomes', numbers(0, 9, ran).flat(), numbers(1, 9, (n) => `look returned: ${n}`)],
   ['the last 5', 'Questions', asking, numbers(1, 6, (n) => `Is it ${n}?`)],
-  ['those in the last 4,000 characters', 'Questions', [longReply], ['#3, is it?']],
+  ['those in the last 4,000 characters', 'Questions', [longReply], ['And #3, is it?']],
 ])('quotes %s under "%s"', (_, title, log, items) => {
   expect(itemsUnder(seedOf(log), title)).toEqual(items);
 });
@@ -224,7 +226,7 @@ test('lists all of 60 long calls, each shortened, and counts the oldest if even 
   expect(tokensOf(lines)).toBeLessThanOrEqual(4_000);
   const whole = numbers(10, 70, (n) => `send_mail {"to":"user-${n}","long":"sent"} returned: sent`);
   const short = numbers(10, 70, (n) => `send_mail {"to":"user-${n}","lo… returned: sent`);
-  const newest = ['(10 older calls, all done, are not listed)', ...short.slice(10)];
+  const newest = ['(10 older calls, already made, are not listed)', ...short.slice(10)];
   expect(finished(rounds('sent'), 2 * tokensOf(whole))).toEqual(whole);
   expect(finished(rounds('sent'), 2 * tokensOf(whole) - 1)).toEqual(short);
   for (const more of [0, 10]) expect(finished(rounds('sent'), 2 * tokensOf(short.slice(10)) + more)).toEqual(newest);
