@@ -13,7 +13,8 @@ const GROUP = -100_500;
 const BASIC = -600;
 const PASTED = 6;
 const PIECES = 3;
-const AFTER_MOVE = 6;
+/** So many that each gateway gets some of either half. */
+const AFTER_MOVE = 24;
 const SETTLED_MS_MAX = 20_000;
 
 let front: Awaited<ReturnType<typeof startFront>> | undefined;
@@ -62,15 +63,15 @@ const balanced: Scenario = {
     const sinceMs = Date.now();
     for (let at = 0; at < PASTED; at++) paste(stage, at);
     const moved = world.telegram.migrate(BASIC);
-    const sayThree = () => {
+    const sayHalf = () => {
       for (let nth = 0; nth < AFTER_MOVE / 2; nth++)
         world.telegram.say(moved, `@${world.telegram.username} ${ASIDE} after the move`, { fromId: FIRST_CHAT });
     };
-    sayThree();
+    sayHalf();
     await untilShare(stage, 0.5);
     await killGateway(stage);
     balance(stage);
-    sayThree();
+    sayHalf();
     await pouring;
     const pieces = { what: 'every piece of the pasted texts', maxMs: SETTLED_MS_MAX, sinceMs };
     await awaitAgain(stage, pieces, async () => (await settledIn(stage, GROUP)) === PASTED * PIECES);
