@@ -31,6 +31,13 @@ export const EN = {
   pagesWithoutText: (name: string | undefined) =>
     `${name ? `“${name}”` : 'Your PDF'} is too large for me to read at once, and I found no text on its pages, so I did not read it. Please send fewer pages.`,
   scrubbed: 'Your message was too long for me, so I read only its beginning and its end.',
+  leftOut: {
+    text: 'the middle of a long text',
+    result: 'a part of what a tool returned',
+    picture: 'a picture',
+    file: 'a file',
+    named: (title: string) => `the file “${title}”`,
+  },
   removed: (names: readonly string[], hasMore: boolean) =>
     `I couldn't read all of it, so I left out ${names.join(', ')}${hasMore ? ' and more' : ''}. Use /export to get everything that is kept.`,
 

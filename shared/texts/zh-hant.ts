@@ -24,6 +24,13 @@ export const ZH_HANT: Texts = {
   pagesWithoutText: (name) =>
     `${name ? `「${name}」` : '你的 PDF'}太大，我無法一次讀完，而且在頁面上找不到文字，所以沒有讀它。請傳頁數較少的檔案。`,
   scrubbed: '你的訊息太長，我只讀了開頭和結尾。',
+  leftOut: {
+    text: '一段長文字的中間部分',
+    result: '工具傳回的部分內容',
+    picture: '一張圖片',
+    file: '一個檔案',
+    named: (title) => `檔案「${title}」`,
+  },
   removed: (names, hasMore) =>
     `我無法讀取全部內容，所以略過了 ${names.join('、')}${hasMore ? ' 等' : ''}。/export 會把保留的內容全部傳給你。`,
 

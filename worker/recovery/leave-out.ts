@@ -23,10 +23,7 @@ export async function leaveOut(ports: RecoverPorts, call: FailedCall, what: Left
   const { attempt } = call;
   const parts = partsToLeaveOut(call, what);
   if (parts.length === 0) return undefined;
-  const notice = removedNotice(
-    attempt.texts,
-    parts.map(({ name }) => name),
-  );
+  const notice = removedNotice(attempt.texts, parts);
   await storeParts(ports, call, parts, [withNotice(attempt, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }

@@ -1,4 +1,5 @@
 import { clipMiddle } from '../../shared/base/text.ts';
+import type { Texts } from '../../shared/texts/texts.ts';
 import { labelWithRef, sourceOf } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
 import { isMedia } from '../model/rules/blocks.ts';
@@ -20,8 +21,9 @@ export interface Part {
   bytes: number;
   /** Its replacement. */
   instead: string;
-  /** Its name in the user's notice. */
-  name: string;
+  /** Its name in the user's notice; for a file with a title, that title. */
+  name: keyof Texts['leftOut'];
+  title?: string;
 }
 
 /** A block of a record, and its place. */
@@ -35,6 +37,7 @@ const KEPT_CHARS = 2_000;
 /** A smaller part is not worth removing. */
 const LARGE_BYTES = 8 * 1024;
 const NAME_CHARS = 80;
+const NAMES: Readonly<Record<string, Part['name']>> = { text: 'text', tool_result: 'result', image: 'picture' };
 const RESULT_REFUSED =
   '[What the tool returned is left out: the request that held it was refused. The call was made; do not make it again.]';
 
@@ -111,7 +114,7 @@ export function placesIn(record: LogRecord): Place[] {
 
 /** A block with the text that replaces it. Pure. */
 export function partOf({ record, block, index }: Place, instead: string): Part {
-  return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), instead, name: nameOf(block) };
+  return { record, ...(index !== undefined && { block: index }), bytes: weigh(block), instead, ...nameOf(block) };
 }
 
 /** The sizes of blocks, which never change and are in each request of their chat. */
@@ -143,11 +146,9 @@ function placeholder(block: Block): string {
   return `[${labelWithRef(block)}, left out]`;
 }
 
-function nameOf(block: Block): string {
-  if (block.type === 'text') return 'the middle of a long text';
-  if (block.type === 'tool_result') return 'a part of what a tool returned';
-  if (typeof block.title === 'string') return `the file "${clipMiddle(block.title, NAME_CHARS)}"`;
-  return block.type === 'image' ? 'a picture' : 'a file';
+function nameOf({ type, title }: Block): Pick<Part, 'name' | 'title'> {
+  if (typeof title === 'string') return { name: 'named', title: clipMiddle(title, NAME_CHARS) };
+  return { name: NAMES[type] ?? 'file' };
 }
 
 /** Whether a block is, or holds, a picture or a file. Pure. */

@@ -1,4 +1,5 @@
 import type { FileProblem, Texts } from '../../shared/texts/texts.ts';
+import type { Part } from '../recovery/parts.ts';
 
 const REMOVED_NAMED_MAX = 5;
 
@@ -14,7 +15,7 @@ export function unreadableFile(texts: Texts, why: FileProblem, name?: string): s
 }
 
 /** The notice that parts of a conversation are no longer shown to the model. */
-export function removedNotice(texts: Texts, names: readonly string[]): string {
-  const different = [...new Set(names)];
-  return texts.removed(different.slice(0, REMOVED_NAMED_MAX), different.length > REMOVED_NAMED_MAX);
+export function removedNotice({ leftOut, removed }: Texts, parts: readonly Pick<Part, 'name' | 'title'>[]): string {
+  const names = new Set(parts.map(({ name, title = '' }) => (name === 'named' ? leftOut.named(title) : leftOut[name])));
+  return removed([...names].slice(0, REMOVED_NAMED_MAX), names.size > REMOVED_NAMED_MAX);
 }

@@ -1,20 +1,21 @@
 import { expect, test } from '@jest/globals';
+import type { Block } from '../../../../worker/model/block.ts';
 import * as parts from '../../../../worker/recovery/parts.ts';
 import { assistantSays, userSays } from '../../../fixture/records.ts';
 import { call, result, text } from '../../../stand-in/claude/specimens.ts';
 
 const PICTURE = { type: 'image', source: { type: 'kept', sha256: 'aa', media_type: 'image/png', bytes: 48 * 1024 } };
 const SHOWN = '[image/png, 48 KB; the tool "recall" shows it with {"ref":"aa"}, left out]';
-test.each([
-  ['the middle of a long text', text('é'), 'é', 27],
-  ['a part of what a tool returned', result('t', [text('é'), PICTURE]), `é\n(image left out)\n${SHOWN}`, 27 + 65_536],
-  ['a picture', PICTURE, SHOWN, 65_536],
-  ['the file "a.pdf"', { type: 'document', title: 'a.pdf' }, '[document a.pdf, left out]', 35],
-  ['a file', { type: 'document' }, '[document, left out]', 19],
-])('a notice calls it %s, and the model reads what is left', (name, block, instead, bytes) => {
+test.each<[string, Block, string, number, object?]>([
+  ['text', text('é'), 'é', 27],
+  ['result', result('t', [text('é'), PICTURE]), `é\n(image left out)\n${SHOWN}`, 27 + 65_536],
+  ['picture', PICTURE, SHOWN, 65_536],
+  ['named', { type: 'document', title: 'a.pdf' }, '[document a.pdf, left out]', 35, { title: 'a.pdf' }],
+  ['file', { type: 'document' }, '[document, left out]', 19],
+])('a notice calls it %s, and the model reads what is left', (name, block, instead, bytes, more = {}) => {
   const record = userSays([structuredClone(block)]);
   const found = parts.placesIn(record).map((place) => parts.partOf(place, parts.insteadOf(place.block, 100)));
-  expect(found).toStrictEqual([{ record, block: 0, bytes, instead, name }]);
+  expect(found).toStrictEqual([{ record, block: 0, bytes, instead, name, ...more }]);
   expect(parts.bytesOf([record, record])).toBe(2 * bytes);
 });
 
