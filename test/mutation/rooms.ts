@@ -47,7 +47,7 @@ export const PURE_ROOMS: readonly PureRoom[] = [
     name: 'recovery/compaction',
     sources: COMPACTING.map((name) => `worker/recovery/${name}.ts`),
     suites: suitesIn('worker/recovery'),
-    floor: 75,
+    floor: 98,
     runsMax: 100,
   },
   {
