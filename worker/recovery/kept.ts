@@ -19,9 +19,9 @@ export interface Kept {
 const SHORTENED_CHARS = [8_000, 4_000, 2_000, 1_000, 500, 200];
 
 /**
- * Chooses what is kept: the newest turn; before it the newest answered exchange, whose long texts and results are
- * shortened where it takes more than `tokensMax`; and earlier turns as long as everything fits. An exchange that cannot
- * be shortened enough is summarised with the rest. Pure except for the shortenings' stamps.
+ * Chooses the records to keep: the newest turn; before it the newest answered exchange, with its long texts and results
+ * shortened if it takes more than `tokensMax`; and earlier turns as long as everything fits. An exchange that cannot be
+ * shortened enough is summarised with the rest. Pure except for the shortenings' stamps.
  */
 export function chooseKept(records: readonly LogRecord[], tokensMax: number): Kept {
   const newest = newestTurn(records);

@@ -21,7 +21,7 @@ export interface Part {
   bytes: number;
   /** Its replacement. */
   instead: string;
-  /** Its name in the user's notice; for a file with a title, that title. */
+  /** Its name in the user's notice: a text of `leftOut`, which for `named` holds the title of the file. */
   name: keyof Texts['leftOut'];
   title?: string;
 }

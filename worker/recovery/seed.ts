@@ -158,7 +158,7 @@ function asksIn(records: readonly LogRecord[]): UserRecord[] {
 }
 
 function earlier(record: UserRecord): string {
-  // The gateway's own line: others in the header quote what was said in the group.
+  // Only the gateway's own line counts: the other lines of the header quote people.
   const day = record.header?.match(/^\[#[\w-]{6} [^"\n]*?(\d{4}-\d\d-\d\d)/m)?.[1];
   return `${day === undefined ? '' : `${day}: `}${said(record, CHARS.earlier)}`;
 }

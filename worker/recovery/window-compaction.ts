@@ -51,7 +51,7 @@ const SUMMARY_SHARE_MIN = 0.5;
 
 /**
  * Has a model summarise everything but the newest turns, in at most two parts. If an answer is no summary, the other
- * model is asked, or the same one again. Stores nothing. Contract: throws only what the summariser's `send` and `keepPart` throw.
+ * model is asked, or the same one again. Stores nothing. Contract: throws only as `send` and `keepPart` do.
  */
 export async function compact(
   window: Window,
