@@ -30,7 +30,6 @@ export interface OversightLimits {
   alertRetryMs: number;
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;
-  secondChannelAfterMs: number;
   watchEveryMs: number;
   pollAgeMs: number;
   providerDownMs: number;

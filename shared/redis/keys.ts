@@ -115,9 +115,8 @@ function installationKeys(tag: string) {
     telegram: `${tag}:telegram`,
     /** Hash: the book of incidents. */
     incidents: `${tag}:incidents`,
-    /** Stream of notifications to the operator; hashes with their delivery state, and with what a channel is owed; the lock. */
+    /** Stream of notices to the operator; hash with the state of their delivery; the lock. */
     ...{ notices: `${tag}:notices`, alerting: `${tag}:alerting`, alertingLock: `${tag}:alerting-lock` },
-    owed: `${tag}:owed`,
     /** Hash: how calls to the model succeed and fail; and where each model is in its life, as the endpoint states it. */
     ...{ provider: `${tag}:provider`, models: `${tag}:models` },
     /** Held for the time between two probes of an endpoint in trouble. */

@@ -91,7 +91,6 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['actions of operators', 'kept', false, keys.actions],
     ['notices', 'under way', true, keys.notices],
     ['lock of the alerter', 'under way', false, keys.alertingLock],
-    ['what channels are owed', 'kept', false, keys.owed],
     ['how alerting goes', 'single', true, keys.alerting],
     ['how the model fares', 'single', true, keys.provider],
     ['how long the models live', 'single', true, keys.models],

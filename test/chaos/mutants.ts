@@ -130,8 +130,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'an alert that nobody took is dropped',
     mutations: {
       file: 'worker/alerts/alerter.ts',
-      from: 'if (by === undefined) {',
-      to: 'if (by === null) {',
+      from: 'if (!isSent) {',
+      to: 'if (isSent === undefined) {',
     },
     scenario: 'alerts-refused',
     violates: 'I8',

@@ -3,7 +3,7 @@ import { runRoot } from '../../shared/app/process.ts';
 import { HEARTBEAT_EVERY_MS } from '../../shared/state/process/receiver.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
 import { ALERT_TAKE_OVER_MS } from '../../worker/alerts/alerter.ts';
-import { RETRY_MS, SECOND_AFTER_MS } from '../../worker/alerts/delivery.ts';
+import { RETRY_MS } from '../../worker/alerts/delivery.ts';
 import { REDIS_TROUBLE_MS } from '../../worker/alerts/redis-trouble.ts';
 import { RECONCILE_EVERY_MS } from '../../worker/lane/dispatcher.ts';
 import { QUEUE_LIMITS } from '../../worker/lane/queue.ts';
@@ -21,7 +21,6 @@ const limits = {
   alertEveryMs: 100,
   alertTakeOverMs: ALERT_TAKE_OVER_MS / FASTER,
   alertRetryMs: RETRY_MS / FASTER,
-  secondChannelAfterMs: SECOND_AFTER_MS / FASTER,
   watchEveryMs: WATCH_EVERY_MS / FASTER,
   pollAgeMs: POLL_AGE_MS / FASTER,
   providerDownMs: PROVIDER_DOWN_MS / FASTER,

@@ -8,18 +8,18 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import {
   type AlertingRecord,
+  type DeliveredNotices,
   noticeQueue,
-  type Owed,
   type TakenNotices,
-  type ToldNotices,
 } from '../../shared/state/incident/notices.ts';
 import type { Notice } from './book.ts';
 import { noticeOf } from './book-store.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { severityOf } from './causes.ts';
-import { byClock, type Channels, deliver, onlyChanging, type Telling } from './delivery.ts';
+import { type Sent, withLinks } from './channel.ts';
+import { byClock, type Channels, deliver, failedAt, sentAt, type Telling } from './delivery.ts';
 import type { NoticeKind } from './due-notice.ts';
-import { endPage, type Page } from './notice-text.ts';
+import type { Page } from './notice-text.ts';
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -35,12 +35,14 @@ export const ALERT_EVERY_MS = 1_000;
 export const ALERT_TAKE_OVER_MS = 45_000;
 
 const NOTICES_MAX = 500;
-/** How long a notice is kept that no channel takes. */
+/** How long a notice is kept that the chat does not take. */
 const KEPT_MS = 7 * 24 * 3600_000;
+/** How many notices are kept for a chat that takes none, once the webhook has them. */
+const KEPT_MAX = 250;
 /**
- * Tells of the waiting notices at least once each: one process at a time for the whole installation. An incident is one
- * message, which changes with it; a reply to it rings when that matters. Each notice is logged before it is told. What no
- * channel takes is kept for days and retried with backoff; nothing else waits for it.
+ * Delivers the waiting notices at least once each: one process at a time for the whole installation. An incident is one
+ * message in the chat, which changes with it; a reply to it rings when that matters. Each notice is logged before it is
+ * sent. What the chat does not take is kept for days and retried with backoff.
  */
 export function startAlerter(ports: AlerterPorts): Service {
   const { redis, log, everyMs } = ports;
@@ -52,10 +54,10 @@ export function startAlerter(ports: AlerterPorts): Service {
     async round() {
       const taken = await queue.take(owner, ports.takeOverMs, NOTICES_MAX);
       if (taken === undefined) return everyMs;
-      const told = await tellNext(ports, taken, logged);
-      await queue.putBack(owner, told);
-      // Something was told, and more may be waiting.
-      return told.isSent ? 0 : everyMs;
+      const round = await deliverNext(ports, taken, logged);
+      await queue.putBack(owner, round);
+      // More may be waiting.
+      return round.isSent ? 0 : everyMs;
     },
     retryMs: everyMs,
     onError: (error) => log.debug({ err: error }, 'alerting failed; it is tried again'),
@@ -69,82 +71,99 @@ export function startAlerter(ports: AlerterPorts): Service {
   };
 }
 
-/** A round: what is taken, and where the queue is. */
-type Taken = Omit<TakenNotices, 'notices'>;
-type Told = ToldNotices & { isSent: boolean };
+/** What a round delivered. */
+type Round = DeliveredNotices & { isSent: boolean };
 
-async function tellNext(ports: AlerterPorts, { notices, ...taken }: TakenNotices, logged: Set<string>): Promise<Told> {
+async function deliverNext(
+  ports: AlerterPorts,
+  { notices, messages, nowMs, record: stored }: TakenNotices,
+  logged: Set<string>,
+): Promise<Round> {
   const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
   logNew(ports, queued, logged);
-  const { nowMs, owed } = taken;
-  const told = await sendDue(ports, queued, { ...taken, record: byClock(taken.record, nowMs) });
-  // What was told is written down first: killed before that, it is told again.
-  const due = told.isSent ? undefined : owed;
-  const paid = await pay(ports, due, { nowMs, record: told.record }, queued.length === 0);
-  for (const id of told.ids) logged.delete(id);
-  const record = { ...paid.record, sentMs: recentOf(paid.record.sentMs, nowMs), atMs: nowMs };
-  return { ...told, record, ...(due && paid.isPaid && { paid: due, isSent: true }) };
-}
-
-async function sendDue(
-  { channels, log }: AlerterPorts,
-  queued: readonly QueuedNotice[],
-  { nowMs, record, messages }: Taken,
-): Promise<Told> {
-  const outgoing = nextOutgoing(queued, record.sentMs, nowMs);
-  if (outgoing === undefined) return { ids: [], record, messages: new Map(), isSent: false };
-  const { incident, kind } = outgoing;
-  const {
-    by,
-    record: after,
-    refused,
-    message: sent,
-  } = await deliver(channels, outgoing, messages.get(incident), record, nowMs);
-  if (refused !== undefined)
-    log.error(
-      { why: refused },
-      by === undefined ? 'an alert could not be sent; it is kept' : 'one channel took no alert',
-    );
-  if (by === undefined) {
-    const ids = queued.map(({ id }) => id).filter((id) => nowMs - msOf(id) > KEPT_MS);
-    if (ids.length > 0) log.error({ notices: ids.length }, 'alerts that no channel took for a week are given up');
-    return { ids, record: after, messages: new Map(), isSent: false };
-  }
-  const message = sent && { ...sent, atMs: nowMs };
-  // While there is something to press under it, the message changes on.
-  const isOver = kind === 'resolved' && (outgoing.buttons ?? []).length === 0;
-  const owed = kind === 'resolved' && by === 'webhook' && message ? [{ to: message, text: outgoing.text }] : [];
+  const before = byClock(stored, nowMs);
+  const { chatId } = ports.channels;
+  const shown = chatId && (await showNext(ports, queued, { nowMs, messages, record: before, chatId }));
+  const { copied, sent } = await copyNext(ports, queued, before, nowMs);
+  const round = shown || withoutChat(ports, queued, { ...before, copied }, sent, nowMs);
+  for (const id of round.ids) logged.delete(id);
+  const sentMs = sent?.ok && !round.isSent ? [...round.record.sentMs, nowMs] : round.record.sentMs;
+  const left = queued.map(({ id }) => id).filter((id) => copied.includes(id) && !round.ids.includes(id));
   return {
-    ...{ ids: outgoing.ids, record: after, isSent: true, owed },
-    messages: new Map([...forgotten(messages, nowMs - KEPT_MS), [incident, isOver ? undefined : message] as const]),
+    ...round,
+    record: { ...round.record, sentMs: recentOf(sentMs, nowMs), atMs: nowMs, copied: left },
+    isSent: round.isSent || copied.length > (before.copied?.length ?? 0),
   };
 }
 
 /**
- * Edits a chat message that still shows an incident as open although the webhook already got the end of the incident.
- * Gives the edit up after a week. The edit waits until no notice is queued.
+ * Sends the webhook the next notices that it does not have; `copied` are all that it has then. Each channel goes on by
+ * itself: the webhook does not wait for the chat, nor the chat for the webhook.
  */
-async function pay(
-  ports: AlerterPorts,
-  owed: Owed | undefined,
-  { nowMs, record }: Pick<Taken, 'nowMs' | 'record'>,
-  isQuiet: boolean,
-): Promise<{ isPaid: boolean; record: AlertingRecord }> {
-  if (owed === undefined) return { isPaid: false, record };
-  const { to, text } = owed;
-  if (nowMs - to.atMs > KEPT_MS) {
-    ports.log.error({ owed: to }, 'a message that could not be changed for a week is given up');
-    return { isPaid: true, record };
-  }
-  if (!isQuiet) return { isPaid: false, record };
-  const telling = { ...endPage(text), update: '', isSilent: true };
-  const { by, record: after } = await deliver(onlyChanging(ports.channels), telling, to, record, nowMs);
-  return { isPaid: by !== undefined, record: after };
+async function copyNext(
+  { channels: { webhook }, log }: AlerterPorts,
+  queued: readonly QueuedNotice[],
+  { sentMs, copied = [] }: AlertingRecord,
+  nowMs: number,
+): Promise<{ copied: readonly string[]; sent?: Sent | undefined }> {
+  const missing = queued.filter(({ id }) => !copied.includes(id));
+  const next = webhook && nextOutgoing(missing, sentMs, nowMs);
+  if (webhook === undefined || next === undefined) return { copied };
+  const sent = next.isSilent ? undefined : await webhook.send(next.update ?? withLinks(next.text, next));
+  if (sent?.ok !== false) return { copied: [...copied, ...next.ids], sent };
+  if (!sent.isAway) log.error({ why: sent.why }, 'the webhook took no alert');
+  return { copied, sent };
 }
 
-/** What nothing has been told of since: a new message is better seen, and facts never end. */
-function forgotten(told: ReadonlyMap<string, { atMs: number }>, sinceMs: number): [name: string, undefined][] {
-  const old = [...told].filter(([, { atMs }]) => atMs < sinceMs);
+/** Where no chat is configured, what the webhook has is done; without a webhook, what is logged. */
+function withoutChat(
+  { channels }: AlerterPorts,
+  queued: readonly QueuedNotice[],
+  record: AlertingRecord,
+  sent: Sent | undefined,
+  nowMs: number,
+): Round {
+  const isDone = (id: string) => !channels.webhook || record.copied?.includes(id) || isOld(id, nowMs);
+  const ids = queued.map(({ id }) => id).filter(isDone);
+  const after = sent?.ok === false ? failedAt(channels, record, sent, nowMs) : record;
+  const isSent = ids.length > 0 && sent?.ok !== false;
+  return { ids, record: isSent ? sentAt(record, nowMs) : after, messages: new Map(), isSent };
+}
+
+/** Shows the next notices in the chat. What it does not take is kept for it. */
+async function showNext(
+  { channels, log }: AlerterPorts,
+  queued: readonly QueuedNotice[],
+  { nowMs, messages, record, chatId }: Omit<TakenNotices, 'notices'> & { chatId: number },
+): Promise<Round> {
+  const nothing = { ids: [], record, messages: new Map(), isSent: false };
+  const next = nextOutgoing(queued, record.sentMs, nowMs);
+  if (next === undefined) return nothing;
+  const delivery = await deliver({ ...channels, chatId }, next, messages.get(next.incident), record, nowMs);
+  const { isSent, message, record: after, refused } = delivery;
+  if (refused !== undefined) log.error({ why: refused }, 'the chat took no alert; it is kept');
+  if (!isSent) {
+    const all = queued.map(({ id }) => id);
+    const old = all.filter((id) => isOld(id, nowMs));
+    if (old.length > 0) log.error({ notices: old.length }, 'alerts that the chat did not take for a week are given up');
+    // Behind more than are read at once, the webhook would miss the newest.
+    const surplus = all.slice(0, -KEPT_MAX).filter((id) => record.copied?.includes(id) && !old.includes(id));
+    return { ...nothing, ids: [...old, ...surplus], record: after };
+  }
+  // While there is something to press under it, the message changes on.
+  const isOver = next.kind === 'resolved' && (next.buttons ?? []).length === 0;
+  const shown = [next.incident, isOver ? undefined : message] as const;
+  const changed = new Map([...forgotten(messages, nowMs - KEPT_MS), shown]);
+  return { ids: next.ids, record: after, messages: changed, isSent };
+}
+
+function isOld(id: string, nowMs: number): boolean {
+  return nowMs - msOf(id) > KEPT_MS;
+}
+
+/** Messages that have not changed for long: a new one is better seen, and facts never end. */
+function forgotten(shown: ReadonlyMap<string, { atMs: number }>, sinceMs: number): [name: string, undefined][] {
+  const old = [...shown].filter(([, { atMs }]) => atMs < sinceMs);
   return old.map(([name]) => [name, undefined]);
 }
 
@@ -164,7 +183,7 @@ export interface QueuedNotice extends Notice {
   id: string;
 }
 
-/** What is told next, and the notices that are done with it. */
+/** What is sent next, and the notices that are done with it. */
 export interface Outgoing extends Telling {
   ids: readonly string[];
   incident: string;
@@ -183,8 +202,8 @@ const LATE_MS = 120_000;
 const TEXT_CHARS_MAX = 4_000;
 
 /**
- * What is told next, oldest first; `undefined` while the rate is used up. All that waits about one opening of an incident
- * is told at once, as its newest notice has it: only what its message has no room for is told by itself. `sentMs` are the
+ * What is sent next, oldest first; `undefined` while the rate is used up. All that waits about one opening of an incident
+ * is sent at once, as its newest notice has it: only what its message has no room for is sent by itself. `sentMs` are the
  * times of earlier messages. Pure.
  */
 export function nextOutgoing(

@@ -12,8 +12,6 @@ export type Sent =
     }
   | {
       ok: false;
-      /** Whether the destination no longer exists: a chat that is gone may never come back. */
-      isGone: boolean;
       /** For the log: never a URL or a token. */
       why: string;
       retryAfterMs?: number;
@@ -81,7 +79,6 @@ export function withLinks(text: string, { links }: Pick<Look, 'links'>): string 
 function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailure): Sent {
   return {
     ok: false,
-    isGone: kind === 'gone' || kind === 'rejected',
     why: `${kind}: ${description}`,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(kind === 'away' && { isAway: true }),

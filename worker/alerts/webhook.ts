@@ -57,10 +57,10 @@ export async function postJson(url: string, body: unknown, stopping?: AbortSigna
     if (response.ok && !isPage) return { ok: true };
     const waitMs = Math.min(Number(response.headers.get('retry-after')) * 1000, RETRY_AFTER_MS_MAX);
     const why = `status ${response.status}${isPage ? ' with a web page' : ''}`;
-    return { ok: false, isGone: false, why, ...(waitMs > 0 && { retryAfterMs: waitMs }) };
+    return { ok: false, why, ...(waitMs > 0 && { retryAfterMs: waitMs }) };
   } catch (error) {
     const { name, cause } = error as { name?: string; cause?: { code?: unknown } };
-    return { ok: false, isGone: false, why: `${name} ${String(cause?.code ?? '')}`.trim() };
+    return { ok: false, why: `${name} ${String(cause?.code ?? '')}`.trim() };
   }
 }
 

@@ -16,6 +16,8 @@ export interface AlertingRecord {
   sentMs: readonly number[];
   /** When this was written. */
   atMs?: number;
+  /** The ids of the notices in the queue that the webhook has. */
+  copied?: readonly string[];
 }
 
 /** The message about an incident, in the operator's chat, and when it was sent or changed last. */
@@ -25,16 +27,7 @@ export interface ShownMessage {
   atMs: number;
 }
 
-/**
- * A message in the operator's chat that is still to show the end of its incident, which the webhook alone got. A later text
- * for the same replaces it.
- */
-export interface Owed {
-  to: ShownMessage;
-  text: string;
-}
-
-/** What waits to be told, and what is known of the telling. */
+/** The notices that wait, and how delivery goes. */
 export interface TakenNotices {
   nowMs: number;
   record: AlertingRecord;
@@ -42,31 +35,25 @@ export interface TakenNotices {
   messages: ReadonlyMap<string, ShownMessage>;
   /** As JSON, by their ids; oldest first. */
   notices: readonly [id: string, json: string | undefined][];
-  /** Any one of what is owed. */
-  owed?: Owed;
 }
 
-/** How a telling went. */
-export interface ToldNotices {
+/** What was delivered of them. */
+export interface DeliveredNotices {
   /** The notices that are done with. */
   ids: readonly string[];
   record: AlertingRecord;
   /** The messages that changed, by incident; `undefined` where there is none any more. */
   messages: ReadonlyMap<string, ShownMessage | undefined>;
-  /** What is owed from now on. */
-  owed?: readonly Owed[];
-  /** What was owed, and is told; a later text for the same stays. */
-  paid?: Owed;
 }
 
 const MESSAGE = 'message:';
 
-type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[], owed: string[]];
+type TakeReply = [] | [nowMs: number, fields: string[], entries: StreamEntry[]];
 
-/** What waits to be told to the operator. Each method rejects when Redis cannot be reached. */
+/** The notices that wait to be delivered to the operator. Each method rejects when Redis cannot be reached. */
 export function noticeQueue(redis: RedisClient) {
-  const { notices, alerting, alertingLock, owed: owing } = keysOf(0);
-  const at = [notices, alerting, alertingLock, owing];
+  const { notices, alerting, alertingLock } = keysOf(0);
+  const at = [notices, alerting, alertingLock];
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const take = script<TakeReply>('take-notices');
   const putBack = script<1>('put-notices-back');
@@ -75,26 +62,22 @@ export function noticeQueue(redis: RedisClient) {
     async take(owner: string, forMs: number, most: number): Promise<TakenNotices | undefined> {
       const reply = await take(at, [owner, forMs, most]);
       if (reply.length === 0) return undefined;
-      const [nowMs, flat, entries, [field, text = '']] = reply;
+      const [nowMs, flat, entries] = reply;
       const fields = fieldsOf(flat);
       const messages = new Map(
         [...fields]
           .filter(([name]) => name.startsWith(MESSAGE))
           .map(([name, value]) => [name.slice(MESSAGE.length), messageOf(value)]),
       );
-      const owed = field === undefined ? {} : { owed: { to: messageOf(field), text } };
-      return { nowMs, record: recordOf(fields), messages, notices: entries.map(noticeIn), ...owed };
+      return { nowMs, record: recordOf(fields), messages, notices: entries.map(noticeIn) };
     },
     /** Removes what is done with, records how it went, and lets the others take. */
-    async putBack(owner: string, { ids, record, messages, owed = [], paid }: ToldNotices): Promise<void> {
+    async putBack(owner: string, { ids, record, messages }: DeliveredNotices): Promise<void> {
       const shown = [...messages].flatMap(([incident, message]) => [
         MESSAGE + incident,
         message ? textOf(message) : '',
       ]);
-      const owes = owed.flatMap(({ to, text }) => [textOf(to), text]);
-      const told = paid === undefined ? ['', ''] : [textOf(paid.to), paid.text];
-      const counts = [ids.length, owed.length];
-      await putBack(at, [owner, ...told, ...counts, ...ids, ...owes, ...fieldsOfRecord(record), ...shown]);
+      await putBack(at, [owner, ids.length, ...ids, ...fieldsOfRecord(record), ...shown]);
     },
     /** All that wait, as JSON by their ids. */
     waiting: async () => (await redis.xrange(notices, '-', '+')).map(noticeIn),
@@ -129,16 +112,24 @@ function recordOf(fields: ReadonlyMap<string, string>): AlertingRecord {
     ...(fields.has('movedTo') && { moved: { from: number('movedFrom'), to: number('movedTo') } }),
     sentMs: (fields.get('sentMs') ?? '').split(',').filter(Boolean).map(Number),
     ...(fields.has('atMs') && { atMs: number('atMs') }),
+    copied: (fields.get('copied') ?? '').split(',').filter(Boolean),
   };
 }
 
 /** An empty value removes the field. */
-function fieldsOfRecord({ lastSentMs, failing, moved, sentMs, atMs }: AlertingRecord): (string | number)[] {
+function fieldsOfRecord({
+  lastSentMs,
+  failing,
+  moved,
+  sentMs,
+  atMs,
+  copied = [],
+}: AlertingRecord): (string | number)[] {
   return [
     ...['lastSentMs', lastSentMs ?? ''],
     ...['failingSinceMs', failing?.sinceMs ?? '', 'why', failing?.why ?? ''],
     ...['tries', failing?.tries ?? '', 'retryAtMs', failing?.retryAtMs ?? ''],
     ...['movedFrom', moved?.from ?? '', 'movedTo', moved?.to ?? ''],
-    ...['sentMs', sentMs.join(','), 'atMs', atMs ?? ''],
+    ...['sentMs', sentMs.join(','), 'atMs', atMs ?? '', 'copied', copied.join(',')],
   ];
 }

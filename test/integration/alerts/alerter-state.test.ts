@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { noticeQueue, type Owed } from '../../../shared/state/incident/notices.ts';
 import { alerter, allSent, chat, eachWithAlerter } from '../../fixture/each-alerter.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 
@@ -31,16 +30,4 @@ test("alerts go on when Redis' clock steps back by an hour: neither the rate nor
   alerter(operator);
   await allSent();
   expect(operator.taken).toHaveLength(1);
-});
-
-test('frozen while it tells what is owed: a later text for the same message stays', async () => {
-  const queue = noticeQueue(redis);
-  const record = { sentMs: [] };
-  const nothing = { ids: [], record, messages: new Map() };
-  const owes = (text: string): Owed => ({ to: { chatId: 1, messageId: 2, atMs: 3 }, text });
-  await queue.putBack('a', { ...nothing, owed: [owes('it grew')] });
-  const taken = await queue.take('a', 1_000, 10);
-  await queue.putBack('b', { ...nothing, owed: [owes('it is over')] });
-  await queue.putBack('a', { ...nothing, ...(taken?.owed && { paid: taken.owed }) });
-  expect((await queue.take('c', 1_000, 10))?.owed).toEqual(owes('it is over'));
 });

@@ -45,13 +45,12 @@ test('what is no success is none, and its answer is not quoted', async () => {
     [{ status: 404, body: page }, 'status 404 with a web page'],
   ] as const) {
     receiver.fail(mischief);
-    expect(await webhook.send('It fails.')).toEqual({ ok: false, isGone: false, why });
+    expect(await webhook.send('It fails.')).toEqual({ ok: false, why });
   }
   expect(await webhook.send('It fails.')).toEqual({ ok: true });
   const nobody = webhookChannel('http://127.0.0.1:1/secret-word', 20);
   expect(await nobody.send('It fails.')).toEqual({
     ok: false,
-    isGone: false,
     why: expect.not.stringMatching(/secret/),
   });
 });
@@ -75,7 +74,7 @@ test('a redirect is not followed', async () => {
 test('asked to wait, it tries nothing for so long; a day at once is too much', async () => {
   const { receiver, webhook } = await receiving();
   receiver.fail({ status: 429, headers: { 'retry-after': '1' } });
-  const refused = { ok: false, isGone: false, why: 'status 429' } as const;
+  const refused = { ok: false, why: 'status 429' } as const;
   expect(await webhook.send('It fails.')).toEqual({ ...refused, retryAfterMs: 1_000 });
   expect(await webhook.send('It fails.')).toMatchObject({ ...refused, isAway: true });
   expect(receiver.statuses).toHaveLength(1);
@@ -114,5 +113,5 @@ test('a webhook that fails holds up no alert in the chat, and is spared for a wh
   alerter({ telegram: operator.telegram, webhook }, log);
   for (let n = 1; n <= 5; n++) await told(alertOf(n));
   expect(operator.taken).toHaveLength(5);
-  expect(lines.filter(({ msg }) => msg === 'one channel took no alert')).not.toEqual([]);
+  expect(lines.filter(({ msg }) => msg === 'the webhook took no alert')).not.toEqual([]);
 });

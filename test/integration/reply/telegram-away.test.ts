@@ -160,10 +160,7 @@ test('a wait of 900 seconds that Telegram asks for is obeyed over a crash, in bo
 });
 
 test('an outage is one incident with what waits and since when, and it is resolved', async () => {
-  await start(
-    { UNANSWERED_ALERT_MS: '1500' },
-    { telegramDownMs: 100, watchEveryMs: 100, pollAgeMs: 500, secondChannelAfterMs: 100 },
-  );
+  await start({ UNANSWERED_ALERT_MS: '1500' }, { telegramDownMs: 100, watchEveryMs: 100, pollAgeMs: 500 });
   sayTwice(CHAT);
   await goAwayBeforeAnswer('page', [CHAT]);
   await until('the incident is open', async () => (await openIncidents()).includes('telegram'));

@@ -127,7 +127,6 @@ function allKeysOf(shard: number): string[] {
       keys.notices,
       keys.alerting,
       keys.alertingLock,
-      keys.owed,
       keys.provider,
       keys.workers,
       keys.running,

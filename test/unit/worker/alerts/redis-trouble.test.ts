@@ -15,7 +15,7 @@ function watching(webhook?: Webhook, around: Surroundings = {}) {
   const channel: Pick<AlertChannel, 'send'> = {
     async send(text) {
       world.tries += 1;
-      if (!world.takes) return { ok: false, isGone: false, why: 'unreached' };
+      if (!world.takes) return { ok: false, why: 'unreached' };
       taken.push(text);
       return { ok: true };
     },
@@ -67,7 +67,7 @@ test('the webhook gets the beginning and the end too, and what it does not take 
   let takes = false;
   const webhook: Webhook = {
     async send(text) {
-      if (!takes) return { ok: false, isGone: false, why: 'status 503' };
+      if (!takes) return { ok: false, why: 'status 503' };
       there.push(text);
       return { ok: true };
     },
