@@ -64,8 +64,8 @@ export interface Alert {
   isOver?: true;
 }
 
-/** Whom an incident concerns, as the runbook has it: it wakes somebody, is for working hours, or needs nothing. */
-export type Severity = 'page' | 'today' | 'note';
+/** `page`: people get no answers now. `attention`: some messages failed, or will. `info`: nothing is to be done at once. */
+export type Severity = 'page' | 'attention' | 'info';
 
 /** The message that an alert is about. */
 export type Place = Required<Pick<Alert, 'chat' | 'entry'>>;

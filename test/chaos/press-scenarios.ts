@@ -41,7 +41,7 @@ export async function killAroundPress(stage: Stage, step: Failpoint): Promise<vo
   const isSo = () =>
     countIn(stage, /^Replayed 1 of 1\.$/) === 1 &&
     countIn(stage, /^.+ did that at .*: Replayed 1 of 1\.$/) === 1 &&
-    countIn(stage, /^🟠 Today: (?:.|\n)*Replayed 1 of 1 · by /) === 1 &&
+    countIn(stage, /^🟡 Needs attention: (?:.|\n)*Replayed 1 of 1 · by /) === 1 &&
     answersIn(stage) === 1;
   await awaitAgain(stage, { what: 'one act of two presses, told to both', maxMs: DONE_MS_MAX }, isSo);
 }

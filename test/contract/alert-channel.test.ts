@@ -28,7 +28,7 @@ async function told(runbook: string) {
 test('the message about an incident has its first line in bold, and a button to the runbook, also once it has changed', async () => {
   const { opened, changed } = await told('https://docs.example/runbook.md');
   const [title = ''] = opened?.text.split('\n') ?? [];
-  expect(title).toBe('🟠 Today: A tool server is down');
+  expect(title).toBe('🟡 Needs attention: A tool server is down');
   expect(opened?.text).toContain('\nHome: Since 1970-01-01 00:00:00 UTC');
   const look = {
     entities: [{ type: 'bold', offset: 0, length: title.length }],

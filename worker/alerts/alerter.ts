@@ -221,7 +221,7 @@ export function nextOutgoing(
   const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
   const rings = done.findLast(({ manner }) => manner !== 'silent');
   const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
-  const isNote = severityOf(first.incident.split(':')[0] ?? '') === 'note';
+  const isNote = severityOf(first.incident.split(':')[0] ?? '') === 'info';
   const late = lateLine(first, nowMs);
   return {
     ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },

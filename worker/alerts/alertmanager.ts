@@ -25,7 +25,7 @@ export interface AlertmanagerPorts {
 export const ALERTMANAGER_EVERY_MS = 60_000;
 /** Resolved alerts are repeated for as long as Prometheus does (15 minutes), so a lost request leaves no alert open. */
 const ENDS_REPEATED_MS = 900_000;
-const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', today: 'warning', note: 'info' };
+const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attention: 'warning', info: 'info' };
 
 /**
  * Sends all open incidents to Alertmanager, and those that ended lately as resolved, again and again: Alertmanager expects

@@ -81,7 +81,20 @@ export function actsFor({ cause, level }: { cause: Cause; level: string }): read
   return (Object.hasOwn(levels, level) ? levels[level]?.acts : undefined) ?? acts;
 }
 
-/** How severe a cause is. One that only another version knows has some reason: it is for working hours. */
+/** How severe a cause is. The severity of a cause that only another version knows is not known: somebody looks at it. */
 export function severityOf(cause: string): Severity {
-  return ruleOf(cause)?.severity ?? 'today';
+  return ruleOf(cause)?.severity ?? 'attention';
+}
+
+/** The look of each severity, the same on every surface: its words, its mark in a chat, and its tone on a page. */
+export const SEVERITIES = {
+  page: { words: 'Page', mark: '🔴', tone: 'bad' },
+  attention: { words: 'Needs attention', mark: '🟡', tone: 'fair' },
+  info: { words: 'Info', mark: '⚪️', tone: 'plain' },
+} as const satisfies Record<Severity, object>;
+
+/** A severity as a title begins with it. */
+export function markOf(severity: Severity): string {
+  const { mark, words } = SEVERITIES[severity];
+  return `${mark} ${words}`;
 }

@@ -6,7 +6,7 @@ import type { Button, Link } from '../../shared/telegram/messages.ts';
 import { actLines } from './act.ts';
 import { buttonsOf } from './buttons.ts';
 import { ALERT_WORDS } from './causes/words.ts';
-import { CAUSES, wordsOf } from './causes.ts';
+import { CAUSES, markOf, wordsOf } from './causes.ts';
 import type { NoticeKind } from './due-notice.ts';
 import { type Incident, incidentOf, OTHERS } from './incident.ts';
 
@@ -71,7 +71,7 @@ export function troublePage(
   { title, text, section }: { title: string; text: string; section: string },
   around: Surroundings,
 ): Page {
-  const head: Line = { text: `${ALERT_WORDS.marks.page}: ${title}`, type: 'bold' };
+  const head: Line = { text: `${markOf('page')}: ${title}`, type: 'bold' };
   const lines = [head, { text: around.installation ?? '' }, { text }];
   return { ...laidOut(lines), links: linksTo(section, around) };
 }
@@ -97,7 +97,7 @@ function linksTo(
  */
 export function pageOf(incident: Incident, around: Surroundings = {}): Page {
   const { title, todo } = wordsOf(incident);
-  const what = `${ALERT_WORDS.marks[CAUSES[incident.cause].severity]}: ${title}`;
+  const what = `${markOf(CAUSES[incident.cause].severity)}: ${title}`;
   const occurrences = {
     text: linesOf(incident, allNamed(incident)).join('\n'),
     type: 'expandable_blockquote',

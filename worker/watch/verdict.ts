@@ -10,8 +10,8 @@ import type { OutcomeRecord } from '../lane/lane.ts';
 export interface Trouble {
   /** A section of the runbook: the cause of an incident, or what no incident can tell of. */
   cause: string;
-  /** `page` is red, `today` is yellow. */
-  severity: Exclude<Severity, 'note'>;
+  /** `page` is red, `attention` is yellow. */
+  severity: Exclude<Severity, 'info'>;
   text: string;
   todo: string;
 }
@@ -67,7 +67,7 @@ export function troublesOf(judged: Judged, seen?: Seen): Trouble[] {
   const told = seen?.isStarting ? once.filter(({ cause }) => !COMES_WITH_A_START.has(cause)) : once;
   return [
     ...told.filter(({ severity }) => severity === 'page'),
-    ...told.filter(({ severity }) => severity === 'today'),
+    ...told.filter(({ severity }) => severity === 'attention'),
   ];
 }
 
@@ -92,7 +92,7 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Troub
 }
 
 function troubleOf(cause: string, severity: Severity, text: string): Trouble[] {
-  return severity === 'note' ? [] : [{ cause, severity, text, todo: todoOf(cause) }];
+  return severity === 'info' ? [] : [{ cause, severity, text, todo: todoOf(cause) }];
 }
 
 function todoOf(cause: string): string {
@@ -102,9 +102,9 @@ function todoOf(cause: string): string {
 /** What happened, and cannot end, is as bad as it was for a while only. */
 function severityNow({ cause, isOpen, lastMs }: Judged['incidents'][number], nowMs: number): Severity {
   const severity = severityOf(cause);
-  if (!isOpen) return 'note';
-  if (ruleOf(cause)?.endsBy !== 'fact' || severity === 'note' || nowMs - lastMs <= QUIET_MS) return severity;
-  return nowMs - lastMs <= FACT_MS ? 'today' : 'note';
+  if (!isOpen) return 'info';
+  if (ruleOf(cause)?.endsBy !== 'fact' || severity === 'info' || nowMs - lastMs <= QUIET_MS) return severity;
+  return nowMs - lastMs <= FACT_MS ? 'attention' : 'info';
 }
 
 /**

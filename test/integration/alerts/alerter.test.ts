@@ -117,7 +117,7 @@ test('an incident is one message: it changes in place, and its end is a short re
   await told(over(2));
   const end = expect.stringMatching(/^Resolved: the server 2 is up again\. It lasted \d+ seconds?/);
   expect(operator.edits).toEqual([
-    [2, expect.stringMatching(/^Resolved: the server 2 .*\n🟠 Today: .*\nThe server 2 is down\.$/)],
+    [2, expect.stringMatching(/^Resolved: the server 2 .*\n🟡 Needs attention: .*\nThe server 2 is down\.$/)],
   ]);
   expect(operator.replies).toEqual([[2, end]]);
   expect(operator.taken).toHaveLength(3);
@@ -135,7 +135,7 @@ test('a message that cannot be changed any more is replaced by a new one, withou
   expect(operator.replies).toEqual([]);
   expect(operator.taken).toEqual([
     expect.stringMatching(/^The server 1 is down/m),
-    expect.stringMatching(/^Resolved: the server 1 .*\n🟠 Today: .*\nThe server 1 is down\.$/),
+    expect.stringMatching(/^Resolved: the server 1 .*\n🟡 Needs attention: .*\nThe server 1 is down\.$/),
   ]);
 });
 

@@ -98,7 +98,7 @@ test('the webhook gets a text of the opening, of each change and of the end, bes
   await told(over(1));
   const texts = receiver.taken.map(({ text }) => text);
   expect(texts).toEqual([
-    expect.stringMatching(/^🟠 Today: .*server 1 is down/s),
+    expect.stringMatching(/^🟡 Needs attention: .*server 1 is down/s),
     'It grew.',
     expect.stringMatching(/^Resolved: the server 1 is up again\. It lasted/),
   ]);

@@ -58,7 +58,7 @@ test('what an operator did stands in the message of its incident, and the reply 
   const old = alert.dataOf('Replay failed');
   world.telegram.say(ANN, 'who am I');
   alert.press('Replay failed');
-  await shown(/^🟠 Today: Messages failed(?:.|\n)*Nothing to replay · by .+, \d\d:\d\d UTC/);
+  await shown(/^🟡 Needs attention: Messages failed(?:.|\n)*Nothing to replay · by .+, \d\d:\d\d UTC/);
   const reply = await shown(/^Nothing to replay\.$/);
   expect(reply.replyTo).toBe(alert.messageId);
   const sent = world.telegram.calls.find(({ params }) => String(params.text) === reply.text);

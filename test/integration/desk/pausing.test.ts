@@ -57,7 +57,7 @@ test('without a chat the one in trouble is offered, and none is paused', async (
   await startDesk();
   world.telegram.say(CHAT, 'poison');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
-  await world.telegram.waitForText(ALERT_CHAT, /^🟠 /u);
+  await world.telegram.waitForText(ALERT_CHAT, /^🟡 /u);
   const { text, buttons } = await ask('/pause');
   expect(text).toMatch(/^Name a chat by its number/);
   expect(buttons).toEqual({ [`Pause ${CHAT}`]: `/desk pause ${CHAT}` });

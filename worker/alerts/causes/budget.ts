@@ -5,12 +5,12 @@ import type { Condition } from '../incident.ts';
 /** Causes that concern the budget of all chats. */
 export const BUDGET = {
   budget: {
-    severity: 'note',
+    severity: 'info',
     endsBy: 'watch',
     isAhead: true,
   },
   'over-budget': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'watch',
   },
 } satisfies Rules;

@@ -25,12 +25,12 @@ export const ENDPOINT = {
     acts: ['replay', 'pause-all'],
   },
   'model-retires': {
-    severity: 'note',
+    severity: 'info',
     endsBy: 'watch',
     isAhead: true,
   },
   'model-gone': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
   },
 } satisfies Rules;

@@ -22,7 +22,7 @@ export const RECEIVING = {
     endsBy: 'watch',
   },
   'group-moved': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'fact',
     namesEach: true,
   },

@@ -8,22 +8,22 @@ import type { Rules } from '../causes.ts';
 /** Causes that concern the length, or the state, of a conversation. */
 export const SESSION = {
   'fresh-session': {
-    severity: 'note',
+    severity: 'info',
     endsBy: 'quiet',
     namesEach: true,
   },
   'history-refused': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
     namesEach: true,
   },
   'torn-session': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
     namesEach: true,
   },
   window: {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
   },
 } satisfies Rules;

@@ -16,18 +16,18 @@ export const TELEGRAM = {
     acts: ['promote', 'deliver'],
   },
   undeliverable: {
-    severity: 'note',
+    severity: 'info',
     endsBy: 'quiet',
     namesEach: true,
     acts: ['deliver', 'close'],
   },
   unsure: {
-    severity: 'note',
+    severity: 'info',
     endsBy: 'quiet',
     namesEach: true,
   },
   'long-wait': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
   },
 } satisfies Rules;

@@ -8,16 +8,16 @@ import type { Rules } from '../causes.ts';
 /** Causes that concern tools, and the servers that they come from. */
 export const TOOLS = {
   'tool-refused': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'fact',
   },
   'tools-omitted': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'fact',
     gapMs: 3_600_000,
   },
   'tool-server': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'alert',
   },
 } satisfies Rules;

@@ -16,7 +16,7 @@ export const UNANSWERED = {
     acts: ['retry', 'pause', 'cancel'],
   },
   paused: {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'watch',
     acts: ['resume'],
   },
@@ -25,22 +25,22 @@ export const UNANSWERED = {
     endsBy: 'watch',
   },
   'gave-up': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
     acts: ['replay'],
   },
   failed: {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
     acts: ['replay'],
   },
   undecodable: {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
     namesEach: true,
   },
   'dead-letters': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'watch',
     acts: ['replay'],
   },

@@ -11,7 +11,7 @@ import type { WatchFailure } from '../watch-failure.ts';
 /** Causes that concern those who run and watch: processes, the watch itself, and other versions of it. */
 export const WATCH = {
   'unclean-end': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'quiet',
     namesEach: true,
   },
@@ -24,7 +24,7 @@ export const WATCH = {
     endsBy: 'watch',
   },
   'other-version': {
-    severity: 'today',
+    severity: 'attention',
     endsBy: 'fact',
   },
 } satisfies Rules;

@@ -1,5 +1,5 @@
 import { counted } from '../../../shared/base/text.ts';
-import type { Cause, Severity } from '../../../shared/flow/alert.ts';
+import type { Cause } from '../../../shared/flow/alert.ts';
 import type { ProviderTrouble } from '../../model/errors/failure.ts';
 
 /** What to do once the endpoint takes requests again. */
@@ -7,9 +7,6 @@ const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead repl
 
 /** The texts around the message about an incident. The alert itself says what happened. */
 export const ALERT_WORDS = {
-  /** How a message about an incident says on a locked screen whom it concerns. */
-  marks: { page: '🔴 Page', today: '🟠 Today', note: '⚪️ Note' } satisfies Record<Severity, string>,
-
   /** The incident in a few words, for lists and for later notices. */
   title: {
     budget: 'The budget of all chats is half or nearly used up',

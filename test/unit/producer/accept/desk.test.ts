@@ -10,7 +10,7 @@ const GATE: Gate = {
   ...{ allowed: new Set<number>(), answersAll: new Set<number>(), bot: { id: BOT, name: 'spillway_bot' } },
   desk: { chatId: DESK, operators: new Set([OPERATOR]) },
 };
-const ALERT = '🟠 Today: Messages failed\nA message failed. Chat 1007.';
+const ALERT = '🟡 Needs attention: Messages failed\nA message failed. Chat 1007.';
 
 const chat = { id: DESK, type: 'supergroup' };
 const from = { id: OPERATOR, first_name: 'Ann' };

@@ -14,12 +14,12 @@ test('a thousand failures of one cause are one incident: opened, grown, and reso
   expect(incidents.kinds()).toEqual(['opened', 'grown', 'resolved']);
   const [first, grown, resolved] = incidents.told;
   expect(first?.text.split('\n')).toEqual([
-    '🟠 Today: Messages failed',
+    '🟡 Needs attention: Messages failed',
     'Since 2027-01-15 08:00:00 UTC: 1 message of 1 chat.',
     ...['A message failed (0). Chat 1.', ''],
     expect.stringMatching(/^They are dead letters: \/dead names them, “Replay failed” puts them back/),
   ]);
-  expect(first?.entities).toEqual([{ type: 'bold', offset: 0, length: '🟠 Today: Messages failed'.length }]);
+  expect(first?.entities).toEqual([{ type: 'bold', offset: 0, length: '🟡 Needs attention: Messages failed'.length }]);
   expect(first?.update).toBeUndefined();
   expect(grown?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./m);
   expect(grown?.text).toMatch(
@@ -29,7 +29,7 @@ test('a thousand failures of one cause are one incident: opened, grown, and reso
   expect(resolved?.update).toMatch(over);
   expect(resolved?.text.split('\n')).toEqual([
     expect.stringMatching(over),
-    '🟠 Today: Messages failed',
+    '🟡 Needs attention: Messages failed',
     'A message failed (0). Chat 1.',
   ]);
 });

@@ -31,7 +31,7 @@ test('nothing is wrong when nothing is', () => {
 });
 
 test.each(Object.entries(CAUSES))('an open incident %s has the colour of its severity', (cause, { severity }) => {
-  const expected = { page: 'red', today: 'yellow', note: 'green' } as const;
+  const expected = { page: 'red', attention: 'yellow', info: 'green' } as const;
   expect(colour({ incidents: [incident(cause)] })).toBe(expected[severity]);
   expect(colour({ conditions: [{ cause: cause as Cause, text: 'so it is' }] })).toBe(expected[severity]);
   expect(colour({ incidents: [incident(cause, { isOpen: false, endedMs: NOW })] })).toBe('green');
