@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Observability } from '../../shared/base/observability.ts';
-import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
+import { METRIC, messaging, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { type EditResult, type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
@@ -215,7 +215,7 @@ async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }
   put: (inbox: Inbox) => Promise<Stored>,
 ): Promise<Stored> {
   const attributes = {
-    'messaging.system': 'telegram',
+    ...messaging('receive', 'telegram'),
     'spillway.update.id': message.updateId,
     ...telemetry.chat(chatOf(laneOf(message))),
   };
@@ -228,6 +228,6 @@ async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }
       if (!stored.duplicate) telemetry.count(METRIC.accepted, {});
       return stored;
     },
-    { kind: SpanKind.CONSUMER, root: true },
+    { kind: SpanKind.CLIENT, root: true },
   );
 }

@@ -1,5 +1,5 @@
 import type { Attributes, Meter, MetricOptions, Observable } from '@opentelemetry/api';
-import type { HistogramName, MetricName } from './telemetry.ts';
+import type { MetricName } from './telemetry.ts';
 
 /** The unit of a metric, in the words of OpenTelemetry. */
 export type Unit = 's' | 'By' | '{token}';
@@ -12,21 +12,18 @@ export interface Metric<Name extends string = string> {
   help: string;
   unit?: Unit | undefined;
   /** Upper bounds of a histogram's buckets, in its unit. */
-  buckets?: number[];
+  buckets: number[];
 }
 
-export const counter = <const Name extends string>(name: Name, help: string, unit?: Unit): Metric<Name> => ({
-  ...{ name, kind: 'counter', help, unit },
-});
-export const gauge = <const Name extends string>(name: Name, help: string, unit?: Unit): Metric<Name> => ({
-  ...{ name, kind: 'gauge', help, unit },
-});
-export const histogram = <const Name extends string>(
-  name: Name,
-  help: string,
-  unit: Unit,
-  buckets: number[],
-): Metric<Name> => ({ name, kind: 'histogram', help, unit, buckets });
+type Define = <const Name extends string>(name: Name, help: string, unit?: Unit, buckets?: number[]) => Metric<Name>;
+
+function definer(kind: Metric['kind']): Define {
+  return (name, help, unit, buckets = []) => ({ name, kind, help, unit, buckets });
+}
+
+export const counter = definer('counter');
+export const gauge = definer('gauge');
+export const histogram = definer('histogram');
 
 /** The value of a gauge now. */
 export interface GaugeReading {
@@ -43,7 +40,7 @@ const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 
 
 /** Our metrics, on as many meters as there are exporters: none at first, and then nothing is computed. */
 export type Meters = ReturnType<typeof createMeters>;
-export type Instruments = Omit<Meters, 'attach' | 'onFirst'>;
+export type Instruments = Omit<Meters, 'attach'>;
 
 /** A source of gauges, with what ends it on each meter. */
 interface Source {
@@ -56,19 +53,17 @@ interface Source {
 export function createMeters(metrics: ReadonlyMap<string, Metric>) {
   const all: Instruments[] = [];
   const sources = new Set<Source>();
-  const starts: (() => void)[] = [];
   return {
     /** Lets another exporter see all metrics from now on, where asked with their units in the names. */
     attach(meter: Meter, naming?: 'units in names'): void {
       const instruments = instrumentsOn(meter, metrics, naming === 'units in names');
       all.push(instruments);
       for (const source of sources) source.ends.push(instruments.observe(source.gauges, source.read));
-      for (const start of starts.splice(0)) start();
     },
     count(metric: MetricName, attributes: Attributes, by = 1): void {
       for (const instruments of all) instruments.count(metric, attributes, by);
     },
-    record(metric: HistogramName, value: number, attributes: Attributes): void {
+    record(metric: MetricName, value: number, attributes: Attributes): void {
       for (const instruments of all) instruments.record(metric, value, attributes);
     },
     observe(gauges: readonly MetricName[], read: ReadGauges): () => void {
@@ -79,27 +74,25 @@ export function createMeters(metrics: ReadonlyMap<string, Metric>) {
         for (const end of source.ends) end();
       };
     },
-    /** Calls back once, when the first meter is attached. */
-    onFirst: (start: () => void) => void (all.length === 0 ? starts.push(start) : start()),
   };
 }
 
 function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUnitsInNames: boolean) {
-  const named = (metric: MetricName) => nameOf(metricOf(metrics, metric), hasUnitsInNames);
+  const metricOf = (name: MetricName) => metrics.get(name) as Metric;
+  const named = (metric: MetricName) => nameOf(metricOf(metric), hasUnitsInNames);
   const counters = onceFor((metric: MetricName) => meter.createCounter(...named(metric)));
-  const histograms = onceFor((metric: HistogramName) => {
+  const histograms = onceFor((metric: MetricName) => {
     const [name, options] = named(metric);
-    const explicitBucketBoundaries = metricOf(metrics, metric).buckets ?? [];
+    const explicitBucketBoundaries = metricOf(metric).buckets;
     return meter.createHistogram(name, { ...options, advice: { explicitBucketBoundaries } });
   });
   const observables = onceFor((metric: MetricName): Observable => {
-    if (metricOf(metrics, metric).kind === 'counter') return meter.createObservableCounter(...named(metric));
+    if (metricOf(metric).kind === 'counter') return meter.createObservableCounter(...named(metric));
     return meter.createObservableGauge(...named(metric));
   });
   return {
     count: (metric: MetricName, attributes: Attributes, by = 1) => counters(metric).add(by, attributes),
-    record: (metric: HistogramName, value: number, attributes: Attributes) =>
-      histograms(metric).record(value, attributes),
+    record: (metric: MetricName, value: number, attributes: Attributes) => histograms(metric).record(value, attributes),
     observe(gauges: readonly MetricName[], read: ReadGauges): () => void {
       const observed = gauges.map(observables);
       const callback: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
@@ -110,12 +103,6 @@ function instrumentsOn(meter: Meter, metrics: ReadonlyMap<string, Metric>, hasUn
       return () => meter.removeBatchObservableCallback(callback, observed);
     },
   };
-}
-
-function metricOf(metrics: ReadonlyMap<string, Metric>, name: MetricName): Metric {
-  const metric = metrics.get(name);
-  if (metric === undefined) throw new RangeError(`there is no metric ${name}`);
-  return metric;
 }
 
 /** The instrument's name, unit and description; the unit is the end of the name where the exporter would not put it there. */

@@ -57,12 +57,14 @@ export function createRunningTurns() {
 const NS_PER_S = 1e9;
 const US_PER_S = 1e6;
 
-/** Lets the meters see how Node itself fares. What has to be measured all the time is, from the first meter on. */
+/** Lets the meters see how Node itself fares. Delays and collections are measured from the first reading on. */
 export function observeRuntime(meters: Meters, names: typeof METRIC): void {
   const { loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory } = names;
-  meters.onFirst(() => {
-    const read = createReader(names);
-    meters.observe([loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory], async () => read());
+  let read: (() => GaugeReading[]) | undefined;
+  const gauges = [loopDelay, loopUse, heapUsed, heapLimit, gcTime, cpuTime, memory];
+  meters.observe(gauges, async () => {
+    read ??= createReader(names);
+    return read();
   });
 }
 
@@ -74,7 +76,7 @@ function createReader(names: typeof METRIC): () => GaugeReading[] {
     for (const { duration } of list.getEntries()) collectedMs += duration;
   });
   collections.observe({ entryTypes: ['gc'] });
-  let before = performance.eventLoopUtilization();
+  let before = { idle: 0, active: 0, utilization: 0 };
   return () => {
     const heap = getHeapStatistics();
     const { user, system } = process.cpuUsage();

@@ -22,7 +22,7 @@ export interface SpanOptions {
   parent?: string | undefined;
   root?: boolean;
   /** A UUID that gives the span its id, so that others can name it even if it is never exported. */
-  token?: string;
+  token?: string | undefined;
   /** The token of the span that this one goes on from: a link within the trace. */
   after?: string | undefined;
 }
@@ -81,13 +81,9 @@ function linksTo(token: string | undefined, ctx: Context): Link[] {
 }
 
 /** When a span that is over began, and in which trace. */
-export interface MarkOptions {
+export interface MarkOptions extends Pick<SpanOptions, 'parent' | 'token'> {
   sinceMs?: number;
   untilMs?: number;
-  /** W3C traceparent of the parent; the active span when absent. */
-  parent?: string;
-  /** As at `SpanOptions`. */
-  token?: string | undefined;
 }
 
 /** Spans that are over. */

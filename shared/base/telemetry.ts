@@ -14,21 +14,21 @@ import { registerTraceIds } from './trace-ids.ts';
  *
  * | name | kind | where | own attributes |
  * |---|---|---|---|
- * | `receive telegram` | consumer | one accepted update is on the stream: the root of its trace | `messaging.system`, `messaging.message.id`, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
- * | `send inbound` | producer | one reminder that is due is on the stream: the root of its trace | `messaging.system`, `spillway.reminder` |
+ * | `receive telegram` | client | one accepted update is on the stream: the root of its trace | messaging.*, `spillway.update.id`, `spillway.chat`, `spillway.duplicate` |
+ * | `send inbound` | producer | one reminder that is due is on the stream: the root of its trace | messaging.*, `spillway.reminder` |
  * | `lane.wait` | internal | a message waited for its first attempt, 50 ms or more | `spillway.wait.reason`: what took longer, `lane` (until it was the first of its lane, and a job) or `queue` (until a worker had a slot); `spillway.wait.lane_ms` |
  * | `retry.wait` | internal | the time since the attempt before | `spillway.reason`: why that one ended |
  * | `turn.started` | internal | an attempt runs for a second already: so that it shows while it does | those of `turn` at its start that are ours |
- * | `turn` | internal | one attempt at a message, linked to the one before; failed when its outcome is | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.provider.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
+ * | `turn` | internal | one attempt at a message, linked to the one before; failed when its outcome is | `gen_ai.operation.name` (`invoke_agent`), `gen_ai.agent.name`, `gen_ai.conversation.id`, `spillway.chat`, `spillway.session`, `spillway.entry`, `spillway.attempt`, `spillway.recovery.stage`, `spillway.verdict`, `spillway.reason`, `spillway.retry.delay_ms`, `spillway.outcome`, `error.type` |
  * | `turn.cut` | internal | an attempt without a verdict, since its process was killed or lost Redis; the next one sends it, under the id of that one's `turn` and until its own begin | those of `turn` at its start, but the stage |
  * | `session.open` | internal | message recorded, window loaded | `spillway.window.records`, `spillway.window.bytes` |
  * | `execute_tool <tool>` | internal | one call of a tool | `gen_ai.operation.name` (`execute_tool`), `gen_ai.tool.name`, `gen_ai.tool.type`, `error.type` |
  * | `model.call` | internal | one call of a model, around the SDK's own span | `spillway.model`, `spillway.purpose`, `spillway.stop_reason`, `spillway.cost.dollars`, `error.type` |
- * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions: the `chat` | gen_ai.* |
+ * | `anthropic.messages.create` | client | the SDK's own, after the gen_ai conventions: the `chat` | gen_ai.*, with `gen_ai.response.finish_reasons` from us; `server.address`, `server.port` |
  * | `anthropic.models.retrieve`, `anthropic.messages.count_tokens` | client | the SDK's own: the window was asked for, once a day, or a count | |
- * | `reply.deliver` | producer | parts sent to Telegram | `spillway.parts`, `error.type` |
+ * | `reply.deliver` | producer | parts sent to Telegram | messaging.*, `spillway.parts`, `error.type` |
  * | `telegram.call` | client | one call of the Bot API within another span; of drafts and "typing" only one that failed | `spillway.telegram.method`, `error.type` |
- * | `settle inbound` | client | outcome written, entry acknowledged | `spillway.outcome` |
+ * | `settle inbound` | client | outcome written, entry acknowledged | messaging.*, `spillway.outcome` |
  * | `queue.context_overflow.detected` | internal | an overflow was classified | `spillway.overflow.kind`, `spillway.recovery.stage`, `spillway.overflow.observed_tokens`, `spillway.overflow.limit_tokens` |
  * | `queue.context_overflow.compacted` | internal | stage 1 was attempted | `success`, `spillway.tokens.before`, `spillway.tokens.after`, `spillway.compaction.calls` |
  * | `queue.context_overflow.new_session` | internal | stage 2: fresh session bound | `has_summary`, `summary_length`, `spillway.session.entries` |
@@ -56,10 +56,18 @@ export const SPAN = {
   overflowRecovery: 'daemon.context_overflow.recovery',
 } as const;
 
+/** Buckets in seconds: a message may wait behind others of its chat, and a turn may last for TURN_MAX_MS, 30 minutes. */
+const LATENCY = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1_800, 3_600];
+
+/** Bounds of buckets for a call, as the gen_ai conventions have them. */
+const SECONDS = Array.from({ length: 14 }, (_, power) => 2 ** power / 100);
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
+
 /**
  * The metrics that we emit. Their descriptions are in `# HELP` of a scrape. Gauges "of the installation" are the same in every
  * worker process: take their maximum over processes, never their sum. Times are seconds, sizes bytes. A unit becomes the end
- * of the name in Prometheus: s is `_seconds`.
+ * of the name in Prometheus: s is `_seconds`. The gen_ai metrics are those of the gen_ai conventions 0.1,
+ * and for one release two of version 1.41.
  */
 const TABLE = {
   overflows: counter('spillway.context_overflow', 'Context overflows found, by kind and stage.'),
@@ -70,90 +78,54 @@ const TABLE = {
   accepted: counter('spillway.messages.accepted', 'Messages accepted, without duplicates.'),
   ignored: counter('spillway.updates.ignored', 'Updates ignored, by reason.'),
   refusedDeliveries: counter('spillway.webhook.refused', 'Webhook deliveries not answered with 200, by status.'),
-  unknownSends: counter(
-    'spillway.sends.unknown',
-    'Sends whose result is unknown; resent is true for the second and last try.',
-  ),
-  latency: histogram(
-    'spillway.message.latency',
-    'Time from when Telegram got a message to its outcome, by outcome.',
-    's',
-    [
-      // A message may wait behind others of its chat, and a turn may last for TURN_MAX_MS: 30 minutes by default.
-      ...[0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 150, 300, 600, 1_800, 3_600],
-    ],
-  ),
+  unknownSends: counter('spillway.sends.unknown', 'Sends with an unknown result; resent is true for the last try.'),
+  latency: histogram('spillway.message.latency', 'Time from a message to its outcome, by outcome.', 's', LATENCY),
   modelCalls: counter('spillway.model.calls', 'Calls of a model, by model, purpose and result (ok, or why it failed).'),
   modelTokens: counter('spillway.model.tokens', 'Tokens that calls were billed, by model, purpose and kind.'),
-  modelCost: counter(
-    'spillway.model.cost.dollars',
-    'US dollars that calls cost where a price is known, by model and purpose.',
-  ),
-  genAiTokens: histogram(
-    'gen_ai.client.token.usage',
-    'Tokens of a call by the gen_ai conventions: input includes what the cache had.',
-    '{token}',
-    Array.from({ length: 14 }, (_, power) => 4 ** power),
-  ),
-  genAiDuration: histogram(
-    'gen_ai.client.operation.duration',
-    'Duration of a call by the gen_ai conventions.',
-    's',
-    Array.from({ length: 14 }, (_, power) => 2 ** power / 100),
-  ),
+  modelCost: counter('spillway.model.cost.dollars', 'US dollars of calls with a known price, by model and purpose.'),
+  callDuration: histogram('gen_ai.client.inference.duration', 'Duration of a call of a model.', 's', SECONDS),
+  firstChunk: histogram('gen_ai.client.inference.time_to_first_chunk', 'Time to the first chunk.', 's', SECONDS),
+  callInput: histogram('gen_ai.client.inference.operation.input_tokens', 'Input of a call.', '{token}', TOKENS),
+  callOutput: histogram('gen_ai.client.inference.operation.output_tokens', 'Output of a call.', '{token}', TOKENS),
+  inputTokens: counter('gen_ai.client.inference.usage.input_tokens', 'All input, cached or not.', '{token}'),
+  outputTokens: counter('gen_ai.client.inference.usage.output_tokens', 'All output, thinking or not.', '{token}'),
+  cacheRead: counter('gen_ai.client.inference.usage.cache_read.input_tokens', 'Input from the cache.', '{token}'),
+  cacheWrite: counter('gen_ai.client.inference.usage.cache_write.input_tokens', 'Input put in the cache.', '{token}'),
+  thinking: counter('gen_ai.client.inference.usage.reasoning.output_tokens', 'Output that is thinking.', '{token}'),
+  oldCallTokens: histogram('gen_ai.client.token.usage', 'Tokens of a call, older name.', '{token}', TOKENS),
+  oldCallDuration: histogram('gen_ai.client.operation.duration', 'Duration of a call, older name.', 's', SECONDS),
   telegramCalls: counter('spillway.telegram.calls', 'Calls of the Bot API, by method and result.'),
   retries: counter('spillway.turns.postponed', 'Attempts that ended without an outcome, by reason.'),
   pending: gauge('spillway.messages.pending', 'Messages without an outcome. Of the installation.'),
   unansweredAge: gauge(
     'spillway.messages.unanswered.age',
-    'Age of the oldest message whose user has no answer, 0 when there is none. Of the installation.',
+    'Longest wait for an answer, or 0. Of the installation.',
     's',
   ),
   lanes: gauge('spillway.lanes', 'Lanes that hold messages. Of the installation.'),
   laneDepth: gauge('spillway.lane.depth', 'Messages in the longest lane. Of the installation.'),
   jobs: gauge('spillway.jobs', 'Jobs, by state (waiting, active, delayed). Of the installation.'),
-  deadLetters: gauge(
-    'spillway.dead_letters',
-    'Messages that failed and are kept as dead letters. Of the installation.',
-  ),
+  deadLetters: gauge('spillway.dead_letters', 'Failed messages that are kept. Of the installation.'),
   alertBacklog: gauge('spillway.alerts.backlog', 'Alerts that have not reached the operator. Of the installation.'),
   incidents: gauge('spillway.incidents.open', 'Open incidents, by cause. Of the installation.'),
-  pollAge: gauge(
-    'spillway.poll.age',
-    'Time since Telegram last answered a poll or a webhook check. Of the installation.',
-    's',
-  ),
+  pollAge: gauge('spillway.poll.age', 'Time since Telegram answered a poll or a check. Of the installation.', 's'),
   providerFailing: gauge(
     'spillway.provider.failing.age',
-    'For how long no model call has gone through, 0 while they do. Of the installation.',
+    'Age of the outage of models, or 0. Of the installation.',
     's',
   ),
-  telegramAway: gauge(
-    'spillway.telegram.away.age',
-    'For how long Telegram has not answered, 0 while it does. Of the installation.',
-    's',
-  ),
-  redisMemoryShare: gauge(
-    'spillway.redis.memory.share',
-    "Share of Redis' memory limit in use, from 0 to 1; 0 without a limit. Of the installation.",
-  ),
+  telegramAway: gauge('spillway.telegram.away.age', 'Age of the outage of Telegram, or 0. Of the installation.', 's'),
+  redisMemoryShare: gauge('spillway.redis.memory.share', 'Share of the limit of Redis in use. Of the installation.'),
   redisMemory: gauge('spillway.redis.memory.used', 'Memory that Redis uses. Of the installation.', 'By'),
   redisUnwritten: gauge('spillway.redis.unwritten', '1 while Redis cannot write its files. Of the installation.'),
-  redisUp: gauge(
-    'spillway.redis.up',
-    '1 when this process could read the gauges of the installation; while it is 0 they stay as they were.',
-  ),
+  redisUp: gauge('spillway.redis.up', '1 when this process can read the gauges of the installation; 0: they are old.'),
   workers: gauge('spillway.workers', 'Worker processes that reported lately. Of the installation.'),
   turns: gauge('spillway.turns.running', 'Turns that run in this process, by the step (a span) that they are in.'),
   turnAge: gauge('spillway.turns.running.age', 'Age of the oldest attempt in this process, 0 when none runs.', 's'),
   breaker: gauge('spillway.breaker.open', '1 while this process makes no calls of a model that fails, by model.'),
   cacheUsed: gauge('spillway.cache.used', 'Estimate of what this process keeps of chats in memory.', 'By'),
-  loopDelay: gauge(
-    'nodejs.eventloop.delay.p99',
-    'Delay of the event loop since the last reading, 99th percentile.',
-    's',
-  ),
-  loopUse: gauge('nodejs.eventloop.utilization', 'Share of time that the event loop was busy since the last reading.'),
+  loopDelay: gauge('nodejs.eventloop.delay.p99', 'Delay of the event loop lately, 99th percentile.', 's'),
+  loopUse: gauge('nodejs.eventloop.utilization', 'Share of time that the event loop was busy lately.'),
   heapUsed: gauge('v8js.memory.heap.used', 'Heap in use.', 'By'),
   heapLimit: gauge('v8js.memory.heap.limit', 'The most that the heap may grow to.', 'By'),
   gcTime: counter('v8js.gc.time', 'Time that garbage collection took.', 's'),
@@ -161,18 +133,13 @@ const TABLE = {
   memory: gauge('process.memory.usage', 'Memory of this process (RSS).', 'By'),
 } as const;
 
-type Table = typeof TABLE;
-
 /** The names of the metrics. */
 export const METRIC = Object.fromEntries(Object.entries(TABLE).map(([key, { name }]) => [key, name])) as {
-  readonly [Key in keyof Table]: Table[Key]['name'];
+  readonly [Key in keyof typeof TABLE]: (typeof TABLE)[Key]['name'];
 };
 
 /** The name of one of our metrics. */
 export type MetricName = (typeof METRIC)[keyof typeof METRIC];
-
-/** The name of a histogram among them. */
-export type HistogramName = typeof METRIC.latency | typeof METRIC.genAiTokens | typeof METRIC.genAiDuration;
 
 /** Every metric by its name. */
 export const METRICS: ReadonlyMap<string, Metric> = new Map(
@@ -248,6 +215,16 @@ function telemetryOver(exporter: Omit<Exporter, 'flush'>, meters: Meters, nameCh
     async stop(deadlineMs) {
       await within(exporter.shutdown(), deadlineMs).catch(() => {});
     },
+  };
+}
+
+/** The attributes of a span of messaging, by the conventions: the span's name is the operation and the destination. */
+export function messaging(operation: 'receive' | 'send' | 'settle', destination: 'telegram' | 'inbound'): Attributes {
+  return {
+    'messaging.system': destination === 'inbound' ? 'redis' : 'telegram',
+    'messaging.operation.name': operation,
+    'messaging.operation.type': operation,
+    'messaging.destination.name': destination,
   };
 }
 

@@ -34,14 +34,12 @@ export function registerIdTracer(): void {
 /** The context follows what is awaited. */
 function asyncContext(): ContextManager {
   const storage = new AsyncLocalStorage<Context>();
-  const boundTo = (ctx: Context, target: object) =>
-    function bound(this: unknown, ...args: unknown[]): unknown {
-      return storage.run(ctx, () => Reflect.apply(target as () => unknown, this, args));
-    };
+  const boundTo = (ctx: Context, target: () => void) => storage.run(ctx, () => AsyncLocalStorage.bind(target));
   const manager: ContextManager = {
     active: () => storage.getStore() ?? ROOT_CONTEXT,
     with: (ctx, work, self, ...args) => storage.run(ctx, () => work.apply(self, args)),
-    bind: (ctx, target) => (typeof target === 'function' ? (boundTo(ctx, target) as typeof target) : target),
+    bind: (ctx, target) =>
+      typeof target === 'function' ? (boundTo(ctx, target as () => void) as typeof target) : target,
     enable: () => manager,
     disable: () => manager,
   };

@@ -47,6 +47,15 @@ test('the collector shows a dead process for longer than the usual export interv
   expect(Number(stated)).toBeLessThanOrEqual(120);
 });
 
+test('the collector and the rules wait as long as a turn may take', () => {
+  const setting = (name: string) => Number(new RegExp(`^#${name}=(\\d+)000$`, 'm').exec(read('.env.example'))?.[1]);
+  const [longest, longestSilence] = [setting('TURN_MAX_MS'), setting('TURN_TIMEOUT_MS')];
+  expect(Number(/decision_wait: (\d+)m/.exec(collector)?.[1]) * 60).toBeGreaterThan(longest);
+  expect(Number(/, (\d+)s\]$/m.exec(section(collector, 'connectors'))?.[1])).toBeGreaterThanOrEqual(longest);
+  const ages = [...read('ops', 'alerts.yml').matchAll(/turns_running_age_seconds\) > (\d+) < (\d+)/g)];
+  expect(ages.map(([, from, to]) => [Number(from), Number(to)])).toEqual(Array(2).fill([longestSilence, longest + 60]));
+});
+
 /** The types of the components of a section: the name before a slash. */
 function named(block: string): string[] {
   return all(block, /^ {2}([\w]+)(?:\/[\w-]+)?:/gm);

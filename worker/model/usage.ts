@@ -1,5 +1,5 @@
 import type Anthropic from '@anthropic-ai/sdk';
-import type { Span } from '@opentelemetry/api';
+import type { Attributes, Span } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
 import { type Block, isServerSide } from './block.ts';
@@ -84,11 +84,25 @@ export function conversationSize(
   return { sentTokens, inputTokens: lastInputTokens, tokens: lastInputTokens + lastOutputTokens };
 }
 
+/** The attributes of the metrics of a model's calls. */
+type AttributesOf = (model: string) => Attributes;
+
+/** Those of the gen_ai conventions; of the address only its host and port. */
+export function chatAttributes(baseURL: string): AttributesOf {
+  const { hostname, port, protocol } = new URL(baseURL);
+  const server = {
+    'server.address': hostname.replace(/^\[|\]$/g, ''),
+    'server.port': Number(port || (protocol === 'http:' ? 80 : 443)),
+  };
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...server };
+  return (model) => ({ ...chat, 'gen_ai.request.model': model });
+}
+
 /**
  * The model; each of its calls is a span that says what it was for, how it ended and what it cost, and is counted by model
  * and purpose. Contract: as the model's own.
  */
-export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices): Model {
+export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices, chatOf: AttributesOf): Model {
   return {
     ...model,
     send(request, signal, onText) {
@@ -103,21 +117,31 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices)
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
         const usage = result.ok ? result.answer.usage : result.spent;
         if (usage) bill({ telemetry, span, prices }, about, usage);
-        measure(telemetry, request.model, performance.now() - sinceMs, result, usage);
+        measure(telemetry, chatOf(request.model), performance.now() - sinceMs, result, usage);
         return result;
       });
     },
   };
 }
 
-/** Measures a call as ready-made dashboards expect it. */
-function measure({ record }: Telemetry, model: string, tookMs: number, result: ModelResult, usage?: Usage): void {
-  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', 'gen_ai.request.model': model };
-  const failed = result.ok ? {} : { 'error.type': result.failure.reason };
-  record(METRIC.genAiDuration, tookMs / 1_000, { ...chat, ...failed });
+/** Measures a call by the gen_ai conventions: 0 tokens where none were billed. */
+function measure({ count, record }: Telemetry, chat: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
+  const call = result.ok ? chat : { ...chat, 'error.type': result.failure.reason };
+  record(METRIC.callDuration, tookMs / 1_000, call);
+  record(METRIC.oldCallDuration, tookMs / 1_000, call);
+  const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
+  record(METRIC.callInput, inputTokens, call);
+  record(METRIC.callOutput, outputTokens, call);
+  // The endpoint does not say how many tokens were pictures.
+  const tokens = { ...chat, 'gen_ai.token.modality': 'unknown' };
+  count(METRIC.inputTokens, tokens, inputTokens);
+  count(METRIC.outputTokens, tokens, outputTokens);
+  count(METRIC.cacheRead, tokens, usage?.cacheReadTokens ?? 0);
+  count(METRIC.cacheWrite, tokens, usage?.cacheWriteTokens ?? 0);
+  count(METRIC.thinking, tokens, usage?.thinkingTokens ?? 0);
   if (!usage) return;
-  record(METRIC.genAiTokens, usage.inputTokens, { ...chat, 'gen_ai.token.type': 'input' });
-  record(METRIC.genAiTokens, usage.outputTokens, { ...chat, 'gen_ai.token.type': 'output' });
+  record(METRIC.oldCallTokens, inputTokens, { ...chat, 'gen_ai.token.type': 'input' });
+  record(METRIC.oldCallTokens, outputTokens, { ...chat, 'gen_ai.token.type': 'output' });
 }
 
 /** Counts what a call was billed; a model without a known price has no cost. */

@@ -3,7 +3,7 @@ import type { AllowedIds } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Observability } from '../../shared/base/observability.ts';
-import { METRIC, SPAN, traceparent } from '../../shared/base/telemetry.ts';
+import { METRIC, messaging, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { parseChatKey } from '../../shared/redis/keys.ts';
 import type { Due, ReminderBook } from '../../shared/state/reminder/book.ts';
 import { entering } from './reminder.ts';
@@ -56,7 +56,7 @@ async function remind(
     return book.putOff(due, nowMs + CLOSED_WAIT_MS);
   }
   const { message, nextMs } = entering(stored, { dueAtMs, nowMs, minutesMin, isListed });
-  const attributes = { 'messaging.system': 'redis', 'spillway.reminder': id };
+  const attributes = { ...messaging('send', 'inbound'), 'spillway.reminder': id };
   const entry = await telemetry.span(SPAN.remind, attributes, () => book.enter(due, message, nextMs, traceparent()), {
     kind: SpanKind.PRODUCER,
   });

@@ -1,6 +1,6 @@
 import { type Span, SpanKind } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
-import { SPAN } from '../../shared/base/telemetry.ts';
+import { messaging, SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
 import { commandIn } from '../../shared/flow/message.ts';
 import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
@@ -55,7 +55,7 @@ async function deliverConclusion(
   to: Destination,
   time: DeliveryTime,
 ): Promise<Delivered> {
-  const attributes = { 'messaging.system': 'telegram', 'spillway.parts': conclusion.parts.length };
+  const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const { observability, store } = ports.ask;
   const adapters = {
     telegram: ports.telegram,
@@ -69,9 +69,7 @@ async function deliverConclusion(
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
-  const delivery = await observability.telemetry.span(SPAN.deliver, attributes, work, {
-    kind: SpanKind.PRODUCER,
-  });
+  const delivery = await observability.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
     if (record.confirmed > 0 && attempt.refusedAnswers.length > 0) await bringBackUndelivered(ports, attempt);

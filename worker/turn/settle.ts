@@ -1,7 +1,7 @@
 import { type Attributes, type Span, SpanKind } from '@opentelemetry/api';
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
-import { METRIC, SPAN, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
+import { METRIC, messaging, SPAN, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
 import { type Attempt, type Conclusion, FencedError, sessionAfter } from '../lane/attempt.ts';
@@ -24,7 +24,7 @@ export async function settle(
   const record = recordFor(attempt, conclusion, delivery);
   const { result, next } = await ports.turn.ask.observability.telemetry.span(
     SPAN.settle,
-    { 'messaging.system': 'redis', 'messaging.message.id': attempt.entry, 'spillway.outcome': record.outcome },
+    { ...messaging('settle', 'inbound'), 'messaging.message.id': attempt.entry, 'spillway.outcome': record.outcome },
     () => ports.turn.lane.settle(attempt, record, keepsAnswer),
     { kind: SpanKind.CLIENT },
   );
@@ -181,7 +181,6 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Attempt
   return {
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.agent.name': 'spillway',
-    'gen_ai.provider.name': 'anthropic',
     'gen_ai.conversation.id': session,
   };
 }

@@ -40,13 +40,13 @@ async function givenStuckChats(): Promise<{ end(): void }> {
   };
 }
 
-test('every metric says what it counts, and times are in seconds', async () => {
+test('every metric says in a sentence what it counts, and times are in seconds', async () => {
   world.telegram.say(FINE, 'Hello');
   await nextOutcome(world, FINE);
   const text = await (await fetch(`http://127.0.0.1:${portOf(gateway)}/metrics`)).text();
   const help = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].filter(([, name]) => name !== 'target_info');
   expect(help.length).toBeGreaterThan(20);
-  expect(help.filter(([, , words]) => words === 'description missing')).toEqual([]);
+  expect(help.filter(([, , words = '']) => !/^[A-Z\d].*\.$/.test(words))).toEqual([]);
   expect(text).not.toContain('_milliseconds');
 });
 
@@ -73,7 +73,8 @@ test('while turns hang and one failed, the gauges equal what the stand-ins saw',
   expect(seen.get('spillway_poll_age_seconds')).toBeLessThan(60);
   expect(seen.get('process_memory_usage_bytes')).toBeGreaterThan(1_000_000);
   expect(seen.get('process_cpu_time_seconds_total')).toBeGreaterThan(0);
-  expect([...seen.keys()].filter((name) => /"\d+"/.test(name) && !/le="\d+"/.test(name))).toEqual([]);
+  const labels = [...seen.keys()].map((name) => name.replace(/(?:le|server_port)="\d+"/g, ''));
+  expect(labels.filter((name) => /"\d+"/.test(name))).toEqual([]);
 });
 
 test('tokens and dollars equal what the provider billed, by model and purpose', async () => {
@@ -87,29 +88,38 @@ test('tokens and dollars equal what the provider billed, by model and purpose', 
   expect(seen.get(`spillway_model_cost_dollars_total{${about}}`)).toBeCloseTo(world.claude.usd(), 10);
 });
 
-test("calls are measured as ready-made dashboards ask: the conventions' names, labels and buckets", async () => {
+test('calls are measured by the gen_ai conventions, and for one release under their older names too', async () => {
   await scrape(gateway);
   world.claude.react(({ pendingText }) => (pendingText.endsWith('Fail') ? REFUSED : undefined));
   world.telegram.say(FINE, 'Hello');
   await nextOutcome(world, FINE);
   world.telegram.say(FAILING, 'Fail');
   await nextOutcome(world, FAILING);
-  const chat = 'gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",gen_ai_request_model="claude-opus-5-5"';
+  const server = `server_address="127.0.0.1",server_port="${new URL(world.claude.url).port}"`;
+  const chat = `gen_ai_operation_name="chat",gen_ai_provider_name="anthropic",${server},gen_ai_request_model="claude-opus-5-5"`;
   const billed = world.claude.calls.flatMap(({ usage }) => usage ?? []);
   const sum = (tokens: (usage: (typeof billed)[number]) => number) =>
     billed.reduce((total, usage) => total + tokens(usage), 0);
+  const output = sum(({ output_tokens }) => output_tokens);
+  const written = sum((usage) => usage.cache_creation_input_tokens);
+  const read = sum((usage) => usage.cache_read_input_tokens);
+  const input = sum(({ input_tokens }) => input_tokens) + written + read;
+  const of = (name: string, labels: string) => `gen_ai_client_${name}{${chat}${labels}}`;
   const seen = await untilMetrics(gateway, {
-    [`gen_ai_client_operation_duration_seconds_bucket{${chat},le="81.92"}`]: billed.length,
-    [`gen_ai_client_token_usage_bucket{${chat},gen_ai_token_type="output",le="67108864"}`]: billed.length,
-    [`gen_ai_client_token_usage_sum{${chat},gen_ai_token_type="output"}`]: sum(({ output_tokens }) => output_tokens),
-    [`gen_ai_client_token_usage_sum{${chat},gen_ai_token_type="input"}`]: sum(
-      (usage) => usage.input_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens,
-    ),
+    [of('inference_duration_seconds_bucket', ',le="81.92"')]: billed.length,
+    [of('inference_time_to_first_chunk_seconds_count', '')]: billed.length,
+    [of('inference_operation_input_tokens_sum', '')]: input,
+    [of('inference_operation_output_tokens_bucket', ',le="67108864"')]: billed.length,
+    [of('inference_usage_input_tokens_total', ',gen_ai_token_modality="unknown"')]: input,
+    [of('inference_usage_output_tokens_total', ',gen_ai_token_modality="unknown"')]: output,
+    [of('inference_usage_cache_read_input_tokens_total', ',gen_ai_token_modality="unknown"')]: read,
+    [of('inference_usage_cache_write_input_tokens_total', ',gen_ai_token_modality="unknown"')]: written,
+    [of('operation_duration_seconds_bucket', ',le="81.92"')]: billed.length,
+    [of('token_usage_sum', ',gen_ai_token_type="output"')]: output,
+    [of('token_usage_sum', ',gen_ai_token_type="input"')]: input,
   });
-  const failed = [...seen.keys()].filter((name) =>
-    /^gen_ai_client_operation_duration_seconds_count.*error_type="\w/.test(name),
-  );
-  expect(failed).toHaveLength(1);
+  const failed = /^gen_ai_client_inference_(?:duration_seconds|operation_input_tokens)_count.*error_type="\w/;
+  expect([...seen.keys()].filter((name) => failed.test(name))).toHaveLength(2);
 });
 
 test('the gauges of the installation survive a kill -9, and are 0 when all is answered', async () => {

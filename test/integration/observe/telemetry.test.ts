@@ -44,7 +44,7 @@ afterEach(async () => {
   await otlp.close();
 });
 
-/** Holds that each span that says anything of gen_ai says of which kind it is, and of which conversation. */
+/** Holds that each span that says anything of gen_ai says of which kind it is, of which conversation, where and how it ended. */
 function expectWordsOfGenAi(trace: readonly ExportedSpan[]): void {
   const said = (name: string, attribute: string) =>
     new Set(trace.filter((span) => span.name === name).map(({ attributes }) => attributes[attribute]));
@@ -52,6 +52,10 @@ function expectWordsOfGenAi(trace: readonly ExportedSpan[]): void {
   expect(sessions).toEqual(said(SPAN.turn, 'spillway.session'));
   // A summary continues no session.
   expect(said('anthropic.messages.create', 'gen_ai.conversation.id')).toEqual(new Set([...sessions, undefined]));
+  expect(said('anthropic.messages.create', 'server.address')).toEqual(new Set(['127.0.0.1']));
+  expect(said('anthropic.messages.create', 'server.port')).toEqual(new Set([Number(new URL(world.claude.url).port)]));
+  const ends = [...said('anthropic.messages.create', 'gen_ai.response.finish_reasons')].flat();
+  expect(new Set(ends)).toEqual(new Set(['error', 'tool_use', 'end_turn']));
   // A viewer that finds gen_ai without a kind makes one up.
   const inGenAi = trace.filter(({ attributes }) => Object.keys(attributes).some((key) => key.startsWith('gen_ai.')));
   const kinds = inGenAi.map(({ name, attributes }) => `${name}: ${attributes['gen_ai.operation.name']}`);
@@ -104,6 +108,10 @@ test('a stage 2 recovery is one trace from update to reply, with the five overfl
     summary_length: expect.any(Number),
   });
   expectWordsOfGenAi(trace);
+  expect(named(SPAN.receive)[0]).toMatchObject({
+    kind: 'client',
+    attributes: { 'messaging.operation.name': 'receive', 'messaging.destination.name': 'telegram' },
+  });
   const roots = trace.filter((span) => !trace.some((other) => other.spanId === span.parentSpanId));
   expect(roots.map((span) => span.name)).toEqual([SPAN.receive]);
   expect(JSON.stringify(otlp.spans)).not.toContain('Trace me');

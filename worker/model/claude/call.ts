@@ -51,12 +51,18 @@ export async function sendCall(client: Anthropic, body: WireRequest, call: Call)
   // While the model thinks unseen, nothing arrives but pings.
   const wire = new Wire(longestMs, signal, () => draft.isThinking && showText());
   const about = { openTelemetry: { conversationId: request.session }, signal: wire.signal, middleware: [wire.listen] };
+  const sentMs = performance.now();
+  let hasChunks = false;
   let error: unknown;
   try {
     const streamed = { ...body, stream: true } as unknown as Anthropic.MessageCreateParamsStreaming;
     for await (const event of await client.messages.create(streamed, about)) {
       draft.add(event);
-      if (event.type === 'content_block_delta') options.reach('answer streaming');
+      if (event.type === 'content_block_delta') {
+        if (!hasChunks) options.onFirstChunk?.(request.model, performance.now() - sentMs);
+        hasChunks = true;
+        options.reach('answer streaming');
+      }
       showText();
     }
   } catch (caught) {

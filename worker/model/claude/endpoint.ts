@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import { APIError, NotFoundError } from '@anthropic-ai/sdk/core/error';
-import { type Attributes, type Tracer, type TracerProvider, trace } from '@opentelemetry/api';
+import { type Attributes, type Span, type Tracer, type TracerProvider, trace } from '@opentelemetry/api';
 import { readLifecycle, windowTokensOf } from '../catalog.ts';
 import type { ModelLimits, ModelRequest } from '../port.ts';
 import { wireRequest } from './wire-request.ts';
@@ -33,13 +33,25 @@ const SDK_SPANS: TracerProvider = {
   getTracer(...about) {
     const tracer = trace.getTracerProvider().getTracer(...about);
     const startSpan: Tracer['startSpan'] = (name, options, ctx) =>
-      tracer.startSpan(name, { ...options, attributes: classified(options?.attributes) }, ctx);
+      withFinishReason(tracer.startSpan(name, { ...options, attributes: classified(options?.attributes) }, ctx));
     return { startSpan, startActiveSpan: tracer.startActiveSpan.bind(tracer) };
   },
 };
 
+const FINISH_REASONS = 'gen_ai.response.finish_reasons';
+
+/** The SDK states a stop reason under its own name; by the conventions it is `error` until there is one. */
+function withFinishReason(span: Span): Span {
+  const set = span.setAttribute.bind(span);
+  span.setAttribute = (name, value) => {
+    if (name === 'anthropic.message.stop_reason') set(FINISH_REASONS, [String(value)]);
+    return set(name, value);
+  };
+  return span;
+}
+
 function classified(attributes: Attributes = {}): Attributes {
-  if (attributes['gen_ai.operation.name'] !== undefined) return attributes;
+  if (attributes['gen_ai.operation.name'] !== undefined) return { ...attributes, [FINISH_REASONS]: ['error'] };
   return Object.fromEntries(Object.entries(attributes).filter(([name]) => !name.startsWith('gen_ai.')));
 }
 
