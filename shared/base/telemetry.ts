@@ -142,9 +142,7 @@ export const METRIC = Object.fromEntries(Object.entries(TABLE).map(([key, { name
 export type MetricName = (typeof METRIC)[keyof typeof METRIC];
 
 /** Every metric by its name. */
-export const METRICS: ReadonlyMap<string, Metric> = new Map(
-  Object.values(TABLE).map((metric) => [metric.name, metric]),
-);
+export const METRICS: ReadonlyMap<string, Metric> = new Map(Object.values(TABLE).map((each) => [each.name, each]));
 
 const SCOPE = 'spillway';
 

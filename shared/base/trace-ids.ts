@@ -38,8 +38,7 @@ function asyncContext(): ContextManager {
   const manager: ContextManager = {
     active: () => storage.getStore() ?? ROOT_CONTEXT,
     with: (ctx, work, self, ...args) => storage.run(ctx, () => work.apply(self, args)),
-    bind: (ctx, target) =>
-      typeof target === 'function' ? (boundTo(ctx, target as () => void) as typeof target) : target,
+    bind: (ctx, target) => (typeof target === 'function' ? (boundTo(ctx, target as never) as typeof target) : target),
     enable: () => manager,
     disable: () => manager,
   };

@@ -163,16 +163,6 @@ test('while the endpoint fails the breaker is open, and how long no call has gon
   );
 });
 
-test('a tool name that the model invented becomes no label', async () => {
-  await scrape(gateway);
-  const invented = { type: 'tool_use', id: 't1', name: 'my_pin_is_491', input: {} };
-  world.claude.react(({ index }) => (index === 0 ? { do: 'answer', content: [invented] } : undefined));
-  world.telegram.say(FINE, 'Hello');
-  await nextOutcome(world, FINE);
-  const seen = await untilMetrics(gateway, { 'spillway_tool_calls_total{tool="unknown",result="error"}': 1 });
-  expect([...seen.keys()].join('\n')).not.toContain('491');
-});
-
 test('GET /metrics says whether Redis can be read, and answers all the same', async () => {
   await untilMetrics(gateway, { spillway_redis_up: 1 });
   world.redis.kill9();

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SPAN } from '../../../shared/base/telemetry.ts';
 import { createWorld, type World } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { scrape, untilMetrics } from '../../fixture/metrics.ts';
 import { type GatewayProcess, spawnGateway } from '../../fixture/process.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
 import { type OtlpStandIn, startOtlp } from '../../stand-in/otlp.ts';
@@ -177,13 +178,16 @@ test('a turn shows the attempt that a kill -9 cut, once, under the id under whic
   expect([waitedSince, named(traceId, SPAN.retryWait).length]).toEqual([[], 1]);
 });
 
-test('a call of a tool has its name, but none that the model made up, and fails when the model is told of an error', async () => {
+test('a call of a tool has its name, but none that the model made up, and fails when the model gets an error', async () => {
   gateway = await spawnGateway(world);
+  await scrape(gateway);
   const invented = { type: 'tool_use', id: 't1', name: 'my_pin_is_491', input: {} };
   const search = { type: 'tool_use', id: 't2', name: 'recall', input: { query: 'tide' } };
   world.claude.react(({ index }) => (index === 0 ? { do: 'answer', content: [invented, search] } : undefined));
   world.telegram.say(CHAT, 'Hello');
   const { traceId } = await nextOutcome(world, CHAT);
+  const seen = await untilMetrics(gateway, { 'spillway_tool_calls_total{tool="unknown",result="error"}': 1 });
+  expect([...seen.keys()].join('\n')).not.toContain('491');
   await gateway.stop();
   const tools = otlp.trace(traceId).filter(({ name }) => name.startsWith(SPAN.tool));
   expect(tools.map(({ name, status }) => [name, status.code]).toSorted()).toEqual([
