@@ -90,11 +90,6 @@ test('the newest version in the changelog matches package.json and package-lock.
   expect([lock.version, lock.packages['']?.version]).toEqual([version, version]);
 });
 
-test('an anchor has no punctuation, and a repeated heading gets the suffix -1', () => {
-  expect(slugOf("What's `left`, when one is killed")).toBe('whats-left-when-one-is-killed');
-  expect(anchorsOf('docs/runbook.md')).toEqual(expect.arrayContaining(['dead-letters', 'dead-letters-1']));
-});
-
 function linksOf(page: string): Link[] {
   const targets = all(withoutCode(read(page)), /\]\(([^)\s]+)\)/g).filter((target) => !/^[a-z]+:/.test(target));
   return targets.map((text) => {
