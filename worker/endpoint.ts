@@ -14,7 +14,7 @@ import { createClaude } from './model/claude/adapter.ts';
 import type { StatedWindow } from './model/claude/endpoint.ts';
 import type { Model } from './model/port.ts';
 import { costOfMinute, type Prices } from './model/prices.ts';
-import { chatAttributes, withMeasures } from './model/usage.ts';
+import { serverAttributes, withMeasures } from './model/usage.ts';
 import type { WorkerPorts } from './ports.ts';
 import { LIVES_EVERY_MS, watchModelLives, withProviderNotes } from './watch/provider.ts';
 
@@ -28,7 +28,7 @@ export function openEndpoint(
   limits: WorkerPorts['limits'],
 ): Service & { model: Model } {
   const redis = connectRedis(redisAddress, 'impatient');
-  const chat = chatAttributes(config.ANTHROPIC_BASE_URL);
+  const server = serverAttributes(config.ANTHROPIC_BASE_URL);
   const claude = createClaude({
     apiKey: config.ANTHROPIC_API_KEY,
     baseURL: config.ANTHROPIC_BASE_URL,
@@ -37,13 +37,12 @@ export function openEndpoint(
     idleMs: config.MODEL_IDLE_TIMEOUT_MS,
     ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach,
-    onFirstChunk: (name, tookMs) => telemetry.record(METRIC.firstChunk, tookMs / 1_000, chat(name)),
     onInvalid: ({ rule, path }) => {
       log.error({ rule, path }, 'a request breaks a rule of the API and is not sent');
       telemetry.count(METRIC.invalidRequests, { rule });
     },
   });
-  const noted = withProviderNotes(withMeasures(claude, telemetry, prices, chat), redis, keysOf(0), log);
+  const noted = withProviderNotes(withMeasures(claude, telemetry, prices, server), redis, keysOf(0), log);
   const model = withBreaker(noted, Date.now, Math.random, (name, open) => {
     noteBreaker(redis, keysOf(0), name, open).catch((error: Error) =>
       log.debug({ err: error }, 'the state of the breaker could not be noted'),

@@ -122,8 +122,8 @@ export interface FailedCall {
   said?: string;
 }
 
-/** An expected failure is a value. */
-export type ModelResult = { ok: true; answer: ModelAnswer } | FailedCall;
+/** An expected failure is a value. `firstChunkMs` is the time from the request to the first chunk; absent where none came. */
+export type ModelResult = ({ ok: true; answer: ModelAnswer } | FailedCall) & { firstChunkMs?: number };
 
 /**
  * Called while an answer is written, each time that something of it arrived: all text so far, which is empty or

@@ -84,29 +84,23 @@ export function conversationSize(
   return { sentTokens, inputTokens: lastInputTokens, tokens: lastInputTokens + lastOutputTokens };
 }
 
-/** The attributes of the metrics of a model's calls. */
-type AttributesOf = (model: string) => Attributes;
-
-/** Those of the gen_ai conventions; of the address only its host and port. */
-export function chatAttributes(baseURL: string): AttributesOf {
+/** Where the endpoint is, in the words of the conventions; of its address only the host and the port. */
+export function serverAttributes(baseURL: string): Attributes {
   const { hostname, port, protocol } = new URL(baseURL);
-  const server = {
-    'server.address': hostname.replace(/^\[|\]$/g, ''),
-    'server.port': Number(port || (protocol === 'http:' ? 80 : 443)),
-  };
-  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...server };
-  return (model) => ({ ...chat, 'gen_ai.request.model': model });
+  const usual = protocol === 'http:' ? 80 : 443;
+  return { 'server.address': hostname.replace(/^\[|\]$/g, ''), 'server.port': Number(port || usual) };
 }
 
 /**
  * The model; each of its calls is a span that says what it was for, how it ended and what it cost, and is counted by model
  * and purpose. Contract: as the model's own.
  */
-export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices, chatOf: AttributesOf): Model {
+export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices, server: Attributes): Model {
   return {
     ...model,
     send(request, signal, onText) {
       const about = { model: request.model, purpose: request.purpose ?? 'answer' };
+      const asked = { ...server, 'gen_ai.request.model': request.model };
       // Nothing of gen_ai: the SDK's own span inside is the `chat`, and one call is to be counted once.
       const attributes = { 'spillway.model': about.model, 'spillway.purpose': about.purpose };
       return telemetry.span(SPAN.call, attributes, async (span) => {
@@ -117,7 +111,7 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
         telemetry.count(METRIC.modelCalls, { ...about, result: result.ok ? 'ok' : result.failure.reason });
         const usage = result.ok ? result.answer.usage : result.spent;
         if (usage) bill({ telemetry, span, prices }, about, usage);
-        measure(telemetry, chatOf(request.model), performance.now() - sinceMs, result, usage);
+        measure(telemetry, asked, performance.now() - sinceMs, result, usage);
         return result;
       });
     },
@@ -125,8 +119,10 @@ export function withMeasures(model: Model, telemetry: Telemetry, prices: Prices,
 }
 
 /** Measures a call by the gen_ai conventions: 0 tokens where none were billed. */
-function measure({ count, record }: Telemetry, chat: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
+function measure({ count, record }: Telemetry, asked: Attributes, tookMs: number, result: ModelResult, usage?: Usage) {
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'anthropic', ...asked };
   const call = result.ok ? chat : { ...chat, 'error.type': result.failure.reason };
+  if (result.firstChunkMs !== undefined) record(METRIC.firstChunk, result.firstChunkMs / 1_000, chat);
   record(METRIC.callDuration, tookMs / 1_000, call);
   record(METRIC.oldCallDuration, tookMs / 1_000, call);
   const { inputTokens = 0, outputTokens = 0 } = usage ?? {};

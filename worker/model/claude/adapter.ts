@@ -26,8 +26,6 @@ export interface ClaudeOptions extends ClientOptions {
   reach: ReachFailpoint;
   /** Called with each violation of a rule of the API, for which a request is not sent. */
   onInvalid?: (violation: Violation) => void;
-  /** Called with the time from a request to the first chunk of its answer. */
-  onFirstChunk?: (model: string, tookMs: number) => void;
   now?: () => number;
 }
 

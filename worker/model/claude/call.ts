@@ -8,7 +8,7 @@ import { estimateRequest } from '../count.ts';
 import { classify } from '../errors/classify.ts';
 import type { Failure } from '../errors/failure.ts';
 import { estimateText } from '../estimate.ts';
-import type { FailedCall, ModelAnswer, ModelRequest, OnText, Usage } from '../port.ts';
+import type { ModelAnswer, ModelRequest, ModelResult, OnText, Usage } from '../port.ts';
 import { ownId } from '../rules/blocks.ts';
 import type { WireRequest } from '../rules/validate.ts';
 import { readUsage, type StatedUsage } from '../usage.ts';
@@ -18,7 +18,7 @@ import { Wire } from './wire.ts';
 
 /** The result of one call, and what the SDK threw where there is no answer. */
 export interface Sent {
-  result: { ok: true; answer: ModelAnswer } | FailedCall;
+  result: ModelResult;
   error?: unknown;
 }
 
@@ -52,15 +52,14 @@ export async function sendCall(client: Anthropic, body: WireRequest, call: Call)
   const wire = new Wire(longestMs, signal, () => draft.isThinking && showText());
   const about = { openTelemetry: { conversationId: request.session }, signal: wire.signal, middleware: [wire.listen] };
   const sentMs = performance.now();
-  let hasChunks = false;
+  let firstChunkMs: number | undefined;
   let error: unknown;
   try {
     const streamed = { ...body, stream: true } as unknown as Anthropic.MessageCreateParamsStreaming;
     for await (const event of await client.messages.create(streamed, about)) {
       draft.add(event);
       if (event.type === 'content_block_delta') {
-        if (!hasChunks) options.onFirstChunk?.(request.model, performance.now() - sentMs);
-        hasChunks = true;
+        firstChunkMs ??= performance.now() - sentMs;
         options.reach('answer streaming');
       }
       showText();
@@ -72,10 +71,11 @@ export async function sendCall(client: Anthropic, body: WireRequest, call: Call)
   }
   if (thrown.length > 0) throw thrown[0];
   const usage = usageOf(call, draft, wire, error);
-  if (draft.isWhole && usage) return { result: { ok: true, answer: draft.answer(request.model, usage) } };
+  const timed = firstChunkMs === undefined ? {} : { firstChunkMs };
+  if (draft.isWhole && usage) return { result: { ok: true, answer: draft.answer(request.model, usage), ...timed } };
   const failure = failureOf(call, draft, wire, error);
   const said = draft.text.trim() === '' ? {} : { said: draft.text };
-  return { result: { ok: false, failure, ...(usage && { spent: usage }), ...said }, error };
+  return { result: { ok: false, failure, ...(usage && { spent: usage }), ...said, ...timed }, error };
 }
 
 function failureOf({ request, signal }: Call, { hasBegun }: Draft, wire: Wire, error: unknown): Failure {
