@@ -5,7 +5,8 @@ import { readReceivingProcess } from '../shared/state/process/receiver.ts';
 import { isGateway } from '../worker/cli/check-machine.ts';
 import { askRedis } from '../worker/cli/check-redis.ts';
 import { userOfMachine } from '../worker/cli/verb.ts';
-import { allow } from '../worker/operator/allow.ts';
+import { runAct } from '../worker/operator/act.ts';
+import { allow } from '../worker/operator/chats.ts';
 import type { Settings } from './progress.ts';
 
 const PLACE = [
@@ -29,7 +30,9 @@ export async function isReceived(settings: Settings, isKnownBot: boolean): Promi
 /** Lets a person in at once, as `cli allow` does. Returns false where no Redis answers. Never rejects. */
 export async function letIn(settings: Settings, id: number): Promise<boolean> {
   const attribution = { by: userOfMachine(), why: 'npm run setup' };
-  return (await withRunningRedis(settings, (redis) => allow({ redis }, String(id), true, attribution))) !== undefined;
+  const subject = { id: String(id), called: String(id), isSet: false };
+  const letIn = (redis: RedisClient) => runAct({ redis, shards: 1 }, allow, subject, attribution);
+  return (await withRunningRedis(settings, letIn)) !== undefined;
 }
 
 /** Works on the Redis that a running gateway would use; starts none. Returns `undefined` where none answers. */

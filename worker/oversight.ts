@@ -5,17 +5,17 @@ import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import type { Self } from '../shared/state/process/workers.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
-import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, startAlerter } from './alerts/alerter.ts';
+import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, type Channels, createChannels, startAlerter } from './alerts/alerter.ts';
 import { ALERTMANAGER_EVERY_MS, startAlertmanager } from './alerts/alertmanager.ts';
-import { type Channels, createChannels } from './alerts/delivery.ts';
-import { surroundingsOf } from './alerts/notice-text.ts';
+import { surroundingsOf } from './alerts/message.ts';
+import { SETTLE_MS } from './alerts/outbox.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
 import { modelsInUse } from './model/catalog.ts';
 import { PROBE_EVERY_MS, type Probed, startEndpointProbe } from './watch/endpoint-probe.ts';
 import { startStateGauges } from './watch/gauges.ts';
 import { readinessOf } from './watch/readiness.ts';
 import { POLL_AGE_MS, PROVIDER_DOWN_MS, TELEGRAM_DOWN_MS } from './watch/rules.ts';
-import { NEWS_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
+import { ALERTS_READ_EVERY_MS, startWatchdog, WATCH_EVERY_MS } from './watch/watchdog.ts';
 
 /** The ports of the watch. */
 export interface OversightPorts extends Probed, Pick<Root, 'config' | 'redisAddress' | 'telegram'> {
@@ -28,6 +28,7 @@ export interface OversightPorts extends Probed, Pick<Root, 'config' | 'redisAddr
 export interface OversightLimits {
   alertEveryMs: number;
   alertRetryMs: number;
+  alertSettleMs: number;
   alertTakeOverMs: number;
   alertmanagerEveryMs: number;
   watchEveryMs: number;
@@ -47,7 +48,9 @@ export function startOversight(ports: OversightPorts) {
   const alerter = startAlerter({
     redis: connectRedis(redisAddress, 'impatient'),
     channels,
+    around: surroundingsOf(ports.config),
     log,
+    settleMs: limits?.alertSettleMs ?? SETTLE_MS,
     everyMs: limits?.alertEveryMs ?? ALERT_EVERY_MS,
     takeOverMs: limits?.alertTakeOverMs ?? ALERT_TAKE_OVER_MS,
   });
@@ -56,7 +59,7 @@ export function startOversight(ports: OversightPorts) {
   const probe = startEndpointProbe({
     ...{ model: ports.model, modelName: ports.config.MODEL, takesFixedParts: ports.takesFixedParts },
     ...{ redis: watching.redis, keys: keysOf(0), book: watchdog.book, log },
-    lookEveryMs: watching.everyMs.news,
+    lookEveryMs: watching.everyMs.alerts,
     probeEveryMs: limits?.probeEveryMs ?? PROBE_EVERY_MS,
   });
   const gauges = startStateGauges({ ...watching, telemetry });
@@ -66,7 +69,7 @@ export function startOversight(ports: OversightPorts) {
       ? []
       : [
           startAlertmanager({
-            ...{ url, log, book: watchdog.book, around: watching.around },
+            ...{ url, log, book: watchdog.book, around: surroundingsOf(ports.config) },
             troubles: [watching.trouble.redis, watching.trouble.watch],
             everyMs: limits?.alertmanagerEveryMs ?? ALERTMANAGER_EVERY_MS,
           }),
@@ -84,13 +87,13 @@ function watchdogPorts(
 ): Parameters<typeof startWatchdog>[0] {
   const channels = chatId === undefined ? [] : [telegram(chatId)];
   const around = surroundingsOf(config);
-  const told = { channels, webhook, log, around, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
+  const trouble = { channels, webhook, log, around, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
   const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs };
   return {
     redis: connectRedis(redisAddress, 'impatient'),
     shards: config.SHARDS,
     log,
-    everyMs: { news: limits?.alertEveryMs ?? NEWS_EVERY_MS, look: limits?.watchEveryMs ?? WATCH_EVERY_MS },
+    everyMs: { alerts: limits?.alertEveryMs ?? ALERTS_READ_EVERY_MS, look: limits?.watchEveryMs ?? WATCH_EVERY_MS },
     limits: {
       unansweredMs: config.UNANSWERED_ALERT_MS,
       pollAgeMs: limits?.pollAgeMs ?? POLL_AGE_MS,
@@ -101,8 +104,7 @@ function watchdogPorts(
       models: modelsInUse(config),
       isVolatileAccepted: config.REDIS_ACCEPT.includes('volatile'),
     },
-    around,
-    trouble: { redis: watchRedis(told), watch: watchWatchdog(told) },
+    trouble: { redis: watchRedis(trouble), watch: watchWatchdog(trouble) },
     ...(config.DEADMAN_URL !== undefined && { deadMan }),
   };
 }

@@ -17,7 +17,7 @@ export type Failpoint =
   | 'parked'
   | 'question shown'
   | 'question decided'
-  | 'act claimed'
+  | 'act recorded'
   | 'act done'
   | 'act noted'
   | 'summary part stored'

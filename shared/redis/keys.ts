@@ -115,8 +115,8 @@ function installationKeys(tag: string) {
     telegram: `${tag}:telegram`,
     /** Hash: the book of incidents. */
     incidents: `${tag}:incidents`,
-    /** Stream of notices to the operator; hash with the state of their delivery; the lock. */
-    ...{ notices: `${tag}:notices`, alerting: `${tag}:alerting`, alertingLock: `${tag}:alerting-lock` },
+    /** Hash: how the delivery of alerts goes; the lock of the process that delivers. */
+    ...{ alerting: `${tag}:alerting`, alertingLock: `${tag}:alerting-lock` },
     /** Hash: how calls to the model succeed and fail; and where each model is in its life, as the endpoint states it. */
     ...{ provider: `${tag}:provider`, models: `${tag}:models` },
     /** Held for the time between two probes of an endpoint in trouble. */

@@ -89,7 +89,6 @@ function rulesOf(keys: Keys, botId: number): Rule[] {
     ['pauses', 'single', false, keys.paused],
     ['chats without the bot', 'single', false, keys.gone],
     ['actions of operators', 'kept', false, keys.actions],
-    ['notices', 'under way', true, keys.notices],
     ['lock of the alerter', 'under way', false, keys.alertingLock],
     ['how alerting goes', 'single', true, keys.alerting],
     ['how the model fares', 'single', true, keys.provider],

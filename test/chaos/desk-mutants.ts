@@ -3,23 +3,23 @@ import type { Mutant } from './mutant.ts';
 /** The safeguards of what operators do by buttons. */
 export const DESK_MUTANTS: readonly Mutant[] = [
   {
-    name: 'what was pressed is done twice: a later press does not see that it is done',
+    name: 'the second of two presses takes the result of the first one off the alert',
     mutations: {
-      file: 'worker/desk/claim.ts',
-      from: 'if (isLater || (before && isUnderWay(before, nowMs)))',
-      to: 'if ((n < 0 && isLater) || (before && isUnderWay(before, nowMs)))',
+      file: 'worker/desk/act.ts',
+      from: "if (effect !== 'done' && note?.result !== undefined)",
+      to: "if (effect === 'failed' && note?.result !== undefined)",
     },
     scenario: 'killed-act-done',
     violates: 'I12',
   },
   {
-    name: 'a press that is repeated after a crash does not know its own note',
+    name: 'a press that is repeated after a crash does not know what is on record of it',
     mutations: {
-      file: 'worker/desk/claim.ts',
-      from: 'if (before?.entry === entry) return undefined;',
-      to: 'if (before?.entry === entry && n < 0) return undefined;',
+      file: 'worker/operator/act.ts',
+      from: 'const earlierRun = entry === undefined ? undefined : await actionOf(at.redis, entry);',
+      to: "const earlierRun = entry !== '0-0' ? undefined : await actionOf(at.redis, entry);",
     },
-    scenario: 'killed-act-claimed',
+    scenario: 'killed-act-done',
     violates: 'I12',
   },
 ];

@@ -1,5 +1,7 @@
 import { fieldOfUpdate, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
+import type { Incident } from '../../worker/alerts/incident.ts';
+import { deliveredOf, isUpToDate } from '../../worker/alerts/outbox.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
@@ -84,7 +86,7 @@ export async function ledgerOf({ peek, keys }: ChaosWorld): Promise<LedgerLine[]
 export async function workLeft(world: ChaosWorld): Promise<string[]> {
   const { peek, keys } = world;
   const queue = `${keys.queuePrefix}:${TURNS_QUEUE}`;
-  const [inbound, lanes, active, wait, prioritized, delayed, alerts, notices, unnamed, lists] = await Promise.all([
+  const [inbound, lanes, active, wait, prioritized, delayed, alerts, undelivered, lists] = await Promise.all([
     peek.xlen(keys.inbound),
     peek.scard(keys.lanes),
     peek.llen(`${queue}:active`),
@@ -92,8 +94,7 @@ export async function workLeft(world: ChaosWorld): Promise<string[]> {
     peek.zcard(`${queue}:prioritized`),
     peek.zcard(`${queue}:delayed`),
     peek.xlen(keys.alerts),
-    peek.xlen(keys.notices),
-    unnamedIn(world),
+    undeliveredIn(world),
     peek.keys(`${keys.lanePrefix}*`),
   ]);
   const counts = {
@@ -104,16 +105,19 @@ export async function workLeft(world: ChaosWorld): Promise<string[]> {
     'waiting jobs': wait + prioritized,
     'delayed jobs': delayed,
     alerts,
-    notices,
-    'occurrences that nobody was told of': unnamed,
+    'incidents that no channel has': undelivered,
   };
   return Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${count} ${what}`] : []));
 }
 
-/** Occurrences that each have to be named to the operator, and are not yet. */
-async function unnamedIn({ peek }: ChaosWorld): Promise<number> {
-  const { book } = await createBookStore(peek).read();
-  return [...book.values()].reduce((sum, { unnamed }) => sum + unnamed.length, 0);
+/** Incidents of which a channel has not the newest stage, or the chat not each occurrence. */
+async function undeliveredIn({ peek }: ChaosWorld): Promise<number> {
+  const stored = await createBookStore(peek).read();
+  const isMissing = (incident: Incident) => {
+    const { lines, stage } = deliveredOf(incident, stored.delivered);
+    return !isUpToDate(incident, stored) || (stage > 0 && lines < incident.occurrences.length);
+  };
+  return [...stored.book.values()].filter(isMissing).length;
 }
 
 /** Collects what a run left behind, once it is over. */

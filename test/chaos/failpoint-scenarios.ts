@@ -37,7 +37,7 @@ const WAYS: Readonly<Partial<Record<Failpoint, Way>>> = {
   parked: 'questions',
   'question shown': 'questions',
   'question decided': 'questions',
-  'act claimed': 'press',
+  'act recorded': 'press',
   'act done': 'press',
   'act noted': 'press',
   'summons answered': 'summons',

@@ -117,11 +117,11 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     violates: 'I3',
   },
   {
-    name: 'the operator is not told of what opens',
+    name: 'the operator hears nothing of what opens',
     mutations: {
-      file: 'worker/alerts/due-notice.ts',
-      from: "return reopenings === 0 ? 'opened' : 'reopened';",
-      to: "return reopenings === 0 ? undefined : 'reopened';",
+      file: 'worker/alerts/outbox.ts',
+      from: 'if (!isSent && (stage <= before.stage',
+      to: 'if (!isSent && (stage <= 2',
     },
     scenario: 'claude-refuses-key',
     violates: 'I8',
@@ -130,8 +130,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'an alert that nobody took is dropped',
     mutations: {
       file: 'worker/alerts/alerter.ts',
-      from: 'if (!isSent) {',
-      to: 'if (isSent === undefined) {',
+      from: 'if (sent.ok) {',
+      to: 'if (sent.ok !== undefined) {',
     },
     scenario: 'alerts-refused',
     violates: 'I8',

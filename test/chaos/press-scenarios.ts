@@ -2,6 +2,8 @@
 import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { encodeMessage } from '../../shared/flow/message.ts';
 import { queueAlert } from '../../shared/state/incident/book.ts';
+import { createBookStore } from '../../worker/alerts/book-store.ts';
+import { isUpToDate } from '../../worker/alerts/outbox.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { awaitAgain } from './hearing.ts';
@@ -25,8 +27,11 @@ export async function killAroundPress(stage: Stage, step: Failpoint): Promise<vo
   await layLetter(stage);
   const first = await world.fleet.start();
   await until('the button', () => buttonIn(stage) !== undefined);
-  // Killed before that, it is sent again.
-  await until('the end of telling', async () => (await world.peek.xlen(world.keys.notices)) === 0);
+  // If the process died before this record, the next one would send the message again.
+  await until('the record of the message', async () => {
+    const stored = await createBookStore(world.peek).read();
+    return [...stored.book.values()].every((incident) => isUpToDate(incident, stored));
+  });
   await world.fleet.kill(first);
   const { messageId = 0, data = '' } = buttonIn(stage) ?? {};
   for (const by of [ALERT_CHAT, OTHER_OPERATOR]) world.telegram.press(ALERT_CHAT, messageId, data, by);
@@ -40,7 +45,7 @@ export async function killAroundPress(stage: Stage, step: Failpoint): Promise<vo
   // Each exactly once: that it is done, to the other one who did it, the alert that says so, and the answer.
   const isSo = () =>
     countIn(stage, /^Replayed 1 of 1\.$/) === 1 &&
-    countIn(stage, /^.+ did that at .*: Replayed 1 of 1\.$/) === 1 &&
+    countIn(stage, /^Nothing to replay\. .+ did that at .*: Replayed 1 of 1\.$/) === 1 &&
     countIn(stage, /^🟡 Needs attention: (?:.|\n)*Replayed 1 of 1 · by /) === 1 &&
     answersIn(stage) === 1;
   await awaitAgain(stage, { what: 'one act of two presses, told to both', maxMs: DONE_MS_MAX }, isSo);

@@ -7,7 +7,7 @@ const PATIENCE_S = 30;
 export const WATCHER_MUTANTS: readonly Mutant[] = [
   {
     name: 'an incident of another version is taken for one of ours',
-    mutations: { file: 'worker/alerts/book-store.ts', from: '.refine((cause) => ruleOf(cause) !== undefined)', to: '' },
+    mutations: { file: 'worker/alerts/book-store.ts', from: '.refine((cause) => rowOf(cause) !== undefined)', to: '' },
     scenario: 'book-unknown',
     violates: 'I8',
     patienceS: PATIENCE_S,
@@ -16,7 +16,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'an alert with an unknown cause is entered as it is',
     mutations: {
       file: 'worker/alerts/book-store.ts',
-      from: 'return ruleOf(alert.cause) ? alert :',
+      from: 'return rowOf(alert.cause) ? alert :',
       to: 'return alert.text ? alert :',
     },
     scenario: 'book-unknown',
@@ -58,7 +58,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the rate of alerts is held against a clock that stepped back',
-    mutations: { file: 'worker/alerts/delivery.ts', from: 'if (!(stepMs > STEP_MS))', to: 'if (stepMs)' },
+    mutations: { file: 'worker/alerts/alerter.ts', from: 'if (!(stepMs > STEP_MS))', to: 'if (stepMs)' },
     scenario: 'redis-clock-back',
     violates: 'I8',
     patienceS: PATIENCE_S,

@@ -6,7 +6,7 @@ const PATIENCE_MS = 180_000;
 
 test.each([
   ['a refused key', ['Try again now', 'Replay failed']],
-  ['a stuck chat', ['Cancel message', 'Yes, cancel it']],
+  ['a stuck chat', ['Cancel message', 'Yes, cancel']],
 ])(
   '%s is closed with two presses',
   async (name, presses) => {

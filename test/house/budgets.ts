@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 52_780,
-  productFiles: 517,
-  testLines: 85_060,
+  productLines: 51_980,
+  productFiles: 509,
+  testLines: 84_730,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

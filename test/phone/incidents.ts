@@ -1,7 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { runCli } from '../fixture/cli.ts';
 import { ALERT_CHAT, createWorld, type World } from '../fixture/gateway.ts';
-import { type GatewayProcess, spawnRunning } from '../fixture/process.ts';
+import { type GatewayProcess, portOf, spawnRunning } from '../fixture/process.ts';
 import { type AlertReceiver, startAlertReceiver } from '../stand-in/alert-receiver.ts';
 import type { Reaction } from '../stand-in/claude/reaction.ts';
+import { Lamp } from './lamp.ts';
 import { Phone } from './phone.ts';
 
 /** What an incident is played with. */
@@ -10,6 +13,8 @@ interface Night {
   phone: Phone;
   /** The second channel. */
   channel: AlertReceiver;
+  /** See `Lamp.fault`. */
+  fault(): void;
   /** The installation with other settings, as whoever has a shell starts it anew. */
   restart(env?: Record<string, string>): Promise<void>;
 }
@@ -28,6 +33,9 @@ export interface Played {
   name: string;
   outside: string;
   presses: readonly string[];
+  /** The first line of each message of the chat that rang, oldest first. */
+  rings: readonly string[];
+  lamp: Lamp['turns'];
   /** See `Phone.seconds`. */
   seconds: ReturnType<Phone['seconds']>;
 }
@@ -35,18 +43,20 @@ export interface Played {
 const CHATS = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008];
 const KEY_REFUSED: Reaction = { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
 const FOR_EVER = 1_000_000;
-/** Telegram has to fail for a minute before the second channel is told. */
 const CHANNEL_WAIT_MS = 300_000;
 /** Shorter than its default, so that nobody waits for two minutes to be alerted. */
 const UNANSWERED_MS = 15_000;
+/** Long enough for further looks and edits behind the end of an incident. */
+const PASSED_MS = 20_000;
 
-/** The four incidents, each from its alert to its end. */
+/** The incidents, each from its fault to its end. */
 export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'a refused key',
     outside: 'the key is accepted again',
-    async play({ world, phone }) {
+    async play({ world, phone, fault }) {
       let isRefused = true;
+      fault();
       world.claude.react(() => (isRefused ? KEY_REFUSED : undefined));
       for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
       await phone.reads(/^🔴 Page: Every message fails: the API key is refused/);
@@ -64,13 +74,14 @@ export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'a revoked token',
     outside: 'a new token is set, and the gateway started anew',
-    async play({ world, channel, restart }) {
-      const told = (match: RegExp) => () => channel.taken.find(({ text }) => match.test(String(text)));
+    async play({ world, channel, restart, fault }) {
+      const sent = (match: RegExp) => () => channel.taken.find(({ text }) => match.test(String(text)));
+      fault();
       world.telegram.fail('*', { status: 401, description: 'Unauthorized' }, FOR_EVER);
-      await channel.until('the alert', told(/bot token is not accepted/));
+      await channel.until('the alert', sent(/bot token is not accepted/));
       world.telegram.heal();
       await restart();
-      await channel.until('its end', told(/Resolved/));
+      await channel.until('its end', sent(/Resolved/));
       world.telegram.say(CHATS[0] ?? 0, 'Hello?');
       await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
     },
@@ -78,7 +89,8 @@ export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'a full Redis',
     outside: 'maxmemory is raised: a full Redis takes no press either',
-    async play({ world, phone }) {
+    async play({ world, phone, fault }) {
+      fault();
       await world.peek.config('SET', 'maxmemory', 1_000_000);
       world.telegram.say(CHATS[0] ?? 0, 'Hello?');
       await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
@@ -90,19 +102,93 @@ export const INCIDENTS: readonly PhoneIncident[] = [
   {
     name: 'a stuck chat',
     outside: 'nothing',
-    async play({ world, phone }) {
+    async play({ world, phone, fault }) {
+      fault();
       world.claude.react((call) =>
         call.pendingText.includes('[stuck]') ? { do: 'silent', text: '', pingEveryMs: 1_000 } : undefined,
       );
       world.telegram.say(CHATS[0] ?? 0, '[stuck] Are you there?');
       await phone.reads(/^🔴 Page: Messages are unanswered/);
       await phone.presses(/^Cancel message$/);
-      await phone.presses(/^Yes, cancel it$/);
+      await phone.presses(/^Yes, cancel/);
       await phone.reads(/cancel/);
       phone.putAway();
       await phone.reads(/^Resolved: .*(?:.|\n)*unanswered/);
       world.telegram.say(CHATS[0] ?? 0, 'And now?');
       await world.telegram.waitForText(CHATS[0] ?? 0, /And now/, 60_000);
+    },
+  },
+  {
+    name: 'an overflow storm',
+    outside: 'the proxy in front of the model is put right',
+    async play({ world, phone, fault }) {
+      fault();
+      world.claude.windowTokens = 1_000;
+      for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
+      await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /./, 120_000)));
+      await phone.reads(/Every message fails/);
+      world.claude.windowTokens = 200_000;
+      await phone.reads(/^Resolved: (?:.|\n)*Every message fails/);
+    },
+  },
+  {
+    name: 'a Redis that is nearly full, then full',
+    outside: 'maxmemory is raised',
+    async play({ world, phone, fault }) {
+      // The gateway's own writes are little beside it.
+      await world.peek.setrange('ballast', 40_000_000, 'x');
+      const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
+      fault();
+      await world.peek.config('SET', 'maxmemory', Math.round(used * 1.1));
+      await phone.reads(/nearly full/);
+      await world.peek.config('SET', 'maxmemory', 1_000_000);
+      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      await phone.reads(/Redis takes no writes(?:.|\n)*maxmemory/);
+      await world.peek.config('SET', 'maxmemory', 0);
+      await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
+      await phone.reads(/^Resolved(?:.|\n)*Redis (?:is|has)/);
+      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+    },
+  },
+  {
+    name: 'messages that failed and that nobody replays',
+    outside: 'the key is accepted again',
+    async play({ world, phone, fault }) {
+      let isRefused = true;
+      fault();
+      world.claude.react(() => (isRefused ? KEY_REFUSED : undefined));
+      for (const chat of CHATS.slice(0, 4)) world.telegram.say(chat, 'Hello?');
+      await phone.reads(/^🔴 Page: Every message fails: the API key is refused/);
+      isRefused = false;
+      await phone.reads(/^Resolved: (?:.|\n)*API key is refused/);
+      await pause(PASSED_MS);
+    },
+  },
+  {
+    name: 'intake that cannot store',
+    outside: 'the replica is back',
+    async play({ world, phone, fault }) {
+      fault();
+      await world.peek.config('SET', 'min-replicas-to-write', '1');
+      world.telegram.say(CHATS[0] ?? 0, 'Hello?');
+      await phone.reads(/Redis takes no writes/);
+      await world.peek.config('SET', 'min-replicas-to-write', '0');
+      await phone.reads(/^Resolved(?:.|\n)*Redis takes writes/);
+      await world.telegram.waitForText(CHATS[0] ?? 0, /You said/, 60_000);
+    },
+  },
+  {
+    name: 'a pause that ends',
+    outside: 'the pause is ended on the command line',
+    async play({ world, phone, fault }) {
+      fault();
+      await runCli(['pause', '--why', 'maintenance'], world.env);
+      for (const chat of CHATS) world.telegram.say(chat, 'Hello?');
+      await phone.reads(/operator has paused/);
+      await pause(UNANSWERED_MS);
+      await runCli(['resume'], world.env);
+      await Promise.all(CHATS.map((chat) => world.telegram.waitForText(chat, /You said/)));
+      await phone.reads(/^Resolved(?:.|\n)*paused/);
     },
   },
 ];
@@ -119,17 +205,22 @@ export async function playIncident({ name, outside, play }: PhoneIncident): Prom
     },
   });
   const phone = new Phone(world);
+  const lamp = new Lamp();
   let gateway: GatewayProcess = await spawnRunning('spillway.ts', world.env);
+  const watched = lamp.watch(() => portOf(gateway));
   try {
     await play({
       ...{ world, phone, channel },
+      fault: () => lamp.fault(),
       async restart(env = {}) {
         await gateway.stop();
         gateway = await spawnRunning('spillway.ts', { ...world.env, ...env });
       },
     });
-    return { name, outside, presses: phone.pressed, seconds: phone.seconds() };
+    return { name, outside, presses: phone.pressed, seconds: phone.seconds(), rings: phone.rings(), lamp: lamp.turns };
   } finally {
+    lamp.stop();
+    await watched;
     await gateway.stop();
     await world.close();
     await channel.stop();

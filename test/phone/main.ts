@@ -6,8 +6,8 @@ import { phoneReport } from './report.ts';
 
 const HELP = `Usage: npm run verify:phone [-- options]
 
-Plays four incidents with a real gateway, its own clocks and the strict stand-ins, and closes them through the chat of alerts
-alone: what is read there, and which buttons are pressed. Only loopback, about five minutes.
+Plays incidents with a real gateway, its own clocks and the strict stand-ins, and closes them through the chat of alerts
+alone: what is read there, and which buttons are pressed. Only loopback, about ten minutes.
 
   --only TEXT     only incidents whose name contains it
   --report FILE   writes the result as Markdown

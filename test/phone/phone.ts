@@ -40,6 +40,12 @@ export class Phone {
     this.#world.telegram.press(ALERT_CHAT, found.messageId, found.data);
   }
 
+  /** The first line of each message that rang, oldest first. */
+  rings(): string[] {
+    const all = this.#world.telegram.shown(ALERT_CHAT).filter(({ notified }) => notified !== undefined);
+    return all.map(({ notified = '' }) => notified.split('\n')[0] ?? '');
+  }
+
   /** The operator has seen that the last press worked, and puts the phone away. */
   putAway(): void {
     this.#heldMs = performance.now();

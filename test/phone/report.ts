@@ -14,7 +14,7 @@ export function phoneReport(played: readonly Played[], at: Date): string {
     );
     return `| ${name} | ${steps} | ${held} | ${toEnd} | ${outside} | ${isWithin ? 'yes' : 'no'} |`;
   });
-  return `# Four incidents from the phone
+  return `# Incidents from the phone
 
 Written by \`npm run verify:phone\` on ${at.toISOString().slice(0, 10)}: a real gateway with its own clocks, Redis, and the strict stand-ins. A
 script reads the chat of alerts and presses what stands there; nothing else is used. Times run from the first press: until
@@ -23,5 +23,24 @@ what was pressed is seen to have worked, and until the incident is over. What so
 | incident | pressed | it works | it is over | outside of the chat | at most ${PRESSES_MAX} presses, ${SECONDS_MAX} s until it works |
 |---|---|---|---|---|---|
 ${rows.join('\n')}
+
+What rang in the chat, and how the lamp (\`/readyz\`, part \`installation\`) turned after the fault:
+
+| incident | rings | the lamp |
+|---|---|---|
+${played.map(shownIn).join('\n')}
 `;
+}
+
+/** What an operator hears and sees of an incident, as a row. */
+function shownIn({ name, rings, lamp }: Played): string {
+  const heard = rings.map((line) => clean(line));
+  const turns = lamp.map(
+    ({ colour, line, atS }) => `${atS.toFixed(1)} s ${colour}${line === '' ? '' : `: ${clean(line)}`}`,
+  );
+  return `| ${name} | ${rings.length}: ${heard.join('<br>')} | ${turns.join('<br>')} |`;
+}
+
+function clean(line: string): string {
+  return line.replaceAll('|', '\\|').slice(0, 160);
 }

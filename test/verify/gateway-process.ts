@@ -2,8 +2,8 @@ import { startProducer } from '../../producer/producer.ts';
 import { runRoot } from '../../shared/app/process.ts';
 import { HEARTBEAT_EVERY_MS } from '../../shared/state/process/receiver.ts';
 import { setUpWorker } from '../../worker/adapters.ts';
-import { ALERT_TAKE_OVER_MS } from '../../worker/alerts/alerter.ts';
-import { RETRY_MS } from '../../worker/alerts/delivery.ts';
+import { ALERT_TAKE_OVER_MS, RETRY_MS } from '../../worker/alerts/alerter.ts';
+import { SETTLE_MS } from '../../worker/alerts/outbox.ts';
 import { REDIS_TROUBLE_MS } from '../../worker/alerts/redis-trouble.ts';
 import { RECONCILE_EVERY_MS } from '../../worker/lane/dispatcher.ts';
 import { QUEUE_LIMITS } from '../../worker/lane/queue.ts';
@@ -19,6 +19,7 @@ const limits = {
   drainMs: 1_000,
   reconcileEveryMs: Math.max(500, RECONCILE_EVERY_MS / FASTER),
   alertEveryMs: 100,
+  alertSettleMs: SETTLE_MS / FASTER,
   alertTakeOverMs: ALERT_TAKE_OVER_MS / FASTER,
   alertRetryMs: RETRY_MS / FASTER,
   watchEveryMs: WATCH_EVERY_MS / FASTER,

@@ -51,7 +51,7 @@ const CHECKS: Readonly<Record<string, Run>> = {
 };
 
 async function byAlert({ jaeger, notices }: TraceGround & { jaeger: Jaeger }): Promise<string> {
-  const stageTwo = notices.filter((text) => /second_overflow|moved to a fresh session/.test(text));
+  const stageTwo = notices.filter((text) => /goes on in a fresh session/.test(text));
   const links = stageTwo.flatMap((text) => /^Trace: \S+\/trace\/([0-9a-f]{32})$/m.exec(text)?.[1] ?? []);
   assert.ok(links.length > 0, 'no notice about a fresh session has a link');
   for (const traceId of links) {

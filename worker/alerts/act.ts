@@ -1,7 +1,13 @@
 import { utcClock } from '../../shared/base/utc-time.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
-import { isAct, labelOf } from './causes/acts.ts';
+import { inSlices } from '../../shared/redis/stream.ts';
+import type { Button } from '../../shared/telegram/messages.ts';
 import { ALERT_WORDS } from './causes/words.ts';
+import { actsFor } from './causes.ts';
+import { hasLetters, type Incident, openingOf } from './incident.ts';
+
+/** An act that operators may do about an incident by a button. */
+export type ActName = keyof (typeof ALERT_WORDS)['acts'];
 
 /** A message that waits, and its chat. */
 export interface WaitingMessage {
@@ -9,43 +15,70 @@ export interface WaitingMessage {
   entry: EntryId;
 }
 
-/** An act as it is noted before it is done. Plain JSON; times are ms since the epoch, by Redis' clock. */
+/** What an operator did about an incident. Plain JSON; times are ms since the epoch, by Redis' clock. */
 export interface NotedAct {
-  /** How often this was done about this opening of the incident, with this time. */
-  n: number;
-  /** Who did it: as others know that person, and by id. */
   by: string;
-  id: number;
   atMs: number;
-  /** The message that does it: whoever repeats that one after a crash goes on, and nobody else does it again. */
-  entry: EntryId;
-  /** What it is about, as far as that was fixed when it was noted. */
-  about?: WaitingMessage;
-  /** How many things it is to be done to. */
-  of?: number;
-  /** How it went, in few words; absent while it is under way. */
+  /** The message that asked for it; absent where it was asked elsewhere. */
+  entry?: EntryId;
+  /** How it went, in few words; only an earlier version leaves it out. */
   result?: string;
 }
 
-/** What operators did about an opening of an incident: the last time of each act. */
+/** What operators did about an opening of the incident: the last time of each act. */
 export type NotedActs = Readonly<Record<string, NotedAct>>;
 
-/** Longer than a process that was killed is missing: then somebody else may do what it began. */
-const UNDER_WAY_MS = 600_000;
-/** What the clocks of two servers may differ by. */
-const AHEAD_MS = 60_000;
+const BUTTONS_A_ROW = 2;
+/** The acts on messages that failed, which outlast their incident. */
+const OF_LETTERS: ReadonlySet<ActName> = new Set(['replay', 'deliver', 'close']);
+/** The acts about the message that waits, or about its chat. */
+const OF_WAITING: Readonly<Partial<Record<ActName, keyof WaitingMessage>>> = {
+  ...{ retry: 'entry', pause: 'chat', cancel: 'entry' },
+};
 
-/** Whether an act was begun and may still be done. After a step back of the clock, an act that lies ahead is not. Pure. */
-export function isUnderWay({ atMs, result }: NotedAct, nowMs: number): boolean {
-  return result === undefined && nowMs >= atMs - AHEAD_MS && nowMs < atMs + UNDER_WAY_MS;
+/** Whether this version knows an act. */
+export function isAct(name: string): name is ActName {
+  return Object.hasOwn(ALERT_WORDS.acts, name);
 }
 
 /** The acts that this version knows, as lines of the message about the incident, oldest first. Pure. */
 export function actLines(acts: NotedActs = {}): string[] {
   return Object.entries(acts)
     .sort(([, one], [, other]) => one.atMs - other.atMs)
-    .flatMap(([name, { about, result, by, atMs }]) => {
-      if (!isAct(name) || name === 'close') return [];
-      return [ALERT_WORDS.done(result ?? ALERT_WORDS.underWay(labelOf(name, about?.chat)), by, utcClock(atMs))];
+    .flatMap(([name, { result, by, atMs }]) => {
+      if (!isAct(name) || name === 'close' || result === undefined) return [];
+      return [ALERT_WORDS.done(result, by, utcClock(atMs))];
     });
+}
+
+/** What operators may do about an incident as it is now, the likeliest first. Pure. */
+export function actsOf(incident: Incident): ActName[] {
+  const { isOpen, waiting, cause } = incident;
+  const acts = actsFor(cause);
+  if (!isOpen)
+    return hasLetters(cause) ? [...acts.filter((name) => name !== 'close' && OF_LETTERS.has(name)), 'close'] : [];
+  return acts.filter((name) => waiting !== undefined || OF_WAITING[name] === undefined);
+}
+
+/**
+ * The buttons under the message about an incident. Each sends the opening, the act, and the message or the chat that it is
+ * about, in 64 bytes at most. Pure.
+ */
+export function buttonsOf(incident: Incident): readonly (readonly Button[])[] {
+  const { waiting, isOpen } = incident;
+  const hasFailed = mayHaveLetters(incident);
+  const acts = actsOf(incident).filter((name) => hasFailed || !OF_LETTERS.has(name) || (isOpen && name === 'close'));
+  const buttons = acts.map((name): Button => {
+    const field = OF_WAITING[name];
+    const about = field === undefined ? '' : ` ${waiting?.[field]}`;
+    const text = `${ALERT_WORDS.acts[name]}${name === 'pause' ? ` ${waiting?.chat}` : ''}`;
+    const command = `/desk act ${openingOf(incident)} ${name}${about}`;
+    return { text, command, ...(name === 'cancel' && { destroys: true }) };
+  });
+  return [...inSlices(buttons, BUTTONS_A_ROW)];
+}
+
+/** Whether there are messages to replay: those of an incident that has just opened are not counted yet. */
+function mayHaveLetters({ letters, isOpen, messages }: Incident): boolean {
+  return letters === undefined ? isOpen && messages > 0 : letters.left > 0;
 }

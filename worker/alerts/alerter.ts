@@ -1,63 +1,100 @@
 import { randomUUID } from 'node:crypto';
+import type { Config } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import { clip } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { msOf } from '../../shared/redis/stream.ts';
-import {
-  type AlertingRecord,
-  type DeliveredNotices,
-  noticeQueue,
-  type TakenNotices,
-} from '../../shared/state/incident/notices.ts';
-import type { Notice } from './book.ts';
-import { noticeOf } from './book-store.ts';
-import { ALERT_WORDS } from './causes/words.ts';
-import { severityOf } from './causes.ts';
-import { type Sent, withLinks } from './channel.ts';
-import { byClock, type Channels, deliver, failedAt, sentAt, type Telling } from './delivery.ts';
-import type { NoticeKind } from './due-notice.ts';
-import type { Page } from './notice-text.ts';
+import { type AlertingRecord, deliveryTurn } from '../../shared/state/incident/delivery.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
+import { createBookStore, type StoredBook } from './book-store.ts';
+import { type AlertChannel, type Sent, telegramChannel, withLinks } from './channel.ts';
+import { type Incident, incidentOf } from './incident.ts';
+import { messageOf, ringOf, type Surroundings } from './message.ts';
+import { type Delivered, deliveredOf, isDue, nextSending, type Sending, type Stage, stageOf } from './outbox.ts';
+import { type Webhook, webhookChannel } from './webhook.ts';
+
+/** The channels to the operators. */
+export interface Channels {
+  /** The chat from the configuration; `undefined` when there is none. */
+  chatId: number | undefined;
+  telegram(chatId: number): AlertChannel;
+  webhook: Webhook | undefined;
+  /** The first wait after a channel took nothing; each further wait doubles, up to five minutes. */
+  retryMs: number;
+}
+
+export const RETRY_MS = 5_000;
+const RETRY_MS_MAX = 300_000;
+
+/** The channels that the configuration names. */
+export function createChannels(ports: {
+  config: Config;
+  telegram: Telegram;
+  limits?: { alertRetryMs?: number };
+}): Channels {
+  const { config, telegram, limits } = ports;
+  const retryMs = limits?.alertRetryMs ?? RETRY_MS;
+  return {
+    chatId: config.TELEGRAM_ALERT_CHAT_ID,
+    telegram: (to) => telegramChannel(telegram, to),
+    webhook: config.ALERT_WEBHOOK_URL === undefined ? undefined : webhookChannel(config.ALERT_WEBHOOK_URL, retryMs),
+    retryMs,
+  };
+}
 
 export interface AlerterPorts {
   /** A fail-fast connection of its own; closed on stop. */
   redis: RedisClient;
   channels: Channels;
+  around: Surroundings;
   log: Logger;
   everyMs: number;
+  settleMs: number;
   /** A send that its process has not finished after this long is taken over: longer than any send. */
   takeOverMs: number;
 }
 
 export const ALERT_EVERY_MS = 1_000;
 export const ALERT_TAKE_OVER_MS = 45_000;
+const MINUTE_MS = 60_000;
+/** By how much the clocks of two servers of a cluster may differ. */
+const STEP_MS = 60_000;
 
-const NOTICES_MAX = 500;
-/** How long a notice is kept that the chat does not take. */
-const KEPT_MS = 7 * 24 * 3600_000;
-/** How many notices are kept for a chat that takes none, once the webhook has them. */
-const KEPT_MAX = 250;
+/** A round of delivery: the book, and what its steps change. */
+interface Round {
+  stored: StoredBook;
+  nowMs: number;
+  record: AlertingRecord;
+  /** What the channels have now of the incidents that changed, by name. */
+  changed: Map<string, Delivered>;
+}
+
 /**
- * Delivers the waiting notices at least once each: one process at a time for the whole installation. An incident is one
- * message in the chat, which changes with it; a reply to it rings when that matters. Each notice is logged before it is
- * sent. What the chat does not take is kept for days and retried with backoff.
+ * Brings the operator's chat and the webhook up to date with the book of incidents: one process at a time for the whole
+ * installation, one message a round. Each stage of an incident is logged before it is sent. If the process dies after a
+ * send and before the record of it, the next process sends the same again: twice rather than never. What the chat does not
+ * take is tried again with growing waits for as long as the incident is stored, a week after its end.
  */
 export function startAlerter(ports: AlerterPorts): Service {
   const { redis, log, everyMs } = ports;
-  const queue = noticeQueue(redis);
+  const turn = deliveryTurn(redis);
+  const store = createBookStore(redis);
   const owner = randomUUID();
   const logged = new Set<string>();
   const loop = runLoop({
     name: 'alerter',
     async round() {
-      const taken = await queue.take(owner, ports.takeOverMs, NOTICES_MAX);
-      if (taken === undefined) return everyMs;
-      const round = await deliverNext(ports, taken, logged);
-      await queue.putBack(owner, round);
+      const begun = await turn.begin(owner, ports.takeOverMs);
+      if (begun === undefined) return everyMs;
+      const round: Round = { ...begun, stored: await store.read(), changed: new Map() };
+      round.record = byClock(round.record, round.nowMs);
+      logNew(ports, round, logged);
+      const isSent = await showNext(ports, round);
+      const isCopied = await copyNext(ports, round);
+      const delivered = [...round.changed].map(([name, each]) => [name, JSON.stringify(each)] as const);
+      await turn.end(owner, delivered, { ...round.record, atMs: round.nowMs });
       // More may be waiting.
-      return round.isSent ? 0 : everyMs;
+      return isSent || isCopied ? 0 : everyMs;
     },
     retryMs: everyMs,
     onError: (error) => log.debug({ err: error }, 'alerting failed; it is tried again'),
@@ -71,192 +108,129 @@ export function startAlerter(ports: AlerterPorts): Service {
   };
 }
 
-/** What a round delivered. */
-type Round = DeliveredNotices & { isSent: boolean };
-
-async function deliverNext(
-  ports: AlerterPorts,
-  { notices, messages, nowMs, record: stored }: TakenNotices,
-  logged: Set<string>,
-): Promise<Round> {
-  const queued = notices.map(([id, json]) => ({ id, ...noticeOf(id, json) }));
-  logNew(ports, queued, logged);
-  const before = byClock(stored, nowMs);
-  const { chatId } = ports.channels;
-  const shown = chatId && (await showNext(ports, queued, { nowMs, messages, record: before, chatId }));
-  const { copied, sent } = await copyNext(ports, queued, before, nowMs);
-  const round = shown || withoutChat(ports, queued, { ...before, copied }, sent, nowMs);
-  for (const id of round.ids) logged.delete(id);
-  const sentMs = sent?.ok && !round.isSent ? [...round.record.sentMs, nowMs] : round.record.sentMs;
-  const left = queued.map(({ id }) => id).filter((id) => copied.includes(id) && !round.ids.includes(id));
-  return {
-    ...round,
-    record: { ...round.record, sentMs: recentOf(sentMs, nowMs), atMs: nowMs, copied: left },
-    isSent: round.isSent || copied.length > (before.copied?.length ?? 0),
-  };
+/** Before the first send of each stage, and once in each process. */
+function logNew({ log, settleMs }: AlerterPorts, { stored, nowMs }: Round, logged: Set<string>): void {
+  for (const [incident, each] of stored.book) {
+    const stage = stageOf(each);
+    const { opening, stage: known } = deliveredOf(each, stored.delivered);
+    const name = `${opening} ${stage}`;
+    if (stage <= known || logged.has(name) || !isDue(each, { nowMs, settleMs })) continue;
+    logged.add(name);
+    log[stage === 3 ? 'warn' : 'error']({ alert: ringOf(each), incident }, 'alert');
+  }
 }
 
-/**
- * Sends the webhook the next notices that it does not have; `copied` are all that it has then. Each channel goes on by
- * itself: the webhook does not wait for the chat, nor the chat for the webhook.
- */
+/** Sends the chat what it lacks most. Returns whether it took something. */
+async function showNext(ports: AlerterPorts, round: Round): Promise<boolean> {
+  const { channels, log } = ports;
+  const { stored, nowMs, record } = round;
+  const { chatId } = channels;
+  if (chatId === undefined) return withoutChat(ports, round);
+  if (record.failing !== undefined && nowMs < record.failing.retryAtMs) return false;
+  const pace = { nowMs, sentMs: record.sentMs, settleMs: ports.settleMs };
+  const next = nextSending(stored.book, stored.delivered, pace, ports.around);
+  if (next === undefined) return false;
+  const to = record.moved?.from === chatId ? record.moved.to : chatId;
+  const sent = await send(channels.telegram(to), next, to);
+  if (sent.ok) {
+    const shown = sent.messageId === undefined ? {} : { chatId: to, messageId: sent.messageId };
+    const times = [...record.sentMs.filter((atMs) => nowMs - atMs < MINUTE_MS), nowMs];
+    const { failing: _, ...rest } = record;
+    round.record = { ...rest, lastSentMs: nowMs, sentMs: times };
+    round.changed.set(incidentOf(next.incident), { ...next.after, ...shown, sentMs: nowMs });
+    return true;
+  }
+  if (sent.movedTo !== undefined && sent.movedTo !== to) {
+    round.record = { ...record, moved: { from: chatId, to: sent.movedTo } };
+    return true;
+  }
+  round.record = failedAt(channels, record, sent, nowMs);
+  if (!sent.isAway) log.error({ why: sent.why }, 'the chat took no alert; it is tried again');
+  return false;
+}
+
+/** If the process dies between the edit and the reply, the edit is repeated, and the reply comes. */
+async function send(
+  channel: AlertChannel,
+  { message, reply, after, isSilent }: Sending,
+  chatId: number,
+): Promise<Sent> {
+  const messageId = after.chatId === chatId ? after.messageId : undefined;
+  if (message === undefined) return channel.send(reply ?? '', { ...(messageId && { replyTo: messageId }), isSilent });
+  if (messageId === undefined) return channel.send(message.text, { look: message, isSilent });
+  const edited = await channel.edit(messageId, message.text, message);
+  if (!edited.ok && edited.isLost) return channel.send(message.text, { look: message, isSilent });
+  if (!edited.ok || isSilent || reply === undefined) return edited;
+  const replied = await channel.send(reply, { replyTo: messageId });
+  return replied.ok ? { ok: true, messageId } : replied;
+}
+
+/** Where no chat is configured, the webhook stands for it; without a webhook, the log does. */
+function withoutChat({ channels, settleMs }: AlerterPorts, round: Round): boolean {
+  for (const [name, incident] of round.stored.book) {
+    const before = deliveredOf(incident, round.stored.delivered);
+    const stage = channels.webhook ? before.copied : stageOf(incident);
+    if (stage > before.stage && isDue(incident, { nowMs: round.nowMs, settleMs }))
+      round.changed.set(name, { ...before, stage });
+  }
+  return false;
+}
+
+/** Sends the webhook the oldest stage that it lacks; it waits for no chat. Returns whether it took one. */
 async function copyNext(
-  { channels: { webhook }, log }: AlerterPorts,
-  queued: readonly QueuedNotice[],
-  { sentMs, copied = [] }: AlertingRecord,
-  nowMs: number,
-): Promise<{ copied: readonly string[]; sent?: Sent | undefined }> {
-  const missing = queued.filter(({ id }) => !copied.includes(id));
-  const next = webhook && nextOutgoing(missing, sentMs, nowMs);
-  if (webhook === undefined || next === undefined) return { copied };
-  const sent = next.isSilent ? undefined : await webhook.send(next.update ?? withLinks(next.text, next));
-  if (sent?.ok !== false) return { copied: [...copied, ...next.ids], sent };
-  if (!sent.isAway) log.error({ why: sent.why }, 'the webhook took no alert');
-  return { copied, sent };
+  { channels: { webhook }, around, log, settleMs }: AlerterPorts,
+  round: Round,
+): Promise<boolean> {
+  const { stored, nowMs } = round;
+  const lacking = [...stored.book].flatMap(([name, incident]) => {
+    const before = round.changed.get(name) ?? deliveredOf(incident, stored.delivered);
+    const isNew = stageOf(incident) > before.copied && isDue(incident, { nowMs, settleMs });
+    return isNew ? [{ name, incident, before }] : [];
+  });
+  if (webhook === undefined) {
+    for (const { name, incident, before } of lacking) round.changed.set(name, { ...before, copied: stageOf(incident) });
+    return false;
+  }
+  const [next] = lacking.sort((one, other) => one.incident.lastMs - other.incident.lastMs);
+  if (next === undefined) return false;
+  const { name, incident, before } = next;
+  const sent = await webhook.send(textOf(incident, before.copied, around, stored));
+  if (sent.ok) round.changed.set(name, { ...before, copied: stageOf(incident) });
+  else if (!sent.isAway) log.error({ why: sent.why }, 'the webhook took no alert; it is tried again');
+  return sent.ok;
 }
 
-/** Where no chat is configured, what the webhook has is done; without a webhook, what is logged. */
-function withoutChat(
-  { channels }: AlerterPorts,
-  queued: readonly QueuedNotice[],
+/** The first time the whole message, later what has changed. */
+function textOf(incident: Incident, copied: Stage, around: Surroundings, { book }: StoredBook): string {
+  const message = messageOf(incident, around, book);
+  return copied === 0 ? withLinks(message.text, message) : ringOf(incident);
+}
+
+/** The record by the clock as it is now: where that has stepped back since, all times step with it. Pure. */
+export function byClock(record: AlertingRecord, nowMs: number): AlertingRecord {
+  const stepMs = (record.atMs ?? 0) - nowMs;
+  if (!(stepMs > STEP_MS)) return record;
+  const { lastSentMs, failing, sentMs } = record;
+  return {
+    ...record,
+    ...(lastSentMs !== undefined && { lastSentMs: lastSentMs - stepMs }),
+    ...(failing && {
+      failing: { ...failing, sinceMs: failing.sinceMs - stepMs, retryAtMs: failing.retryAtMs - stepMs },
+    }),
+    sentMs: sentMs.map((ms) => ms - stepMs),
+  };
+}
+
+/** The record after a channel took nothing, with the time of the next try. Pure. */
+export function failedAt(
+  { retryMs }: Pick<Channels, 'retryMs'>,
   record: AlertingRecord,
-  sent: Sent | undefined,
+  { why, retryAfterMs, isAway }: Extract<Sent, { ok: false }>,
   nowMs: number,
-): Round {
-  const isDone = (id: string) => !channels.webhook || record.copied?.includes(id) || isOld(id, nowMs);
-  const ids = queued.map(({ id }) => id).filter(isDone);
-  const after = sent?.ok === false ? failedAt(channels, record, sent, nowMs) : record;
-  const isSent = ids.length > 0 && sent?.ok !== false;
-  return { ids, record: isSent ? sentAt(record, nowMs) : after, messages: new Map(), isSent };
-}
-
-/** Shows the next notices in the chat. What it does not take is kept for it. */
-async function showNext(
-  { channels, log }: AlerterPorts,
-  queued: readonly QueuedNotice[],
-  { nowMs, messages, record, chatId }: Omit<TakenNotices, 'notices'> & { chatId: number },
-): Promise<Round> {
-  const nothing = { ids: [], record, messages: new Map(), isSent: false };
-  const next = nextOutgoing(queued, record.sentMs, nowMs);
-  if (next === undefined) return nothing;
-  const delivery = await deliver({ ...channels, chatId }, next, messages.get(next.incident), record, nowMs);
-  const { isSent, message, record: after, refused } = delivery;
-  if (refused !== undefined) log.error({ why: refused }, 'the chat took no alert; it is kept');
-  if (!isSent) {
-    const all = queued.map(({ id }) => id);
-    const old = all.filter((id) => isOld(id, nowMs));
-    if (old.length > 0) log.error({ notices: old.length }, 'alerts that the chat did not take for a week are given up');
-    // Behind more than are read at once, the webhook would miss the newest.
-    const surplus = all.slice(0, -KEPT_MAX).filter((id) => record.copied?.includes(id) && !old.includes(id));
-    return { ...nothing, ids: [...old, ...surplus], record: after };
-  }
-  // While there is something to press under it, the message changes on.
-  const isOver = next.kind === 'resolved' && (next.buttons ?? []).length === 0;
-  const shown = [next.incident, isOver ? undefined : message] as const;
-  const changed = new Map([...forgotten(messages, nowMs - KEPT_MS), shown]);
-  return { ids: next.ids, record: after, messages: changed, isSent };
-}
-
-function isOld(id: string, nowMs: number): boolean {
-  return nowMs - msOf(id) > KEPT_MS;
-}
-
-/** Messages that have not changed for long: a new one is better seen, and facts never end. */
-function forgotten(shown: ReadonlyMap<string, { atMs: number }>, sinceMs: number): [name: string, undefined][] {
-  const old = [...shown].filter(([, { atMs }]) => atMs < sinceMs);
-  return old.map(([name]) => [name, undefined]);
-}
-
-/** Before the send, and once in each process that takes the notice. */
-function logNew({ log }: AlerterPorts, queued: readonly QueuedNotice[], logged: Set<string>): void {
-  for (const { id, incident, kind, text, update } of queued) {
-    if (logged.has(id)) continue;
-    logged.add(id);
-    log[LEVELS[kind] ?? 'error']({ alert: update ?? text, incident, kind }, 'alert');
-  }
-}
-
-const LEVELS: Readonly<Partial<Record<NoticeKind, 'info' | 'warn'>>> = { acted: 'info', resolved: 'warn' };
-
-/** A notice that waits to be sent. */
-export interface QueuedNotice extends Notice {
-  id: string;
-}
-
-/** What is sent next, and the notices that are done with it. */
-export interface Outgoing extends Telling {
-  ids: readonly string[];
-  incident: string;
-  kind: NoticeKind;
-}
-
-/** Telegram takes 20 calls a minute in a group, and a change with its reply is two. */
-export const SENDS_PER_MINUTE = 10;
-/** An operator is rung this often in an hour by what is only a change: more of them are seen in the message alone. */
-export const RINGS_PER_HOUR = 30;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3600_000;
-/** Longer than the rate makes a notice wait in most hours. */
-const LATE_MS = 120_000;
-/** Telegram takes 4,096 UTF-16 units. */
-const TEXT_CHARS_MAX = 4_000;
-
-/**
- * What is sent next, oldest first; `undefined` while the rate is used up. All that waits about one opening of an incident
- * is sent at once, as its newest notice has it: only what its message has no room for is sent by itself. `sentMs` are the
- * times of earlier messages. Pure.
- */
-export function nextOutgoing(
-  queued: readonly QueuedNotice[],
-  sentMs: readonly number[],
-  nowMs: number,
-): Outgoing | undefined {
-  const [first] = queued;
-  const sentWithin = (ms: number) => sentMs.filter((atMs) => nowMs - atMs < ms).length;
-  if (first === undefined || sentWithin(MINUTE_MS) >= SENDS_PER_MINUTE) return undefined;
-  const group = sameOpening(queued, first);
-  const newest = group.at(-1) ?? first;
-  const isOpening = first.update === undefined;
-  const naming = group.findIndex(({ manner }) => manner === 'naming');
-  const done = naming === -1 ? group : group.slice(0, isOpening ? naming : naming + 1);
-  const rings = done.findLast(({ manner }) => manner !== 'silent');
-  const isMuted = naming === -1 && sentWithin(HOUR_MS) >= RINGS_PER_HOUR;
-  const isNote = severityOf(first.incident.split(':')[0] ?? '') === 'info';
-  const late = lateLine(first, nowMs);
-  return {
-    ...{ ids: done.map(({ id }) => id), incident: first.incident, kind: done.at(-1)?.kind ?? first.kind },
-    ...clipped(newest, isOpening ? late : ''),
-    ...(!isOpening && { update: clip((rings ?? newest).update ?? '', TEXT_CHARS_MAX) + late }),
-    isSilent: !isOpening && (isMuted || rings === undefined || (isNote && naming === -1)),
-    isNote,
-  };
-}
-
-/** What is added to a notice that could not be sent when it was due: it reads as if it were of now. */
-function lateLine({ id }: QueuedNotice, nowMs: number): string {
-  const dueMs = msOf(id);
-  return nowMs - dueMs < LATE_MS ? '' : `\n${ALERT_WORDS.late(utcTime(dueMs))}`;
-}
-
-/** As much of a page as a message takes, with what is added. */
-function clipped({ text, entities, links, buttons }: Page, added: string): Page {
-  const whole = clip(text, TEXT_CHARS_MAX);
-  return {
-    text: whole + added,
-    entities: entities.filter(({ offset, length }) => offset + length <= whole.length),
-    links,
-    ...(buttons && { buttons }),
-  };
-}
-
-/** The notices about the opening that a notice is about: the next opening has a message of its own. */
-function sameOpening(queued: readonly QueuedNotice[], first: QueuedNotice): QueuedNotice[] {
-  const [, ...later] = queued.filter(({ incident }) => incident === first.incident);
-  const next = later.findIndex(({ update }) => update === undefined);
-  return [first, ...(next === -1 ? later : later.slice(0, next))];
-}
-
-/** The times that the rate still depends on. */
-export function recentOf(sentMs: readonly number[], nowMs: number): number[] {
-  return sentMs.filter((atMs) => nowMs - atMs < HOUR_MS);
+): AlertingRecord {
+  const sinceMs = record.failing?.sinceMs ?? nowMs;
+  if (isAway) return { ...record, failing: { sinceMs, why, tries: 0, retryAtMs: nowMs + (retryAfterMs ?? 0) } };
+  const tries = (record.failing?.tries ?? 0) + 1;
+  const waitMs = Math.max(Math.min(retryMs * 2 ** Math.min(tries - 1, 10), RETRY_MS_MAX), retryAfterMs ?? 0);
+  return { ...record, failing: { sinceMs, why, tries, retryAtMs: nowMs + waitMs } };
 }

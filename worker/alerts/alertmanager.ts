@@ -6,7 +6,7 @@ import type { Book } from './book.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { severityOf } from './causes.ts';
 import { type Incident, incidentOf } from './incident.ts';
-import { headline, type Page, pageOf, type Surroundings } from './notice-text.ts';
+import { type AlertMessage, headline, messageOf, type Surroundings } from './message.ts';
 import type { Trouble } from './redis-trouble.ts';
 import { postJson } from './webhook.ts';
 
@@ -37,7 +37,8 @@ export function startAlertmanager({ url, book, troubles, around, log, everyMs }:
     name: 'alertmanager',
     firstAfterMs: everyMs,
     async round(signal) {
-      const incidents = [...book().values()].filter(isCurrent).map((incident) => incidentAlert(incident, around));
+      const current = book();
+      const incidents = [...current.values()].filter(isCurrent).map((each) => incidentAlert(each, around, current));
       const alerts = [...incidents, ...troubles.flatMap((trouble) => troubleAlert(trouble, around))];
       const sent = alerts.length === 0 ? undefined : await postJson(address, alerts, signal);
       if (sent?.ok === false && !signal.aborted)
@@ -53,14 +54,11 @@ function isCurrent({ isOpen, endedMs = 0 }: Incident): boolean {
   return isOpen || Date.now() - endedMs < ENDS_REPEATED_MS;
 }
 
-function incidentAlert(incident: Incident, around: Surroundings): object {
+function incidentAlert(incident: Incident, around: Surroundings, book: Book): object {
   const { cause, isOpen, openedMs, endedMs = openedMs } = incident;
-  const page = pageOf(incident, around);
+  const about = { cause, incident: incidentOf(incident), severity: severityOf(incident), summary: headline(incident) };
   return {
-    ...alertOf(
-      { cause, incident: incidentOf(incident), severity: severityOf(cause), summary: headline(incident), page },
-      around,
-    ),
+    ...alertOf(about, messageOf(incident, around, book), around),
     startsAt: isoTime(openedMs),
     ...(!isOpen && { endsAt: isoTime(endedMs) }),
   };
@@ -70,27 +68,26 @@ function incidentAlert(incident: Incident, around: Surroundings): object {
 function troubleAlert({ current }: Pick<Trouble, 'current'>, around: Surroundings): object[] {
   const trouble = current();
   if (trouble === undefined) return [];
-  const { name, text, sinceMs, page } = trouble;
-  const alert = alertOf({ cause: name, incident: name, severity: 'page', summary: text, page }, around);
-  return [{ ...alert, startsAt: isoTime(sinceMs) }];
+  const { name, text, sinceMs, message } = trouble;
+  const about = { cause: name, incident: name, severity: 'page', summary: text } as const;
+  return [{ ...alertOf(about, message, around), startsAt: isoTime(sinceMs) }];
+}
+
+interface About {
+  cause: string;
+  incident: string;
+  severity: Severity;
+  summary: string;
 }
 
 /** The labels name an incident, and are the same in each repeat. */
-function alertOf(
-  {
-    cause,
-    incident,
-    summary,
-    severity,
-    page,
-  }: Record<'cause' | 'incident' | 'summary', string> & { severity: Severity; page: Page },
-  { installation = 'spillway' }: Surroundings,
-): object {
-  const link = (of: 'trace' | 'runbook') => page.links.find(({ text }) => text === ALERT_WORDS.links[of])?.url;
+function alertOf(about: About, { text, links }: AlertMessage, { installation = 'spillway' }: Surroundings): object {
+  const { cause, incident, severity, summary } = about;
+  const link = (of: 'trace' | 'runbook') => links.find((each) => each.text === ALERT_WORDS.links[of])?.url;
   const [runbook, trace] = [link('runbook'), link('trace')];
   return {
     labels: { alertname: cause, incident, installation, severity: GRAVITY[severity] },
-    annotations: { summary, description: page.text, ...(runbook !== undefined && { runbook_url: runbook }) },
+    annotations: { summary, description: text, ...(runbook !== undefined && { runbook_url: runbook }) },
     ...(trace !== undefined && { generatorURL: trace }),
   };
 }

@@ -4,22 +4,24 @@ import { clip } from '../../shared/base/text.ts';
 import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { incidentBook, type QueuedAlerts } from '../../shared/state/incident/book.ts';
-import type { Book, Notice } from './book.ts';
-import { ruleOf } from './causes.ts';
+import type { Book } from './book.ts';
+import { rowOf } from './causes.ts';
 import { type Condition, type Incident, incidentOf } from './incident.ts';
-import { plainPage } from './notice-text.ts';
+import type { Delivered } from './outbox.ts';
 
 /** The book as it was read, with the position up to which each shard's alerts are entered. */
 export interface StoredBook {
   version: number;
   book: Book;
+  /** What the channels have of each incident, by its name. */
+  delivered: ReadonlyMap<string, Delivered>;
   /** What stands in the book and this version does not know, as it was written, by name. */
   unread: ReadonlyMap<string, string>;
   cursors: ReadonlyMap<number, string>;
 }
 
 /** Alerts of one shard that are not in the book yet, and the position of the last one. */
-export type ShardNews = Pick<QueuedAlerts, 'shard' | 'upTo'> & { alerts: readonly Alert[] };
+export type ShardAlerts = Pick<QueuedAlerts, 'shard' | 'upTo'> & { alerts: readonly Alert[] };
 
 export type BookStore = ReturnType<typeof createBookStore>;
 
@@ -27,13 +29,13 @@ export type BookStore = ReturnType<typeof createBookStore>;
  * The book of incidents, as this version reads and writes it.
  *
  * Contract: as `incidentBook`. What another version wrote stays as it is, whatever it is; where an incident of ours takes its
- * name, it is put aside.
+ * name, it is stored aside.
  */
 export function createBookStore(redis: RedisClient) {
   const stored = incidentBook(redis);
   return {
     async read(): Promise<StoredBook> {
-      const { incidents, aside, ...rest } = await stored.read();
+      const { incidents, aside, delivered, ...rest } = await stored.read();
       const book = new Map<string, Incident>();
       const unread = new Map(aside);
       for (const [id, json] of incidents) {
@@ -41,13 +43,13 @@ export function createBookStore(redis: RedisClient) {
         if (incident) book.set(id, incident);
         else if (!FORMER_CAUSES.has(id)) unread.set(id, json);
       }
-      return { ...rest, book, unread };
+      return { ...rest, book, unread, delivered: new Map([...delivered].flatMap(deliveredOf)) };
     },
-    async news(shard: number, cursor: string | undefined): Promise<ShardNews | undefined> {
-      const news = await stored.news(shard, cursor);
-      return news && { ...news, alerts: news.alerts.map(([id, json]) => alertOf(id, json)) };
+    async alertsOf(shard: number, cursor: string | undefined): Promise<ShardAlerts | undefined> {
+      const queued = await stored.alertsOf(shard, cursor);
+      return queued && { ...queued, alerts: queued.alerts.map(([id, json]) => alertOf(id, json)) };
     },
-    record({ version, book, unread }: StoredBook, after: Book, notices: readonly Notice[], news: readonly ShardNews[]) {
+    record({ version, book, unread }: StoredBook, after: Book, alerts: readonly ShardAlerts[] = []) {
       const put = [...after].filter(([id, incident]) => book.get(id) !== incident);
       const gone = [...book.keys()].filter((id) => !after.has(id));
       return stored.record(version, {
@@ -56,8 +58,7 @@ export function createBookStore(redis: RedisClient) {
           ...gone.map((id) => [id, ''] as const),
         ],
         aside: put.flatMap(([id]) => (unread.has(id) ? [[id, unread.get(id) ?? ''] as const] : [])),
-        notices: notices.map((notice) => JSON.stringify(notice)),
-        news,
+        alerts,
       });
     },
   };
@@ -76,21 +77,12 @@ const UNREADABLE_CHARS_MAX = 300;
 const TIME = z.number().min(0).max(8.64e15);
 const COUNT = z.number().min(0);
 
-const ACT = z.looseObject({
-  n: COUNT,
-  by: z.string(),
-  id: z.number(),
-  atMs: TIME,
-  entry: z.string(),
-  about: z.looseObject({ chat: z.string(), entry: z.string() }).optional(),
-  of: COUNT.optional(),
-  result: z.string().optional(),
-});
+const ACT = z.looseObject({ by: z.string(), atMs: TIME, entry: z.string().optional(), result: z.string().optional() });
 
 /** What this version needs of an incident; whatever else stands in it is kept. */
 const INCIDENT = z.looseObject({
   v: z.literal(INCIDENT_VERSION).optional(),
-  cause: z.string().refine((cause) => ruleOf(cause) !== undefined),
+  cause: z.string().refine((cause) => rowOf(cause) !== undefined),
   key: z.string(),
   isOpen: z.boolean(),
   openedMs: TIME,
@@ -104,36 +96,44 @@ const INCIDENT = z.looseObject({
   chats: COUNT,
   chatNames: z.array(z.string()),
   traceId: z.string().optional(),
-  unnamed: z.array(z.string()),
-  unnamedMore: COUNT.default(0),
-  named: z.array(z.string()).optional(),
-  namedMore: COUNT.optional(),
+  entry: z.string().optional(),
+  occurrences: z.array(z.string()).optional(),
+  // Version 0.3 stored what it had shown, and the rest, apart.
+  named: z.array(z.string()).default([]),
+  unnamed: z.array(z.string()).default([]),
+  occurrencesMore: COUNT.default(0),
   parts: z.array(z.string()).optional(),
+  under: z.string().optional(),
+  letters: z.looseObject({ most: COUNT, left: COUNT }).optional(),
   waiting: z.looseObject({ chat: z.string(), entry: z.string() }).optional(),
   opening: z.string().optional(),
   acts: z.record(z.string(), ACT).optional(),
-  notified: z
-    .looseObject({ atMs: TIME, messages: COUNT, chats: COUNT, level: z.string(), reminders: COUNT })
-    .optional(),
 });
 
-const NOTICE = z.looseObject({
-  incident: z.string(),
-  kind: z.enum(['opened', 'reopened', 'grown', 'changed', 'lasts', 'acted', 'resolved']).catch('opened'),
-  text: z.string(),
-  entities: z.array(z.looseObject({ type: z.string() })).catch([]),
-  links: z.array(z.object({ text: z.string(), url: z.string() })).catch([]),
-  buttons: z
-    .array(z.array(z.object({ text: z.string(), command: z.string(), destroys: z.literal(true).optional() })))
-    .catch([]),
-  update: z.string().optional(),
-  manner: z.enum(['silent', 'naming']).optional().catch(undefined),
+const DELIVERED = z.object({
+  opening: z.string(),
+  stage: z.literal([0, 1, 2, 3]),
+  copied: z.literal([0, 1, 2, 3]),
+  digest: z.string(),
+  lines: COUNT,
+  sentMs: TIME,
+  chatId: z.number().optional(),
+  messageId: z.number().optional(),
 });
+
+/** What the channels have of an incident. What cannot be read is sent again. */
+function deliveredOf([name, json]: [name: string, json: string]): [string, Delivered][] {
+  const delivered = DELIVERED.safeParse(jsonValue(json)).data as Delivered | undefined;
+  return delivered === undefined ? [] : [[name, delivered]];
+}
 
 /** Reads an incident of the book; `undefined` when this version does not know its cause, its version or its shape. */
 export function readIncident(id: string, json: string): Incident | undefined {
-  const incident = INCIDENT.safeParse(jsonValue(json)).data as Incident | undefined;
-  return incident && incidentOf(incident) === id ? incident : undefined;
+  const read = INCIDENT.safeParse(jsonValue(json)).data;
+  if (read === undefined) return undefined;
+  const { named, unnamed, ...rest } = read;
+  const incident = { ...rest, occurrences: rest.occurrences ?? [...named, ...unnamed] } as unknown as Incident;
+  return incidentOf(incident) === id ? incident : undefined;
 }
 
 /** What can be shown of an incident that this version cannot read. */
@@ -150,17 +150,11 @@ export function glimpse(json: string): z.infer<typeof SHOWN> {
   return SHOWN.parse(Object(jsonValue(json)));
 }
 
-/** The alert of an entry, whoever wrote it: what this version does not know is told of in its own words. */
+/** The alert of an entry, whoever wrote it: an alert that this version does not know keeps its own words. */
 export function alertOf(id: string, json: string | undefined): Alert {
   const alert = readAlert(json);
   if (alert === undefined) return { cause: 'other-version', key: 'alert', text: unreadableText(id, json) };
-  return ruleOf(alert.cause) ? alert : { ...alert, cause: 'other-version', key: incidentOf(alert) };
-}
-
-/** A notice from its queue; one that cannot be read says so, and makes way for those behind it. */
-export function noticeOf(id: string, json: string | undefined): Notice {
-  const notice = NOTICE.safeParse(jsonValue(json)).data as Notice | undefined;
-  return notice ?? { ...plainPage(unreadableText(id, json)), incident: 'other-version', kind: 'opened' };
+  return rowOf(alert.cause) ? alert : { ...alert, cause: 'other-version', key: incidentOf(alert) };
 }
 
 function unreadableText(id: string, json = ''): string {

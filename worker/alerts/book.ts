@@ -1,8 +1,8 @@
 import type { Alert } from '../../shared/flow/alert.ts';
 import { watcherCondition } from './causes/watch.ts';
-import { dueNotice, hasGrown, type NoticeKind, notifiedOf } from './due-notice.ts';
 import {
   type Condition,
+  causeOf,
   ended,
   type Incident,
   incidentOf,
@@ -14,31 +14,25 @@ import {
   type Placed,
   partOver,
   seen,
+  WEEK_MS,
 } from './incident.ts';
-import { isWhole, type Page, pageOf, type Surroundings, updateText } from './notice-text.ts';
 import { eachAlone, type WatchFailure } from './watch-failure.ts';
 
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
-
-/** A notice to the operator, with the whole message about the incident as it is to read now. */
-export interface Notice extends Page {
-  incident: string;
-  kind: NoticeKind;
-  /** What has changed, in few words; absent when it opens, and then the message is a new one. */
-  update?: string;
-  /** `silent`: the message says all of it, and nobody is to be rung. `naming`: the message has no room for all of it. */
-  manner?: 'silent' | 'naming';
-}
 
 /** What was observed since the book was last written. */
 export interface Observation {
   /** Alerts, in the order in which they were queued. */
   alerts: readonly Alert[];
   /** All conditions that hold now; absent when the state was not checked. */
-  conditions?: readonly Condition[];
+  conditions?: readonly Condition[] | undefined;
+  /** Failed messages that are still dead letters, by the names of the incidents in whose time they failed. */
+  letters?: ReadonlyMap<string, number> | undefined;
   /** What of the watch failed meanwhile. */
   failures?: readonly WatchFailure[];
+  /** Whether every channel has the newest state of an incident; an incident of which one has not is not forgotten. */
+  isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
 
@@ -47,23 +41,18 @@ const INCIDENTS_MAX = 1_000;
 const KEYS_MAX = 5;
 
 /**
- * Enters an observation into the book, and returns what the operator must be notified of. Pure: the same observation of
- * the same book gives the same result, so of several watching processes the first to write does the work of all. What
- * cannot be entered is one more failure of the watch, and everything else is entered.
+ * Enters an observation into the book. Pure: the same observation of the same book gives the same result, so of several
+ * watching processes the first to write does the work of all. What cannot be entered is one more failure of the watch, and
+ * everything else is entered.
  */
 export function enter(
   book: Book,
-  { alerts, conditions, failures = [], nowMs }: Observation,
-  around: Surroundings = {},
-): { book: Book; notices: Notice[]; failures: readonly WatchFailure[] } {
+  { alerts, conditions, letters, failures = [], isDelivered = () => true, nowMs }: Observation,
+): { book: Book; failures: readonly WatchFailure[] } {
   const incidents = new Map([...book].map(([id, incident]) => [id, notAhead(incident, nowMs)]));
-  const notices: Notice[] = [];
   const failed = [...failures];
   const put = (incident: Incident): void => {
-    const kind = dueNotice(incident, nowMs);
-    const id = incidentOf(incident);
-    if (kind) notices.push(noticeOf(incident, kind, around));
-    incidents.set(id, kind ? notifiedOf(incident, kind, nowMs) : incident);
+    incidents.set(incidentOf(incident), incident);
   };
   const each = <T extends Pick<Alert, 'cause' | 'key'>>(all: Iterable<T>, step: (one: T) => void): void =>
     eachAlone(all, (one) => one.cause, step, failed);
@@ -84,39 +73,30 @@ export function enter(
   each([...incidents.values()], (incident) => {
     if (incident.cause === 'watcher') return;
     const isLasting = blind.has(incident.cause) ? undefined : lasting?.has(incidentOf(incident));
-    put(isOver(incident, isLasting, nowMs) ? ended(incident, nowMs) : incident);
+    const isEnded = isOver(incident, isLasting, nowMs);
+    put(withLetters(isEnded ? ended(incident, nowMs) : incident, letters));
   });
   const watcher = watcherAfter(incidents.get('watcher'), failed, conditions !== undefined, nowMs);
   if (watcher) put(watcher);
-  forget(incidents, nowMs);
-  return { book: incidents, notices, failures: failed };
+  each([...incidents.values()], (incident) => {
+    if (incident.isOpen) put(withCause(incident, causeOf(incident, incidents, nowMs)));
+  });
+  forget(incidents, isDelivered, nowMs);
+  return { book: incidents, failures: failed };
 }
 
-function noticeOf(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
-  const notice = about(incident, kind, around);
-  if (kind === 'opened' || kind === 'reopened') return notice;
-  const update = updateText(incident, kind);
-  if (kind !== 'grown' || incident.unnamed.length === 0) return { ...notice, update };
-  if (!isWhole(incident)) return { ...notice, update, manner: 'naming' };
-  const isMore = incident.notified !== undefined && hasGrown(incident, incident.notified);
-  return isMore ? { ...notice, update } : { ...notice, update, ...SILENT };
+function withLetters(incident: Incident, letters: Observation['letters']): Incident {
+  const left = letters?.get(incidentOf(incident));
+  const before = incident.letters;
+  if (left === undefined || left === (before?.left ?? 0)) return incident;
+  return { ...incident, letters: { left, most: Math.max(left, before?.most ?? 0) } };
 }
 
-/** The notice that somebody did something about an incident, in few words: its message says so, and nobody is rung. */
-export function actedNotice(
-  incident: Incident,
-  kind: 'acted' | 'resolved',
-  update: string,
-  around: Surroundings,
-): Notice {
-  return { ...about(incident, kind, around), update, ...SILENT };
+function withCause(incident: Incident, cause: string | undefined): Incident {
+  if (incident.under === cause) return incident;
+  const { under: _, ...alone } = incident;
+  return cause === undefined ? alone : { ...alone, under: cause };
 }
-
-function about(incident: Incident, kind: NoticeKind, around: Surroundings): Notice {
-  return { incident: incidentOf(incident), kind, ...pageOf(incident, around) };
-}
-
-const SILENT = { manner: 'silent' } as const;
 
 /** Where something is entered: where many of its cause are open, in the incident that stands for all others. */
 function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): Placed<T> {
@@ -142,9 +122,10 @@ function watcherAfter(
 }
 
 /** The whole book is read every second, so it must stay small; the oldest ended incidents are removed first. */
-function forget(incidents: Map<string, Incident>, nowMs: number): void {
+function forget(incidents: Map<string, Incident>, isDelivered: (incident: Incident) => boolean, nowMs: number): void {
   for (const [id, incident] of incidents) {
-    if (isForgotten(incident, nowMs)) incidents.delete(id);
+    const isOld = nowMs - (incident.endedMs ?? nowMs) > WEEK_MS;
+    if (isForgotten(incident, nowMs) && (isDelivered(incident) || isOld)) incidents.delete(id);
   }
   const surplus = incidents.size - INCIDENTS_MAX;
   if (surplus <= 0) return;

@@ -1,5 +1,5 @@
 import type { Cause, Severity } from '../../shared/flow/alert.ts';
-import type { ActName } from './causes/acts.ts';
+import type { ActName } from './act.ts';
 import { BUDGET } from './causes/budget.ts';
 import { ENDPOINT } from './causes/endpoint.ts';
 import { RECEIVING } from './causes/receiving.ts';
@@ -9,43 +9,39 @@ import { TELEGRAM } from './causes/telegram.ts';
 import { TOOLS } from './causes/tools.ts';
 import { UNANSWERED } from './causes/unanswered.ts';
 import { WATCH } from './causes/watch.ts';
-import { ALERT_WORDS } from './causes/words.ts';
 
-/** How an incident behaves at one level. */
-export interface LevelRule {
-  /** Trouble of its own: after that of another level it is new, and nothing that is back. */
-  isOwn?: true;
-  acts?: readonly ActName[];
-}
-
-/** How incidents of a cause behave. */
-export interface CauseRule {
+/** How incidents of a cause behave, and what operators read about them. */
+export interface CauseRow {
   severity: Severity;
-  /** What can be done at those levels of the trouble at which that is something else. */
-  levels?: Readonly<Record<string, LevelRule>>;
+  /** The incident in a few words. */
+  title: string;
+  /** What the operator does about it; empty where the incident says it itself. */
+  todo?: string;
   /**
    * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
    * while (`quiet`); nothing can (`fact`): it stays true, so it is forgotten silently.
    */
   endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
-  /** Whether each occurrence is named and not only counted: only the operator is notified of it, or it cost a history. */
-  namesEach?: true;
-  /** The least time between two notices of one incident, in ms, where somebody else decides how often it changes. */
-  gapMs?: number;
-  /** Whether it tells of what is to come: then nothing is wrong yet, and the operator is not reminded of it. */
-  isAhead?: true;
+  /** How its end reads, behind "Resolved:"; absent for a fact, and where the alert that ends it says it. */
+  end?: string;
+  /** The causes that it follows from: while an incident of one of these is open, it is a line in the message about that. */
+  follows?: readonly Cause[];
   /**
    * What operators may do about it by a button, the likeliest first: six at most, so that a phone shows them all. Where
    * nothing is stated, an incident can be closed that the watch does not end.
    */
   acts?: readonly ActName[];
+  /** Whether its message names each occurrence: nobody else is notified of it, or it cost a history. */
+  namesEach?: true;
+  /** What differs at a level of the trouble. */
+  levels?: Readonly<Record<string, Partial<Pick<CauseRow, 'severity' | 'title' | 'todo' | 'follows'>>>>;
 }
 
-/** Rules of some causes. */
-export type Rules = Readonly<Partial<Record<Cause, CauseRule>>>;
+/** Rows of some causes. */
+export type Rules = Readonly<Partial<Record<Cause, CauseRow>>>;
 
 /** The causes of incidents: one incident at a time for each cause and key, for the whole installation. */
-export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
+export const CAUSES: Readonly<Record<Cause, CauseRow>> = {
   ...BUDGET,
   ...ENDPOINT,
   ...RECEIVING,
@@ -57,33 +53,26 @@ export const CAUSES: Readonly<Record<Cause, CauseRule>> = {
   ...WATCH,
 };
 
-/** How incidents of a cause behave; `undefined` for one that this version does not know. */
-export function ruleOf(cause: string): CauseRule | undefined {
+/** The row of a cause; `undefined` for a cause that this version does not know. */
+export function rowOf(cause: string): CauseRow | undefined {
   return Object.hasOwn(CAUSES, cause) ? CAUSES[cause as Cause] : undefined;
 }
 
-/** What an incident is in a few words, and what to do about it, at the level of its trouble. */
-export function wordsOf({ cause, level }: { cause: Cause; level: string }): Record<'title' | 'todo', string> {
-  const { title, todo, levels } = ALERT_WORDS;
-  const ofLevels = Object.entries(cause === 'provider' ? levels.provider : {});
-  return ofLevels.find(([name]) => name === level)?.[1] ?? { title: title[cause], todo: todo[cause] };
+/** The row of a cause as it is at a level of the trouble. */
+export function rowAt({ cause, level }: { cause: Cause; level: string }): CauseRow {
+  const { levels = {}, ...row } = CAUSES[cause];
+  return Object.hasOwn(levels, level) ? { ...row, ...levels[level] } : row;
 }
 
-/** Whether trouble at one level is none that returns after trouble at the other. */
-export function isOfAnotherKind(cause: Cause, level: string, before: string): boolean {
-  const { levels = {} } = CAUSES[cause];
-  return level !== before && [level, before].some((each) => Object.hasOwn(levels, each) && levels[each]?.isOwn);
-}
-
-/** What operators may do about an incident by a button, the likeliest first. */
-export function actsFor({ cause, level }: { cause: Cause; level: string }): readonly ActName[] {
-  const { levels = {}, endsBy, acts = endsBy === 'watch' ? [] : ['close'] } = CAUSES[cause];
-  return (Object.hasOwn(levels, level) ? levels[level]?.acts : undefined) ?? acts;
+/** What operators may do about an incident of a cause by a button, the likeliest first. */
+export function actsFor(cause: Cause): readonly ActName[] {
+  const { acts, endsBy } = CAUSES[cause];
+  return acts ?? (endsBy === 'watch' ? [] : ['close']);
 }
 
 /** How severe a cause is. The severity of a cause that only another version knows is not known: somebody looks at it. */
-export function severityOf(cause: string): Severity {
-  return ruleOf(cause)?.severity ?? 'attention';
+export function severityOf({ cause, level = '' }: { cause: string; level?: string | undefined }): Severity {
+  return rowOf(cause) === undefined ? 'attention' : rowAt({ cause: cause as Cause, level }).severity;
 }
 
 /** The look of each severity, the same on every surface: its words, its mark in a chat, and its tone on a page. */
@@ -97,4 +86,10 @@ export const SEVERITIES = {
 export function markOf(severity: Severity): string {
   const { mark, words } = SEVERITIES[severity];
   return `${mark} ${words}`;
+}
+
+/** Whether one severity is as grave as another, or graver. */
+export function isAtLeast(one: Severity, other: Severity): boolean {
+  const order: readonly Severity[] = ['info', 'attention', 'page'];
+  return order.indexOf(one) >= order.indexOf(other);
 }

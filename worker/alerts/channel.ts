@@ -1,7 +1,7 @@
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import type { SendOptions } from '../../shared/telegram/messages.ts';
-import type { Page } from './notice-text.ts';
+import type { AlertMessage } from './message.ts';
 
 /** The result of a message to an operator. */
 export type Sent =
@@ -36,7 +36,7 @@ export interface AlertChannel {
 }
 
 /** How a message looks, and where its buttons lead. */
-export type Look = Omit<Page, 'text'>;
+export type Look = Omit<AlertMessage, 'text'>;
 
 /** The operator's chat on Telegram. */
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {
@@ -56,7 +56,7 @@ export function telegramChannel(telegram: Telegram, chatId: number): AlertChanne
   };
 }
 
-/** A message whose format or links Telegram refuses (it takes none to `localhost`) is told in plain words. */
+/** A message whose format or links Telegram refuses (it takes none to `localhost`) is sent in plain words. */
 async function plainIfRefused<T>(
   text: string,
   look: Look | undefined,

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
 import type { NotedActs, WaitingMessage } from './act.ts';
-import { actsFor, CAUSES, isOfAnotherKind } from './causes.ts';
+import { actsFor, CAUSES, isAtLeast, rowAt } from './causes.ts';
 
 /**
- * One trouble of the installation, from its first occurrence to its end. Kept as JSON; times are ms since the epoch, by
+ * One trouble of the installation, from its first occurrence to its end. Stored as JSON; times are ms since the epoch, by
  * Redis' clock.
  */
 export interface Incident {
@@ -22,37 +22,28 @@ export interface Incident {
   latest: string;
   /** What kind of trouble it is now, where a cause has several. */
   level: string;
-  /** Messages and chats that it affects; only the first chats are kept by name. */
+  /** Messages and chats that it affects; only the first chats are stored by name. */
   messages: number;
   chats: number;
   chatNames: readonly string[];
+  /** The first message that it affects. */
+  entry?: string;
   traceId?: string;
-  /**
-   * Occurrences that the operator has not been notified of, for a cause that names each; `unnamedMore` counts further
-   * ones, which only the log has.
-   */
-  unnamed: readonly string[];
-  unnamedMore: number;
-  /** Those that the message about it names already, but for the first; `namedMore` counts those that it has no room for. */
-  named?: readonly string[];
-  namedMore?: number;
+  /** A line for each occurrence, for a cause that names each; `occurrencesMore` counts further ones, which the log has. */
+  occurrences: readonly string[];
+  occurrencesMore: number;
   /** Where it stands for many of its cause: their keys. */
   parts?: readonly string[];
+  /** The name of the incident that it follows from. */
+  under?: string;
+  /** Messages that failed meanwhile: the most at once, and how many of them are still dead letters. */
+  letters?: { most: number; left: number };
   /** The message that it names, where one waits. */
   waiting?: WaitingMessage;
   /** What tells this opening from all others, where the clock has stepped since; see `openingOf`. */
   opening?: string;
   /** What operators did about this opening. */
   acts?: NotedActs;
-  /** What the operator knows of this opening; `waiting` is the message that its buttons are about. */
-  notified?: {
-    atMs: number;
-    messages: number;
-    chats: number;
-    level: string;
-    reminders: number;
-    waiting?: WaitingMessage | undefined;
-  };
 }
 
 /** A lasting condition. Counts are current values. */
@@ -71,20 +62,20 @@ export const OTHERS = 'others';
 
 const CHATS_NAMED_MAX = 1_000;
 const PARTS_MAX = 1_000;
-const UNNAMED_MAX = 50;
+const OCCURRENCES_MAX = 500;
 /** An incident that only occurrences show ends after this long without one. */
 export const QUIET_MS = 600_000;
 /** A recurrence within this time after its end reopens the incident; a later one is new. */
 export const REOPEN_MS = 3600_000;
-/** One about which something may be done, or was, is kept for a day: who sleeps presses in the morning. */
-const KEPT_MS = 24 * 3600_000;
+/** How long an incident is stored about which something may be done, or was: who sleeps presses in the morning. */
+const STORED_MS = 24 * 3600_000;
 /** Trouble that only some calls meet is not over after one clean check between two of them. */
 const SETTLED_MS = 10_000;
 /** How long an incident that was reopened within the hour stays open after its condition ends; the condition may recur. */
 export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
-/** How long a notified fact is not notified again, however many starts find it. */
-const FACT_MS = 7 * 24 * 3600_000;
+/** How long a fact, or an end that no channel took, is stored. */
+export const WEEK_MS = 7 * 24 * 3600_000;
 
 /** The name of the incident that an alert belongs to. */
 export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string {
@@ -103,11 +94,11 @@ export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' 
 
 /**
  * The incident with no time that lies ahead: after the clock has stepped back, its times would stand still for as long.
- * What is written by two processes at once is not meant.
+ * Less than a minute may be the difference between two servers.
  */
 export function notAhead(incident: Incident, nowMs: number): Incident {
-  const { openedMs, lastMs, endedMs = 0, notified } = incident;
-  if (Math.max(openedMs, lastMs, endedMs, notified?.atMs ?? 0) <= nowMs + AHEAD_MS) return incident;
+  const { openedMs, lastMs, endedMs = 0 } = incident;
+  if (Math.max(openedMs, lastMs, endedMs) <= nowMs + AHEAD_MS) return incident;
   const past = (ms: number): number => Math.min(ms, nowMs);
   return {
     ...incident,
@@ -115,30 +106,35 @@ export function notAhead(incident: Incident, nowMs: number): Incident {
     openedMs: past(openedMs),
     lastMs: past(lastMs),
     ...(incident.endedMs !== undefined && { endedMs: past(endedMs) }),
-    ...(notified && { notified: { ...notified, atMs: past(notified.atMs) } }),
   };
 }
 
 /** The incident with one more occurrence: opened, reopened or counted. */
 export function occurred(before: Incident | undefined, alert: Placed<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
-  const isOpen = before?.isOpen === true;
-  const incident = isOpen ? before : opened(recent(before, nowMs), alert, nowMs);
-  const isNewChat = alert.chat !== undefined && !incident.chatNames.includes(alert.chat);
-  const hasRoom = incident.chatNames.length < CHATS_NAMED_MAX;
-  // The first is what the message begins with.
-  const names = isOpen && (isNewPart(incident, alert) || CAUSES[alert.cause].namesEach === true);
+  const incident = before?.isOpen ? before : opened(recent(before, nowMs), alert, nowMs);
+  const { chat } = alert;
+  const isNewChat =
+    chat !== undefined && !incident.chatNames.includes(chat) && incident.chatNames.length < CHATS_NAMED_MAX;
+  const isNamed = isNewPart(incident, alert) || CAUSES[alert.cause].namesEach === true;
   return {
     ...incident,
     lastMs: nowMs,
     latest: alert.text,
     level: alert.level ?? incident.level,
     messages: incident.messages + 1,
-    chats: incident.chats + (isNewChat && hasRoom ? 1 : 0),
-    ...(isNewChat && hasRoom && { chatNames: [...incident.chatNames, String(alert.chat)] }),
-    ...(names && oneMoreUnnamed(incident, alert.line ?? alert.text)),
+    chats: incident.chats + (isNewChat ? 1 : 0),
+    ...(isNewChat && { chatNames: [...incident.chatNames, chat] }),
+    ...(isNamed && withOccurrence(incident, lineOf(alert))),
     ...withPart(incident, alert),
   };
+}
+
+/** An occurrence as a line with all that identifies it. */
+function lineOf({ line, text, chat, entry, traceId }: Alert): string {
+  if (line !== undefined) return line;
+  const where = chat === undefined ? '' : ` Chat ${chat}, entry ${entry}.`;
+  return `${text}${where}${traceId === undefined ? '' : ` Trace ${traceId}`}`;
 }
 
 function isNewPart({ parts = [] }: Incident, { part }: Placed<Alert>): boolean {
@@ -155,17 +151,17 @@ export function partOver(incident: Incident, { part, text }: Placed<Alert>, nowM
   return parts.length === 0 ? ended(incident, nowMs, text) : { ...incident, parts };
 }
 
-function oneMoreUnnamed({ unnamed, unnamedMore }: Incident, text: string): Pick<Incident, 'unnamed' | 'unnamedMore'> {
-  const hasRoom = unnamed.length < UNNAMED_MAX;
-  return hasRoom ? { unnamed: [...unnamed, text], unnamedMore } : { unnamed, unnamedMore: unnamedMore + 1 };
+function withOccurrence({ occurrences, occurrencesMore }: Incident, line: string) {
+  const hasRoom = occurrences.length < OCCURRENCES_MAX;
+  return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
 
 /** The incident after a check of the state has seen its condition. */
 export function seen(before: Incident | undefined, condition: Placed<Condition>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
-  const isOpen = before?.isOpen === true;
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
-  const incident = isOpen ? before : opened(recent(before, nowMs), condition, openedMs);
+  if (!Number.isFinite(openedMs)) throw new RangeError(`The beginning of ${condition.cause} cannot be read`);
+  const incident = before?.isOpen ? before : opened(recent(before, nowMs), condition, openedMs);
   const { chat, entry } = condition;
   return {
     ...incident,
@@ -175,14 +171,14 @@ export function seen(before: Incident | undefined, condition: Placed<Condition>,
     messages: Math.max(condition.messages ?? 0, incident.messages),
     chats: Math.max(condition.chats ?? 0, incident.chats),
     ...(chat !== undefined && entry !== undefined && { waiting: { chat, entry } }),
-    ...(isOpen && isNewPart(incident, condition) && oneMoreUnnamed(incident, condition.text)),
+    ...(isNewPart(incident, condition) && withOccurrence(incident, condition.text)),
     ...withPart(incident, condition),
   };
 }
 
 /**
  * A fact stays true, however many starts find it: once an operator has closed it, only another one opens it again. What
- * another version tells in words of its own is another one each time.
+ * another version writes in words of its own is another one each time.
  */
 function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
@@ -195,20 +191,20 @@ export function ended(incident: Incident, nowMs: number, words = ''): Incident {
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
 }
 
-/** What opens the same incident again: one that ended longer ago is another one, although it is still kept. */
+/** What opens the same incident again: one that ended longer ago is another one, although it is still stored. */
 function recent(before: Incident | undefined, nowMs: number): Incident | undefined {
   return before !== undefined && nowMs - (before.endedMs ?? before.lastMs) <= REOPEN_MS ? before : undefined;
 }
 
 function opened(last: Incident | undefined, alert: Condition, openedMs: number): Incident {
-  const before = last && isOfAnotherKind(alert.cause, alert.level ?? '', last.level) ? undefined : last;
+  // Trouble of another level is new, and does not return.
+  const before = last?.level === (alert.level ?? '') ? last : undefined;
   return {
     cause: alert.cause,
     key: alert.key ?? '',
     isOpen: true,
     openedMs,
     lastMs: openedMs,
-    ...(before?.endedMs !== undefined && { endedMs: before.endedMs }),
     reopenings: before === undefined ? 0 : before.reopenings + 1,
     first: alert.text,
     latest: alert.text,
@@ -216,8 +212,9 @@ function opened(last: Incident | undefined, alert: Condition, openedMs: number):
     messages: 0,
     chats: 0,
     chatNames: [],
-    unnamed: [],
-    unnamedMore: 0,
+    occurrences: [],
+    occurrencesMore: 0,
+    ...(alert.entry !== undefined && { entry: alert.entry }),
     ...(alert.traceId !== undefined && { traceId: alert.traceId }),
   };
 }
@@ -240,15 +237,43 @@ export function isOver(
   return chatNames.length === 0 || quietMs > SETTLED_MS;
 }
 
-/** Whether nothing of it needs to be kept any longer. */
-export function isForgotten(incident: Incident, nowMs: number): boolean {
-  const { cause, isOpen, lastMs, endedMs } = incident;
+/** Whether an incident that operators were notified of need not be stored any longer. */
+export function isForgotten({ cause, isOpen, lastMs, endedMs, acts }: Incident, nowMs: number): boolean {
   const isFact = CAUSES[cause].endsBy === 'fact';
-  if (isOpen || isFact) return isFact && nowMs - lastMs > FACT_MS;
-  return nowMs - (endedMs ?? lastMs) > (incident.acts === undefined && !isReplayable(incident) ? REOPEN_MS : KEPT_MS);
+  if (isOpen || isFact) return isFact && nowMs - lastMs > WEEK_MS;
+  return nowMs - (endedMs ?? lastMs) > (acts === undefined && !hasLetters(cause) ? REOPEN_MS : STORED_MS);
 }
 
-/** Whether what failed meanwhile can be put back, also once it is over. */
-function isReplayable(incident: Incident): boolean {
-  return actsFor(incident).some((name) => name === 'replay' || name === 'deliver');
+/** Whether messages that fail during an incident of a cause can be put back. */
+export function hasLetters(cause: Cause): boolean {
+  return actsFor(cause).some((name) => name === 'replay' || name === 'deliver');
+}
+
+/** How long a backlog gets to drain after the end of what caused it. */
+export const DRAIN_MS = 60_000;
+
+/**
+ * The name of the incident that another one follows from: one that is open, or ended so lately that the backlog drains.
+ * Where that one follows from a third, it is the third. Pure.
+ */
+export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>, nowMs: number): string | undefined {
+  let name: string | undefined;
+  let current = incident;
+  const passed = new Set([incidentOf(incident)]);
+  for (;;) {
+    const { follows = [] } = rowAt(current);
+    const found = [...book].find(([id, each]) => {
+      const isNow = each.isOpen || nowMs - (each.endedMs ?? each.lastMs) < DRAIN_MS;
+      return isNow && !passed.has(id) && follows.includes(each.cause) && explains(each, incident);
+    });
+    if (found === undefined) return name;
+    [name, current] = found;
+    passed.add(name);
+  }
+}
+
+/** A Redis that is only nearly full explains nothing yet, and trouble never hides what is graver than itself. */
+function explains(cause: Incident, consequence: Incident): boolean {
+  const { severity } = rowAt(cause);
+  return severity === CAUSES[cause.cause].severity && isAtLeast(severity, rowAt(consequence).severity);
 }

@@ -1,11 +1,12 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
+import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { type AlertChannel, type Sent, withLinks } from './channel.ts';
-import { endPage, type Page, type Surroundings, troublePage } from './notice-text.ts';
+import { type AlertMessage, plainMessage, type Surroundings, troubleMessage } from './message.ts';
 import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
@@ -35,110 +36,96 @@ export function isAboutData(error: unknown): boolean {
 
 /** Watches the writes of one process. */
 export function watchRedis(ports: TroublePorts) {
-  return watchFor(ports, { name: 'redis-writes', begun: redisTroubleText, said: 'redisWrites' });
+  return watchFor(ports, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
-/** Watches the watchdog of one process, which cannot tell of itself: its own notices need a book that it can write. */
+/** Watches the watchdog of one process, whose own alerts need a book that it can write. */
 export function watchWatchdog(ports: TroublePorts) {
-  return watchFor(ports, { name: 'watcher', begun: watchdogTroubleText, said: 'watchdog' });
+  return watchFor(ports, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
+}
+
+interface Words {
+  /** Also the name of its section of the runbook. */
+  name: string;
+  title: string;
+  textOf(error: unknown, since: string): string;
+  /** How its end reads. */
+  over: string;
 }
 
 /**
- * Notifies the operator, without Redis and its book of incidents, of what would keep these from being of use.
+ * Notifies the operator, without Redis and its book of incidents, of trouble that would keep these from being of use: once
+ * when it has lasted, and once when it is over.
  *
- * Contract: `worked` and `failed` return at once and never throw. A notice is sent once, and retried at the next call when
- * no channel took it. Each process speaks for itself, since without Redis the processes cannot agree.
+ * Contract: `worked` and `failed` return at once and never throw. An alert that a channel did not take is sent again at the
+ * next call. Each process speaks for itself, since without Redis the processes cannot agree.
  */
-function watchFor(ports: TroublePorts, words: Words) {
-  const { afterMs, now = Date.now } = ports;
-  const teller = createTeller(ports, words);
+function watchFor(ports: TroublePorts, { name, title, textOf, over }: Words) {
+  const { channels, webhook, log, afterMs, now = Date.now, around = {} } = ports;
   let sinceMs: number | undefined;
-  /** The newest error, but none that names a cause gives way to one that does not. */
-  let telling: unknown;
+  /** The newest error, but an error that names a cause stays before one that does not. */
+  let reason: unknown;
   let isNotified = false;
+  const send = createOutbox([
+    ...channels.map((channel) => (message: AlertMessage) => channel.send(message.text, { look: message })),
+    ...(webhook === undefined ? [] : [(message: AlertMessage) => webhook.send(withLinks(message.text, message))]),
+  ]);
+  const messageOf = (text: string) => troubleMessage({ title, text, section: name }, around);
+  const textSince = (ms: number) => textOf(reason, `since ${utcTime(ms)}`);
+  const alert = (message: AlertMessage, text: string): void => {
+    log.error({ alert: text }, 'alert');
+    send(message);
+  };
   return {
     /** Since when nothing works, in ms since the epoch; `undefined` while all is well. */
     sinceMs: () => sinceMs,
     /** The trouble that the operator was notified of and that goes on. */
     current: () => {
       if (!isNotified || sinceMs === undefined) return undefined;
-      const text = words.begun(telling, `since ${utcTime(sinceMs)}`);
-      return { name: words.name, text, sinceMs, page: teller.pageOf({ text, isOver: false }) };
+      const text = textSince(sinceMs);
+      return { name, text, sinceMs, message: messageOf(text) };
     },
     worked(): void {
       if (isNotified && sinceMs !== undefined) {
-        teller.say({ text: overText(words, now() - sinceMs), isOver: true });
+        const lasted = counted(Math.round((now() - sinceMs) / 1_000), 'second');
+        const text = `${ALERT_WORDS.resolved}: ${over}, ${asSeenHere()}. It lasted ${lasted}.`;
+        alert(plainMessage(text), text);
       }
-      sinceMs = telling = undefined;
+      sinceMs = reason = undefined;
       isNotified = false;
-      void teller.send();
+      send();
     },
     failed(error: unknown): void {
       sinceMs ??= now();
-      if (refusalOf(telling) === undefined || refusalOf(error) !== undefined) telling = error;
+      if (refusalOf(reason) === undefined || refusalOf(error) !== undefined) reason = error;
       if (!isNotified && now() - sinceMs >= afterMs) {
         isNotified = true;
-        teller.say({ text: words.begun(telling, `since ${utcTime(sinceMs)}`), isOver: false });
+        const text = textSince(sinceMs);
+        alert(messageOf(text), text);
       }
-      void teller.send();
+      send();
     },
   };
 }
 
-/** What is said of trouble; its name is that of its section of the runbook, too. */
-interface Words {
-  name: string;
-  begun(error: unknown, since: string): string;
-  /** Its title and its end in `ALERT_WORDS`. */
-  said: 'redisWrites' | 'watchdog';
-}
-
-/** A notice about trouble: that it has begun, or is over. */
-interface Saying {
-  text: string;
-  isOver: boolean;
-}
-
-/** A channel with the notices that it has not taken yet, oldest first. */
-interface Route {
-  send(page: Page): Promise<Sent>;
-  unsent: Saying[];
-  isSending: boolean;
-}
-
-/** Sends each notice by every channel, in order; what one channel does not take holds up no other one. */
-function createTeller({ channels, webhook, log, around = {} }: TroublePorts, { name, said }: Words) {
-  const { title } = ALERT_WORDS[said];
-  const pageOf = ({ text, isOver }: Saying) =>
-    isOver ? endPage(text) : troublePage({ title, text, section: name }, around);
-  const sends = [
-    ...channels.map((channel) => (page: Page) => channel.send(page.text, { look: page })),
-    ...(webhook === undefined ? [] : [(page: Page) => webhook.send(withLinks(page.text, page))]),
-  ];
-  const routes: Route[] = sends.map((send) => ({ send, unsent: [], isSending: false }));
-  return {
-    pageOf,
-    say(saying: Saying): void {
-      log.error({ alert: saying.text }, 'alert');
-      for (const { unsent } of routes) unsent.push(saying);
-    },
-    send: () => Promise.all(routes.map(sendAll)),
-  };
-
-  async function sendAll(route: Route): Promise<void> {
+/** Sends each message by every channel, in order; a message that one channel does not take holds up no other channel. */
+function createOutbox(channels: readonly ((message: AlertMessage) => Promise<Sent>)[]) {
+  const routes = channels.map((channel) => ({ channel, unsent: [] as AlertMessage[], isSending: false }));
+  const sendAll = async (route: (typeof routes)[number]): Promise<void> => {
     if (route.isSending) return;
     route.isSending = true;
     for (let next = route.unsent[0]; next !== undefined; next = route.unsent[0]) {
-      if (!(await route.send(pageOf(next))).ok) break;
+      if (!(await route.channel(next)).ok) break;
       route.unsent.shift();
     }
     route.isSending = false;
-  }
-}
-
-function overText({ said }: Words, lastedMs: number): string {
-  const { resolved, [said]: end } = ALERT_WORDS;
-  return `${resolved}: ${ALERT_WORDS.seenBy(end.over, process.pid, hostname(), Math.round(lastedMs / 1_000))}`;
+  };
+  return (message?: AlertMessage): void => {
+    for (const route of routes) {
+      if (message !== undefined) route.unsent.push(message);
+      void sendAll(route);
+    }
+  };
 }
 
 /** On which shards nothing can be written, in words; empty where it is all of them. Pure. */
@@ -154,7 +141,7 @@ function redisTroubleText(error: unknown, since: string): string {
 
 function watchdogTroubleText(error: unknown, since: string): string {
   const kind = error instanceof Error ? error.name : 'unknown';
-  return `The watchdog fails (${kind}), ${since}, ${asSeenHere()}. Redis takes writes and messages are answered, but this process notices nothing and tells nobody. The log has the error; see the section "watcher" of the runbook.`;
+  return `The watchdog fails (${kind}), ${since}, ${asSeenHere()}. Redis takes writes and messages are answered, but this process notices nothing and alerts nobody. The log has the error; see the section "watcher" of the runbook.`;
 }
 
 function asSeenHere(): string {

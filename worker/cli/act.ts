@@ -1,67 +1,36 @@
-import { parseChatKey } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
-import { cancelChat, cancelMessage } from '../operator/cancel.ts';
-import { pause as pauseAt, resume as resumeAt } from '../operator/pause.ts';
-import { type Retried, retryMessage } from '../operator/retry.ts';
-import { CANCELLED, PAUSED, RESUMED, RETRIED } from '../operator/words.ts';
-import { chatIn, namedMessage } from './look.ts';
-import { type Call, withRedis } from './verb.ts';
+import { type Act, findFor, type Result, runAct, type Subject } from '../operator/act.ts';
+import { ACTS } from '../operator/acts.ts';
+import { type Call, type Ground, type RunVerb, withRedis } from './verb.ts';
 
-/** Cancels one message, or all that a chat waits for; the exit code is 1 when there was nothing to cancel. */
-export async function cancel(call: Call): Promise<number> {
-  const { attribution, terminal, words } = call;
-  const [target = ''] = words;
-  return withRedis(terminal, async (at) => {
-    const chat = parseChatKey(target)?.chat;
-    const name = chat === undefined ? await namedMessage(at, target) : undefined;
-    const result = name
-      ? await cancelMessage(at, name, attribution)
-      : await cancelChat(at, chatIn(target), attribution);
-    const what = name ? `Message ${name.entry}` : `Chat ${chat}`;
-    call.print({ target, result }, () => `${what} ${CANCELLED[result]}.`);
-    return result === 'cancelled' || result === 'repeated' ? 0 : 1;
-  });
-}
+/** Cancels one message, or all that a chat waits for. */
+export const cancel = verbOf(ACTS.cancel, ([target], { kind }) => ({ target, result: kind }));
 
-/** Tries a message again; the exit code is 1 when there is nothing to try. */
-export async function retry(call: Call): Promise<number> {
-  return withRedis(call.terminal, async (at) => {
-    const name = await namedMessage(at, call.words[0] ?? '');
-    const result = await retryMessage(at, name, call.attribution);
-    call.print({ entry: name.entry, ...result }, () => `Message ${name.entry} ${retriedWords(result)}.`);
-    return ['now', 'replayed', 'under way'].includes(result.kind) ? 0 : 1;
-  });
-}
-
-function retriedWords(result: Retried): string {
-  if (result.kind === 'replayed') return `${RETRIED.replayed} as ${result.entry}`;
-  if (result.kind === 'ended') return RETRIED.ended.replace('ended', `ended: ${result.outcome}`);
-  return RETRIED[result.kind === 'under way' && result.isPaused ? 'resting' : result.kind];
-}
+/** Tries a message again. */
+export const retry = verbOf(ACTS.retry, (_, { kind, details }, { id }) => ({ entry: id, kind, ...details }));
 
 /** Pauses a chat, or every chat. */
-export async function pause(call: Call): Promise<number> {
-  const { chat, subject } = pausable(call);
-  return withRedis(call.terminal, async (at) => {
-    const isNew = await pauseAt(at, chat, call.attribution);
-    const result = isNew ? 'paused' : 'repeated';
-    call.print({ chat, result }, () => `${subject} ${PAUSED[result]}.`);
-    return 0;
-  });
+export const pause = verbOf(ACTS.pause, (_, { kind }, { id }) => ({ chat: id, result: kind }));
+
+/** Ends a pause. */
+export const resume = verbOf(ACTS.resume, (_, { kind }, { id }) => ({ chat: id, result: kind }));
+
+type Json = (words: readonly string[], result: Result, subject: Subject) => object;
+
+/** A verb that does one act to what its first word names; without one, to every chat. The exit code is 1 when it cannot. */
+function verbOf(act: Act, jsonOf: Json): RunVerb {
+  return (call) =>
+    withRedis(call.terminal, async (ground) => {
+      const subject = await findFor(ground, act, call.words[0] ?? EVERY_CHAT);
+      const result = await runHere(call, ground, act, subject);
+      call.print(jsonOf(call.words, result, subject), () => `${result.text}.`);
+      return result.effect === 'failed' ? 1 : 0;
+    });
 }
 
-/** Ends a pause; the exit code is 1 when there was none. */
-export async function resume(call: Call): Promise<number> {
-  const { chat, subject } = pausable(call);
-  return withRedis(call.terminal, async (at) => {
-    const wasPaused = await resumeAt(at, chat, call.attribution);
-    const words = wasPaused ? RESUMED.resumed : `${RESUMED.repeated}; "npm run cli -- status" names what is`;
-    call.print({ chat, result: wasPaused ? 'resumed' : 'not paused' }, () => `${subject} ${words}.`);
-    return wasPaused ? 0 : 1;
-  });
-}
-
-function pausable({ words: [word] }: Call) {
-  if (word === undefined) return { chat: EVERY_CHAT, subject: 'Every chat' } as const;
-  return { chat: chatIn(word), subject: `Chat ${chatIn(word)}` } as const;
+/** Runs an act for whoever sits at this machine; each part of a long one is a line. */
+export function runHere<S extends Subject>(call: Call, ground: Ground, act: Act<S>, subject: S): Promise<Result> {
+  const { terminal, isJson, attribution } = call;
+  const onPart = (text: string) => (isJson ? undefined : terminal.line(text));
+  return runAct({ ...ground, onPart }, act, subject, attribution);
 }

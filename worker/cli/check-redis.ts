@@ -2,7 +2,7 @@ import { lookForOwnServer, provideOwnRedis } from '../../shared/app/find-redis.t
 import type { Config } from '../../shared/base/config.ts';
 import { within } from '../../shared/base/lifecycle.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
-import { REDIS_SETTINGS, type RedisSetting } from '../../shared/base/redis-settings.ts';
+import { REDIS_SETTINGS } from '../../shared/base/redis-settings.ts';
 import { counted } from '../../shared/base/text.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
@@ -17,12 +17,12 @@ const REDIS_DEADLINE_MS = 5_000;
 
 /** The Redis of a check. */
 export interface ReachedRedis {
-  /** Absent where there is none yet. */
-  address?: RedisAddress;
-  ok: boolean;
+  /** Absent where there is none yet, or it cannot be used. */
+  redis?: RedisClient;
+  problem?: string;
   /** A description of the server before it is asked anything. */
   words: string;
-  /** Ends a server that was started for the check. */
+  /** Ends the connection, and a server that was started for the check. */
   stop(): Promise<void>;
 }
 
@@ -30,81 +30,85 @@ export interface ReachedRedis {
 export async function reachRedis(config: Config): Promise<ReachedRedis> {
   const stop = async () => undefined;
   const address = redisAddressOf(config);
-  if (address !== undefined) return { ok: true, address, words: '', stop };
+  if (address !== undefined) return connected(address, '', stop);
   const found = await lookForOwnServer();
-  if (!found.ok) return { ok: false, words: found.problem, stop };
+  if (!found.ok) return { problem: found.problem, words: '', stop };
   const { pid, command, hasData } = found;
-  if (pid === undefined && !hasData) return { ok: true, words: `a private server will be started (${command})`, stop };
+  if (pid === undefined && !hasData) return { words: `a private server will be started (${command})`, stop };
   const words =
     pid === undefined ? 'a private server, started for this check' : `a private server runs (process ${pid})`;
   const provided = await provideOwnRedis(config);
-  if (!provided.ok) return { ok: false, words: provided.problem, stop };
-  return { ok: true, address: provided.url, words: `${words}; `, stop: () => provided.stop() };
+  if (!provided.ok) return { problem: provided.problem, words, stop };
+  return connected(provided.url, `${words}; `, () => provided.stop());
 }
 
-/** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis(config: Config, reached: ReachedRedis): Promise<Finding[]> {
-  const { ok, words } = reached;
-  const findings = askRedis(reached, async (redis) => {
-    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
-    const problem =
-      refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis, config.SHARDS));
-    if (problem !== undefined) return [failed('redis', problem)];
-    const [redisItself, ...others] = await noted(redis, config);
-    const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
-    const told = redisItself ? [{ ...redisItself, detail: `${words}${redisItself.detail}` }] : [];
-    return [...told, ...advice, await checkSettings(redis), ...others];
-  });
-  return (
-    (await findings.catch((error: Error) => [failed('redis', error.message)])) ?? [{ part: 'redis', ok, detail: words }]
+async function connected(address: RedisAddress, words: string, stopServer: () => Promise<void>): Promise<ReachedRedis> {
+  const redis = connectRedis(address, 'patient');
+  const stop = async () => {
+    redis.disconnect();
+    await stopServer();
+  };
+  return untilReady(redis, REDIS_DEADLINE_MS).then(
+    () => ({ redis, words, stop }),
+    (error: Error) => ({ problem: error.message, words, stop }),
   );
 }
 
-/** Asks the Redis of a check, if there is one yet. Rejects when it cannot be reached. */
+/** Asks a Redis, if there is an address of one. Rejects when it cannot be reached. */
 export async function askRedis<T>(
   { address }: { address?: RedisAddress | undefined },
   work: (redis: RedisClient) => Promise<T>,
 ): Promise<T | undefined> {
   if (address === undefined) return undefined;
-  const redis = connectRedis(address, 'patient');
+  const { redis, problem, stop } = await connected(address, '', async () => undefined);
   try {
-    await untilReady(redis, REDIS_DEADLINE_MS);
+    if (redis === undefined) throw new Error(problem);
     return await work(redis);
   } finally {
-    redis.disconnect();
+    await stop();
+  }
+}
+
+/** Checks Redis, and reports what a running gateway has recorded in it. */
+export async function checkRedis(config: Config, { redis, problem, words }: ReachedRedis): Promise<Finding[]> {
+  if (problem !== undefined) return [failed('redis', problem)];
+  if (redis === undefined) return [fine('redis', words)];
+  try {
+    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
+    const wrong = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis, config.SHARDS));
+    if (wrong !== undefined) return [failed('redis', wrong)];
+    const [server, ...others] = await recordedIn(redis, config, words);
+    const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
+    return [...(server ? [server] : []), ...advice, await checkSettings(redis), ...others];
+  } catch (error) {
+    return [failed('redis', (error as Error).message)];
   }
 }
 
 /** A server can answer and still refuse writes: a replica, a full one, one without a disk. */
 async function writeProblem(redis: RedisClient, shards: number): Promise<string | undefined> {
   const answer = findRefusedWrites(redis, shards).then((refused) => refused?.message ?? 'none');
-  const said = await within(answer, REDIS_DEADLINE_MS);
-  return said === 'none' ? undefined : `answers, but takes no writes: ${said ?? 'a write got no answer'}`;
+  const refusal = await within(answer, REDIS_DEADLINE_MS);
+  return refusal === 'none' ? undefined : `answers, but takes no writes: ${refusal ?? 'a write got no answer'}`;
 }
 
-async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
+async function recordedIn(redis: RedisClient, config: Config, words: string): Promise<Finding[]> {
   const nowMs = await serverTimeMs(redis);
-  const read = createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS);
-  const now = await read({ nowMs, open: new Set() });
+  const now = await createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS)({ nowMs, open: new Set() });
   const workers = await countWorkers(redis, nowMs);
-  const added = (await readAllowed(redis)).map(({ chat }) => chat);
+  const allowed = (await readAllowed(redis)).map(({ chat }) => chat);
   const waiting = now.shards.reduce((sum, { unanswered }) => sum + unanswered, 0);
-  const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>): Finding => ({
+  const masters = serversOf(redis).length;
+  const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>, before = '') => ({
     part,
     ok: ready && isDegraded !== true,
-    detail,
+    detail: `${before}${detail}`,
   });
-  const masters = serversOf(redis).length;
-  const { detail = '', ...state } = redisCheck(now, undefined);
-  const whole = masters === 1 ? detail : `a cluster of ${masters} masters; ${detail}`;
-  const worked =
-    workers === 0
-      ? 'none runs now'
-      : `${counted(workers, 'process', 'processes')}; ${counted(waiting, 'message')} waiting`;
+  const running = `${counted(workers, 'process', 'processes')}; ${counted(waiting, 'message')} waiting`;
   return [
-    finding('redis', { ...state, detail: whole }),
-    fine('worker', worked),
-    ...(added.length === 0 ? [] : [fine('allowed ids', `${added.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
+    finding('redis', redisCheck(now, undefined), `${words}${masters === 1 ? '' : `a cluster of ${masters} masters; `}`),
+    fine('worker', workers === 0 ? 'none runs now' : running),
+    ...(allowed.length === 0 ? [] : [fine('allowed ids', `${allowed.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
     ...(workers === 0
       ? []
       : [
@@ -117,40 +121,27 @@ async function noted(redis: RedisClient, config: Config): Promise<Finding[]> {
 
 type Server = ReturnType<typeof serversOf>[number];
 
-/**
- * Compares the settings of every server with the recommended ones. What differs is advice: somebody may have reasons. A
- * server that does not tell its settings, as many managed ones, is advised as well.
- *
- * Contract: rejects when Redis cannot be reached.
- */
+/** Compares the settings of every server with the recommended ones. What differs is advice: somebody may have reasons. */
 async function checkSettings(redis: RedisClient): Promise<Finding> {
   const servers = serversOf(redis);
   const isCluster = servers.length > 1 || /cluster_enabled:1/.test((await servers[0]?.info('cluster')) ?? '');
-  const said = (await Promise.all(servers.map((server) => differences(server, isCluster)))).flat();
-  const part = 'redis settings';
-  if (said.length === 0) return { part, ok: true, detail: 'as recommended' };
-  return { part, ok: true, isAdvice: true, detail: [...new Set(said)].join('; ') };
+  const advice = (await Promise.all(servers.map((server) => differences(server, isCluster)))).flat();
+  if (advice.length === 0) return fine('redis settings', 'as recommended');
+  return advised('redis settings', [...new Set(advice)].join('; '));
 }
 
-/** The settings of a server that differ, each with its risk and its cure. */
+/** The settings of a server that differ, each with its risk and its cure, and those that it keeps to itself. */
 async function differences(server: Server, isCluster: boolean): Promise<string[]> {
   const hasReplicas = /connected_slaves:[1-9]/.test(await server.info('replication'));
-  const wanted = REDIS_SETTINGS.filter(({ of }) => of === 'all' || (of === 'cluster' ? isCluster : hasReplicas));
-  const found = await Promise.all(wanted.map(({ name }) => settingOf(server, name)));
-  const told = wanted.filter((_, at) => found[at] === undefined).map(({ name, value }) => `${name} ${value}`);
-  return [
-    ...wanted.flatMap((setting, at) => differenceOf(setting, found[at])),
-    ...(told.length === 0 ? [] : [`the server does not tell some settings; make sure that it has ${told.join(', ')}`]),
-  ];
-}
-
-function differenceOf({ name, value, isMet, risk }: RedisSetting, found: string | undefined): string[] {
-  if (found === undefined || isMet(found)) return [];
-  return [`${name} is ${found}: ${risk}; CONFIG SET ${name} ${value}, and put it into redis.conf`];
-}
-
-/** `undefined` where the server does not know the setting, or keeps it to itself. */
-async function settingOf(server: Server, name: string): Promise<string | undefined> {
-  const reply = (await server.config('GET', name).catch(() => [])) as string[];
-  return reply[1];
+  const different: string[] = [];
+  const hidden: string[] = [];
+  for (const { name, value, of, isMet, risk } of REDIS_SETTINGS) {
+    if (!(of === 'all' || (of === 'cluster' ? isCluster : hasReplicas))) continue;
+    const [, found] = (await server.config('GET', name).catch(() => [])) as string[];
+    if (found === undefined) hidden.push(`${name} ${value}`);
+    else if (!isMet(found))
+      different.push(`${name} is ${found}: ${risk}; CONFIG SET ${name} ${value}, and put it into redis.conf`);
+  }
+  if (hidden.length === 0) return different;
+  return [...different, `the server does not tell some settings; make sure that it has ${hidden.join(', ')}`];
 }

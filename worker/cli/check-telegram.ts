@@ -1,30 +1,29 @@
 import type { Config } from '../../shared/base/config.ts';
 import { counted } from '../../shared/base/text.ts';
-import { type BotProfile, createTelegram, type Telegram, type WebhookInfo } from '../../shared/telegram/client.ts';
+import { type BotProfile, createTelegram, type WebhookInfo } from '../../shared/telegram/client.ts';
 import { advised, type Finding, failed, fine } from './terminal.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;
 
-/** Checks the bot's token, and whether the operator's chat can be written to. */
-export async function checkTelegram(config: Config): Promise<Finding[]> {
-  const telegram = createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
-  return [...(await checkBot(config, telegram)), await checkAlerts(config, telegram)];
-}
+const clientOf = ({ TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot }: Config) =>
+  createTelegram({ token, apiRoot });
 
-async function checkBot(config: Config, telegram: Telegram): Promise<Finding[]> {
+/** Checks the bot's token, and says how its messages arrive. */
+export async function checkBot(config: Config): Promise<Finding[]> {
+  const telegram = clientOf(config);
   const me = await telegram.getMe();
-  if (me.ok) {
-    const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
-    const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
-    return [
-      fine('telegram', `the bot is @${me.value.username}; ${receiving}`),
-      fine('groups', groupsOf(config, me.value)),
-      ...guestsOf(config, me.value),
-    ];
+  if (!me.ok) {
+    const { kind, description } = me.failure;
+    const what = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
+    return [failed('telegram', `${what} (${description})`)];
   }
-  const { kind, description } = me.failure;
-  const advice = kind === 'unauthorized' ? 'TELEGRAM_BOT_TOKEN is not accepted' : 'TELEGRAM_API_ROOT cannot be reached';
-  return [failed('telegram', `${advice} (${description})`)];
+  const webhook = await telegram.getWebhookInfo(AbortSignal.timeout(TELEGRAM_DEADLINE_MS));
+  const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
+  return [
+    fine('telegram', `the bot is @${me.value.username}; ${receiving}`),
+    fine('groups', groupsOf(config, me.value)),
+    ...guestsOf(config, me.value),
+  ];
 }
 
 /** Which messages of groups the bot sees, and whether the configuration needs more. */
@@ -47,17 +46,15 @@ function guestsOf({ TELEGRAM_GUESTS: guests }: Config, { supports_guest_queries:
 }
 
 /** Shows "typing…" to the operator: it leaves nothing in the chat, and fails where a message would. */
-async function checkAlerts(
-  { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: webhook }: Config,
-  telegram: Telegram,
-): Promise<Finding> {
+export async function checkAlerts(config: Config): Promise<Finding> {
+  const { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: webhook } = config;
   const second =
     webhook === undefined ? 'no second channel (ALERT_WEBHOOK_URL)' : 'ALERT_WEBHOOK_URL is the second channel';
   if (chatId === undefined) {
     const instead = webhook === undefined ? 'alerts go to the log alone' : 'alerts go to ALERT_WEBHOOK_URL';
     return fine('alerts', `TELEGRAM_ALERT_CHAT_ID is none: ${instead}`);
   }
-  const shown = await telegram.sendTyping({ chatId });
+  const shown = await clientOf(config).sendTyping({ chatId });
   if (shown.ok) return fine('alerts', `the operator's chat can be written to; ${second}`);
   const { kind, description } = shown.failure;
   return failed('alerts', `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`);

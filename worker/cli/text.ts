@@ -1,19 +1,20 @@
 import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import type { Piece, Report, Section, Text } from '../report/report.ts';
+import { type Item, type Piece, piecesOf, type Report, type Section, type Text } from '../report/report.ts';
 import { inWords } from '../report/words.ts';
 
 /** A report as lines for a terminal. Pure. */
 export function textOf({ title, nowMs, verdict, sections, actions = [] }: Report): string {
   const word = verdict?.word === undefined ? '' : `${verdict.word.toUpperCase()}  `;
+  const commands = actions.flatMap(({ command }) => command ?? []);
   const plain = (text: Text) => plainText(text, nowMs);
   return [
     ...(title === undefined ? [] : [plain(title)]),
     ...(verdict === undefined ? [] : [`${word}${plain(verdict.reason)}`]),
     ...(verdict?.more ?? []).map((line) => `  ${plain(line)}`),
     ...sections.flatMap((section) => sectionLines(section, nowMs)),
-    ...(actions.length === 0 ? [] : ['', 'What can be done']),
-    ...actions.map(({ command }) => `  npm run cli -- ${command}`),
+    ...(commands.length === 0 ? [] : ['', 'What can be done']),
+    ...commands.map((command) => `  npm run cli -- ${command}`),
   ].join('\n');
 }
 
@@ -30,10 +31,17 @@ function sectionLines(section: Section, nowMs: number): string[] {
       return `${each.padEnd(name)}  ${plain(value)}${note === undefined ? '' : `; ${plain(note)}`}`;
     }),
     ...(table === undefined ? [] : tableLines(table, nowMs)),
-    ...items.flatMap(({ title: head, lines }) => [plain(head), ...lines.map((line) => `  ${plain(line)}`)]),
+    ...items.flatMap((item) => itemLines(item, plain)),
     ...(timeline?.steps.map(({ atMs, text }) => `  ${stamp(atMs, timeline.fromMs)}  ${text}`) ?? []),
     ...(quote === undefined ? [] : [quote]),
     ...(more !== undefined && more.count > 0 ? [`  and ${counted(more.count, `more ${more.noun}`)}`] : []),
+  ];
+}
+
+function itemLines({ title, severity, lines }: Item, plain: (text: Text) => string): string[] {
+  return [
+    `${severity === undefined ? '' : `${severity} · `}${plain(title)}`,
+    ...lines.map((line) => `  ${plain(line)}`),
   ];
 }
 
@@ -56,7 +64,8 @@ function plainText(text: Text, nowMs: number): string {
   const word = (piece: Piece): string => {
     if (typeof piece !== 'object') return String(piece);
     if ('atMs' in piece) return `${inWords(nowMs - piece.atMs)} ago`;
-    return 'letter' in piece ? piece.letter : String(piece.text ?? piece.id);
+    if ('letter' in piece) return piece.letter;
+    return 'href' in piece ? `${piece.text} (${piece.href})` : String(piece.text ?? piece.id);
   };
-  return Array.isArray(text) ? text.map(word).join('') : word(text as Piece);
+  return piecesOf(text).map(word).join('');
 }

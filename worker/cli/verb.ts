@@ -1,64 +1,30 @@
 import { userInfo } from 'node:os';
 import { parseArgs } from 'node:util';
 import { provideOwnRedis } from '../../shared/app/find-redis.ts';
-import type { Config } from '../../shared/base/config.ts';
-import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
+import { pause } from '../../shared/base/lifecycle.ts';
+import { type ConnectionUse, connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/keeping.ts';
-import { parseChatKey } from '../../shared/redis/keys.ts';
-import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
-import { ENTRY_NAME, TRACE_NAME } from '../report/message-location.ts';
-import type { Report, ReportSource } from '../report/report.ts';
+import { ARGUMENTS, type Kinds, kindOf, type Option, optionProblem, wordsProblem } from '../report/arguments.ts';
+import type { ReportGround } from '../report/report.ts';
+import { type ReportName, reportOf } from '../report/reports.ts';
 import { type Terminal, UsageError, usableConfig } from './terminal.ts';
 import { textOf } from './text.ts';
-
-const AN_ENTRY = 'an entry, 1700000000000-0, or a trace id of 32 hexadecimal digits, as alerts and the log have them';
-const A_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> for a topic';
-
-/** Whether a word can be an argument of its kind, and what is expected. */
-const ARGUMENTS = {
-  message: { as: '<id>', isValid: isMessage, expected: AN_ENTRY },
-  chat: { as: '<chat>', isValid: isChat, expected: A_CHAT },
-  target: {
-    as: '<id>|<chat>',
-    isValid: (word: string) => isMessage(word) || isChat(word),
-    expected: `${AN_ENTRY}; or ${A_CHAT}`,
-  },
-  letter: {
-    as: '<id>',
-    isValid: (word: string) => LETTER_NAME.test(word),
-    expected: 'the id of a dead letter, 1700000000000-0, as "dead list" shows it',
-  },
-  someone: {
-    as: '<who>',
-    isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word),
-    expected: 'the number of a person, or that of a group, which begins with a minus sign',
-  },
-  file: { as: '<file>', isValid: () => true, expected: 'a file' },
-} as const;
-
-type Kind = keyof typeof ARGUMENTS;
-
-/** An option: a flag, or one with a value, which is a number where it has bounds. */
-export interface Option {
-  as?: string;
-  min?: number;
-  max?: number;
-}
 
 /** A verb of the command line: its arguments, its help and what it does come from here alone. */
 export interface Verb {
   /** One word, or two: `dead list`. */
   name: string;
   /** One that may be absent ends with `?`. */
-  args?: readonly (Kind | `${Kind}?`)[];
+  args?: Kinds;
   options?: Readonly<Record<string, Option>>;
   /** It changes something: it takes `--why` and `--by`. */
   acts?: true;
   /** For the list of verbs. */
   summary: string;
   about: string;
-  exits: string;
+  /** The exit codes; by default 0, or 2 for usage or configuration. */
+  exits?: string;
   examples?: readonly string[];
   /** Loaded alone: what the other verbs need would make up most of its time. */
   load: () => Promise<RunVerb>;
@@ -76,15 +42,18 @@ export interface Call {
   terminal: Terminal;
   help: string;
   /** Prints a value as JSON when it was asked for, or else its words. */
-  print(value: unknown, words: () => Report | string): void;
+  print(value: unknown, words: () => string): void;
 }
 
 /** The installation that a verb reads and changes. */
-export interface Ground extends ReportSource {
-  config: Config;
-}
+export type Ground = ReportGround;
 
 const READY_MS = 10_000;
+const EVERY_S_DEFAULT = 2;
+/** Home, and erase to the end of each line and of the screen: nothing flickers. */
+const HOME = '\x1b[H';
+const ERASE_LINE = '\x1b[K\n';
+const ERASE_BELOW = '\x1b[J';
 const ACTS: Readonly<Record<string, Option>> = { why: { as: 'TEXT' }, by: { as: 'NAME' } };
 const ACTS_HELP =
   'Who did it and why is recorded (see "actions"): --why TEXT, and --by NAME instead of the user of this machine.';
@@ -94,7 +63,7 @@ const MARK = '\0';
 /** A verb with its arguments. Pure. */
 export function namedUsage({ name, args = [] }: Verb): string {
   const words = args.map((arg) => {
-    const { as } = ARGUMENTS[arg.replace('?', '') as Kind];
+    const { as } = ARGUMENTS[kindOf(arg)];
     return arg.endsWith('?') ? `[${as.slice(1, -1)}]` : as;
   });
   return [name, ...words].join(' ');
@@ -112,7 +81,7 @@ function usageOf(verb: Verb): string {
 
 /** The help of a verb. Pure. */
 export function helpOf(verb: Verb): string {
-  const { about, acts, exits, examples = [] } = verb;
+  const { about, acts, exits = '0, or 2 for usage or configuration', examples = [] } = verb;
   const lines = examples.map((example) => `  npm run cli -- ${example}`);
   const text = [about, ...(acts ? [ACTS_HELP] : []), `Exit code ${exits}.`].join('\n');
   return [`Usage: npm run cli -- ${usageOf(verb)}`, text, ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
@@ -123,22 +92,13 @@ export function callOf(verb: Verb, args: readonly string[], terminal: Terminal):
   const help = helpOf(verb);
   const options = { ...verb.options, ...(verb.acts && ACTS) };
   const { positionals, values } = parsed(args, options, help);
-  const kinds = verb.args ?? [];
-  const needed = kinds.filter((kind) => !kind.endsWith('?')).length;
-  if (positionals.length < needed || positionals.length > kinds.length) throw new UsageError(help);
-  for (const [at, word] of positionals.entries()) {
-    const kind = (kinds[at] ?? '').replace('?', '') as Kind;
-    const { isValid, expected } = ARGUMENTS[kind];
-    if (!isValid(word)) throw new UsageError(`"${word}" is not a valid argument: expected ${expected}.\n\n${help}`);
-  }
+  const problem = wordsProblem(verb.args ?? [], positionals);
+  if (problem !== undefined) throw new UsageError(`${problem}\n\n${help}`.trim());
   const isJson = values.json !== undefined;
   return {
     ...{ words: positionals, options: values, isJson, terminal, help },
     attribution: { by: values.by || userOfMachine(), why: values.why ?? '' },
-    print(value, words) {
-      const text = isJson ? JSON.stringify(value) : words();
-      terminal.line(typeof text === 'string' ? text : textOf(text));
-    },
+    print: (value, words) => terminal.line(isJson ? JSON.stringify(value) : words()),
   };
 }
 
@@ -152,28 +112,15 @@ function parsed(args: readonly string[], options: Readonly<Record<string, Option
   try {
     const { positionals, values } = parseArgs({ args: escaped, options: config, allowPositionals: true });
     const given = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plain(value)]));
-    for (const [name, value] of Object.entries(given)) assertNumber({ name, value, help }, options[name]);
+    for (const [name, value] of Object.entries(given)) {
+      const problem = optionProblem(name, value, options[name]);
+      if (problem !== undefined) throw new UsageError(`--${problem}\n\n${help}`);
+    }
     return { positionals: positionals.map(plain), values: given as Call['options'] };
   } catch (error) {
     // The message of parseArgs about an option says less than the help.
     throw error instanceof UsageError ? error : new UsageError(help);
   }
-}
-
-function assertNumber(
-  { name, value, help }: { name: string; value: string; help: string },
-  { min, max = Number.POSITIVE_INFINITY }: Option = {},
-): void {
-  if (min === undefined || (/^\d+$/.test(value) && Number(value) >= min && Number(value) <= max)) return;
-  throw new UsageError(`--${name} is a whole number from ${min} to ${max}, and not "${value}".\n\n${help}`);
-}
-
-function isMessage(word: string): boolean {
-  return ENTRY_NAME.test(word) || TRACE_NAME.test(word);
-}
-
-function isChat(word: string): boolean {
-  return parseChatKey(word) !== undefined;
 }
 
 /** A container may run as a user that no file names. */
@@ -189,11 +136,15 @@ export function userOfMachine(): string {
  * Runs work on the gateway's Redis: the one from the environment, or else the private one, which is started for the
  * duration. Throws `UsageError` for an unusable configuration, and an error when Redis does not answer.
  */
-export async function withRedis(terminal: Terminal, work: (ground: Ground) => Promise<number>): Promise<number> {
+export async function withRedis(
+  terminal: Terminal,
+  work: (ground: Ground) => Promise<number>,
+  use: ConnectionUse = 'patient',
+): Promise<number> {
   const { config } = usableConfig(terminal, 'tool');
   const provided = await provideOwnRedis(config);
   if (!provided.ok) throw new UsageError(provided.problem);
-  const redis = connectRedis(provided.url, 'patient');
+  const redis = connectRedis(provided.url, use);
   try {
     await untilReady(redis, READY_MS);
     const problem = await shardsProblem(redis, config.SHARDS);
@@ -203,4 +154,38 @@ export async function withRedis(terminal: Terminal, work: (ground: Ground) => Pr
     redis.disconnect();
     await provided.stop();
   }
+}
+
+/** Prints a report, again and again with `--watch`; the exit code is that of the report. */
+export async function show(name: ReportName, call: Call): Promise<number> {
+  const { words, options, isJson, terminal } = call;
+  const { read, showsWords } = reportOf(name);
+  const seesWords = showsWords || options.content !== undefined;
+  const asked = { words, options, ...(seesWords && { content: true }) };
+  const everyMs = Number(options.every ?? EVERY_S_DEFAULT) * 1000;
+  const screen = (text: string) =>
+    terminal.line(`${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`);
+  const readNow = await read();
+  const print = async (ground: Ground, line: (text: string) => void): Promise<number> => {
+    const {
+      report,
+      json,
+      code = 0,
+    } = await readNow(ground, asked).catch((error: Error) => {
+      throw ground.redis.status === 'ready' ? error : new Error('Redis does not answer.');
+    });
+    line(isJson ? JSON.stringify(json) : textOf(report));
+    return code;
+  };
+  const work = async (ground: Ground): Promise<number> => {
+    if (options.watch === undefined) return print(ground, terminal.line);
+    const line = isJson ? terminal.line : screen;
+    while (terminal.isRead()) {
+      await print(ground, line).catch((error: Error) => terminal.line(`RED  ${error.message}`));
+      await pause(everyMs);
+    }
+    return 0;
+  };
+  // An operator does not wait for a Redis that is away.
+  return withRedis(terminal, work, 'impatient');
 }

@@ -1,79 +1,20 @@
 import { IS_BUILT } from '../../shared/base/project.ts';
+import { FILTERS, type Option } from '../report/arguments.ts';
+import { UnusableSetting } from '../report/report.ts';
+import { FILTERS_HELP, LETTER_HELP, type ReportName, reportOf } from '../report/reports.ts';
 import { type Terminal, UsageError } from './terminal.ts';
-import { callOf, helpOf, namedUsage, type Option, type Verb } from './verb.ts';
+import { callOf, helpOf, namedUsage, show, type Verb } from './verb.ts';
 
 const FLAG: Option = {};
-const FILTERS = { chat: { as: 'CHAT' }, reason: { as: 'REASON' }, since: { as: 'TIME' } } as const;
-const FILTERS_HELP = 'Filters, all of which must hold: --chat <chat>, --reason <reason>, --since 90m|2h|3d|<ISO time>.';
-const LETTER_HELP = `An id is what "dead list" shows, 1700000000000-0, or 1/1700000000000-0 where there are several shards; or the entry of
-the message, as alerts and the log have it.`;
-const KNOWN = '0 when it is known, 1 when it is not, 2 for usage or configuration';
+
+/** A report as a verb. */
+function reading(name: ReportName): Verb {
+  return { name, ...reportOf(name), load: async () => (call) => show(name, call) };
+}
 
 const LOOKING: readonly Verb[] = [
-  {
-    name: 'status',
-    options: { watch: FLAG, every: { as: 'SECONDS', min: 1, max: 3600 } },
-    summary: 'the state of everything on one screen: green, yellow or red, and why',
-    about: `The state of everything on one screen. The first line says green, yellow or red, and why; or starting, just after a
-process was started. Red: somebody must act now; yellow: somebody should look today. Reads only.
---watch refreshes it every two seconds until Ctrl-C; with --json it prints one line each time.`,
-    exits: '0 when green, yellow or starting, 1 when red or when Redis does not answer, 2 for usage or configuration',
-    examples: ['status', 'status --json'],
-    load: async () => (await import('./status.ts')).status,
-  },
-  {
-    name: 'message',
-    args: ['message'],
-    summary: 'the life of one message, where it is now, and what can be done',
-    about: `The life of one message: where it is now and since when, what happened to it, and what can be done. An id is an entry
-(1700000000000-0, or 1/1700000000000-0 where several shards have the same), a trace id (32 hexadecimal digits), or the id
-of a dead letter, as alerts, the log and "dead list" have them. Shows no message text. The turn of a message is kept for
-an hour after its outcome, the ledger for LEDGER_RETENTION_DAYS, 90 unless it is set.`,
-    exits: KNOWN,
-    examples: ['message 1700000000000-0', 'message 0af7651916cd43dd8448eb211c80319c --json'],
-    load: async () => (await import('./look.ts')).message,
-  },
-  {
-    name: 'chat',
-    args: ['chat'],
-    summary: "the state of one chat: lane, session, newest outcomes, today's cost",
-    about: `The state of one chat: its lane, its session, what it spent today, its newest outcomes, dead letters, reminders, and
-whether it is paused. Shows no message text.`,
-    exits: KNOWN,
-    examples: ['chat 123456789', 'chat -1001234567890.7'],
-    load: async () => (await import('./look.ts')).chat,
-  },
-  {
-    name: 'incidents',
-    options: { open: FLAG },
-    summary: 'what is wrong or recently was: cause, since when, how many, what to do',
-    about: `The incidents that are open, and those that ended within the hour (--open leaves these out): the cause, which is a heading
-of the runbook, since when, how many messages and chats, the newest occurrence, and what to do.`,
-    exits: '0 when none is open, 1 when one is, 2 for usage or configuration',
-    examples: ['incidents', 'incidents --open --json'],
-    load: async () => (await import('./look.ts')).incidents,
-  },
-  {
-    name: 'actions',
-    options: { limit: { as: 'N', min: 1, max: 10_000 } },
-    summary: 'who did what, when and why',
-    about:
-      'What operators did, the newest first: when, who, what, why. Each action is recorded before it is done; about 10,000 are kept.',
-    exits: '0, or 2 for usage or configuration',
-    examples: ['actions --limit 10'],
-    load: async () => (await import('./look.ts')).actions,
-  },
-  {
-    name: 'audit',
-    options: { days: { as: 'N', min: 1, max: 90 } },
-    summary: 'outcomes, the proof, context safety, latency, tokens, cost, top chats',
-    about: `Adds up the last N days (7, at most 90) of the ledger and of the audit trail: outcomes, the proof that no message was
-acknowledged without an outcome, what was done to requests that did not fit, latency, tokens and what they cost by purpose
-(answers, summaries, and what was billed without an answer) and by model, and the chats that cost most.`,
-    exits:
-      '0, 1 when the proof fails or a message is called answered although Telegram did not confirm every part, 2 for usage',
-    load: async () => (await import('./status.ts')).audit,
-  },
+  { ...reading('status'), options: { watch: FLAG, every: { as: 'SECONDS', min: 1, max: 3600 } } },
+  ...(['message', 'chat', 'incidents', 'incident', 'actions', 'audit', 'cost', 'recoveries'] as const).map(reading),
   {
     name: 'check',
     summary: 'checks the configuration and every connection, including tool servers',
@@ -153,24 +94,7 @@ answered. --remove takes back what was added, and not what the setting says; wha
 };
 
 const LETTERS: readonly Verb[] = [
-  {
-    name: 'dead list',
-    options: { ...FILTERS, limit: { as: 'N', min: 1, max: 99_999 } },
-    summary: 'messages that failed; by chat, reason and time',
-    about: `Messages that failed are kept as dead letters: the newest first.\n${FILTERS_HELP}`,
-    exits: '0, or 2 for usage or configuration',
-    examples: ['dead list --reason authentication --since 2h'],
-    load: async () => (await import('./dead.ts')).list,
-  },
-  {
-    name: 'dead show',
-    args: ['letter'],
-    options: { content: FLAG },
-    summary: 'one of them; its text with --content',
-    about: LETTER_HELP,
-    exits: KNOWN,
-    load: async () => (await import('./dead.ts')).show,
-  },
+  ...(['dead list', 'dead show'] as const).map(reading),
   {
     name: 'dead replay',
     args: ['letter?'],
@@ -198,14 +122,7 @@ ${FILTERS_HELP}`,
 ];
 
 const SESSIONS: readonly Verb[] = [
-  {
-    name: 'session show',
-    args: ['chat'],
-    summary: "what the chat's session is made of",
-    about: 'The size of the session of a chat, and the beginnings of its newest records.',
-    exits: '0, 1 when there is none, 2 for usage or configuration',
-    load: async () => (await import('./session.ts')).show,
-  },
+  reading('session show'),
   {
     name: 'session export',
     args: ['chat'],
@@ -263,7 +180,7 @@ export async function runVerb(args: string[], terminal: Terminal): Promise<numbe
     return await run(args, terminal);
   } catch (error) {
     terminal.note(error instanceof Error ? error.message : String(error));
-    return error instanceof UsageError ? 2 : 1;
+    return error instanceof UsageError || error instanceof UnusableSetting ? 2 : 1;
   }
 }
 

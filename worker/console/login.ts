@@ -3,19 +3,10 @@ import type { Hono, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { rareWarning } from '../../shared/base/log.ts';
 import { HOME, loginPage, problemPage } from './pages/layout.ts';
-import {
-  type DeskPorts,
-  fieldOf,
-  isHttps,
-  isSameOrigin,
-  pathAfterLogin,
-  show,
-  type Visit,
-  type VisitEnv,
-} from './visit.ts';
+import { type DeskPorts, fieldOf, isOwnPage, pathAfterLogin, show, type Visit, type VisitEnv } from './visit.ts';
 
 /** How long a login lasts. */
-export const SESSION_MS = 12 * 3600_000;
+const SESSION_MS = 12 * 3600_000;
 
 export type Token = ReturnType<typeof tokenOf>;
 
@@ -82,7 +73,7 @@ export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
   return async (visit, next) => {
     const { method, path } = visit.req;
     const changes = method !== 'GET' && method !== 'HEAD';
-    if (changes && !isOurs(visit)) return refuse(visit);
+    if (changes && !isOwnPage(visit)) return refuse(visit);
     const session = getCookie(visit, COOKIE);
     if (path === LOGIN && changes) return next();
     if (!token.isSession(session, Date.now())) {
@@ -111,7 +102,8 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
     log.info({ address }, 'somebody logged in to the console');
     setCookie(visit, COOKIE, token.session(Date.now()), {
       ...{ path: HOME, httpOnly: true, sameSite: 'Strict', maxAge: SESSION_MS / 1000 },
-      secure: isHttps(visit.req.header('x-forwarded-proto')),
+      // As the proxy in front of us says.
+      secure: /^\s*https\b/i.test(visit.req.header('x-forwarded-proto') ?? ''),
     });
     return visit.redirect(to, 303);
   });
@@ -120,9 +112,4 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
     deleteCookie(visit, COOKIE, { path: HOME });
     return visit.redirect(HOME, 303);
   });
-}
-
-function isOurs({ req }: Visit): boolean {
-  const host = req.header('x-forwarded-host') ?? req.header('host');
-  return isSameOrigin({ origin: req.header('origin'), fetchSite: req.header('sec-fetch-site'), host });
 }

@@ -1,62 +1,158 @@
-import { clip } from '../../shared/base/text.ts';
+import { clip, inSeconds } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { isAct } from '../alerts/causes/acts.ts';
-import { ACTS } from './acts.ts';
-import { attributionOf, claim, noteResult, type Press } from './claim.ts';
-import type { DeskCall, DeskHandler } from './desk.ts';
-import { DESK_WORDS } from './words.ts';
+import { parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import { msOf } from '../../shared/redis/stream.ts';
+import { UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
+import { type ActName, actsOf, isAct } from '../alerts/act.ts';
+import { type Incident, incidentOf } from '../alerts/incident.ts';
+import { timeOfLetters } from '../alerts/letters.ts';
+import { noteAct, readOpening } from '../alerts/note-act.ts';
+import { wordRequest } from '../model/port.ts';
+import { type Act, findFor, type Result, runAct, type Subject, titleOf } from '../operator/act.ts';
+import { ACTS } from '../operator/acts.ts';
+import { everyChat, findChat } from '../operator/subjects.ts';
+import { readChat } from '../report/chat.ts';
+import { readAllPauses } from '../report/in-flight.ts';
+import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
+import { chatIn, chatWanted, unknownChat } from './looks.ts';
+import { rowsFor } from './offers.ts';
 
-const PRESSED = /^([\w-]{10}) ([a-z-]{2,12}) (\d{1,5})(?: ([0-9a-f]{6}))?(?: (yes|back)-([0-9a-z]{1,9}))?$/;
-const BY_CHARS_MAX = 40;
-/** Whoever presses and is answered later is told when that was. */
-const LATE_MS = 120_000;
-
-/**
- * `/desk do <opening> <act> <n> …`: what a button under an alert sends. It is noted in the book of incidents before it is
- * done, with this message: who presses what was done since the button was drawn is told who did it, and this message goes
- * on after a crash where it was. Contract: as `DeskHandler`.
- */
-export const act: DeskHandler = async (ports, call) => {
-  const { ask } = call.chatPorts;
-  const press = pressOf(call);
-  if (press === undefined) return { text: DESK_WORDS.unknown };
-  if (press.answer?.word === 'back') return { text: DESK_WORDS.nothingDone, isAnswered: true };
-  const claimed = await claim(ports, press);
-  if (!('noted' in claimed)) return { ...claimed, ...(press.answer && { isAnswered: true }) };
-  const { reach } = ask.observability;
-  reach('act claimed');
-  const { incident, noted } = claimed;
-  const attribution = attributionOf(press, incident);
-  const errand = { incident, noted, attribution, model: ask.endpoint.model, signal: call.context.time.signal };
-  const result = noted.result ?? (await ACTS[press.name].does(ports, errand));
-  reach('act done');
-  if (noted.result === undefined) await noteResult(ports, press, result);
-  reach('act noted');
-  return { text: `${result}.${lateness(press, noted.atMs)}`, ...(press.answer && { isAnswered: true }) };
-};
-
-function pressOf({ words, by, id, context: { attempt } }: DeskCall): Press | undefined {
-  const { message, entry } = attempt;
-  const [, opening = '', name = '', n, tag = '', word, asked = ''] = PRESSED.exec(words.join(' ')) ?? [];
-  if (!isAct(name) || !message.ok) return undefined;
-  const { sentAtMs } = message.value;
-  const answer = word === undefined ? {} : { answer: { word, askedMs: Number.parseInt(asked, 36) * 1_000 } };
-  return {
-    opening,
-    name,
-    n: Number(n),
-    tag,
-    ...answer,
-    atMs: sentAtMs,
-    entry,
-    isRepeated: attempt.attempts > 1,
-    by: clip(by, BY_CHARS_MAX),
-    id,
-  };
+/** What a button under an alert sends: an act, what it is about, and when our question was asked to which it is the yes. */
+interface Press {
+  name: ActName;
+  target: string;
+  askedMs: number | undefined;
 }
 
-/** Who pressed while no worker ran is told how long ago that was. */
-function lateness({ atMs }: Press, doneMs: number): string {
-  if (doneMs - atMs < LATE_MS) return '';
-  return DESK_WORDS.late(utcTime(atMs), Math.round((doneMs - atMs) / 1_000));
+const PRESSED = /^([\w-]{10}) ([a-z-]{2,12})(?: (-?\d[\d.-]*))?(?: yes-([0-9a-z]{1,9}))?$/;
+const BY_CHARS_MAX = 40;
+/** A question is answered while the operator still knows what was asked. */
+const ASKED_MS = 600_000;
+/** Whoever presses and is answered later reads when that was. */
+const LATE_MS = 120_000;
+
+const OVER = 'That alert is over or has changed, so nothing was done. /incidents shows how it is now.';
+const CUT =
+  'That alert is over or has changed. What you pressed may have been done before that: /incidents and /status show how it is now.';
+const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
+
+/** `/desk do …`: a button of an older version. */
+export const oldButton: DeskHandler = () => ({
+  text: 'This button is of an older version, so nothing was done. /incidents shows how it is now.',
+});
+
+/** `/desk back`: a question of ours is taken back. */
+export const back: DeskHandler = () => ({ text: 'Nothing was done.', isAnswered: true });
+
+/**
+ * `/desk act <opening> <act> [<message>|<chat>] [yes-<when asked>]`: the press of a button under an alert. All presses wait in
+ * one lane, so each sees what those before it did. The result is noted in the incident; a press that runs again after a crash
+ * answers with what it noted, or else does the rest. Contract: as `DeskHandler`.
+ */
+export const pressButton: DeskHandler = async (ports, call) => {
+  const { attempts, entry } = call.context.attempt;
+  const [, opening = '', name = '', target = '', askedS] = PRESSED.exec(call.words.join(' ')) ?? [];
+  if (!isAct(name)) return { text: 'This version does not know that button. Nothing was done.' };
+  const incident = await readOpening(ports.redis, opening);
+  const note = incident?.acts?.[name];
+  if (note?.entry === entry) return notedReply(call, `${note.result}.`, note.atMs);
+  if (incident === undefined || !actsOf(incident).includes(name)) return { text: attempts > 1 ? CUT : OVER };
+  const askedMs = askedS === undefined ? undefined : Number.parseInt(askedS, 36) * 1_000;
+  if (askedMs !== undefined && msOf(entry) - askedMs > ASKED_MS) return { text: TOO_LATE, isAnswered: true };
+  try {
+    const reply = await runPress(ports, call, incident, { name, target, askedMs });
+    return askedMs === undefined ? reply : { ...reply, isAnswered: true };
+  } catch (error) {
+    if (error instanceof UnknownNameError) return { text: error.message };
+    throw error;
+  }
+};
+
+async function runPress(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<DeskReply> {
+  const { name, askedMs } = press;
+  const { entry } = call.context.attempt;
+  const act: Act = ACTS[name];
+  const subject = await subjectOf(ports, call, incident, press);
+  const warning = askedMs === undefined ? await act.asks?.(ports, subject) : undefined;
+  if (warning !== undefined) return questionReply(ports, call, act, `${titleOf(act, subject)}? ${warning}`);
+  const { effect, text } = await runHere(ports, call, act, subject, `a button of ${incidentOf(incident)}`);
+  const note = incident.acts?.[name];
+  if (effect !== 'done' && note?.result !== undefined)
+    return { text: `${text}. ${note.by} did that at ${utcTime(note.atMs)}: ${note.result}.` };
+  const atMs = await serverTimeMs(ports.redis);
+  await noteAct(ports.redis, incident, name, { by: clip(call.by, BY_CHARS_MAX), atMs, entry, result: text });
+  return notedReply(call, `${text}.`, atMs);
+}
+
+async function subjectOf(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<Subject> {
+  const { name, target } = press;
+  if (name === 'close') return { id: incidentOf(incident), called: 'The incident', incident } as Subject;
+  if (name === 'probe') {
+    const { model } = call.chatPorts.ask.endpoint;
+    const ask = () => model.send(wordRequest(ports.config.MODEL), call.context.time.signal);
+    return { ...everyChat, ask } as Subject;
+  }
+  const find = (named: string) => findFor(ports, ACTS[name], named);
+  const pressedMs = msOf(call.context.attempt.entry);
+  const { waiting } = incident;
+  if (name === 'resume-all') return find(String(pressedMs));
+  if (name === 'replay' || name === 'deliver') {
+    const { sinceMs, untilMs } = timeOfLetters(incident, pressedMs);
+    return find(`${sinceMs}..${untilMs}`);
+  }
+  if (name === 'pause-all') return find(EVERY_CHAT);
+  if (target !== waiting?.entry) return find(target);
+  // Several shards may have an entry of this id.
+  return find(`${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, ports.shards)}/${target}`);
+}
+
+async function questionReply({ redis }: DeskPorts, { words }: DeskCall, act: Act, text: string): Promise<DeskReply> {
+  const askedS = Math.floor((await serverTimeMs(redis)) / 1_000).toString(36);
+  const yes = `/desk act ${words.join(' ')} yes-${askedS}`;
+  const button = { text: `Yes, ${act.label.toLowerCase()}`, command: yes, destroys: true } as const;
+  return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
+}
+
+/** The reply about an act that is noted: who pressed while no worker ran reads when that was. */
+function notedReply({ chatPorts, context: { attempt } }: DeskCall, text: string, doneMs: number): DeskReply {
+  chatPorts.ask.observability.reach('act noted');
+  const pressedMs = attempt.message.ok ? attempt.message.value.sentAtMs : doneMs;
+  if (doneMs - pressedMs < LATE_MS) return { text };
+  const late = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
+  return { text: `${text} ${late}` };
+}
+
+/** `/pause <chat> [why]`, `/pause all [why]`. */
+export const pauseChat: DeskHandler = async (ports, call) => {
+  const chat = chatIn(call.words);
+  if (chat !== undefined && (await readChat(ports, chat)) === undefined) return unknownChat(chat);
+  return runTyped(ports, call, 'pause');
+};
+
+/** `/resume <chat>`, `/resume all`. */
+export const resumeChat: DeskHandler = async (ports, call) => {
+  const chats = (await readAllPauses(ports)).map(({ chat }) => wordFor(chat));
+  return runTyped(ports, call, 'resume', chats);
+};
+
+/** Runs an act on the chat that the first word names; without one, the reply offers chats. */
+async function runTyped(ports: DeskPorts, call: DeskCall, name: 'pause' | 'resume', offers?: readonly string[]) {
+  const [word = '', ...why] = call.words;
+  const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);
+  if (chat === undefined) return chatWanted(ports, call, name, offers);
+  const { text, left = [] } = await runHere(ports, call, ACTS[name], await findChat(ports, chat), why.join(' '));
+  return { text: `${text}.`, buttons: rowsFor(left.map((each) => `/resume ${wordFor(each)}`)) };
+}
+
+/** Runs an act for the message of a call. Contract: as `runAct`. */
+function runHere(ports: DeskPorts, call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
+  const { reach } = call.chatPorts.ask.observability;
+  const { entry } = call.context.attempt;
+  return runAct({ ...ports, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
+}
+
+function wordFor(chat: string): string {
+  return chat === EVERY_CHAT ? 'all' : chat;
 }

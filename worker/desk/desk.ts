@@ -4,10 +4,9 @@ import { type CommandContext, type CommandHandler, type CommandPorts, laidOut, r
 import { plainLine } from '../memory/memory.ts';
 import type { Block, Inline } from '../reply/format/tree.ts';
 import type { ReportSource } from '../report/report.ts';
-import { act } from './act.ts';
+import { back, oldButton, pauseChat, pressButton, resumeChat } from './act.ts';
 import { help } from './help.ts';
-import { audit, chat, cost, dead, incidents, message, status } from './looks.ts';
-import { pauseChat, resumeChat } from './pausing.ts';
+import { LOOKS } from './looks.ts';
 
 /** What the desk works with: the whole installation. */
 export interface DeskPorts extends ReportSource {
@@ -43,8 +42,8 @@ export type DeskReply = {
 export type DeskHandler = (ports: DeskPorts, call: DeskCall) => DeskReply | Promise<DeskReply>;
 
 const HANDLERS: Readonly<Record<string, DeskHandler>> = {
-  ...{ audit, chat, cost, dead, help, incidents, message, status },
-  ...{ do: act, pause: pauseChat, resume: resumeChat },
+  ...{ ...LOOKS, help },
+  ...{ act: pressButton, back, do: oldButton, pause: pauseChat, resume: resumeChat },
 };
 
 /** Carries out what operators do in the chat of alerts. Contract: as `DeskHandler`. */

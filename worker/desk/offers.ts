@@ -42,13 +42,18 @@ export function rowsFor(typed: readonly string[]): readonly (readonly Button[])[
 
 /** What can be done about a report, and looked at from it, as buttons. Pure. */
 export function offersOf(report: Report): readonly (readonly Button[])[] {
-  const actions = (report.actions ?? []).flatMap(({ command }) => typedAs(command) ?? []);
+  const actions = (report.actions ?? []).flatMap(({ command = '' }) => typedAs(command) ?? []);
   return rowsFor([...actions, ...namesIn(report).flatMap((name) => lookAt(name) ?? [])]);
+}
+
+/** Reports as buttons that show them. Pure. */
+export function namesAsButtons(names: readonly Name[]): readonly (readonly Button[])[] {
+  return rowsFor(names.flatMap((name) => lookAt(name) ?? []));
 }
 
 function lookAt({ of, id, text }: Name): string | undefined {
   if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? `/message ${id}` : undefined;
-  if (of === 'letters') return text === 0 ? undefined : `/dead ${id}`.trim();
+  if (of === 'dead') return text === 0 ? undefined : `/dead ${id}`.trim();
   return parseChatKey(id) === undefined ? undefined : `/chat ${id}`;
 }
 

@@ -1,17 +1,22 @@
 import { clip, counted } from '../../shared/base/text.ts';
 import { plainLine } from '../memory/memory.ts';
 import { type Block, type Inline, paragraph, plain } from '../reply/format/tree.ts';
-import type { Fact, Item, Piece, Report, Section, Text, Tone, Verdict } from '../report/report.ts';
+import {
+  type Fact,
+  type Item,
+  piecesOf,
+  type Report,
+  type Section,
+  type Text,
+  type Tone,
+  type Verdict,
+} from '../report/report.ts';
 import { inWords } from '../report/words.ts';
 import { typedAs } from './offers.ts';
 
-const MARKS: Readonly<Record<Tone | Item['tone'], string>> = {
-  good: '🟢 ',
-  fair: '🟡 ',
-  bad: '🔴 ',
-  plain: '',
-  over: '⚪️ ',
-};
+const MARKS: Readonly<Record<Tone, string>> = { good: '🟢 ', fair: '🟡 ', bad: '🔴 ', plain: '' };
+/** Of an item that has no colour. */
+const NO_COLOUR = '⚪️ ';
 const ROWS_SHOWN = 10;
 const ITEMS_SHOWN = 6;
 const STEPS_SHOWN = 20;
@@ -43,13 +48,13 @@ function verdictLines({ tone, word, reason, more = [] }: Verdict, nowMs: number)
 }
 
 function sectionBlocks(section: Section, nowMs: number): Block[] {
-  const { title, intro, empty, facts = [], items = [], table, timeline, more } = section;
+  const { title, intro, empty, facts = [], items = [], more } = section;
   if (empty !== undefined) return [lined([named(title, [plain(empty)])])];
-  const { lines, cut } = table ? rowLines(table, nowMs) : timeline ? stepLines(timeline) : { lines: [], cut: 0 };
+  const { lines, cut } = foldedLines(section, nowMs);
   const shown = items.slice(0, ITEMS_SHOWN);
   const left = Math.max(0, more?.count ?? 0) + cut + items.length - shown.length;
-  const tail =
-    left === 0 ? [] : [[plain(`and ${more === undefined ? `${left} more` : counted(left, `more ${more.noun}`)}`)]];
+  const others = more === undefined ? `${left} more` : counted(left, `more ${more.noun}`);
+  const tail = left === 0 ? [] : [[plain(`and ${others}`)]];
   const head = [
     ...(title === undefined && intro === undefined
       ? []
@@ -59,6 +64,11 @@ function sectionBlocks(section: Section, nowMs: number): Block[] {
   if (lines.length > 0) return [{ type: 'quote', blocks: [lined([...head, ...lines, ...tail])] }];
   const blocks = [...(head.length === 0 ? [] : [lined(head)]), ...shown.map((item) => lined(itemLines(item, nowMs)))];
   return tail.length === 0 ? blocks : [...blocks, lined(tail)];
+}
+
+function foldedLines({ table, timeline }: Section, nowMs: number): { lines: Line[]; cut: number } {
+  if (table !== undefined) return rowLines(table, nowMs);
+  return timeline === undefined ? { lines: [], cut: 0 } : stepLines(timeline);
 }
 
 function named(title: string | undefined, rest: Line): Line {
@@ -94,23 +104,24 @@ function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>) {
   return { lines: [...lines.slice(0, 1), between, ...lines.slice(cut + 1)], cut: 0 };
 }
 
-function itemLines({ title, tone, lines }: Item, nowMs: number): Line[] {
-  const head = [plain(MARKS[tone]), bold(...inlinesOf(title, nowMs))];
+function itemLines({ title, tone, severity, lines }: Item, nowMs: number): Line[] {
+  const words = severity === undefined ? [] : [plain(`${severity} · `)];
+  const head = [plain(MARKS[tone] || NO_COLOUR), bold(...words, ...inlinesOf(title, nowMs))];
   return [head, ...lines.map((line) => inlinesOf(line, nowMs))];
 }
 
 function inlinesOf(text: Text, nowMs: number): Inline[] {
-  const pieces = Array.isArray(text) ? (text as readonly Piece[]) : [text as Piece];
-  return pieces.flatMap((piece) => {
+  return piecesOf(text).flatMap((piece) => {
     if (typeof piece !== 'object') return worded(String(piece));
     if ('atMs' in piece) return [plain(`${inWords(nowMs - piece.atMs)} ago`)];
     if ('letter' in piece) return [code(piece.letter)];
+    if ('href' in piece) return [code(piece.text)];
     return piece.text === undefined ? [code(piece.id)] : [plain(String(piece.text))];
   });
 }
 
 /** Words of any origin: on one line, with what can be typed here in place of the command line, and ids to be copied. */
-function worded(text: string): Inline[] {
+export function worded(text: string): Inline[] {
   const [, before = '', words = '', after = ''] = /^(\s*)(.*?)(\s*)$/s.exec(text) ?? [];
   const typed = words.replaceAll(TYPED, (_, command: string) => typedAs(command) ?? `"${command}" on the command line`);
   const line = clip(plainLine(typed), WORDS_CHARS_MAX);

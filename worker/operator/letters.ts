@@ -1,117 +1,115 @@
+import { utcTime } from '../../shared/base/utc-time.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { bindReplay, type DeadLetter, type Replayed, removeLetter } from '../../shared/state/lane/dead-letters.ts';
-import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
-import { type Attribution, recordAction } from '../../shared/state/process/actions.ts';
-import { serverTimeMs } from '../../shared/state/process/process.ts';
-import { type ReportSource, shardsOf } from '../report/report.ts';
+import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
+import { readProvider } from '../../shared/state/provider/provider.ts';
+import { createBookStore } from '../alerts/book-store.ts';
+import { PROVIDER_SAID } from '../model/errors/failure.ts';
+import type { ReportSource } from '../report/report.ts';
+import { because } from '../report/words.ts';
+import type { Act, Place, Result } from './act.ts';
+import { type LetterSubject, type LettersSubject, letterNamed, replayable } from './subjects.ts';
 
-/** What became of one message, and the names of its letters: more than one where it was in pieces. */
-export interface ReplayedMessage {
-  letters: readonly string[];
-  result: Replayed[0];
-  /** Its new entry; empty where it was not put back. */
-  entry: string;
-}
+/** What became of a dead letter that was to be put back, behind its name. */
+const REPLAYED: Readonly<Record<Replayed[0], string>> = {
+  replayed: 'is back at the end of its lane',
+  unfinished: 'stays: a piece of it is still being put aside. Try again in a moment',
+  gone: 'was put back or removed in the meantime',
+  chatless: 'names no chat, so nobody can be answered: it stays',
+};
 
-/**
- * Puts one dead letter back at the end of its chat's lane, with all pieces of its message. Contract: rejects when Redis
- * cannot be reached. Idempotent; one atomic step.
- */
-export async function replayLetter(at: ReportSource, letter: DeadLetter, attribution: Attribution): Promise<Replayed> {
-  await recordAction(at.redis, 'replay', letter.name, attribution);
-  return bindReplay(at.redis).withPieces(letter.keys, letter.id);
-}
+const TIME = /^(\d{1,15})\.\.(\d{1,15})$/;
 
-/**
- * Puts the dead letters that are meant back, oldest first, and says of each message what became of it. What operators did is
- * not among them. One line of the trail is about `max` messages.
- *
- * Contract: rejects when Redis cannot be reached. Each message is put back in one atomic step, so whoever is killed in
- * between, or runs it again, has put each back once. The run ends: a letter that was written after its beginning is not
- * meant.
- */
-export async function* replayLetters(
-  at: ReportSource,
-  filter: LetterFilter,
-  attribution: Attribution,
-  max: number,
-): AsyncGenerator<ReplayedMessage> {
-  const run = bindReplay(at.redis);
-  for await (const letters of batchesOf(at, replayable(filter), max)) {
-    await record(at, 'replay', letters, attribution);
-    // Put back one by one, a piece of a message would be answered by itself.
-    for (const pieces of Map.groupBy(letters, messageOf).values()) {
-      const { keys } = pieces[0] as DeadLetter;
-      const [result, entry] = await run.together(
-        keys,
-        pieces.map(({ id }) => id),
-      );
-      yield { letters: pieces.map(({ name }) => name), result, entry };
+/** Puts one dead letter back, or all of a filter. A name such as `0..1700000000000` means those that failed in that time. */
+export const replay: Act<LetterSubject | LettersSubject> = {
+  deed: 'replay',
+  label: 'Replay',
+  async find(at, name) {
+    const [, sinceMs, untilMs] = TIME.exec(name) ?? [];
+    if (sinceMs === undefined) return letterNamed(at, name);
+    return replayable(at, { sinceMs: Number(sinceMs), untilMs: Number(untilMs) });
+  },
+  asks(at, subject) {
+    if ('letter' in subject) return undefined;
+    return subject.isEvery ? EVERY : endpointTrouble(at);
+  },
+  does: (at, subject) => ('letter' in subject ? putBack(at, subject.letter, subject.called) : replayAll(at, subject)),
+};
+
+/** Puts back answers that are finished and only have to be delivered: the endpoint is not asked. */
+export const deliver: typeof replay = {
+  ...replay,
+  label: 'Deliver',
+  asks: (_, subject) => ('isEvery' in subject && subject.isEvery ? EVERY : undefined),
+};
+
+const EVERY = 'Each is put back, however old it is.';
+
+/** Removes one dead letter, or all of a filter, for good. */
+export const purge: Act<LetterSubject | LettersSubject> = {
+  deed: 'purge',
+  label: 'Remove',
+  find: letterNamed,
+  asks(_, subject) {
+    if (!('letter' in subject)) return 'They will never be answered.';
+    const { entry, record } = subject.letter;
+    return `Message ${entry} of chat ${record.chat ?? ''}${because(record.reason)} will never be answered.`;
+  },
+  async does({ redis, onPart }, subject) {
+    const ids: string[] = [];
+    for (const letter of 'letter' in subject ? [subject.letter] : subject.letters) {
+      // Somebody else may have put it back.
+      if (!(await removeLetter(redis, letter))) continue;
+      ids.push(letter.name);
+      const { chat = 'no chat', reason } = letter.record;
+      onPart?.(`removed ${letter.name}, message ${letter.entry} of chat ${chat}${because(reason)}`);
     }
-  }
-}
+    const { called, count } = subject;
+    const one = ids.length === 0 ? REPLAYED.gone : 'is removed for good';
+    const text = count === undefined ? `${called} ${one}` : `Removed ${ids.length} of ${count}`;
+    return { kind: 'removed', effect: ids.length > 0 ? 'done' : 'none', text, details: { removed: ids.length, ids } };
+  },
+};
 
-/** The letters that `replayLetters` puts back: what an operator did is not done again among others. Pure. */
-function replayable(filter: LetterFilter): LetterFilter {
-  return { ...filter, withoutDesk: true };
-}
-
-/** How many letters `replayLetters` would put back. Rejects when Redis cannot be reached. */
+/** How many dead letters a replay by that filter would put back. Rejects when Redis cannot be reached. */
 export async function countReplayable(at: ReportSource, filter: LetterFilter): Promise<number> {
-  let count = 0;
-  for await (const _ of lettersMeant(at.redis, shardsOf(at), replayable(filter))) count += 1;
-  return count;
+  return (await replayable(at, filter)).count;
 }
 
-const LETTERS_AT_ONCE = 100;
-
-/** Puts all dead letters back that are meant. Contract: as at `replayLetters`. */
-export async function replayAll(at: ReportSource, filter: LetterFilter, attribution: Attribution): Promise<void> {
-  for await (const _ of replayLetters(at, filter, attribution, LETTERS_AT_ONCE));
+/** Puts one dead letter back, with all pieces of its message. */
+export async function putBack(
+  { redis }: ReportSource,
+  { keys, id, name }: Pick<DeadLetter, 'keys' | 'id' | 'name'>,
+  called: string,
+): Promise<Result> {
+  const [kind, entry] = await bindReplay(redis).withPieces(keys, id);
+  const ids = kind === 'replayed' ? [name] : [];
+  const details = { replayed: ids.length, chatless: kind === 'chatless' ? 1 : 0, ids, ...(entry && { entry }) };
+  const effect = kind === 'replayed' ? 'done' : 'failed';
+  return { kind, effect, text: `${called} ${REPLAYED[kind]}${entry && ` as ${entry}`}`, details };
 }
 
-/** Removes one dead letter for good. Returns false when it was gone. Contract: as at `replayLetter`. */
-export async function purgeLetter(at: ReportSource, letter: DeadLetter, attribution: Attribution): Promise<boolean> {
-  await record(at, 'purge', [letter], attribution);
-  return removeLetter(at.redis, letter);
-}
-
-/** Removes the dead letters that are meant for good, one by one. Contract: as at `replayLetters`. */
-export async function* purgeLetters(
-  at: ReportSource,
-  filter: LetterFilter,
-  attribution: Attribution,
-  max: number,
-): AsyncGenerator<DeadLetter> {
-  for await (const letters of batchesOf(at, filter, max)) {
-    await record(at, 'purge', letters, attribution);
-    // Somebody else may have put it back.
-    for (const letter of letters) if (await removeLetter(at.redis, letter)) yield letter;
+/** Each message is put back in one step, so a run that is cut has put each back once or not at all. */
+async function replayAll(at: Place, { letters, count }: LettersSubject): Promise<Result> {
+  const run = bindReplay(at.redis);
+  const ids: string[] = [];
+  let chatless = 0;
+  // Put back one by one, a piece of a message would be answered by itself.
+  for (const pieces of Map.groupBy(letters, messageOf).values()) {
+    const { keys } = pieces[0] as DeadLetter;
+    const [kind, entry] = await run.together(
+      keys,
+      pieces.map(({ id }) => id),
+    );
+    for (const { name } of pieces) at.onPart?.(`Dead letter ${name} ${REPLAYED[kind]}${entry && ` as ${entry}`}`);
+    if (kind === 'replayed') ids.push(...pieces.map(({ name }) => name));
+    if (kind === 'chatless') chatless += pieces.length;
   }
-}
-
-/** Pieces fail soon after their message; only so many letters behind a batch are looked through for them. */
-const LOOKED_AT_MAX = 1_000;
-
-/** The letters that are meant and are there now, as those of `max` messages at once, each with all of its pieces. */
-async function* batchesOf(at: ReportSource, filter: LetterFilter, max: number): AsyncGenerator<DeadLetter[]> {
-  const untilMs = Math.min(filter.untilMs ?? Number.POSITIVE_INFINITY, (await serverTimeMs(at.redis)) + 1);
-  let after: string | undefined;
-  let behind: number;
-  do {
-    const letters: DeadLetter[] = [];
-    const messages = new Set<string>();
-    behind = 0;
-    for await (const letter of lettersMeant(at.redis, shardsOf(at), { ...filter, untilMs }, after)) {
-      const isFull = messages.size >= max;
-      if (isFull && !messages.has(messageOf(letter))) behind += 1;
-      else letters.push(letter);
-      if (behind >= LOOKED_AT_MAX) break;
-      if (isFull) continue;
-      messages.add(messageOf(letter));
-      after = letter.name;
-    }
-    yield letters;
-  } while (behind > 0);
+  const details = { replayed: ids.length, chatless, ids };
+  // An earlier run that was cut has put back those of `count` that are not there any more.
+  const doneCount = count - letters.length + ids.length;
+  const text = count === 0 ? 'Nothing to replay' : `Replayed ${doneCount} of ${count}`;
+  return { kind: 'replayed', effect: doneCount > 0 ? 'done' : 'none', text, details };
 }
 
 /** The message that a letter is of, or a piece of. */
@@ -119,14 +117,14 @@ function messageOf({ keys, record, entry, id }: DeadLetter): string {
   return `${keys.dead} ${record.into ?? (entry || id)}`;
 }
 
-async function record(
-  { redis }: ReportSource,
-  action: 'replay' | 'purge',
-  letters: readonly DeadLetter[],
-  attribution: Attribution,
-): Promise<void> {
-  const [first] = letters;
-  if (first === undefined) return;
-  const target = letters.length === 1 ? first.name : `${letters.length} dead letters`;
-  await recordAction(redis, action, target, attribution);
+/** Why what is put back may fail again, as far as that is known now. */
+async function endpointTrouble({ redis }: ReportSource): Promise<string | undefined> {
+  const { failing } = await readProvider(redis, keysOf(0));
+  const again = 'What fails again is told to its user again.';
+  if (failing) {
+    const trouble = PROVIDER_SAID[failing.why];
+    return `No call has gone through since ${utcTime(failing.sinceMs)}: the endpoint ${trouble}. ${again}`;
+  }
+  const { book } = await createBookStore(redis).read();
+  return book.get('fixed-parts')?.isOpen ? `The endpoint refused every message a moment ago. ${again}` : undefined;
 }

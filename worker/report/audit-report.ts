@@ -1,31 +1,26 @@
 import { counted } from '../../shared/base/text.ts';
-import { createLedger, type LedgerReading } from '../../shared/state/lane/ledger.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
-import type { Spent, totalsOf } from '../../shared/state/spending/limit.ts';
-import type { Prices } from '../model/prices.ts';
+import { type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
+import { loadPrices } from '../model/prices.ts';
 import {
+  type Asked,
   chatName,
   type Fact,
-  listSection,
-  type Report,
-  type ReportSource,
+  fact,
+  type ReadReport,
+  type ReportGround,
   type Section,
-  shardsOf,
+  some,
+  tableSection,
+  UnusableSetting,
   type Verdict,
 } from './report.ts';
-import { type RollUp, readRollUp } from './roll-up.ts';
-import { budgetFacts } from './status.ts';
-import type { Counts } from './tallies.ts';
+import { type Counts, type RollUp, readRollUp, type Spending } from './roll-up.ts';
+import { budgetFacts, type Proof, readProof } from './status.ts';
 import { money, percent, thousands } from './words.ts';
 
-/** The proof over all shards, as of now: it is not per day. */
-export interface Proof extends Omit<LedgerReading, 'alarm'> {
-  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
-  failedShards: number[];
-}
-
 /** A period in numbers, with the proof as of now, and what is spent of the limits. */
-export interface Audit extends RollUp {
+interface Audit extends RollUp {
   days: number;
   nowMs: number;
   proof: Proof;
@@ -33,71 +28,63 @@ export interface Audit extends RollUp {
 }
 
 const DAY_MS = 24 * 3600_000;
+const AUDIT_DAYS = 7;
+const COST_DAYS = 1;
+
+/** Outcomes and cost of a period, and the proof that nothing was lost. */
+export const showAudit: ReadReport = async (at, asked) => {
+  const audit = await readAudit(at, asked, AUDIT_DAYS);
+  const { days, nowMs, proof, budgets, ...rollUp } = audit;
+  const sections: Section[] = [
+    { facts: headFacts(audit) },
+    { title: 'Outcomes', facts: outcomeFacts(audit) },
+    { title: 'Context safety', facts: safetyFacts(audit.contextSafety) },
+    ...costSections(audit),
+  ];
+  return {
+    report: { title: `Audit of ${counted(days, 'day')}`, nowMs, verdict: proofVerdict(proof), sections },
+    json: { ...periodOf(audit), proof, ...rollUp, budgets },
+    code: proof.failedShards.length === 0 && rollUp.delivery.unconfirmed === 0 ? 0 : 1,
+  };
+};
+
+/** What a period has cost, and whom. */
+export const showCost: ReadReport = async (at, asked) => {
+  const audit = await readAudit(at, asked, COST_DAYS);
+  const { days, nowMs, tokens, cost, topChats, budgets } = audit;
+  const sections = [{ facts: headFacts(audit).slice(0, 1) }, ...costSections(audit)];
+  const json = { ...periodOf(audit), tokens, cost, topChats, budgets };
+  return { report: { title: `Cost of ${counted(days, 'day')}`, nowMs, sections }, json };
+};
+
+function periodOf({ days, nowMs }: Audit) {
+  return { days, from: new Date(nowMs - days * DAY_MS).toISOString(), to: new Date(nowMs).toISOString() };
+}
 
 /** Adds up the last days, of 24 hours each. */
-export async function readAudit(
-  source: ReportSource,
-  { days, prices, totals }: { days: number; prices: Prices; totals: ReturnType<typeof totalsOf> },
-): Promise<Audit> {
+async function readAudit(at: ReportGround, { options }: Asked, daysDefault: number): Promise<Audit> {
+  const days = Number(options.days ?? daysDefault);
+  const prices = await loadPrices(at.config.MODEL_PRICES_FILE).catch((error: Error) => {
+    throw new UnusableSetting(error.message);
+  });
   const nowMs = Date.now();
-  let proof: Proof = { accepted: 0, settled: 0, pending: 0, unaccounted: 0, isCounted: true, failedShards: [] };
-  for (const [shard, keys] of shardsOf(source).entries())
-    proof = added(proof, shard, await createLedger(source.redis, keys).read());
-  const rollUp = await readRollUp(source, nowMs - days * DAY_MS, prices);
-  return { ...rollUp, days, nowMs, proof, budgets: await readSpent(source.redis, totals, nowMs) };
+  const [proof, rollUp] = [await readProof(at), await readRollUp(at, nowMs - days * DAY_MS, prices)];
+  return { ...rollUp, days, nowMs, proof, budgets: await readSpent(at.redis, totalsOf(at.config), nowMs) };
 }
 
-function added(before: Proof, shard: number, reading: LedgerReading): Proof {
-  const { accepted, settled, pending, unaccounted, isCounted } = reading;
-  return {
-    accepted: before.accepted + accepted,
-    settled: before.settled + settled,
-    pending: before.pending + pending,
-    unaccounted: before.unaccounted + unaccounted,
-    isCounted: before.isCounted && isCounted,
-    failedShards: unaccounted === 0 ? before.failedShards : [...before.failedShards, shard],
-  };
-}
-
-/** Outcomes and cost of a period, and the proof that nothing was lost. Pure. */
-export function auditReport(audit: Audit): Report {
-  const { days, nowMs, proof } = audit;
-  return {
-    title: `Audit of ${counted(days, 'day')}`,
-    nowMs,
-    verdict: proofVerdict(proof),
-    sections: [
-      { facts: headFacts(audit) },
-      { title: 'Outcomes', facts: outcomeFacts(audit) },
-      { title: 'Context safety', facts: safetyFacts(audit.contextSafety) },
-      ...costSections(audit),
-    ],
-  };
-}
-
-/** What a period has cost, and whom. Pure. */
-export function costReport(audit: Audit): Report {
-  const { days, nowMs } = audit;
-  const facts = headFacts(audit).slice(0, 1);
-  return { title: `Cost of ${counted(days, 'day')}`, nowMs, sections: [{ facts }, ...costSections(audit)] };
-}
-
-function costSections({ budgets, ...rollUp }: Audit): Section[] {
-  const rows = rollUp.topChats.map(({ chat, messages, calls, tokens, dollars }) => [
+function costSections({ budgets, topChats, ...rollUp }: Audit): Section[] {
+  const rows = topChats.map(({ chat, messages, calls, tokens, dollars }) => [
     chatName(chat),
     messages,
     calls,
     thousands(tokens),
     money(dollars),
   ]);
-  const table = { columns: ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows };
-  return [
+  return some<Section>(
     spending(rollUp),
-    listSection('Chats that cost most', { table }),
-    ...(budgets.length === 0
-      ? []
-      : [{ title: 'Limits of all chats, today or this month (UTC)', facts: budgetFacts(budgets) }]),
-  ];
+    tableSection('Chats that cost most', ['Chat', 'Messages', 'Calls', 'Tokens', 'Cost'], rows),
+    budgets.length > 0 && { title: 'Limits of all chats, today or this month (UTC)', facts: budgetFacts(budgets) },
+  );
 }
 
 function proofVerdict(proof: Proof): Verdict {
@@ -121,14 +108,11 @@ function headFacts({ outcomes, latencyMs, cost }: RollUp): Fact[] {
   const { unpricedModels } = cost;
   const prices =
     unpricedModels.length === 0 ? 'at list prices, or your own' : `no price is known for ${unpricedModels.join(', ')}`;
+  const slow = `median; 95 % in ${seconds(latencyMs.p95)}, 99 % in ${seconds(latencyMs.p99)}`;
   return [
-    { name: 'Cost', value: money(cost.dollars), note: prices },
-    { name: 'Messages', value: outcomes.total, note: `${answered} answered, ${failed} failed` },
-    {
-      name: 'Answered in',
-      value: seconds(latencyMs.p50),
-      note: `median; 95 % in ${seconds(latencyMs.p95)}, 99 % in ${seconds(latencyMs.p99)}`,
-    },
+    fact('Cost', money(cost.dollars), prices),
+    fact('Messages', outcomes.total, `${answered} answered, ${failed} failed`),
+    fact('Answered in', seconds(latencyMs.p50), slow),
   ];
 }
 
@@ -137,51 +121,43 @@ function outcomeFacts({ outcomes, attempts, recoveries, delivery, failedCalls, u
   const proven = `${confirmed} confirmed, ${unsure} repeated without a confirmation, ${unknown} with no proof kept`;
   const missing =
     unconfirmed === 0 ? '' : `; UNCONFIRMED ${unconfirmed} (${unconfirmedEntries.join(', ')}): see the runbook`;
-  return [
-    { name: 'By outcome', value: inCounts(outcomes.byOutcome) },
-    { name: 'By reason', value: inCounts(outcomes.byReason) },
-    { name: 'Attempts', value: inCounts(attempts) },
-    { name: 'Recoveries', value: inCounts(recoveries) },
-    { name: 'Delivered', value: `${proven}${missing}` },
-    { name: 'Failed calls', value: `${inCounts(failedCalls.byReason)}; ${failedCalls.billed} billed all the same` },
-    ...(unreadable > 0 ? [{ name: 'Unreadable', value: counted(unreadable, 'record') }] : []),
-  ];
+  return some(
+    fact('By outcome', inCounts(outcomes.byOutcome)),
+    fact('By reason', inCounts(outcomes.byReason)),
+    fact('Attempts', inCounts(attempts)),
+    fact('Recoveries', inCounts(recoveries)),
+    fact('Delivered', `${proven}${missing}`),
+    fact('Failed calls', `${inCounts(failedCalls.byReason)}; ${failedCalls.billed} billed all the same`),
+    unreadable > 0 && fact('Unreadable', counted(unreadable, 'record')),
+  );
 }
 
 function safetyFacts(safety: RollUp['contextSafety']): Fact[] {
   const { forcePruned, compacted, newSessions, gaveUp, thinkingDropped, outputLowered, tornRecords } = safety;
-  const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => ({
-    name: `Exceeded, ${kind}`,
-    value: inCounts(phases),
-  }));
-  const scrubbed = Object.entries(safety.scrubbed).map(([kind, { messages, parts, bytes }]) => ({
-    name: `Scrubbed, ${kind}`,
-    value: `${counted(messages, 'message')}, ${counted(parts, 'part')}, ${thousands(bytes)} bytes`,
-  }));
+  const exceeded = Object.entries(safety.exceeded).map(([kind, phases]) => fact(`Exceeded, ${kind}`, inCounts(phases)));
+  const scrubbed = Object.entries(safety.scrubbed).map(([kind, { messages, parts, bytes }]) =>
+    fact(`Scrubbed, ${kind}`, `${counted(messages, 'message')}, ${counted(parts, 'part')}, ${thousands(bytes)} bytes`),
+  );
+  const steps = `${forcePruned} masked results, ${compacted} compactions, ${newSessions} new sessions; gave up ${gaveUp}`;
+  const others = `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`;
   return [
-    ...(exceeded.length > 0 ? exceeded : [{ name: 'Exceeded', value: 'never' }]),
-    {
-      name: 'Recovered by',
-      value: `${forcePruned} masked results, ${compacted} compactions, ${newSessions} new sessions; gave up ${gaveUp}`,
-    },
-    { name: 'Failed compactions', value: inCounts(safety.compactionFailed) },
+    ...(exceeded.length > 0 ? exceeded : [fact('Exceeded', 'never')]),
+    fact('Recovered by', steps),
+    fact('Failed compactions', inCounts(safety.compactionFailed)),
     ...scrubbed,
-    {
-      name: 'Also',
-      value: `thinking dropped ${thinkingDropped}, output lowered ${outputLowered}, torn records ${tornRecords}`,
-    },
-    { name: 'Capped', value: inCounts(safety.capped) },
-    { name: 'Requests not sent', value: inCounts(safety.invalid) },
+    fact('Also', others),
+    fact('Capped', inCounts(safety.capped)),
+    fact('Requests not sent', inCounts(safety.invalid)),
   ];
 }
 
-function spending({ tokens, cost }: RollUp): Section {
+function spending({ tokens, cost }: Pick<RollUp, 'tokens' | 'cost'>): Section {
   const rows = Object.entries(tokens).flatMap(([purpose, models]) =>
     Object.entries(models).map(([model, spent]) => [
       purpose,
       model,
       spent.calls,
-      `${thousands(spent.inputTokens)} (${percent(spent.cacheReadTokens, spent.inputTokens)} from cache, ${percent(spent.cacheWriteTokens, spent.inputTokens)} written to it)`,
+      inputWords(spent),
       `${thousands(spent.outputTokens)}${spent.thinkingTokens > 0 ? ` (${thousands(spent.thinkingTokens)} thinking)` : ''}`,
       spent.searches,
       spent.dollars === undefined ? 'no price' : money(spent.dollars),
@@ -189,11 +165,13 @@ function spending({ tokens, cost }: RollUp): Section {
   );
   if (rows.length === 0) return { title: 'Cost', empty: 'No call was made.' };
   const intro = `By purpose: ${inCounts(cost.byPurpose, money)}. By model: ${inCounts(cost.byModel, money)}.`;
-  return {
-    title: 'Cost',
-    intro,
-    table: { columns: ['For', 'Model', 'Calls', 'Input', 'Output', 'Searches', 'Cost'], rows },
-  };
+  const columns = ['For', 'Model', 'Calls', 'Input', 'Output', 'Searches', 'Cost'];
+  return { title: 'Cost', intro, table: { columns, rows } };
+}
+
+function inputWords({ inputTokens, cacheReadTokens, cacheWriteTokens }: Spending): string {
+  const [read, written] = [percent(cacheReadTokens, inputTokens), percent(cacheWriteTokens, inputTokens)];
+  return `${thousands(inputTokens)} (${read} from cache, ${written} written to it)`;
 }
 
 function seconds(ms: number): string {

@@ -1,88 +1,70 @@
 import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { type ChatKey, type EntryId, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
+import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { letterRecordsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
-import { type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
+import { pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { readHead, readWaiting } from '../../shared/state/lane/waiting.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { createUsageBook, type Used } from '../../shared/state/spending/usage-book.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
-import { createChatState, type SessionState } from '../command/chat-state.ts';
+import { createChatState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { resumeAction } from './message.ts';
-import { locateMessage, type MessageLocation } from './message-location.ts';
+import { locateMessage } from './message-location.ts';
 import {
   type Act,
   type Action,
   chatName,
-  listSection,
+  fact,
   messageName,
-  type Piece,
+  type Name,
+  pauseAction,
+  type ReadReport,
   type Report,
   type ReportSource,
+  resumeAction,
   type Section,
+  some,
+  tableSection,
+  UnknownName,
   type Verdict,
 } from './report.ts';
 import { sessionName } from './session.ts';
 import { inWords, money, thousands, whereOf } from './words.ts';
 
 /** The state of one chat. Times are ms since the epoch. */
-export interface ChatReport {
-  chat: ChatKey;
-  shard: number;
-  /** How many messages stand in its lanes, the one that is being answered and commands included. */
-  waiting: number;
-  /** The message that is first, and where it is. */
-  head?: { entry: EntryId; acceptedMs: number; place: MessageLocation };
-  /** Absent when nothing was ever said. */
-  session?: SessionState & { id: SessionId };
-  /** The newest first. */
-  outcomes: OutcomeRecord[];
-  /** Recoveries of the messages in `outcomes`. */
-  recoveries: number;
-  /** Of this day, of UTC. */
-  today: Used;
-  deadLetters: number;
-  reminders: number;
-  pause?: Pause;
-  /** The other id of a group that became a supergroup. */
-  movedTo?: ChatKey;
-  movedFrom?: ChatKey;
-}
+type ChatReport = NonNullable<Awaited<ReturnType<typeof readChat>>>;
 
 const OUTCOMES_SHOWN = 10;
 /** How far back the ledger is read: a quiet chat of a busy installation has no newer outcomes. */
 const LOOKED_AT_MAX = 50_000;
 
 /** Reads the state of a chat; `undefined` when nothing is known of it. */
-export async function readChat({ redis, shards }: ReportSource, chat: ChatKey): Promise<ChatReport | undefined> {
+export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
   const shard = shardOf(parseChatKey(chat)?.chatId ?? 0, shards);
   const keys = keysOf(shard);
   const nowMs = await serverTimeMs(redis, keys.lanes);
   const stored = await readChatFields(redis, keys, chat);
-  const id = stored?.session;
-  const [waiting, head, outcomes, today, deadLetters, reminders, pauses, session] = await Promise.all([
+  const { session: id, movedTo, movedFrom } = stored ?? {};
+  const [waiting, head, outcomes, [today = NOTHING_USED], letters, reminders, pauses, session] = await Promise.all([
     readWaiting(redis, keys, chat),
     readFirst(redis, keys, chat),
-    newestOf(redis, keys, chat),
-    createUsageBook(redis, keys).ofDays(stored?.movedTo ?? chat, 1, nowMs),
-    countLetters(redis, keys, chat),
+    newestOf(outcomesIn(redis, keys), chat, OUTCOMES_SHOWN),
+    createUsageBook(redis, keys).ofDays(movedTo ?? chat, 1, nowMs),
+    newestOf(letterRecordsIn(redis, keys), chat, LOOKED_AT_MAX),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
     id && createChatState(redis, keys).session(id),
   ]);
-  const isKnown = session || head || outcomes.length > 0 || stored !== undefined || deadLetters > 0;
-  if (!isKnown) return undefined;
-  const pause = pauseOfChat(pauses, chat);
+  if (!session && !head && outcomes.length === 0 && stored === undefined && letters.length === 0) return undefined;
   return {
-    ...{ chat, shard, waiting, ...(head && { head }), ...(id && session && { session: { id, ...session } }), outcomes },
+    // Waiting are those in its lanes, the one that is being answered and commands included.
+    ...{ chat, shard, waiting, head, session: id && session ? { id, ...session } : undefined, outcomes },
     recoveries: outcomes.reduce((sum, { recoveries: each }) => sum + each, 0),
-    ...{ today: today[0] ?? NOTHING_USED, deadLetters, reminders: reminders.length, ...(pause && { pause }) },
-    ...(stored?.movedTo !== undefined && { movedTo: stored.movedTo }),
-    ...(stored?.movedFrom !== undefined && { movedFrom: stored.movedFrom }),
+    ...{ today, deadLetters: letters.length, reminders: reminders.length, pause: pauseOfChat(pauses, chat) },
+    ...{ movedTo, movedFrom },
   };
 }
 
@@ -91,7 +73,8 @@ const NOTHING_USED: Used = { calls: 0, inputTokens: 0, outputTokens: 0, dollars:
 type Redis = ReportSource['redis'];
 type ShardKeys = ReturnType<typeof keysOf>;
 
-async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<ChatReport['head']> {
+/** The message that is first, and where it is. */
+async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey) {
   const entry = await readHead(redis, keys, chat);
   const inbound = entry === undefined ? undefined : await readInbound(redis, keys, entry);
   if (!inbound) return undefined;
@@ -99,24 +82,28 @@ async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<
   return { entry: inbound.entry, acceptedMs: inbound.acceptedMs, place };
 }
 
-async function newestOf(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<OutcomeRecord[]> {
+async function newestOf(records: ReturnType<typeof outcomesIn>, chat: ChatKey, most: number): Promise<OutcomeRecord[]> {
   const found: OutcomeRecord[] = [];
-  for await (const record of outcomesIn(redis, keys).newest(LOOKED_AT_MAX)) {
+  for await (const record of records.newest(LOOKED_AT_MAX)) {
     if (record.chat === chat) found.push(record);
-    if (found.length === OUTCOMES_SHOWN) break;
+    if (found.length === most) break;
   }
   return found;
 }
 
-async function countLetters(redis: Redis, keys: ShardKeys, chat: ChatKey): Promise<number> {
-  let letters = 0;
-  for await (const record of letterRecordsIn(redis, keys).newest(LOOKED_AT_MAX)) if (record.chat === chat) letters += 1;
-  return letters;
-}
+/** The state of one chat, and what can be done. */
+export const showChat: ReadReport = async (at, { words: [word = ''] }) => {
+  const chat = parseChatKey(word)?.chat;
+  const read = chat && (await readChat(at, chat));
+  if (!read)
+    throw new UnknownName(
+      `Nothing is known of a chat ${chat ?? word}. It is its numeric id, as alerts and "npm run cli -- incidents" have it.`,
+    );
+  return { report: chatReport(read, await serverTimeMs(at.redis)), json: read };
+};
 
-/** The state of one chat, and what can be done. Pure. */
-export function chatReport(report: ChatReport, nowMs: number): Report {
-  const { chat, shard, waiting, outcomes, recoveries, today, deadLetters, reminders } = report;
+function chatReport(report: ChatReport, nowMs: number): Report {
+  const { chat, shard, waiting, outcomes, recoveries, today, deadLetters, reminders, movedTo, movedFrom } = report;
   const tokens = `${thousands(today.inputTokens)} tokens in, ${thousands(today.outputTokens)} out`;
   const unpriced = today.unpricedCalls > 0 ? `, ${today.unpricedCalls} without a price` : '';
   const rows = outcomes.map(({ entry, outcome, reason, attempts, settledAtMs }) => [
@@ -126,46 +113,38 @@ export function chatReport(report: ChatReport, nowMs: number): Report {
     attempts,
     { atMs: settledAtMs },
   ]);
-  const table = { columns: ['Message', 'Outcome', 'Reason', 'Attempts', 'Ended'], rows };
+  const letters: Name = { of: 'dead', id: chat, text: deadLetters };
   return {
-    title: [`Chat ${chat}, shard ${shard}`, ...movedWords(report)],
+    title: [
+      `Chat ${chat}, shard ${shard}`,
+      ...(movedTo === undefined ? [] : [', became the supergroup ', chatName(movedTo)]),
+      ...(movedFrom === undefined ? [] : [', was the group ', chatName(movedFrom)]),
+    ],
     nowMs,
     verdict: laneVerdict(report, nowMs),
     sections: [
       {
         facts: [
-          { name: 'Waiting', value: waiting, note: 'including the one being answered' },
-          { name: 'Today', value: money(today.dollars), note: `${counted(today.calls, 'call')}${unpriced}, ${tokens}` },
-          {
-            name: 'Dead letters',
-            value: { of: 'letters', id: chat, text: deadLetters },
-            note: `${counted(recoveries, 'recovery', 'recoveries')} recently`,
-          },
-          { name: 'Reminders', value: reminders, note: 'to come' },
+          fact('Waiting', waiting, 'including the one being answered'),
+          fact('Today', money(today.dollars), `${counted(today.calls, 'call')}${unpriced}, ${tokens}`),
+          fact('Dead letters', letters, `${counted(recoveries, 'recovery', 'recoveries')} recently`),
+          fact('Reminders', reminders, 'to come'),
         ],
       },
       { title: 'Session', ...sessionWords(report) },
-      listSection('Newest outcomes', { table }, 'None recently.'),
+      tableSection('Newest outcomes', ['Message', 'Outcome', 'Reason', 'Attempts', 'Ended'], rows, 'None recently.'),
     ],
     actions: actionsOf(report),
   };
-}
-
-function movedWords({ movedTo, movedFrom }: ChatReport): Piece[] {
-  if (movedTo !== undefined) return [', became the supergroup ', chatName(movedTo)];
-  return movedFrom === undefined ? [] : [', was the group ', chatName(movedFrom)];
 }
 
 function laneVerdict({ head, pause }: ChatReport, nowMs: number): Verdict {
   const why = pause?.why ? `: ${pause.why}` : '';
   const more = pause === undefined ? [] : [`PAUSED by ${pause.by} for ${inWords(nowMs - pause.sinceMs)}${why}`];
   if (head === undefined) return { tone: 'plain', reason: 'No message is waiting.', more };
-  const accepted: Piece[] = [', accepted ', { atMs: head.acceptedMs }];
-  return {
-    tone: 'plain',
-    reason: ['First: ', messageName(head.entry), ...accepted, `: ${whereOf(head.place, nowMs)}`],
-    more,
-  };
+  const { entry, acceptedMs, place } = head;
+  const where = `: ${whereOf(place, nowMs)}`;
+  return { tone: 'plain', reason: ['First: ', messageName(entry), ', accepted ', { atMs: acceptedMs }, where], more };
 }
 
 function sessionWords({ chat, session }: ChatReport): Pick<Section, 'empty' | 'intro'> {
@@ -179,11 +158,11 @@ function sessionWords({ chat, session }: ChatReport): Pick<Section, 'empty' | 'i
 
 function actionsOf({ chat, head, pause, deadLetters }: ChatReport): Action[] {
   const cancel: Act = { verb: 'cancel', target: chat, label: 'Cancel what waits' };
-  const rest: Action = { command: `pause ${chat}`, act: { verb: 'pause', target: chat, label: 'Pause' } };
-  return [
-    ...(head === undefined ? [] : [{ command: `message ${head.entry}` }, { command: `cancel ${chat}`, act: cancel }]),
-    pause === undefined ? rest : resumeAction(pause.chat),
-    ...(deadLetters > 0 ? [{ command: `dead list --chat ${chat}` }] : []),
+  return some<Action>(
+    head !== undefined && { command: `message ${head.entry}` },
+    head !== undefined && { command: `cancel ${chat}`, act: cancel },
+    pause === undefined ? pauseAction(chat) : resumeAction(pause.chat),
+    deadLetters > 0 && { command: `dead list --chat ${chat}` },
     { command: `session show ${chat}` },
-  ];
+  );
 }

@@ -1,56 +1,58 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type ChatKey, chatOf, type EntryId, type Keys } from '../../shared/redis/keys.ts';
-import { type Pause, readPauses } from '../../shared/state/lane/stops.ts';
+import { chatOf, type EntryId, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
+import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { type LaneDepth, readDepths } from '../../shared/state/lane/waiting.ts';
-import { type InboundEntry, readInbound, readOldest } from '../../shared/state/message/inbound.ts';
+import { readInbound, readOldest } from '../../shared/state/message/inbound.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { type JobCounts, viewJobs } from '../lane/job-view.ts';
-import { type ReportSource, shardsOf } from './report.ts';
-
-/** The messages that are on their way, in all shards. */
-export interface InFlight {
-  lanes: Lanes;
-  jobs: JobCounts;
-  running: RunningTurn[];
-  pauses: Pause[];
-  /** The oldest message whose user has no answer. */
-  oldest?: InboundEntry;
-}
-
-/** The lanes of all chats. */
-export interface Lanes {
-  /** How many hold at least one message. */
-  count: number;
-  /** How many hold more than the one that is being answered. */
-  waiting: number;
-  /** How many wait for somebody's decision, and how many messages wait behind the questions. */
-  parked: number;
-  behindQuestions: number;
-  /** The deepest first. */
-  deepest: LaneDepth[];
-}
+import { type Action, type ReportSource, resumeAction, shardsOf } from './report.ts';
 
 const DEEPEST_SHOWN = 5;
+/** As many as a screen can show; `JobCounts` has the number of all. */
+const RUNNING_MAX = 50;
 
-/** Reads what is on its way, and what is held up. */
-export async function readInFlight(source: ReportSource): Promise<InFlight> {
-  const [lanes, jobs, running, pauses, oldest] = await Promise.all([
-    readLanes(source),
-    readJobCounts(source),
-    readRunning(source),
-    readAllPauses(source),
-    readOldestOfAll(source),
-  ]);
-  return { lanes, jobs, running, pauses, ...(oldest && { oldest }) };
+/** Reads what is on its way, and what is held up. `own`: the message that asks, which is not counted. */
+export async function readInFlight(source: ReportSource, own?: { entry: EntryId; lane: LaneKey }) {
+  const { redis } = source;
+  const all = await Promise.all(
+    shardsOf(source).map(async (keys) => {
+      const jobs = viewJobs(redis, keys);
+      return {
+        depths: await readDepths(redis, keys),
+        counts: await jobs.counts(),
+        running: await Promise.all((await jobs.active(RUNNING_MAX)).map((entry) => runningTurn(redis, keys, entry))),
+        oldest: await readOldest(redis, keys),
+      };
+    }),
+  );
+  const oldest = all
+    .flatMap((shard) => shard.oldest ?? [])
+    .filter(({ entry }) => entry !== own?.entry)
+    .sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
+  const sum = (state: keyof JobCounts) => all.reduce((total, { counts }) => total + counts[state], 0);
+  return {
+    lanes: lanesOf(all.flatMap(({ depths }) => depths).filter(({ lane }) => lane !== own?.lane)),
+    jobs: { waiting: sum('waiting'), active: Math.max(0, sum('active') - (own ? 1 : 0)), delayed: sum('delayed') },
+    running: all
+      .flatMap(({ running }) => running.flatMap((turn) => turn ?? []))
+      .filter(({ entry }) => entry !== own?.entry)
+      .sort((one, other) => (one.sinceMs ?? Number.POSITIVE_INFINITY) - (other.sinceMs ?? Number.POSITIVE_INFINITY))
+      .slice(0, RUNNING_MAX),
+    pauses: await readAllPauses(source),
+    oldest,
+  };
 }
 
-async function readLanes(source: ReportSource): Promise<Lanes> {
-  const all = (await Promise.all(shardsOf(source).map((keys) => readDepths(source.redis, keys)))).flat();
-  const deepest = all.sort((one, other) => other.messages - one.messages).slice(0, DEEPEST_SHOWN);
-  const parked = all.filter(({ isParked }) => isParked);
-  const behindQuestions = parked.reduce((sum, { messages }) => sum + messages - 1, 0);
-  const waiting = all.filter(({ messages }) => messages > 1).length;
-  return { count: all.length, waiting, parked: parked.length, behindQuestions, deepest };
+function lanesOf(depths: LaneDepth[]) {
+  const parked = depths.filter(({ isParked }) => isParked);
+  return {
+    count: depths.length,
+    // Those with more than the message that is being answered.
+    waiting: depths.filter(({ messages }) => messages > 1).length,
+    parked: parked.length,
+    behindQuestions: parked.reduce((sum, { messages }) => sum + messages - 1, 0),
+    deepest: depths.toSorted((one, other) => other.messages - one.messages).slice(0, DEEPEST_SHOWN),
+  };
 }
 
 /** The pauses of all shards, each once. */
@@ -59,51 +61,17 @@ export async function readAllPauses(source: ReportSource): Promise<Pause[]> {
   return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
 }
 
-async function readOldestOfAll(source: ReportSource): Promise<InboundEntry | undefined> {
-  const each = await Promise.all(shardsOf(source).map((keys) => readOldest(source.redis, keys)));
-  return each.filter((one) => one !== undefined).sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
+/** What stops all chats, or lets them go on. A pause of all has no button but on a page, where it is asked for once more. */
+export function everyChatAction(pauses: readonly Pause[]): Action {
+  const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);
+  return isPaused ? resumeAction(EVERY_CHAT) : { act: { verb: 'pause', target: EVERY_CHAT, label: 'Pause all' } };
 }
 
-/** A turn in flight. Times are ms since the epoch. */
-export interface RunningTurn {
-  chat: ChatKey;
-  entry: EntryId;
-  traceId: string;
-  acceptedMs: number;
-  /** Since when its attempt runs; absent for the moment before it begins. */
-  sinceMs?: number;
-  attempt: number;
-  step: string;
-}
-
-/** As many as a screen can show; `JobCounts` has the number of all. */
-const SHOWN_MAX = 50;
-
-/** The turns in flight, the one that runs longest first. */
-async function readRunning(source: ReportSource): Promise<RunningTurn[]> {
-  const turnsIn = async (keys: Keys) => {
-    const entries = await viewJobs(source.redis, keys).active(SHOWN_MAX);
-    return Promise.all(entries.map((entry) => runningTurn(source.redis, keys, entry)));
-  };
-  const all = (await Promise.all(shardsOf(source).map(turnsIn))).flat();
-  return all
-    .filter((turn) => turn !== undefined)
-    .sort((one, other) => (one.sinceMs ?? Number.POSITIVE_INFINITY) - (other.sinceMs ?? Number.POSITIVE_INFINITY))
-    .slice(0, SHOWN_MAX);
-}
-
-/** Reads how many jobs wait, run and are put off. */
-async function readJobCounts(source: ReportSource): Promise<JobCounts> {
-  const all = await Promise.all(shardsOf(source).map((keys) => viewJobs(source.redis, keys).counts()));
-  const sum = (state: keyof JobCounts) => all.reduce((total, counts) => total + counts[state], 0);
-  return { waiting: sum('waiting'), active: sum('active'), delayed: sum('delayed') };
-}
-
-async function runningTurn(redis: RedisClient, keys: Keys, entry: EntryId): Promise<RunningTurn | undefined> {
+/** A turn in flight; it has no `sinceMs` for the moment before its attempt begins. */
+async function runningTurn(redis: RedisClient, keys: Keys, entry: EntryId) {
   const [message, turn] = await Promise.all([readInbound(redis, keys, entry), readTurn(redis, keys, entry)]);
   if (!message) return undefined;
   const { lane, traceId, acceptedMs } = message;
-  const since = turn?.runningSinceMs === undefined ? {} : { sinceMs: turn.runningSinceMs };
-  const about = { attempt: turn?.attempt ?? 0, step: turn?.step ?? 'beginning' };
-  return { chat: chatOf(lane), entry, traceId, acceptedMs, ...since, ...about };
+  const { runningSinceMs: sinceMs, attempt = 0, step = 'beginning' } = turn ?? {};
+  return { chat: chatOf(lane), entry, traceId, acceptedMs, sinceMs, attempt, step };
 }

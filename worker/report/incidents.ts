@@ -1,65 +1,113 @@
 import { clip, counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
+import type { Severity } from '../../shared/flow/alert.ts';
+import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
+import { EVERY_CHAT, type Pause, pauseOfChat } from '../../shared/state/lane/stops.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
+import { actsOf } from '../alerts/act.ts';
 import { createBookStore, glimpse } from '../alerts/book-store.ts';
-import { wordsOf } from '../alerts/causes.ts';
+import { rowAt, SEVERITIES, severityOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf, REOPEN_MS } from '../alerts/incident.ts';
+import { timeOfLetters } from '../alerts/letters.ts';
+import { everyChatAction, readAllPauses } from './in-flight.ts';
+import { replayAction } from './letters.ts';
 import {
+  type Action,
   chatName,
   type Item,
-  joined,
   listSection,
   type Piece,
+  pauseAction,
+  type ReadReport,
   type Report,
   type ReportSource,
+  resumeAction,
   runbookWords,
+  type Section,
+  some,
+  type Text,
+  UnknownName,
 } from './report.ts';
-import { inWords } from './words.ts';
+import { inWords, traceText } from './words.ts';
 
 /** An incident as an operator reads of it. Times are ms since the epoch, by Redis' clock. */
-export interface IncidentReport {
-  /** Its name, as alerts and the runbook have it: the cause, and what distinguishes it from others of the cause. */
-  name: string;
-  /** One that this version does not know is what it is called where it was written. */
-  cause: string;
-  title: string;
-  isOpen: boolean;
-  sinceMs: number;
-  lastMs: number;
-  endedMs?: number;
-  /** Messages, or occurrences where none is concerned. */
-  count: number;
-  chats: number;
-  /** Some of the chats by name. */
-  chatNames: readonly string[];
-  /** The newest occurrence, in the words of the alert. */
-  latest: string;
-  todo: string;
-  traceId?: string;
-}
+type IncidentReport = ReturnType<typeof reportOf>;
 
 const CHATS_SHOWN = 20;
 const CHARS_SHOWN = 300;
+/** An incident with more chats is one of the whole installation. */
+const CHATS_PAUSED_MAX = 5;
+
+/** Open incidents, and unless only these are asked for those that ended within the hour. */
+export const showIncidents: ReadReport = async (at, { options }) => {
+  const onlyOpen = options.open !== undefined;
+  const all = await readIncidents(at);
+  const nowMs = await serverTimeMs(at.redis);
+  const open = all.filter(({ isOpen }) => isOpen);
+  const ended = all.filter(({ isOpen, endedMs = nowMs }) => !isOpen && nowMs - endedMs <= REOPEN_MS);
+  const report: Report = {
+    title: 'Incidents',
+    nowMs,
+    sections: some<Section>(
+      listSection('Open', { items: incidentItems(open, nowMs) }, 'No incident is open.'),
+      !onlyOpen && listSection('Ended within the hour', { items: incidentItems(ended, nowMs) }),
+    ),
+    actions: [everyChatAction(await readAllPauses(at))],
+  };
+  return { report, json: onlyOpen ? open : all, code: open.length > 0 ? 1 : 0 };
+};
+
+/** One incident: what it is, since when, whom it concerns, what can be done. */
+export const showIncident: ReadReport = async (at, { words: [asked = ''] }) => {
+  const incident = (await readIncidents(at)).find(({ name }) => name === asked);
+  if (incident === undefined)
+    throw new UnknownName(`No incident is called “${asked}”: it ended more than an hour ago, or never was.`);
+  const pauses = await readAllPauses(at);
+  const nowMs = await serverTimeMs(at.redis);
+  const items = incidentItems([incident], nowMs, at.config.TRACE_URL_TEMPLATE);
+  const replay = await replayAction(at, {
+    ...timeOfFailures(incident, nowMs),
+    labelOf: (count) => `Put back the ${count} that failed in its time`,
+  });
+  const close: Action[] = incident.canClose ? [{ act: { verb: 'close', target: asked, label: 'Close' } }] : [];
+  const actions = [...replay, ...close, ...chatActions(incident, pauses), everyChatAction(pauses)];
+  return { report: { title: `Incident ${asked}`, nowMs, sections: [{ items }], actions }, json: incident };
+};
+
+const WORST_FIRST: readonly Severity[] = ['page', 'attention', 'info'];
 
 /**
  * The incidents that are open, and those that ended within the hour, with those that this version does not know: open
- * ones first, each by age.
+ * ones first, of these the causes before what follows from them, and the worst first, each by age.
  */
 export async function readIncidents({ redis }: ReportSource): Promise<IncidentReport[]> {
   const { book, unread } = await createBookStore(redis).read();
   return [...[...book.values()].map(reportOf), ...[...unread].map(unreadReport)].sort(
-    (one, other) => Number(other.isOpen) - Number(one.isOpen) || other.sinceMs - one.sinceMs,
+    (one, other) =>
+      Number(other.isOpen) - Number(one.isOpen) ||
+      Number(one.under !== undefined) - Number(other.under !== undefined) ||
+      (one.isOpen ? WORST_FIRST.indexOf(one.severity) - WORST_FIRST.indexOf(other.severity) : 0) ||
+      other.sinceMs - one.sinceMs,
   );
 }
 
-function reportOf(incident: Incident): IncidentReport {
-  const { cause, isOpen, openedMs, lastMs, endedMs, messages, chats, chatNames, latest, traceId } = incident;
-  const { title, todo } = wordsOf(incident);
+function reportOf(incident: Incident) {
+  const { cause, isOpen, openedMs, lastMs, endedMs, messages, chats, chatNames, latest, traceId, under } = incident;
+  const { letters } = incident;
+  const { title, todo = '' } = rowAt(incident);
   return {
-    ...{ name: incidentOf(incident), cause, title, isOpen, sinceMs: openedMs, lastMs },
+    ...{ name: incidentOf(incident), cause: cause as string, severity: severityOf(incident), title },
+    ...{ isOpen, sinceMs: openedMs, lastMs },
     ...(!isOpen && endedMs !== undefined && { endedMs }),
-    ...{ count: messages, chats, chatNames: chatNames.slice(0, CHATS_SHOWN), latest, todo },
-    ...(traceId !== undefined && { traceId }),
+    // The count is of messages, or of occurrences where none is concerned.
+    ...{ count: messages, chats, latest, todo, traceId, under, letters, canClose: actsOf(incident).includes('close') },
+    chatNames: chatNames.slice(0, CHATS_SHOWN),
   };
+}
+
+/** When messages failed that belong to an incident; of one that this version does not know, in its time. */
+function timeOfFailures({ cause, sinceMs, isOpen, endedMs }: IncidentReport, nowMs: number) {
+  return timeOfLetters({ cause, openedMs: sinceMs, isOpen, ...(endedMs !== undefined && { endedMs }) }, nowMs);
 }
 
 /** The incident of another version, as far as it can be read. */
@@ -67,80 +115,56 @@ function unreadReport([name, json]: [name: string, json: string]): IncidentRepor
   const { cause, isOpen, openedMs, lastMs, latest } = glimpse(json);
   const sinceMs = openedMs || lastMs || Date.now();
   return {
-    ...{ name, cause: 'other-version', title: `Not known to this version (${cause || 'not readable'})`, isOpen },
+    ...{ name, cause: 'other-version', severity: severityOf({ cause: 'other-version' }) },
+    ...{ title: `Not known to this version (${cause || 'not readable'})`, isOpen },
     ...{ sinceMs, lastMs: Math.max(sinceMs, lastMs), count: 0, chats: 0, chatNames: [] },
+    ...{ traceId: undefined, under: undefined, letters: undefined, canClose: false },
     latest: clip((latest || json).replaceAll(/\p{Cc}/gu, ' '), CHARS_SHOWN),
     todo: 'It is kept for the version that wrote it.',
   };
 }
 
-/** Open incidents, and unless only these are asked for those that ended within the hour. Pure. */
-export function incidentsReport(all: readonly IncidentReport[], nowMs: number, onlyOpen = false): Report {
-  const open = all.filter(({ isOpen }) => isOpen);
-  const ended = all.filter(({ isOpen, endedMs = nowMs }) => !isOpen && nowMs - endedMs <= REOPEN_MS);
-  return {
-    title: 'Incidents',
-    nowMs,
-    sections: [
-      listSection('Open', { items: incidentItems(open, nowMs) }, 'No incident is open.'),
-      ...(onlyOpen ? [] : [listSection('Ended within the hour', { items: incidentItems(ended, nowMs) })]),
-    ],
-  };
-}
-
-/** Incidents in the given order. Pure. */
-export function incidentItems(incidents: readonly IncidentReport[], nowMs: number): Item[] {
-  return incidents.map((incident) => {
-    const { name, title, cause, isOpen, sinceMs, lastMs, endedMs, count, latest, todo, traceId } = incident;
-    const ended: Piece[] = isOpen
+/** Incidents in the given order; one that is over has no colour. Pure. */
+export function incidentItems(all: readonly IncidentReport[], nowMs: number, template?: string): Item[] {
+  return all.map((incident) => {
+    const { name, title, cause, severity, isOpen, sinceMs, lastMs, endedMs, count, chats } = incident;
+    const { latest, todo, traceId, under } = incident;
+    const { tone, words } = SEVERITIES[severity];
+    const when: Piece[] = isOpen
       ? [`OPEN for ${inWords(nowMs - sinceMs)}, since ${utcTime(sinceMs)}, last seen `, { atMs: lastMs }]
       : ['Began ', { atMs: sinceMs }, ', ended ', { atMs: endedMs ?? lastMs }];
+    const names = namesOf(incident);
+    const concerned: Piece[] = names.length === 0 ? [] : [': ', ...names];
+    const number = `; ${counted(count, 'time')}${chats === 0 ? '' : `; ${counted(chats, 'chat')}`}`;
+    const trace = template === undefined ? [] : ['; ', ...traceText(template, traceId ?? '')];
     return {
-      title: [{ of: 'incident' as const, id: name }, `: ${title}`],
-      tone: isOpen ? 'bad' : 'over',
-      lines: [
-        joined(ended, `; ${counted(count, 'time')}`, chatsOf(incident)),
+      title: [{ of: 'incident', id: name }, `: ${title}`],
+      ...(isOpen ? { tone, severity: words } : { tone: 'plain' }),
+      lines: some<Text>(
+        [...when, number, ...concerned],
         `Latest: ${latest}`,
-        runbookWords(isOpen ? todo : '', cause),
-        ...(traceId === undefined ? [] : [['First message: ', { of: 'message' as const, id: traceId }]]),
-      ],
-      ...(isOpen && { runbook: cause }),
+        under === undefined
+          ? runbookWords(isOpen ? todo : '', cause)
+          : ['It follows from: ', { of: 'incident', id: under }],
+        traceId !== undefined && ['First message: ', { of: 'message', id: traceId }, ...trace],
+      ),
+      ...(under === undefined && { runbook: cause }),
     };
   });
 }
 
-/** One incident: what it is, since when, whom it concerns, what to do. Pure. */
-export function incidentReport(incident: IncidentReport, nowMs: number): Report {
-  const { name, title, isOpen, sinceMs, lastMs, endedMs = lastMs, count, chats, latest, todo, traceId } = incident;
-  return {
-    title: `${name}: ${title}`,
-    nowMs,
-    verdict: {
-      tone: isOpen ? 'bad' : 'good',
-      reason: isOpen ? `Open for ${inWords(nowMs - sinceMs)}` : ['Ended ', { atMs: endedMs }],
-      more: isOpen && todo !== '' ? [todo] : [],
-    },
-    sections: [
-      {
-        facts: [
-          { name: 'Began', value: { atMs: sinceMs }, note: utcTime(sinceMs) },
-          { name: 'Last seen', value: { atMs: lastMs }, note: utcTime(lastMs) },
-          { name: 'Times', value: count },
-          { name: 'Chats', value: chats },
-        ],
-      },
-      { title: 'Latest', intro: latest },
-      ...(traceId === undefined ? [] : [{ title: 'First message', intro: { of: 'message' as const, id: traceId } }]),
-      ...(chats === 0 ? [] : [{ title: 'Chats', intro: namesOf(incident) }]),
-    ],
-  };
-}
-
-function chatsOf(incident: IncidentReport): Piece[] {
-  return incident.chats === 0 ? [] : [`; ${counted(incident.chats, 'chat')}: `, ...namesOf(incident)];
-}
-
 function namesOf({ chats, chatNames }: IncidentReport): Piece[] {
   const names = chatNames.flatMap((name, at) => (at === 0 ? [chatName(name)] : [', ', chatName(name)]));
-  return [...names, chats > chatNames.length ? ', …' : ''];
+  return names.length > 0 && chats > chatNames.length ? [...names, ', …'] : names;
+}
+
+/** What stops the chats that an incident names, or lets them go on. */
+function chatActions({ chats, chatNames }: IncidentReport, pauses: readonly Pause[]): Action[] {
+  if (chats > CHATS_PAUSED_MAX) return [];
+  const known = chatNames.map((name) => parseChatKey(name)?.chat).filter((chat): chat is ChatKey => chat !== undefined);
+  return known.flatMap((chat) => {
+    const pause = pauseOfChat(pauses, chat);
+    if (pause?.chat === EVERY_CHAT) return [];
+    return [pause === undefined ? pauseAction(chat, `Pause chat ${chat}`) : resumeAction(chat, `Resume chat ${chat}`)];
+  });
 }

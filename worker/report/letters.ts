@@ -1,39 +1,124 @@
+import { jsonFields } from '../../shared/base/fields.ts';
 import { counted } from '../../shared/base/text.ts';
+import { decodeMessage } from '../../shared/flow/message.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { countDropped } from '../../shared/state/lane/dead-letters.ts';
-import { type LetterFilter, type NewestLetters, readNewestLetters } from '../../shared/state/lane/letter-list.ts';
-import { chatName, listSection, messageName, type Report, type ReportSource, shardsOf, type Text } from './report.ts';
+import { countDropped, type DeadLetter, fieldOfLetter, lettersNamed } from '../../shared/state/lane/dead-letters.ts';
+import { readNewestLetters } from '../../shared/state/lane/letter-list.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
+import { filterOf } from './arguments.ts';
+import {
+  type Action,
+  chatName,
+  type Fact,
+  fact,
+  listSection,
+  messageName,
+  type ReadReport,
+  type ReportSource,
+  type Section,
+  shardsOf,
+  some,
+  type Text,
+  UnknownName,
+} from './report.ts';
 
-/** The newest dead letters; `dropped`: how many older ones were removed because there were too many. */
-export interface LettersShown extends NewestLetters {
-  dropped: number;
-}
+const SHOWN_DEFAULT = 50;
+const PUT_BACK =
+  '“Replay failed” under an alert puts back what failed; so does /retry in the chat itself, for its newest message.';
 
-/** Reads the newest letters that a filter means. */
-export async function readLetters(source: ReportSource, filter: LetterFilter, size: number): Promise<LettersShown> {
-  const shards = shardsOf(source);
-  const letters = await readNewestLetters(source.redis, shards, filter, size);
-  return { ...letters, dropped: await countDropped(source.redis, shards) };
-}
-
-/** The messages that failed and are kept. Pure. */
-export function lettersReport({ letters, total, dropped }: LettersShown, nowMs: number): Report {
-  const rows = letters.map(({ id, name, entry, record }): Text[] => [
-    { letter: name },
-    messageName(entry),
-    chatName(record.chat ?? 'none'),
-    record.reason ?? 'no reason',
-    { atMs: msOf(id) },
-    record.traceId || 'none',
-  ]);
+/** The newest messages that failed and are kept, of those that a filter means. */
+export const showLetters: ReadReport = async (at, { options }) => {
+  const nowMs = Date.now();
+  const filter = filterOf(options, nowMs);
+  const shards = shardsOf(at);
+  const size = Number(options.limit ?? SHOWN_DEFAULT);
+  const { letters, total } = await readNewestLetters(at.redis, shards, filter, size);
+  const dropped = await countDropped(at.redis, shards);
+  const rows = letters.map((letter): Text[] => [{ letter: letter.name }, ...factsOf(letter).map(({ value }) => value)]);
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
-  const lost = { intro: `Removed because there were too many (DEAD_LETTERS_MAX): ${counted(dropped, 'older one')}.` };
+  const lost = `Removed because there were too many (DEAD_LETTERS_MAX): ${counted(dropped, 'older one')}.`;
+  const isOfAll = Object.keys(filter).length === 0;
+  const actions = isOfAll ? await replayAction(at, { sinceMs: 0, labelOf: (count) => `Put back all ${count}` }) : [];
   return {
-    title: counted(total, 'dead letter'),
-    nowMs,
-    sections: [
-      listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }),
-      ...(dropped > 0 ? [lost] : []),
-    ],
+    report: {
+      title: counted(total, 'dead letter'),
+      nowMs,
+      sections: some<Section>(
+        listSection('Kept', { table, more: { count: total - letters.length, noun: 'letter' } }),
+        total > 0 && { intro: PUT_BACK },
+        dropped > 0 && { intro: lost },
+      ),
+      actions,
+    },
+    json: { letters: letters.map(aboutOf), total, dropped },
   };
+};
+
+/** One dead letter; what its user wrote only where that is asked for. */
+export const showLetter: ReadReport = async (at, { words: [name = ''], content }) => {
+  const [letter, ...others] = await lettersNamed(at.redis, shardsOf(at), name);
+  if (letter === undefined)
+    throw new UnknownName(`There is no dead letter ${name}: "npm run cli -- message ${name}" says what became of it.`);
+  if (others.length > 0)
+    throw new UnknownName(`Several shards have a dead letter ${name}: say which one, such as ${letter.name}.`);
+  const text = await fieldOfLetter(at.redis, letter.keys, letter.id, 'message');
+  // What cannot be read may hold anyone's text, anywhere in it.
+  const { content: said, ...rest } = jsonFields(text) ?? { content: text };
+  const about = { ...aboutOf(letter), message: content && said !== undefined ? { ...rest, content: said } : rest };
+  const hidden = content === false ? 'Not shown: LOG_CONTENT is off.' : 'Not shown without --content.';
+  return {
+    report: {
+      title: `Dead letter ${letter.name}`,
+      nowMs: Date.now(),
+      sections: [{ title: 'About it', facts: factsOf(letter) }, contentSection(content ? wordsOf(text) : { hidden })],
+      actions: [
+        { command: `dead replay ${letter.name}`, act: { verb: 'replay', target: letter.name, label: 'Put back' } },
+        { command: `dead purge ${letter.name}`, act: { verb: 'purge', target: letter.name, label: 'Remove' } },
+      ],
+    },
+    json: about,
+  };
+};
+
+/** The words of a stored message; all that is stored where it cannot be read. Pure. */
+export function wordsOf(stored: string | undefined): string | undefined {
+  const decoded = decodeMessage(stored);
+  return decoded.ok ? decoded.value.content.text : stored;
+}
+
+/** The words of a message, or why they are not there. Pure. */
+export function contentSection(text: string | { hidden: string } | undefined): Section {
+  if (typeof text === 'string') return { title: 'Content', quote: text };
+  return { title: 'Content', empty: text?.hidden ?? 'No longer stored.' };
+}
+
+function factsOf({ id, entry, record }: DeadLetter): Fact[] {
+  const { chat, reason = 'no reason', traceId } = record;
+  return [
+    fact('Message', messageName(entry)),
+    fact('Chat', chat === undefined ? 'none' : chatName(chat)),
+    fact('Reason', reason),
+    fact('Failed', { atMs: msOf(id) }),
+    fact('Trace', traceId || 'none'),
+  ];
+}
+
+/** A letter as JSON shows it. Redis makes the ids by its own clock, which may be ahead of ours. */
+function aboutOf({ name, id, record: about }: DeadLetter) {
+  const ageSeconds = Math.max(0, Math.round((Date.now() - msOf(id)) / 1000));
+  return { ...about, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds };
+}
+
+/** What puts back what failed within a time, until now where it has no end; nothing where nothing would come back. */
+export async function replayAction(
+  at: ReportSource,
+  { sinceMs, untilMs, labelOf }: { sinceMs: number; untilMs?: number | undefined; labelOf: (count: number) => string },
+): Promise<Action[]> {
+  const endMs = untilMs ?? (await serverTimeMs(at.redis)) + 1;
+  const meant = { sinceMs, untilMs: endMs, withoutDesk: true } as const;
+  const { total } = await readNewestLetters(at.redis, shardsOf(at), meant, 1);
+  if (total === 0) return [];
+  const since = sinceMs === 0 ? '' : ` --since ${new Date(sinceMs).toISOString()}`;
+  const act = { verb: 'replay', target: `${sinceMs}..${endMs}`, label: labelOf(total) } as const;
+  return [{ command: `dead replay --all${since}`, act }];
 }

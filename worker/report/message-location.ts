@@ -1,3 +1,4 @@
+import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { EntryId, Keys, LaneKey } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
@@ -7,7 +8,7 @@ import { readHead, readPosition } from '../../shared/state/lane/waiting.ts';
 import { pendingOfTrace, readEntry } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import { viewJobs } from '../lane/job-view.ts';
-import { type ReportSource, shardsOf } from './report.ts';
+import { messageName, type ReportSource, shardsOf, UnknownName } from './report.ts';
 
 /** Where a message without an outcome is. Times are ms since the epoch. */
 export type MessageLocation =
@@ -58,6 +59,8 @@ export interface MessageName {
 export const ENTRY_NAME = /^(?:(\d{1,5})\/)?(\d{1,16}-\d{1,10})$/;
 export const TRACE_NAME = /^[\da-f]{32}$/;
 
+const NAME_CHARS = 40;
+const NAMES_CHARS = 300;
 /** The ledger of a busy month. */
 const LOOKED_AT_MAX = 2_000_000;
 
@@ -73,6 +76,23 @@ export async function findMessages(source: ReportSource, text: string): Promise<
   const shards = shard === undefined ? asked : asked.filter(({ shard: at }) => at === Number(shard));
   const found = await Promise.all(shards.map(async (at) => ({ ...at, entry: await entryIn(source, at.keys, id) })));
   return found.flatMap(({ entry, ...each }) => (entry === undefined ? [] : [{ ...each, entry }]));
+}
+
+/** The one message that an operator named. Throws `UnknownName` where there is none, or where there are several. */
+export async function namedMessage(source: ReportSource, id: string): Promise<MessageName> {
+  const [name, ...others] = await findMessages(source, id);
+  if (name === undefined) throw unknownMessage(id);
+  if (others.length === 0) return name;
+  const all = [name, ...others].map(({ shard, entry }) => `${shard}/${entry}`);
+  const which = clip(all.join(', '), NAMES_CHARS);
+  throw new UnknownName(`There are ${all.length} messages ${id}. Which one? ${which}`, all.map(messageName));
+}
+
+/** Nothing is kept of a message of this name. */
+export function unknownMessage(id: string): UnknownName {
+  return new UnknownName(
+    `Nothing is kept of a message “${clip(id, NAME_CHARS)}”. It is named by its entry, such as 1700000000000-0, by its trace, or by its dead letter; the ledger goes back LEDGER_RETENTION_DAYS, 90 unless it is set.`,
+  );
 }
 
 async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise<EntryId | undefined> {

@@ -1,57 +1,44 @@
 import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { decodeMessage } from '../../shared/flow/message.ts';
-import { type ChatKey, chatOf, type EntryId, isDeskLane, type Keys } from '../../shared/redis/keys.ts';
+import { chatOf, type EntryId, isDeskLane, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';
 import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { EVERY_CHAT, type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
-import { type InboundEntry, readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
+import { readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { locateMessage, type MessageLocation, type MessageName } from './message-location.ts';
+import { contentSection, wordsOf } from './letters.ts';
 import {
-  type Act,
+  locateMessage,
+  type MessageLocation,
+  type MessageName,
+  namedMessage,
+  unknownMessage,
+} from './message-location.ts';
+import {
   type Action,
   chatName,
+  fact,
+  type ReadReport,
   type Report,
   type ReportSource,
-  type Section,
+  resumeAction,
+  some,
   type Verdict,
 } from './report.ts';
-import { type Step, timelineOf } from './timeline.ts';
-import { because, inWords, whereOf } from './words.ts';
+import { timelineOf } from './timeline.ts';
+import { because, inWords, traceText, whereOf } from './words.ts';
 
 /** A step that an operator can take about a message. */
-export type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
+type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
 
 /** The life of one message, and where it is now. Times are ms since the epoch. */
-export interface MessageReport {
-  entry: EntryId;
-  chat: ChatKey;
-  traceId: string;
-  acceptedMs: number;
-  sentAtMs?: number;
-  /** `text`, `file`, `reminder`, …; known while it has no outcome. */
-  kind?: string;
-  timeline: Step[];
-  /** How it ended; absent while it has not. */
-  outcome?: OutcomeRecord;
-  /** The id of its dead letter, while that is kept. */
-  letter?: string;
-  /** Where it is; absent when it has ended. */
-  place?: MessageLocation;
-  /** Why its chat rests, if it does. */
-  pause?: Pause;
-  turn?: TurnSummary;
-  can: Remedy[];
-}
+export type MessageReport = NonNullable<Awaited<ReturnType<typeof readMessage>>>;
 
 /** Reads the life of a message; `undefined` when nothing is kept of it any more. */
-export async function readMessage(
-  { redis }: Pick<ReportSource, 'redis'>,
-  { keys, entry }: MessageName,
-): Promise<MessageReport | undefined> {
+export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys, entry }: MessageName) {
   const [inbound, kept, ledger, events, letter] = await Promise.all([
     readInbound(redis, keys, entry),
     readTurn(redis, keys, entry),
@@ -71,14 +58,11 @@ export async function readMessage(
   const pause = mayRest ? pauseOfChat(await readPauses(redis, keys), chat) : undefined;
   const place = inbound && (await locateMessage(redis, keys, { entry, lane: inbound.lane }, turn));
   return {
-    ...{ entry, chat, traceId: inbound?.traceId ?? outcome?.traceId ?? '', acceptedMs, ...aboutOf(inbound, outcome) },
+    ...{ entry, chat, traceId: inbound?.traceId ?? outcome?.traceId ?? '', acceptedMs },
+    // The kind is known while there is no outcome.
+    ...{ sentAtMs: inbound?.sentAtMs ?? outcome?.sentAtMs, kind: inbound?.kind },
     timeline: timelineOf({ acceptedMs, inbound, turn, events, before, outcome }),
-    ...(outcome && { outcome }),
-    ...(letter !== undefined && { letter }),
-    ...(place && { place }),
-    ...(pause && { pause }),
-    ...(turn && { turn }),
-    can: remediesOf(place, pause, letter),
+    ...{ outcome, letter, place, pause, turn, can: remediesOf(place, pause, letter) },
   };
 }
 
@@ -88,21 +72,11 @@ function delivered(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnS
   return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
 }
 
-function aboutOf(inbound: InboundEntry | undefined, outcome: OutcomeRecord | undefined) {
-  const sentAtMs = inbound?.sentAtMs ?? outcome?.sentAtMs;
-  return { ...(sentAtMs !== undefined && { sentAtMs }), ...(inbound?.kind !== undefined && { kind: inbound.kind }) };
-}
-
 /** The steps that make sense, the likeliest first. Pure. */
 function remediesOf(place: MessageLocation | undefined, pause: Pause | undefined, letter?: string): Remedy[] {
   if (letter !== undefined) return ['retry', 'show letter', 'show chat'];
   if (place === undefined) return ['show chat'];
-  return [
-    ...(pause ? ['resume' as const] : []),
-    ...(place.at === 'delayed' ? ['retry' as const] : []),
-    'cancel',
-    'show chat',
-  ];
+  return some(pause && 'resume', place.at === 'delayed' && 'retry', 'cancel', 'show chat');
 }
 
 /** The outcome of a message, and what else of its shard ended since it was accepted with an older entry. */
@@ -124,32 +98,27 @@ async function readEventsOf(redis: ReportSource['redis'], keys: Keys, entry: Ent
   return events;
 }
 
-/**
- * The words of a message that has no outcome yet, or whose dead letter is kept; `undefined` where they are no longer
- * stored. For operators who may read content: nobody else may call this. Contract: as at `ReportSource`.
- */
-export async function readContent(
-  { redis }: Pick<ReportSource, 'redis'>,
-  { keys, entry }: Pick<MessageName, 'keys' | 'entry'>,
-  letter: string | undefined,
-): Promise<string | undefined> {
+/** The words of a message that has no outcome yet, or whose dead letter is kept. */
+async function readContent({ redis }: ReportSource, { keys, entry }: MessageName, letter: string | undefined) {
   const pending = await storedMessage(redis, keys, entry);
-  const stored = pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message'));
-  const decoded = decodeMessage(stored);
-  return decoded.ok ? decoded.value.content.text : stored;
+  return wordsOf(pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message')));
 }
 
-/** The optional parts of a report on a message. */
-export interface MessageExtras {
-  /** The words of the message; `hidden` where the reader may not see them, `undefined` where they are not kept. */
-  content?: { text: string | 'hidden' | undefined };
-  /** Its shard, where there are several: names begin with it. */
-  shard?: number;
-}
+/** The life of one message: where it is now, its timeline, and what can be done. */
+export const showMessage: ReadReport = async (at, { words: [id = ''], content }) => {
+  const name = await namedMessage(at, id);
+  const read = await readMessage(at, name);
+  if (read === undefined) throw unknownMessage(id);
+  const shard = at.shards > 1 ? `${name.shard}/` : '';
+  const report = messageReport(read, await serverTimeMs(at.redis), shard, at.config.TRACE_URL_TEMPLATE);
+  if (content === undefined) return { report, json: read };
+  const words = content ? await readContent(at, name, read.letter) : { hidden: 'Not shown: LOG_CONTENT is off.' };
+  return { report: { ...report, sections: [...report.sections, contentSection(words)] }, json: read };
+};
 
-/** The life of a message: where it is now, its timeline, and what can be done. Pure. */
-export function messageReport(report: MessageReport, nowMs: number, { content, shard }: MessageExtras = {}): Report {
+function messageReport(report: MessageReport, nowMs: number, shard: string, template: string | undefined): Report {
   const { entry, chat, traceId, kind, timeline, acceptedMs, turn, outcome } = report;
+  const attempt = turn?.attempt ?? outcome?.attempts ?? 0;
   const recoveries = turn?.recoveries ?? outcome?.recoveries ?? 0;
   return {
     title: `Message ${entry}`,
@@ -158,33 +127,29 @@ export function messageReport(report: MessageReport, nowMs: number, { content, s
     sections: [
       {
         facts: [
-          { name: 'Chat', value: chatName(chat), ...(kind !== undefined && { note: kind }) },
-          { name: 'Accepted', value: { atMs: acceptedMs }, note: utcTime(acceptedMs) },
-          {
-            name: 'Attempt',
-            value: turn?.attempt ?? outcome?.attempts ?? 0,
-            note: counted(recoveries, 'recovery', 'recoveries'),
-          },
+          fact('Chat', chatName(chat), kind),
+          fact('Accepted', { atMs: acceptedMs }, utcTime(acceptedMs)),
+          fact('Attempt', attempt, counted(recoveries, 'recovery', 'recoveries')),
         ],
       },
       { title: 'Timeline', timeline: { fromMs: acceptedMs, steps: timeline } },
-      ...(content === undefined ? [] : [contentSection(content)]),
-      { intro: `Trace ${traceId || 'none'}` },
+      { intro: traceText(template, traceId) },
     ],
-    actions: report.can.map((remedy) => actionOf(remedy, report, shard === undefined ? '' : `${shard}/`)),
+    actions: report.can.map((remedy) => actionOf(remedy, report, shard)),
   };
 }
 
 /** The exact command of a remedy, and the button for it; names begin with the shard where there are several. */
 function actionOf(remedy: Remedy, { entry, chat, letter, pause }: MessageReport, shard: string): Action {
-  const name = `${shard}${entry}`;
+  const target = `${shard}${entry}`;
   const letterName = `${shard}${letter ?? entry}`;
   switch (remedy) {
     case 'cancel':
-      return { command: `cancel ${entry}`, act: { verb: 'cancel', target: name, label: 'Cancel' } };
+      return { command: `cancel ${entry}`, act: { verb: 'cancel', target, label: 'Cancel' } };
     case 'retry':
-      if (letter !== undefined) return { command: `retry ${entry}`, letter: letterName };
-      return { command: `retry ${entry}`, act: { verb: 'retry', target: name, label: 'Try now' } };
+      return letter === undefined
+        ? { command: `retry ${entry}`, act: { verb: 'retry', target, label: 'Try now' } }
+        : { command: `retry ${entry}`, act: { verb: 'replay', target: letterName, label: 'Put back' } };
     case 'resume':
       return resumeAction(pause?.chat === EVERY_CHAT ? EVERY_CHAT : chat);
     case 'show chat':
@@ -194,31 +159,14 @@ function actionOf(remedy: Remedy, { entry, chat, letter, pause }: MessageReport,
   }
 }
 
-/** The end of a pause, of a chat or of every chat. */
-export function resumeOf(chat: ChatKey | typeof EVERY_CHAT): Act {
-  return { verb: 'resume', target: chat, label: chat === EVERY_CHAT ? 'Resume all' : 'Resume' };
-}
-
-/** The same as an action, with its command. */
-export function resumeAction(chat: ChatKey | typeof EVERY_CHAT): Action {
-  return { command: chat === EVERY_CHAT ? 'resume' : `resume ${chat}`, act: resumeOf(chat) };
-}
-
 function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: number): Verdict {
   if (outcome !== undefined) {
     const tone = outcome.outcome === 'failed' || outcome.outcome === 'undeliverable' ? 'bad' : 'good';
     const kept = letter === undefined ? '' : `; kept as dead letter ${letter}`;
-    return {
-      tone,
-      reason: ['Ended ', { atMs: outcome.settledAtMs }, `: ${outcome.outcome}${because(outcome.reason)}${kept}`],
-    };
+    const how = `: ${outcome.outcome}${because(outcome.reason)}${kept}`;
+    return { tone, reason: ['Ended ', { atMs: outcome.settledAtMs }, how] };
   }
   const paused = pause === undefined ? '' : `; PAUSED by ${pause.by} for ${inWords(nowMs - pause.sinceMs)}`;
   const reason = place === undefined ? 'Where it is, is not known.' : `Now: ${whereOf(place, nowMs)}${paused}`;
   return { tone: 'plain', reason };
-}
-
-function contentSection({ text }: NonNullable<MessageExtras['content']>): Section {
-  if (text === 'hidden') return { title: 'Content', empty: 'Not shown: LOG_CONTENT is off.' };
-  return text === undefined ? { title: 'Content', empty: 'No longer stored.' } : { title: 'Content', quote: text };
 }

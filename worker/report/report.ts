@@ -1,14 +1,13 @@
+import type { Config } from '../../shared/base/config.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import { type Keys, keysOf } from '../../shared/redis/keys.ts';
+import { type ChatKey, type EntryId, type Keys, keysOf, type LaneKey } from '../../shared/redis/keys.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 
-/**
- * One report as whoever reads it sees it: built once, and written by small renderers, for a terminal and as a page. It
- * holds no words of any message unless its reader asked for them.
- */
+/** A report as data: made once, and written by three renderers, for a terminal, for a phone and as a page. */
 export interface Report {
   /** Absent where the verdict is the head. */
   title?: Text;
-  /** When it was made: what was some time ago is counted from here. */
+  /** When it was made: ages are counted from here. */
   nowMs: number;
   verdict?: Verdict;
   sections: readonly Section[];
@@ -18,14 +17,14 @@ export interface Report {
 
 /** Words, with names that lead to another report and moments. */
 export type Text = Piece | readonly Piece[];
-export type Piece = string | number | Name | Moment | Letter;
+export type Piece = string | number | Name | Moment | Letter | Link;
 
 /**
- * A message, a chat, a session (`<chat>/<id>`), an incident, or a section of the runbook; or `letters`: the dead letters of a chat, or all of them
- * where `id` is empty.
+ * The name of another report, or of a section of the runbook. A session is named `<chat>/<id>`; `dead` are the dead letters of
+ * a chat, or all of them where `id` is empty.
  */
 export interface Name {
-  of: 'message' | 'chat' | 'letters' | 'session' | 'incident' | 'runbook';
+  of: 'message' | 'chat' | 'dead' | 'session' | 'incident' | 'runbook';
   id: string;
   /** Shown instead of the id. */
   text?: string | number;
@@ -36,11 +35,18 @@ export interface Moment {
   atMs: number;
 }
 
-/** A dead letter that can be put back, by its name. */
+/** A dead letter, by its name: a page has its buttons. */
 export interface Letter {
   letter: string;
 }
 
+/** A page elsewhere. */
+export interface Link {
+  href: string;
+  text: string;
+}
+
+/** One colour on every surface: green, yellow, red, or none. */
 export type Tone = 'good' | 'fair' | 'bad' | 'plain';
 
 /** The head: the thing that matters most, in a line or two. */
@@ -59,7 +65,7 @@ export interface Section {
   table?: { columns: readonly string[]; rows: readonly (readonly Text[])[] };
   items?: readonly Item[];
   timeline?: { fromMs: number; steps: readonly { atMs?: number; kind: string; text: string }[] };
-  /** The words of a user, for readers who may see them. */
+  /** The words of people, for readers who may see them. */
   quote?: string;
   /** How many more there are than are shown, and what they are. */
   more?: { count: number; noun: string };
@@ -76,27 +82,26 @@ export interface Fact {
   tone?: 'good' | 'bad';
 }
 
-/** One thing of several, with a heading of its own. */
+/** One thing of several, with a heading of its own, which begins with how severe it is. */
 export interface Item {
   title: Text;
-  tone: 'bad' | 'over';
+  tone: Tone;
+  severity?: string;
   lines: readonly Text[];
-  /** The section of the runbook that is read now, for those who can show it. */
+  /** The section of the runbook, for those who can show it. */
   runbook?: string;
 }
 
-/** The arguments of the command line that does something, and what a page can do in its place. */
+/** What an operator can do: the arguments of the command line, and the button of a page. */
 export interface Action {
-  command: string;
-  /** The dead letter that is put back. */
-  letter?: string;
+  command?: string;
   act?: Act;
 }
 
 /** What a button does: a verb of `worker/operator/`, and what it is about. */
 export interface Act {
-  verb: 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge';
-  /** A message, a chat, the name of a dead letter, or `*` for every chat. */
+  verb: 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge' | 'close';
+  /** A message, a chat, the name of a dead letter or of an incident, or `*` for every chat. */
   target: string;
   /** The words on the button. */
   label: string;
@@ -108,29 +113,88 @@ export function listSection(title: string, part: Pick<Section, 'items' | 'table'
   return count === 0 ? { title, empty } : { title, ...part };
 }
 
+/** A section with a table, or else that there is nothing in it. */
+export function tableSection(title: string, columns: readonly string[], rows: readonly Text[][], empty?: string) {
+  return listSection(title, { table: { columns, rows } }, empty);
+}
+
+/** A number or a state with its name, and what else is to be said of it. */
+export function fact(name: string, value: Text, note?: Text): Fact {
+  return note === undefined ? { name, value } : { name, value, note };
+}
+
+/** Those of several parts that are there. */
+export function some<T>(...parts: readonly (T | false | undefined)[]): T[] {
+  return parts.filter((part): part is T => part !== false && part !== undefined);
+}
+
 export const messageName = (id: string): Name => ({ of: 'message', id });
 export const chatName = (id: string): Name => ({ of: 'chat', id });
 
+/** The pieces of a text. */
+export function piecesOf(text: Text): readonly Piece[] {
+  return Array.isArray(text) ? text : [text as Piece];
+}
+
 /** Words that name a section of the runbook. */
-export function runbookWords(...words: readonly [...before: readonly string[], name: string]): Piece[] {
-  const before = words.slice(0, -1).filter((each) => each !== '');
-  return [...before.map((each) => `${each} `), 'Runbook: ', { of: 'runbook', id: words.at(-1) ?? '' }];
+export function runbookWords(before: string, name: string): Piece[] {
+  return [before === '' ? 'Runbook: ' : `${before} Runbook: `, { of: 'runbook', id: name }];
 }
 
-/** Texts one behind the other. */
-export function joined(...texts: readonly Text[]): Piece[] {
-  return texts.flatMap((text) => (Array.isArray(text) ? (text as readonly Piece[]) : [text as Piece]));
+/** The end of a pause, of a chat or of every chat. */
+export function resumeAction(chat: ChatKey | typeof EVERY_CHAT, label = 'Resume'): Action {
+  if (chat === EVERY_CHAT) return { command: 'resume', act: { verb: 'resume', target: chat, label: 'Resume all' } };
+  return { command: `resume ${chat}`, act: { verb: 'resume', target: chat, label } };
 }
 
-/**
- * The source of a report. A report only reads; it is a plain value that holds no words of any message. Contract of
- * every report: rejects when Redis cannot be reached.
- */
+/** The pause of a chat. */
+export function pauseAction(chat: ChatKey, label = 'Pause'): Action {
+  return { command: `pause ${chat}`, act: { verb: 'pause', target: chat, label } };
+}
+
+/** The source of a report. Contract of every report: it only reads; it rejects when Redis cannot be reached. */
 export interface ReportSource {
   redis: RedisClient;
   /** The number of shards. */
   shards: number;
 }
+
+/** The source of the reports that depend on settings. */
+export interface ReportGround extends ReportSource {
+  config: Config;
+}
+
+/** What somebody asked a report for. */
+export interface Asked {
+  words: readonly string[];
+  options: Readonly<Record<string, string | undefined>>;
+  /** Whether the reader may see what people wrote; absent where that was not asked for. */
+  content?: boolean;
+  /** The message that asks, which is not counted. */
+  own?: { entry: EntryId; lane: LaneKey };
+}
+
+/** A report that was read: for people, for machines, and as an exit code. */
+export interface Shown {
+  report: Report;
+  json: unknown;
+  /** 0 where it is absent. */
+  code?: number;
+}
+
+export type ReadReport = (at: ReportGround, asked: Asked) => Promise<Shown>;
+
+/** Nothing is known of a name, or it may mean several, which `choices` has. The message says so. */
+export class UnknownName extends Error {
+  readonly choices: readonly Name[];
+  constructor(message: string, choices: readonly Name[] = []) {
+    super(message);
+    this.choices = choices;
+  }
+}
+
+/** A setting that a report needs is wrong. The message says how. */
+export class UnusableSetting extends Error {}
 
 /** The keys of all shards, in order. */
 export function shardsOf({ shards }: Pick<ReportSource, 'shards'>): Keys[] {

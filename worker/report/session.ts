@@ -1,59 +1,61 @@
+import { clip } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { type ChatKey, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
-import { readHeader } from '../../shared/state/session/header.ts';
-import { createChatState, type SessionState } from '../command/chat-state.ts';
-import { chatName, type Name, type Report, type ReportSource } from './report.ts';
+import { sessionOf } from '../../shared/state/chat/chat.ts';
+import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
+import { createChatState } from '../command/chat-state.ts';
+import { decodeRecord, textOf } from '../session/record.ts';
+import { chatName, fact, type Name, type ReadReport, type Section, some, UnknownName } from './report.ts';
 import { thousands } from './words.ts';
 
-/** What one session of a chat is made of. It holds no words of it. */
-export interface SessionReport extends SessionState {
-  id: SessionId;
-  chat: ChatKey;
-  /** The session that it continues. */
-  parent?: SessionId;
-}
-
-/** Reads a session of a chat; `undefined` where nothing is kept of it. */
-export async function readSessionOf(
-  { redis, shards }: ReportSource,
-  chat: ChatKey,
-  id: SessionId,
-): Promise<SessionReport | undefined> {
-  const keys = keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, shards));
-  const { records, createdAt, parent } = await readHeader(redis, keys, id);
-  if (records === 0 && createdAt === undefined) return undefined;
-  const state = await createChatState(redis, keys).session(id);
-  return { ...state, id, chat, ...(parent !== undefined && { parent: parent as SessionId }) };
-}
+const RECORDS_SHOWN = 6;
+const CHARS_SHOWN = 160;
 
 /** The name of a session, which leads to its report. */
 export function sessionName(chat: ChatKey, id: SessionId): Name {
   return { of: 'session', id: `${chat}/${id}`, text: id };
 }
 
-/** One session: how large it is, since when, and what it continues. Pure. */
-export function sessionReport(report: SessionReport, nowMs: number): Report {
-  const { id, chat, messages, bytes, tokens, sinceMs, compactedMs, parent } = report;
+/** One session of a chat, the one that it has now unless another is named: its size, since when, and what it continues. */
+export const showSession: ReadReport = async ({ redis, shards }, { words: [asked = ''], content }) => {
+  const [word = '', named] = asked.split('/', 2);
+  const { chat, chatId } = parseChatKey(word) ?? { chat: word as ChatKey, chatId: 0 };
+  const keys = keysOf(shardOf(chatId, shards));
+  const id = (named as SessionId | undefined) ?? (await sessionOf(redis, keys, chat));
+  if (id === undefined) throw new UnknownName(`Chat ${chat} has no session yet.`);
+  const { records, createdAt, windowStart, parent, limitTokens, stored } = await readHeader(redis, keys, id);
+  if (records === 0 && createdAt === undefined) throw new UnknownName(`Nothing is kept of a session ${id}.`);
+  const { messages, bytes, tokens, sinceMs, compactedMs } = await createChatState(redis, keys).session(id);
+  const newest = content ? (await endsOfLog(redis, keys, id, RECORDS_SHOWN)).newest : [];
   const moment = (ms: number | undefined) => (ms === undefined ? 'never' : utcTime(ms));
+  const facts = [
+    fact('Chat', chatName(chat)),
+    fact('Messages', messages, `${records} records, ${(bytes / 1e6).toFixed(2)} MB`),
+    fact('Tokens', thousands(tokens), 'of its newest request'),
+  ];
+  const history = [
+    fact('Began', moment(sinceMs)),
+    fact('Compacted', moment(compactedMs), `window from record ${windowStart}`),
+    fact('Window', limitTokens === undefined ? 'as the model states it' : `${limitTokens} tokens`),
+    fact('Continues', parent === undefined ? 'none' : sessionName(chat, parent as SessionId)),
+  ];
   return {
-    title: `Session ${id}`,
-    nowMs,
-    sections: [
-      {
-        facts: [
-          { name: 'Chat', value: chatName(chat) },
-          { name: 'Messages', value: messages, note: `${(bytes / 1e6).toFixed(2)} MB` },
-          { name: 'Tokens', value: thousands(tokens), note: 'of its newest request' },
-        ],
-      },
-      {
-        title: 'Its time',
-        facts: [
-          { name: 'Began', value: moment(sinceMs) },
-          { name: 'Compacted', value: moment(compactedMs) },
-          { name: 'Continues', value: parent === undefined ? 'none' : sessionName(chat, parent) },
-        ],
-      },
-    ],
+    report: {
+      title: `Session ${id}`,
+      nowMs: Date.now(),
+      sections: some<Section>(
+        { facts },
+        { title: 'Its time', facts: history },
+        newest.length > 0 && { title: 'Newest records', quote: newest.map(beginningOf).join('\n') },
+      ),
+    },
+    json: { chat, session: id, ...stored, records },
   };
+};
+
+function beginningOf(line: string): string {
+  const record = decodeRecord(line) as { t: string; at: string; content?: never; text?: string; summary?: string };
+  const { t, at, content, text, summary = '' } = record;
+  const words = content === undefined ? (text ?? summary) : textOf(content);
+  return `${at} ${t}: ${clip(words.replace(/\s+/g, ' '), CHARS_SHOWN)}`;
 }

@@ -1,113 +1,90 @@
 import type { Config } from '../../shared/base/config.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
-import { chatOf } from '../../shared/redis/keys.ts';
+import { chatOf, keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
-import { findRefusedWrites, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
+import { findRefusedWrites, hostAndPid, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
-import { type Cached, countWorkers, readShown } from '../../shared/state/process/workers.ts';
-import {
-  type BudgetSettings,
-  percentOf,
-  type Spent,
-  spentInWords,
-  totalsOf,
-} from '../../shared/state/spending/limit.ts';
-import { type ModelSettings, modelsInUse } from '../model/catalog.ts';
+import { countWorkers, readShown } from '../../shared/state/process/workers.ts';
+import { readBreakers } from '../../shared/state/provider/provider.ts';
+import { percentOf, type Spent, spentInWords, totalsOf } from '../../shared/state/spending/limit.ts';
+import { readTelegramPause } from '../../shared/state/telegram/telegram.ts';
+import { modelsInUse } from '../model/catalog.ts';
+import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
-import { createSnapshotReader } from '../watch/snapshot.ts';
-import { type Colour, colourOf, type Trouble, troublesOf } from '../watch/verdict.ts';
-import { type Connections, connectionFacts, partsOf, readOpenBreakers } from './connections.ts';
-import { type InFlight, readInFlight } from './in-flight.ts';
-import { type IncidentReport, incidentItems, readIncidents } from './incidents.ts';
+import { createSnapshotReader, type Snapshot, sum } from '../watch/snapshot.ts';
+import { colourOf, troublesOf } from '../watch/verdict.ts';
+import { everyChatAction, readInFlight } from './in-flight.ts';
+import { incidentItems, readIncidents } from './incidents.ts';
 import {
+  type Asked,
   chatName,
   type Fact,
-  joined,
+  fact,
   listSection,
   messageName,
+  piecesOf,
+  type ReadReport,
   type Report,
+  type ReportGround,
   type ReportSource,
   runbookWords,
   type Section,
   shardsOf,
+  some,
   type Text,
   type Verdict,
 } from './report.ts';
-import { inWords, megabytes } from './words.ts';
+import { inWords, megabytes, percent } from './words.ts';
 
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
-export interface Status extends InFlight, Connections {
-  atMs: number;
-  isGreen: boolean;
-  colour: Colour;
-  /** Why it is red or yellow, the worst first. */
-  troubles: Trouble[];
-  ledger: Balance;
-  incidents: IncidentReport[];
-  deadLetters: number;
-  workers: number;
-  /** What each of them keeps of chats in memory, in bytes. */
-  cached: Cached[];
-  /** Who was let in besides the ids of the settings. */
-  allowed: Order[];
-  /** The part of each limit of all chats that is spent, in billionths of a dollar or in tokens; none where there is none. */
-  budgets: readonly Spent[];
-}
+export type Status = Awaited<ReturnType<typeof readStatus>>;
 
-/** The settings that the verdict depends on. */
-export type StatusLimits = Pick<
-  Config,
-  'UNANSWERED_ALERT_MS' | 'DEAD_LETTERS_MAX' | 'TELEGRAM_BOT_TOKEN' | 'REDIS_ACCEPT'
-> &
-  BudgetSettings &
-  ModelSettings;
+/** The state of everything: its colour first, and why. */
+export const showStatus: ReadReport = async (at, { own }) => {
+  const status = await readStatus(at, own);
+  return { report: statusReport(status), json: status, code: status.colour === 'red' ? 1 : 0 };
+};
 
-/** Reads the state of everything. */
-export async function readStatus(source: ReportSource, limits: StatusLimits): Promise<Status> {
-  const { redis } = source;
+async function readStatus(at: ReportGround, own: Asked['own']) {
+  const { redis, shards, config } = at;
   const nowMs = await serverTimeMs(redis);
-  const snapshotAt = createSnapshotReader(redis, source.shards, limits.UNANSWERED_ALERT_MS, totalsOf(limits));
-  const [starting, incidents, workers, shown, takesWrites, by, ledger, inFlight, allowed, breakers] = await Promise.all(
-    [
+  const snapshotAt = createSnapshotReader(redis, shards, config.UNANSWERED_ALERT_MS, totalsOf(config));
+  const [starting, incidents, workers, shown, refusal, by, proof, inFlight, allowed, models, telegram] =
+    await Promise.all([
       isStarting(redis),
-      readIncidents(source),
+      readIncidents(at),
       countWorkers(redis, nowMs),
       readShown(redis, nowMs),
-      findRefusedWrites(redis, source.shards).then((refusal) => refusal === undefined),
-      readReceivingProcess(redis, Number(limits.TELEGRAM_BOT_TOKEN.split(':')[0])),
-      readLedger(source),
-      readInFlight(source),
+      findRefusedWrites(redis, shards),
+      readReceivingProcess(redis, Number(config.TELEGRAM_BOT_TOKEN.split(':')[0])),
+      readProof(at),
+      readInFlight(at, own),
       readAllowed(redis),
-      readOpenBreakers(redis, nowMs),
-    ],
-  );
+      readBreakers(redis, keysOf(0), nowMs),
+      readTelegramPause(redis),
+    ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
-  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(limits) });
+  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(config) });
+  const takesWrites = refusal === undefined;
+  const { accepted, settled, pending, failedShards } = proof;
+  const unaccounted = proof.unaccounted || failedShards.length;
   const troubles = troublesOf(
-    { nowMs, conditions, incidents, newest: now.newest },
-    { workers, takesWrites, unaccounted: ledger.unaccounted, pauses: inFlight.pauses, isStarting: starting },
+    { nowMs, conditions, incidents, newest: now.newest, openLetters: sum(now.shards, (shard) => shard.openLetters) },
+    { workers, takesWrites, unaccounted, pauses: inFlight.pauses, isStarting: starting },
   );
   const colour = colourOf(troubles, starting);
   const { usedBytes, maxBytes } = now.redis;
   const memory = { usedBytes, maxBytes, ...(maxBytes > 0 && { share: usedBytes / maxBytes }) };
   return {
-    ...{
-      atMs: nowMs,
-      isGreen: colour === 'green',
-      colour,
-      troubles,
-      ledger,
-      incidents,
-      workers,
-      cached: shown.map(({ usedBytes, maxBytes }) => ({ usedBytes, maxBytes })),
-      allowed,
-      breakers,
-      budgets: now.spent,
-    },
+    ...{ atMs: nowMs, isGreen: colour === 'green', colour, troubles, incidents, workers, allowed },
+    ledger: { accepted, settled, pending: Math.max(0, pending - (own ? 1 : 0)), unaccounted },
+    cached: shown.map(({ usedBytes, maxBytes }) => ({ usedBytes, maxBytes })),
+    breakers: { models, telegram },
+    budgets: now.spent,
     ...inFlight,
     ...partsOf(now, by),
     telemetry: [...new Set(shown.flatMap(({ exportTrouble }) => exportTrouble || []))],
@@ -116,22 +93,72 @@ export async function readStatus(source: ReportSource, limits: StatusLimits): Pr
   };
 }
 
-/** Whoever asks wants to know at once: no grace for an endpoint or a Telegram that fails, nor for a poller that has just started. */
-function ruleLimits(limits: StatusLimits) {
-  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = limits;
-  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(limits) };
-  const isVolatileAccepted = limits.REDIS_ACCEPT.includes('volatile');
-  return { unansweredMs, deadLettersMax, totals: totalsOf(limits), isVolatileAccepted, ...own };
+/** How the parts fare that a watchdog looks at. Pure. */
+function partsOf(now: Snapshot, by: string | undefined) {
+  const stateOf = ({ ready, isDegraded, detail = '' }: ReturnType<typeof providerCheck>) => ({
+    isWell: ready && isDegraded !== true,
+    detail,
+  });
+  const answeredMs = now.poll?.lastAnswerMs;
+  return {
+    // Its age is that of the last answer.
+    receiving: {
+      ...stateOf(telegramCheck(now)),
+      ageMs: answeredMs === undefined ? undefined : Math.max(0, now.nowMs - answeredMs),
+      by: by === undefined ? undefined : `${hostAndPid(by).host}, process ${hostAndPid(by).pid}`,
+    },
+    provider: stateOf(providerCheck(now)),
+    alerts: stateOf(alertsCheck(now)),
+  };
 }
 
-async function readLedger(source: ReportSource): Promise<Balance> {
+/** The state of each connection, in words. Pure. */
+function connectionFacts(status: Status): Fact[] {
+  const { receiving, provider, breakers, alerts, telemetry, redis, atMs: nowMs } = status;
+  const { usedBytes, maxBytes, share, takesWrites, isVolatile } = redis;
+  const room = share === undefined ? 'without a limit' : `of ${megabytes(maxBytes)}, ${percent(share)}`;
+  const state = `${takesWrites ? 'takes writes' : 'TAKES NO WRITES'}${isVolatile ? '; writes nothing to disk' : ''}`;
+  const by = receiving.by === undefined ? '' : `; by ${receiving.by}`;
+  const open = [
+    ...breakers.models.map((each) => ({ ...each, name: each.model })),
+    ...(breakers.telegram ? [{ ...breakers.telegram, name: 'Telegram' }] : []),
+  ].map(({ name, sinceMs, untilMs }) => {
+    const next = untilMs <= nowMs ? 'now' : `in ${inWords(untilMs - nowMs)}`;
+    return `${name}: open since ${utcTime(sinceMs)}, next try ${next}`;
+  });
+  const fact = (name: string, isWell: boolean, value: string): Fact => ({ name, value, tone: isWell ? 'good' : 'bad' });
+  return [
+    fact('Receiving', receiving.isWell, `${receiving.detail}${by}`),
+    fact('Model', provider.isWell, provider.detail),
+    fact('Breakers', open.length === 0, open.join('; ') || 'closed'),
+    fact('Alerts', alerts.isWell, alerts.detail),
+    fact('Redis', takesWrites, `${megabytes(usedBytes)} ${room}; ${state}`),
+    ...telemetry.map((detail) => fact('Telemetry', false, detail)),
+  ];
+}
+
+/** No grace for an endpoint or a Telegram that fails, nor for a poller that has just started: somebody asks now. */
+function ruleLimits(config: Config) {
+  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = config;
+  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(config) };
+  const isVolatileAccepted = config.REDIS_ACCEPT.includes('volatile');
+  return { unansweredMs, deadLettersMax, totals: totalsOf(config), isVolatileAccepted, ...own };
+}
+
+/** The proof over all shards, as of now. */
+export interface Proof extends Balance {
+  isCounted: boolean;
+  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
+  failedShards: number[];
+}
+
+export async function readProof(source: ReportSource): Promise<Proof> {
   const all = await Promise.all(shardsOf(source).map((keys) => createLedger(source.redis, keys).read()));
   const sum = (name: keyof Balance) => all.reduce((total, reading) => total + reading[name], 0);
   return {
-    accepted: sum('accepted'),
-    settled: sum('settled'),
-    pending: sum('pending'),
-    unaccounted: all.find(({ unaccounted }) => unaccounted !== 0)?.unaccounted ?? 0,
+    ...{ accepted: sum('accepted'), settled: sum('settled'), pending: sum('pending'), unaccounted: sum('unaccounted') },
+    isCounted: all.every(({ isCounted }) => isCounted),
+    failedShards: all.flatMap(({ unaccounted }, shard) => (unaccounted === 0 ? [] : [shard])),
   };
 }
 
@@ -139,32 +166,34 @@ const RUNNING_SHOWN = 10;
 const INCIDENTS_SHOWN = 8;
 const ORDERS_SHOWN = 20;
 
-/** The state of everything on one screen: its colour first, and why. Pure. */
-export function statusReport(status: Status): Report {
-  const open = status.incidents.filter(({ isOpen }) => isOpen);
-  const incidents = incidentItems(open.slice(0, INCIDENTS_SHOWN), status.atMs);
+function statusReport(status: Status): Report {
+  const { atMs, allowed, budgets, incidents, pauses } = status;
+  const open = incidents.filter(({ isOpen }) => isOpen);
+  // The verdict has what else is to be said of them.
+  const items = incidentItems(open.slice(0, INCIDENTS_SHOWN), atMs).map(({ runbook: _, lines, ...item }) => ({
+    ...item,
+    lines: lines.slice(0, 1),
+  }));
   return {
-    nowMs: status.atMs,
+    nowMs: atMs,
     verdict: verdictOf(status),
-    sections: [
+    sections: some<Section>(
       { facts: numbers(status) },
-      listSection('Open incidents', {
-        items: incidents,
-        more: { count: open.length - INCIDENTS_SHOWN, noun: 'incident' },
-      }),
+      listSection('Open incidents', { items, more: { count: open.length - INCIDENTS_SHOWN, noun: 'incident' } }),
       turnsInFlight(status),
       lanes(status),
-      ...(status.pauses.length === 0 ? [] : [ordersSection('Paused', 'Chat', status.pauses, 'pause')]),
-      ...(status.allowed.length === 0 ? [] : [allowedSection(status.allowed)]),
-      { title: 'Connections', facts: connectionFacts(status, status.atMs) },
-      ...(status.budgets.length === 0 ? [] : [{ title: 'Spent of each limit', facts: budgetFacts(status.budgets) }]),
-    ],
+      pauses.length > 0 && ordersSection('Paused', 'Chat', pauses, 'pause'),
+      allowed.length > 0 && allowedSection(allowed),
+      { title: 'Connections', facts: connectionFacts(status) },
+      budgets.length > 0 && { title: 'Spent of each limit', facts: budgetFacts(budgets) },
+    ),
+    actions: [everyChatAction(pauses)],
   };
 }
 
 /** The part of each limit of all chats that is spent. Pure. */
-export function budgetFacts(budgets: Status['budgets']): Fact[] {
-  return budgets.map((each) => ({ name: each.limit.setting, value: `${spentInWords(each)}, ${percentOf(each)} %` }));
+export function budgetFacts(budgets: readonly Spent[]): Fact[] {
+  return budgets.map((each) => fact(each.limit.setting, `${spentInWords(each)}, ${percentOf(each)} %`));
 }
 
 function verdictOf({ colour, troubles, atMs }: Status): Verdict {
@@ -176,62 +205,61 @@ function verdictOf({ colour, troubles, atMs }: Status): Verdict {
   }
   const more = [
     runbookWords(worst.todo, worst.cause),
-    ...others.map(({ text, cause }) => runbookWords(`Also: ${text}`, cause)),
+    ...others.map(({ text, cause, under }) => (under ? `Consequence: ${text}` : runbookWords(`Also: ${text}`, cause))),
     utcTime(atMs),
   ];
   return { tone: colour === 'red' ? 'bad' : 'fair', word, reason: worst.text, more };
 }
 
 function numbers({ ledger, jobs, oldest, deadLetters, workers, cached }: Status): Fact[] {
-  const waits: Text =
-    oldest === undefined
-      ? 'none waits for an answer'
-      : [
-          'oldest ',
-          messageName(oldest.entry),
-          ' of chat ',
-          chatName(chatOf(oldest.lane)),
-          ', accepted ',
-          { atMs: oldest.acceptedMs },
-        ];
+  const accepted = `of ${ledger.accepted} accepted; `;
+  const waits: Text = oldest
+    ? ['oldest ', messageName(oldest.entry), ' of chat ', chatName(chatOf(oldest.lane)), ', accepted ']
+    : 'none waits for an answer';
+  const pending = [accepted, ...piecesOf(waits), ...(oldest ? [{ atMs: oldest.acceptedMs }] : [])];
+  const each = cached.map(({ usedBytes, maxBytes }) => `${megabytes(usedBytes)} of ${megabytes(maxBytes)}`);
+  const inMemory = each.length === 0 ? '' : `; chats in memory: ${each.join(', ')}`;
   return [
-    { name: 'Pending', value: ledger.pending, note: joined(`of ${ledger.accepted} accepted; `, waits) },
-    { name: 'Running', value: jobs.active, note: `${jobs.waiting} waiting, ${jobs.delayed} put off` },
-    { name: 'Dead letters', value: { of: 'letters', id: '', text: deadLetters }, note: 'messages that failed' },
-    { name: 'Workers', value: workers, note: `alive${cachedWords(cached)}` },
+    fact('Pending', ledger.pending, pending),
+    fact('Running', jobs.active, `${jobs.waiting} waiting, ${jobs.delayed} put off`),
+    fact('Dead letters', { of: 'dead', id: '', text: deadLetters }, 'messages that failed'),
+    fact('Workers', workers, `alive${inMemory}`),
   ];
 }
 
-/** How much the processes keep of chats in memory; nothing where none has shown it. */
-function cachedWords(cached: readonly Cached[]): string {
-  if (cached.length === 0) return '';
-  const each = cached.map(({ usedBytes, maxBytes }) => `${megabytes(usedBytes)} of ${megabytes(maxBytes)}`);
-  return `; chats in memory: ${each.join(', ')}`;
-}
-
 function turnsInFlight({ running, jobs, atMs }: Status): Section {
-  const shown = running.slice(0, RUNNING_SHOWN);
-  const rows = shown.map(({ entry, chat, step, attempt, sinceMs }) => [
-    messageName(entry),
-    chatName(chat),
-    step,
-    attempt,
-    sinceMs === undefined ? 'just begun' : inWords(atMs - sinceMs),
-  ]);
+  const rows = running
+    .slice(0, RUNNING_SHOWN)
+    .map(({ entry, chat, step, attempt, sinceMs }) => [
+      messageName(entry),
+      chatName(chat),
+      step,
+      attempt,
+      sinceMs === undefined ? 'just begun' : inWords(atMs - sinceMs),
+    ]);
   const table = { columns: ['Message', 'Chat', 'Step', 'Attempt', 'For'], rows };
-  return listSection('Turns in flight', { table, more: { count: jobs.active - shown.length, noun: 'turn' } });
+  return listSection('Turns in flight', { table, more: { count: jobs.active - rows.length, noun: 'turn' } });
 }
 
 function lanes({ lanes: { count, waiting, parked, behindQuestions, deepest } }: Status): Section {
   if (count === 0) return { title: 'Lanes', empty: 'No message is waiting.' };
-  const parkedWords = `${parked} ${parked === 1 ? 'chat waits' : 'chats wait'} for somebody's decision, with ${behindQuestions} messages behind it.`;
-  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.${parked === 0 ? '' : ` ${parkedWords}`}`;
+  const chats = parked === 1 ? 'chat waits' : 'chats wait';
+  const questions =
+    parked === 0 ? '' : ` ${parked} ${chats} for somebody's decision, with ${behindQuestions} messages behind it.`;
+  const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.${questions}`;
   const rows = deepest.map(({ lane, messages }) => [chatName(chatOf(lane)), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
 }
 
-/** Who was let in besides the ids of the settings. Pure. */
-export function allowedSection(allowed: readonly Order[]): Section {
+/** Who is allowed by the settings, and who was let in besides. */
+export const showAllowed: ReadReport = async ({ redis, config: { TELEGRAM_ALLOWED_IDS: ids } }) => {
+  const added = await readAllowed(redis);
+  const set = ids === 'everyone' ? ['*'] : [...ids].map(String);
+  const facts = [fact('TELEGRAM_ALLOWED_IDS', set.join(', ') || 'not set here')];
+  return { report: { nowMs: Date.now(), sections: [{ facts }, allowedSection(added)] }, json: { set, added } };
+};
+
+function allowedSection(allowed: readonly Order[]): Section {
   return ordersSection('Allowed besides TELEGRAM_ALLOWED_IDS', 'Id', allowed, 'id');
 }
 

@@ -4,9 +4,10 @@ import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
+import { some } from './report.ts';
 
 /** One thing that happened to a message. */
-export interface Step {
+interface Step {
   /** Ms since the epoch; absent when only that it happened is known. */
   atMs?: number;
   kind: 'accepted' | 'waited' | 'begun' | 'attempt' | 'crash' | 'model' | 'recovery' | 'parts' | 'outcome';
@@ -14,7 +15,7 @@ export interface Step {
 }
 
 /** All that is kept of one message. */
-export interface Trail {
+interface Trail {
   acceptedMs: number;
   inbound: InboundEntry | undefined;
   turn: TurnSummary | undefined;
@@ -31,15 +32,15 @@ export function timelineOf({ acceptedMs, inbound, turn, events, before, outcome 
   const steps: Step[] = [
     { atMs: acceptedMs, kind: 'accepted', text: `accepted${replay}` },
     ...before.map(waitedBehind),
-    ...(turn?.firstBegunMs === undefined
-      ? []
-      : [{ atMs: turn.firstBegunMs, kind: 'begun', text: 'the first attempt began' } as const]),
+    ...some<Step>(
+      turn?.firstBegunMs !== undefined && { atMs: turn.firstBegunMs, kind: 'begun', text: 'the first attempt began' },
+    ),
     ...(turn?.ended.map(attemptStep) ?? []),
     ...events.map(eventStep),
     ...(outcome ? [outcomeStep(outcome)] : []),
   ];
   const timed = steps.toSorted((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
-  return [...timed, ...untimed(turn)];
+  return [...timed, ...(turn ? untimed(turn) : [])];
 }
 
 function waitedBehind({ entry, settledAtMs, outcome }: OutcomeRecord): Step {
@@ -72,15 +73,11 @@ function outcomeStep({ settledAtMs, outcome, reason, attempts, recoveries, into 
   return { atMs: settledAtMs, kind: 'outcome', text };
 }
 
-function untimed(turn: TurnSummary | undefined): Step[] {
-  if (turn === undefined) return [];
-  const steps: (Step | false)[] = [
-    turn.crashes > 0 && {
-      kind: 'crash',
-      text: `its process ended in the middle of an attempt, ${counted(turn.crashes, 'time')}`,
-    },
-    turn.toolRounds > 0 && { kind: 'model', text: `${counted(turn.toolRounds, 'round')} of tools` },
-    turn.parts !== undefined && { kind: 'parts', text: `${turn.parts.sent} of ${turn.parts.total} parts delivered` },
-  ];
-  return steps.filter((step) => step !== false);
+function untimed({ crashes, toolRounds, parts }: TurnSummary): Step[] {
+  const crashed = `its process ended in the middle of an attempt, ${counted(crashes, 'time')}`;
+  return some<Step>(
+    crashes > 0 && { kind: 'crash', text: crashed },
+    toolRounds > 0 && { kind: 'model', text: `${counted(toolRounds, 'round')} of tools` },
+    parts && { kind: 'parts', text: `${parts.sent} of ${parts.total} parts delivered` },
+  );
 }

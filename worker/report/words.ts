@@ -1,5 +1,7 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
+import { traceUrl } from '../alerts/message.ts';
 import type { MessageLocation } from './message-location.ts';
+import type { Piece } from './report.ts';
 
 /** How long something lasts, in the unit that a person would take. Pure. */
 export function inWords(ms: number): string {
@@ -32,6 +34,12 @@ export function percent(part: number, whole = 1): string {
 /** A reason in brackets, where there is one. Pure. */
 export function because(reason: string | undefined): string {
   return reason === undefined ? '' : ` (${reason})`;
+}
+
+/** A trace, with the way to its page where there is an address for traces. Pure. */
+export function traceText(template: string | undefined, traceId: string): Piece[] {
+  const hasPage = template !== undefined && traceId !== '';
+  return ['Trace ', hasPage ? { href: traceUrl(template, traceId), text: traceId } : traceId || 'none'];
 }
 
 /** Where a message is, in words. Pure. */

@@ -4,11 +4,11 @@ import type { GaugeReading } from '../../shared/base/meters.ts';
 import { METRIC, type MetricName, type Telemetry } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { noticeQueue } from '../../shared/state/incident/notices.ts';
 import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/backlog.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
+import { isUpToDate } from '../alerts/outbox.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
@@ -25,8 +25,8 @@ export interface StateGaugesPorts {
 export interface InstallationState {
   snapshot: Snapshot;
   waiting: readonly LaneSizes[];
-  /** Notices that the operator has not got. */
-  notices: number;
+  /** Incidents of which a channel has not the newest stage. */
+  undelivered: number;
   workers: number;
 }
 
@@ -40,7 +40,7 @@ const READ: Readonly<Partial<Record<MetricName, Read>>> = {
   [METRIC.laneDepth]: ({ waiting }) => Math.max(0, ...waiting.map(({ deepest }) => deepest)),
   [METRIC.jobs]: ({ snapshot }) => jobsOf(snapshot.shards),
   [METRIC.deadLetters]: ({ snapshot }) => sum(snapshot.shards, ({ deadLetters }) => deadLetters),
-  [METRIC.alertBacklog]: ({ notices, waiting }) => notices + sum(waiting, ({ alerts }) => alerts),
+  [METRIC.alertBacklog]: ({ undelivered, waiting }) => undelivered + sum(waiting, ({ alerts }) => alerts),
   [METRIC.incidents]: ({ snapshot }) => incidentsOf(snapshot.open),
   [METRIC.pollAge]: ({ snapshot: { nowMs, poll } }) => poll?.lastAnswerMs && secondsSince(nowMs, poll.lastAnswerMs),
   [METRIC.providerFailing]: ({ snapshot }) => secondsSince(snapshot.nowMs, snapshot.provider.failing?.sinceMs),
@@ -96,7 +96,7 @@ export function createStateReader(redis: RedisClient, shards: number): () => Pro
     return standingAlone<InstallationState>({
       snapshot: readSnapshot({ nowMs, open }),
       waiting,
-      notices: noticeQueue(redis).count(),
+      undelivered: Promise.resolve([...stored.book.values()].filter((each) => !isUpToDate(each, stored)).length),
       workers: countWorkers(redis, nowMs),
     });
   };

@@ -1,12 +1,10 @@
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { noticeQueue } from '../../shared/state/incident/notices.ts';
 import { bindDrop } from '../../shared/state/lane/dead-letters.ts';
-import type { Book } from '../alerts/book.ts';
-import { noticeOf } from '../alerts/book-store.ts';
+import type { StoredBook } from '../alerts/book-store.ts';
 import { LETTERS_FULL } from '../alerts/causes/unanswered.ts';
-import { incidentOf } from '../alerts/incident.ts';
+import { deliveredOf } from '../alerts/outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export interface LetterCapPorts {
@@ -15,8 +13,6 @@ export interface LetterCapPorts {
   /** Of each shard. */
   lettersMax: number;
 }
-
-const INCIDENT = incidentOf({ cause: 'dead-letters' });
 
 /**
  * Keeps the dead letters of each shard to a number: the oldest go, counted and logged without their content, but only
@@ -27,9 +23,12 @@ const INCIDENT = incidentOf({ cause: 'dead-letters' });
  */
 export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
   const drop = bindDrop(redis);
-  return async (now: Pick<Snapshot, 'shards' | 'alerting'>, book: Book): Promise<void> => {
+  return async (
+    now: Pick<Snapshot, 'shards' | 'alerting'>,
+    stored: Pick<StoredBook, 'book' | 'delivered'>,
+  ): Promise<void> => {
     const over = now.shards.filter(({ deadLetters }) => deadLetters > lettersMax);
-    if (over.length === 0 || now.alerting.failing !== undefined || !(await isNotified(redis, book))) return;
+    if (over.length === 0 || now.alerting.failing !== undefined || !isNotified(stored)) return;
     for (const { shard } of over) {
       for (const record of await drop(keysOf(shard), lettersMax))
         log.warn({ shard, record }, 'the oldest dead letter was removed: there are too many');
@@ -37,9 +36,8 @@ export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
   };
 }
 
-/** A notice leaves its queue when an operator has it. */
-async function isNotified(redis: RedisClient, book: Book): Promise<boolean> {
-  const incident = book.get(INCIDENT);
-  if (!incident?.isOpen || incident.notified?.level !== LETTERS_FULL) return false;
-  return (await noticeQueue(redis).waiting()).every(([id, json]) => noticeOf(id, json).incident !== INCIDENT);
+/** Whether the operator was notified that a shard is full: that is a page, and a stage of its own. */
+function isNotified({ book, delivered }: Pick<StoredBook, 'book' | 'delivered'>): boolean {
+  const incident = book.get('dead-letters');
+  return incident?.isOpen === true && incident.level === LETTERS_FULL && deliveredOf(incident, delivered).stage >= 2;
 }

@@ -5,7 +5,7 @@ import type { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { refusingShards } from '../alerts/redis-trouble.ts';
 import { PROVIDER_SAID } from '../model/errors/failure.ts';
-import type { Snapshot } from './snapshot.ts';
+import { type Snapshot, sum } from './snapshot.ts';
 import { colourOf, troublesOf } from './verdict.ts';
 
 /** What a watchdog knows now. */
@@ -66,11 +66,12 @@ function watchCheck(troubleSinceMs: number | undefined): Check {
 
 /** The colour of the installation, and why. */
 export function installationCheck(
-  { nowMs, newest }: Pick<Snapshot, 'nowMs' | 'newest'>,
+  { nowMs, newest, shards }: Pick<Snapshot, 'nowMs' | 'newest' | 'shards'>,
   book: Book,
   staysReady = false,
 ): Check {
-  const troubles = troublesOf({ nowMs, newest, conditions: [], incidents: [...book.values()] });
+  const openLetters = sum(shards, (shard) => shard.openLetters);
+  const troubles = troublesOf({ nowMs, newest, openLetters, conditions: [], incidents: [...book.values()] });
   const colour = colourOf(troubles);
   const [worst] = troubles;
   if (worst === undefined) return ready(colour);

@@ -1,5 +1,3 @@
-import { counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
 import type { Cause } from '../../shared/flow/alert.ts';
 import type { Receiver } from '../../shared/state/process/receiver.ts';
 import type { Limit } from '../../shared/state/spending/limit.ts';
@@ -16,7 +14,7 @@ import {
   unansweredAlert,
 } from '../alerts/causes/unanswered.ts';
 import { alertChannelAlert, watcherCondition } from '../alerts/causes/watch.ts';
-import { ruleOf } from '../alerts/causes.ts';
+import { CAUSES } from '../alerts/causes.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
 import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
@@ -56,22 +54,10 @@ export const POLL_AGE_MS = 120_000;
 /** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
 export const PROVIDER_DOWN_MS = 35_000;
 export const TELEGRAM_DOWN_MS = 30_000;
-/** What follows from an incident: its message tells of that as well, until the backlog has drained. */
-const FOLLOWS: Readonly<Partial<Record<Cause, readonly Cause[]>>> = {
-  telegram: ['no-poll', 'no-delivery', 'alert-channel', 'unanswered'],
-  token: ['no-poll', 'no-delivery', 'unanswered'],
-  provider: ['unanswered'],
-  idle: ['unanswered'],
-};
-/** How long a backlog gets to drain. */
-export const DRAIN_MS = 60_000;
-
 /**
  * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
  */
 const REFUSAL_RECENT_MS = 120_000;
-/** An endpoint that received no call for this long is no longer known to be down. */
-const PROVIDER_RECENT_MS = 900_000;
 /** While messages wait for delivery, a send is attempted more often than this. */
 const SENDS_RECENT_MS = 120_000;
 const PROVIDER_FAILURES_MIN = 2;
@@ -89,28 +75,17 @@ export interface Checked {
 
 /**
  * Every condition of a snapshot that an operator must be notified of; a rule that throws keeps no other from being
- * checked. What follows from another incident opens none of its own; one that is open stays, since it is not over. Pure.
+ * checked. Pure.
  */
 export function checkRules(watch: Watch): Checked {
   const failures: WatchFailure[] = [];
-  const all: Condition[] = [];
+  const conditions: Condition[] = [];
   eachAlone(
     Object.entries(RULES),
     ([cause]) => cause,
-    ([, rule]) => all.push(...rule(watch)),
+    ([, rule]) => conditions.push(...rule(watch)),
     failures,
   );
-  const roots = (Object.keys(FOLLOWS) as Cause[]).filter(
-    (cause) => !failures.some(({ what }) => what === cause) && isOn(cause, watch.now, all),
-  );
-  const follows = (each: Condition): boolean =>
-    !watch.now.open.has(incidentOf(each)) && roots.some((root) => FOLLOWS[root]?.includes(each.cause));
-  const late = all.find((each) => each.cause === 'unanswered' && follows(each));
-  const told = all.filter((each) => !follows(each));
-  const root = roots.find(
-    (cause) => FOLLOWS[cause]?.includes('unanswered') && told.some((each) => each.cause === cause),
-  );
-  const conditions = told.map((each) => (late && each.cause === root ? withBacklog(each, late) : each));
   return { conditions, failures };
 }
 
@@ -118,18 +93,6 @@ export function checkRules(watch: Watch): Checked {
 export function conditionsOf(watch: Watch): Condition[] {
   const { conditions, failures } = checkRules(watch);
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
-}
-
-/** Whether a cause lasts, also in the look that ends its incident, or has ended so lately that the backlog drains. */
-function isOn(cause: Cause, now: Snapshot, all: readonly Condition[]): boolean {
-  return now.open.has(cause) || now.lately?.has(cause) === true || all.some((each) => each.cause === cause);
-}
-
-/** A cause with what waits for its end, where its own words do not count that. */
-function withBacklog(root: Condition, { messages = 0, chats = 0, sinceMs = 0 }: Condition): Condition {
-  if (root.chats !== undefined) return root;
-  const waits = messages === 1 ? '1 message waits' : `${messages} messages of ${counted(chats, 'chat')} wait`;
-  return { ...root, text: `${root.text} For too long already: ${waits}, since ${utcTime(sinceMs)}.`, messages, chats };
 }
 
 /** Each by the cause that it sees, which goes unnoticed when it throws. */
@@ -187,9 +150,9 @@ function resting({ now }: Watch): Condition[] {
   return all.length === 0 ? [] : [pausedAlert(messages, chats)];
 }
 
-/** Whether a condition is no trouble now: an operator wanted it, or it tells of what is to come. */
-export function isIntended({ cause }: { cause: string }): boolean {
-  return cause === 'paused' || ruleOf(cause)?.isAhead === true;
+/** Whether a condition is no trouble now: an operator wanted it, or it is only for information. */
+export function isIntended({ cause }: Condition): boolean {
+  return cause === 'paused' || CAUSES[cause].severity === 'info';
 }
 
 /**
@@ -214,7 +177,7 @@ function idle({ now, before }: Watch): Condition[] {
 
 function providerDown({ now, limits }: Watch): Condition[] {
   const { failing } = now.provider;
-  if (failing === undefined || now.nowMs - failing.lastMs > PROVIDER_RECENT_MS) return [];
+  if (failing === undefined) return [];
   const isLong = now.nowMs - failing.sinceMs >= limits.providerDownMs;
   if (failing.failures < PROVIDER_FAILURES_MIN || !(isLong || AT_ONCE.has(failing.why))) return [];
   return [providerAlert(failing, now.nowMs - failing.sinceMs, waitingIn(now))];

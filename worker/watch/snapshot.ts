@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type RedisState, readServers } from '../../shared/redis/server-state.ts';
-import { type AlertingRecord, readAlerting } from '../../shared/state/incident/notices.ts';
+import { type AlertingRecord, readAlerting } from '../../shared/state/incident/delivery.ts';
 import {
   countUnanswered,
   createAnswerCounter,
@@ -10,7 +10,7 @@ import {
   type ReadOverdue,
   type WaitingAnswers,
 } from '../../shared/state/lane/backlog.ts';
-import { countLetters } from '../../shared/state/lane/dead-letters.ts';
+import { bindLetterCount, countLetters } from '../../shared/state/lane/dead-letters.ts';
 import { newestOutcomes } from '../../shared/state/lane/record-streams.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/state/process/receiver.ts';
 import {
@@ -30,8 +30,6 @@ import type { Ended } from './verdict.ts';
 /** What the book holds at one moment, by names of incidents. */
 export interface KnownIncidents {
   open: ReadonlySet<string>;
-  /** Those that ended within `DRAIN_MS`; absent where none is known. */
-  lately?: ReadonlySet<string>;
 }
 
 /** The state of the flow at one moment, by Redis' clock. */
@@ -71,6 +69,8 @@ export interface ShardSnapshot {
   jobsActive: number;
   jobsDelayed: number;
   deadLetters: number;
+  /** Those that nobody has replayed, removed or closed. */
+  openLetters: number;
   /** How many were ever removed because there were too many. */
   lettersDropped: number;
 }
@@ -136,12 +136,13 @@ async function readShard(
 ): Promise<ShardSnapshot> {
   const keys = keysOf(shard);
   const jobs = viewJobs(redis, keys);
-  const [unanswered, late, counts, nextJob, letters] = await Promise.all([
+  const [unanswered, late, counts, nextJob, letters, openLetters] = await Promise.all([
     countUnanswered(redis, keys),
     readOverdue(keys, look, nowMs),
     jobs.counts(),
     jobs.next(),
     countLetters(redis, keys),
+    bindLetterCount(redis)(keys),
   ]);
   return {
     shard,
@@ -153,6 +154,7 @@ async function readShard(
     jobsActive: counts.active,
     jobsDelayed: counts.delayed,
     deadLetters: letters.kept,
+    openLetters,
     lettersDropped: letters.dropped,
   };
 }

@@ -5,17 +5,15 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { endStart, findRefusedWrites, type RefusedWritesError } from '../../shared/state/process/process.ts';
 import { openWorkerList, type Self } from '../../shared/state/process/workers.ts';
 import type { Book } from '../alerts/book.ts';
-import { createBookStore, type StoredBook } from '../alerts/book-store.ts';
+import { createBookStore } from '../alerts/book-store.ts';
 import { uncleanEndAlert } from '../alerts/causes/watch.ts';
-import type { Incident } from '../alerts/incident.ts';
-import type { Surroundings } from '../alerts/notice-text.ts';
 import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
-import { checkRules, DRAIN_MS, isPolled, isWell, type RuleLimits } from './rules.ts';
-import { createSnapshotReader, type KnownIncidents, type Snapshot } from './snapshot.ts';
+import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
+import { createSnapshotReader, type Snapshot } from './snapshot.ts';
 
 export interface WatchdogPorts {
   /** A fail-fast connection of its own; closed on stop. */
@@ -23,16 +21,15 @@ export interface WatchdogPorts {
   shards: number;
   log: Logger;
   /** How often alerts are entered into the book, and how often the state is checked. */
-  everyMs: { news: number; look: number };
+  everyMs: { alerts: number; look: number };
   limits: RuleLimits;
-  around: Surroundings;
-  /** What is told without the book: that Redis takes no writes, and that the watchdog fails although it does. */
+  /** Alerts that need no book: Redis takes no writes, or the watchdog fails although Redis takes them. */
   trouble: { redis: Trouble; watch: Trouble };
   /** Pinged after every check that found nothing, where one is configured. */
   deadMan?: { url: string; everyMs: number | undefined };
 }
 
-export const NEWS_EVERY_MS = 1_000;
+export const ALERTS_READ_EVERY_MS = 1_000;
 export const WATCH_EVERY_MS = 5_000;
 
 /** With very many lanes a look takes seconds: it then takes no more than this part of the time, and of Redis. */
@@ -67,7 +64,7 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
-    firstAfterMs: ports.everyMs.news,
+    firstAfterMs: ports.everyMs.alerts,
     async round(signal) {
       const { redis, trouble } = ports;
       seen.refusedWrites = await findRefusedWrites(redis, ports.shards, trouble.redis.sinceMs() !== undefined);
@@ -76,14 +73,14 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
         trouble.watch.worked();
         if (seen.refusedWrites === undefined) trouble.redis.worked();
         else if (!signal.aborted) trouble.redis.failed(seen.refusedWrites);
-        return ports.everyMs.news;
+        return ports.everyMs.alerts;
       } catch (error) {
         seen.last = undefined;
-        if (!signal.aborted) tellOf(seen.refusedWrites ?? error, trouble);
+        if (!signal.aborted) attribute(seen.refusedWrites ?? error, trouble);
         throw error;
       }
     },
-    retryMs: ports.everyMs.news,
+    retryMs: ports.everyMs.alerts,
     onError: (error) => ports.log.warn({ err: error }, 'the watchdog could not look; it tries again'),
   });
   return {
@@ -105,7 +102,7 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
 }
 
 /** A Redis that takes writes is not to blame for what is made of its data. */
-function tellOf(error: unknown, { redis, watch }: WatchdogPorts['trouble']): void {
+function attribute(error: unknown, { redis, watch }: WatchdogPorts['trouble']): void {
   if (isAboutData(error)) {
     redis.worked();
     watch.failed(error);
@@ -133,13 +130,13 @@ function createLook(
     if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
-    const now = isLook ? await readSnapshot({ nowMs, ...incidentsIn(stored, nowMs) }) : undefined;
+    const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored.book) }) : undefined;
     if (now) nextLookMs = Math.max(nextLookMs, begunMs + LOOK_SHARE * (performance.now() - begunMs));
     const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
     const checked = watch && checkRules(watch);
     const kept = await keepBook(stored, nowMs, checked);
     seen.book = kept.book;
-    if (now) await capLetters(now, stored.book);
+    if (now) await capLetters(now, stored);
     if (seen.refusedWrites === undefined && kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
     seen.last = now ?? seen.last;
     if (watch && !seen.hasBegun && isPolled(watch)) {
@@ -149,12 +146,7 @@ function createLook(
   };
 }
 
-/** The incidents of the book by name, as the rules look at them. */
-function incidentsIn({ book }: StoredBook, nowMs: number): KnownIncidents {
-  const named = (isMeant: (incident: Incident) => boolean): ReadonlySet<string> =>
-    new Set([...book].filter(([, each]) => isMeant(each)).map(([name]) => name));
-  return {
-    open: named(({ isOpen }) => isOpen),
-    lately: named(({ isOpen, endedMs = 0 }) => !isOpen && nowMs - endedMs < DRAIN_MS),
-  };
+/** The names of the incidents that are open, as the rules look at them. */
+function openIn(book: Book): ReadonlySet<string> {
+  return new Set([...book].filter(([, { isOpen }]) => isOpen).map(([name]) => name));
 }

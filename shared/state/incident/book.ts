@@ -24,6 +24,8 @@ export interface BookFields {
   version: number;
   /** Each incident as JSON, by its name. */
   incidents: ReadonlyMap<string, string>;
+  /** What the channels have of each incident, as JSON by its name. */
+  delivered: ReadonlyMap<string, string>;
   /** What a reader did not know, and had to make way, by its field. */
   aside: ReadonlyMap<string, string>;
   /** The position up to which each shard's alerts are entered. */
@@ -43,14 +45,13 @@ export interface BookChange {
   incidents: readonly (readonly [name: string, json: string])[];
   /** What stood under the name of such an incident and could not be read. */
   aside: readonly (readonly [name: string, json: string])[];
-  /** Notices to the operator, as JSON. */
-  notices: readonly string[];
   /** How far the alerts of shards are entered by it. */
-  news: readonly Pick<QueuedAlerts, 'shard' | 'upTo'>[];
+  alerts: readonly Pick<QueuedAlerts, 'shard' | 'upTo'>[];
 }
 
-const NEWS_MAX = 500;
+const ALERTS_MAX = 500;
 const FIELD = 'incident:';
+const DELIVERED = 'delivered:';
 const CURSOR = 'cursor:';
 const ASIDE = 'aside:';
 
@@ -61,13 +62,13 @@ const ASIDE = 'aside:';
  * alerts is written with the book.
  */
 export function incidentBook(redis: RedisClient) {
-  const { incidents, notices } = keysOf(0);
+  const { incidents } = keysOf(0);
   const record = bindScript<0 | 1>(redis, join(import.meta.dirname, 'record-incidents.lua'));
   return {
     read: async (): Promise<BookFields> => bookFields(await redis.hgetall(incidents)),
     /** The alerts after a cursor, oldest first, a few hundred at a time at most. */
-    async news(shard: number, cursor = '0-0'): Promise<QueuedAlerts | undefined> {
-      const entries: StreamEntry[] = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', NEWS_MAX);
+    async alertsOf(shard: number, cursor = '0-0'): Promise<QueuedAlerts | undefined> {
+      const entries: StreamEntry[] = await redis.xrange(keysOf(shard).alerts, `(${cursor}`, '+', 'COUNT', ALERTS_MAX);
       const upTo = entries.at(-1)?.[0];
       if (upTo === undefined) return undefined;
       return { shard, alerts: entries.map(([id, fields]) => [id, fieldIn(fields, 'alert')]), upTo };
@@ -76,15 +77,18 @@ export function incidentBook(redis: RedisClient) {
     async record(version: number, change: BookChange): Promise<boolean> {
       const fields = [
         ...change.aside.flatMap(([name, json]) => [ASIDE + name, json]),
-        ...change.incidents.flatMap(([name, json]) => [FIELD + name, json]),
-        ...change.news.flatMap(({ shard, upTo }) => [CURSOR + shard, upTo]),
+        ...change.incidents.flatMap(([name, json]) => [
+          FIELD + name,
+          json,
+          ...(json === '' ? [DELIVERED + name, ''] : []),
+        ]),
+        ...change.alerts.flatMap(({ shard, upTo }) => [CURSOR + shard, upTo]),
       ];
-      const args = [version, fields.length / 2, ...fields, ...change.notices];
-      if ((await record([incidents, notices], args)) === 0) return false;
-      // Killed before this, an alert stays in the stream but is not entered again: it lies before the cursor.
-      const drop = ({ shard, upTo }: BookChange['news'][number]) =>
+      if ((await record([incidents], [version, ...fields])) === 0) return false;
+      // If the process dies before this, an alert stays in the stream, and is not entered again: it lies before the cursor.
+      const drop = ({ shard, upTo }: BookChange['alerts'][number]) =>
         redis.xtrim(keysOf(shard).alerts, 'MINID', idAfter(upTo));
-      await Promise.all(change.news.map(drop));
+      await Promise.all(change.alerts.map(drop));
       return true;
     },
   };
@@ -99,6 +103,7 @@ function bookFields(fields: Readonly<Record<string, string>>): BookFields {
   return {
     version: Number(fields.version) || 0,
     incidents: new Map(named(FIELD)),
+    delivered: new Map(named(DELIVERED)),
     aside: new Map(all.filter(([field]) => field.startsWith(ASIDE))),
     cursors: new Map(named(CURSOR).flatMap(([shard, id]) => (isStreamId(id) ? [[Number(shard), id]] : []))),
   };

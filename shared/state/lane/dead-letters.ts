@@ -38,13 +38,18 @@ export async function lettersNamed(redis: RedisClient, shards: readonly Keys[], 
   return own.flat().length > 0 ? own.flat() : lettersOfEntry(redis, shards, asked, id);
 }
 
-/** The dead letter of a name, as at `lettersNamed`. Throws when there is none, or more than one. */
+/** There is nothing of that name, or there is more than one; the message says what to do. */
+export class UnknownNameError extends Error {
+  override readonly name = 'UnknownNameError';
+}
+
+/** The dead letter of a name, as at `lettersNamed`. Throws `UnknownNameError`. */
 export async function findLetter(redis: RedisClient, shards: readonly Keys[], name: string): Promise<DeadLetter> {
   const [letter, ...others] = await lettersNamed(redis, shards, name);
-  if (letter === undefined) throw new Error(unknownLetter(name));
+  if (letter === undefined) throw new UnknownNameError(unknownLetter(name));
   if (others.length === 0) return letter;
   const names = [letter, ...others].map((each) => each.name).join(', ');
-  throw new Error(`There are ${others.length + 1} dead letters ${name}: say which one, ${names}.`);
+  throw new UnknownNameError(`There are ${others.length + 1} dead letters ${name}: say which one, ${names}.`);
 }
 
 function unknownLetter(name: string): string {
@@ -92,6 +97,24 @@ export async function removeLetter(redis: RedisClient, { keys, id }: DeadLetter)
 export async function countLetters(redis: RedisClient, { dead, counts }: Keys) {
   const [kept, dropped] = await Promise.all([redis.xlen(dead), redis.hget(counts, 'lettersDropped')]);
   return { kept, dropped: Number(dropped ?? 0) };
+}
+
+/** The most letters that are counted one by one. */
+export const LETTERS_COUNTED_MAX = 1_000;
+
+/**
+ * Binds the count of the letters of a shard that failed in a time (ms since the epoch, both inclusive); without one, of those
+ * that nobody has closed. Contract: the returned function rejects when Redis cannot be reached.
+ */
+export function bindLetterCount(redis: RedisClient) {
+  const count = bindScript<number>(redis, join(import.meta.dirname, 'count-letters.lua'));
+  return ({ dead, counts }: Keys, sinceMs?: number, untilMs?: number): Promise<number> =>
+    count([dead, counts], [sinceMs ?? '', untilMs ?? '', LETTERS_COUNTED_MAX]);
+}
+
+/** Closes the letters that a shard has now: they stay, and are not among those that wait for an operator any more. */
+export async function closeLetters(redis: RedisClient, { counts }: Keys, nowMs: number): Promise<void> {
+  await redis.hset(counts, 'lettersClosedMs', nowMs);
 }
 
 /** How many letters of all shards were ever removed because there were too many. */

@@ -25,21 +25,18 @@ export interface NewestLetters {
 const PAGE = 100;
 
 /**
- * All dead letters that are meant, shard by shard, oldest first, or those behind a letter in this order. The pieces of a
- * message go with it, whatever their own reason is. Contract: rejects when Redis cannot be reached; read as far as somebody
- * reads on, and what is removed meanwhile skips none.
+ * All dead letters that are meant, shard by shard, oldest first. The pieces of a message go with it, whatever their own reason
+ * is. Contract: rejects when Redis cannot be reached; read as far as somebody reads on, and what is removed meanwhile skips
+ * none.
  */
 export async function* lettersMeant(
   redis: RedisClient,
   shards: readonly Keys[],
   filter: LetterFilter,
-  after?: string,
 ): AsyncGenerator<DeadLetter> {
-  const from = after === undefined ? undefined : placeOf(after);
   const isMeant = meaningOf(filter);
   for (const shard of shards.keys()) {
-    if (from !== undefined && shard < from.shard) continue;
-    const begin = shard === from?.shard ? `(${from.id}` : `${Math.max(0, filter.sinceMs ?? 0)}-0`;
+    const begin = `${Math.max(0, filter.sinceMs ?? 0)}-0`;
     for await (const entry of entriesFrom(redis, keysOf(shard).dead, begin, { page: PAGE })) {
       if (filter.untilMs !== undefined && msOf(entry[0]) >= filter.untilMs) break;
       const letter = letterOf(shards, shard, entry);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RedisClient } from '../../redis/connection.ts';
-import { keysOf } from '../../redis/keys.ts';
+import { type EntryId, keysOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { fieldsOf, msOf } from '../../redis/stream.ts';
 
@@ -36,11 +36,24 @@ export async function recordAction(
   redis: RedisClient,
   action: OperatorAction,
   target: string,
-  { by, why }: Attribution,
+  { by, why, entry, count }: Attribution & { entry?: EntryId; count?: number | undefined },
 ): Promise<void> {
   const fields = ['deed', action, 'target', target, 'by', by.slice(0, WORDS_MAX), 'why', why.slice(0, WORDS_MAX)];
+  if (entry !== undefined) fields.push('entry', entry);
+  if (count !== undefined) fields.push('count', String(count));
   const { actions, absent } = keysOf(0);
   await bindScript(redis, join(import.meta.dirname, 'write-down.lua'))([actions, absent], [KEPT_MAX, ...fields]);
+}
+
+/** Clocks of a cluster's servers may differ by so much. */
+const CLOCKS_MS = 60_000;
+
+/** The act that a message asked for, if it is on record: how many things it is about. Rejects when Redis cannot be reached. */
+export async function actionOf(redis: RedisClient, entry: EntryId): Promise<{ count?: number } | undefined> {
+  const sinceMs = Math.max(0, msOf(entry) - CLOCKS_MS);
+  const found = (await redis.xrange(keysOf(0).actions, sinceMs, '+')).map(([, list]) => fieldsOf(list));
+  const fields = found.find((each) => each.get('entry') === entry);
+  return fields && (fields.has('count') ? { count: Number(fields.get('count')) } : {});
 }
 
 /**

@@ -40,7 +40,7 @@ test('over TOTAL_DAILY_TOKENS every chat is refused, and the operator gets one a
     expect(await nextOutcome(world, chat)).toMatchObject({ outcome: 'refused', reason: 'over_total_budget' });
   }
   await world.telegram.waitForText(ALERT_CHAT, /\(TOTAL_DAILY_TOKENS\) is used up/);
-  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(2);
+  expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
   expect(world.claude.calls).toEqual([]);
 });
 

@@ -8,7 +8,7 @@ import { readScript } from '../../../shared/redis/script.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { type Attempt, FencedError, type TurnTime } from '../../../worker/lane/attempt.ts';
 import { createLane, type Lane } from '../../../worker/lane/lane.ts';
-import { cancelChat } from '../../../worker/operator/cancel.ts';
+import { cancelChat } from '../../../worker/operator/chats.ts';
 import type { TurnPorts } from '../../../worker/turn/ports.ts';
 import { runTurn } from '../../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../../chaos/proxy.ts';
@@ -189,14 +189,13 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
 test('a cancellation of a chat that is sent again does not cancel what came in between', async () => {
   await accepted(1);
   await lane.admit(1);
-  const order = { by: 'op', why: '' };
   const at = { redis: cut, shards: 1 };
   const done = proxy.cutReplyTo(keys.admitted(''));
-  const late = cancelChat(at, CHAT, order);
+  const late = cancelChat(at, CHAT, '');
   await done.then(() => proxy.refuse());
   const between = await accepted(2);
   proxy.forward();
-  expect(await late).toBe('cancelled');
+  expect(await late).toMatchObject({ kind: 'cancelled' });
   const entries = await redis.xrange(keys.inbound, '-', '+');
   expect(entries.map(([, fields]) => fields.includes('cancels'))).toEqual([false, true, false]);
   expect(entries.at(-1)?.[0]).toBe(between);

@@ -1,32 +1,36 @@
 import { expect, test } from '@jest/globals';
-import { alerter, allSent, chat, eachWithAlerter } from '../../fixture/each-alerter.ts';
+import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { alerter, alertOf, allSent, chat, eachWithAlerter, entered } from '../../fixture/each-alerter.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 
 /** An alerter over a state that another version, or another clock, has written. */
 
 eachWithAlerter();
 
-const notice = (of: object) => redis.xadd(keys.notices, '*', 'notice', JSON.stringify(of));
-
-test('a notice that cannot be read says so, and keeps none behind it from being sent', async () => {
+test('what the channels have and cannot be read is sent again, and an incident of version 0.3 keeps its occurrences', async () => {
   const operator = chat();
-  await redis.xadd(keys.notices, '*', 'notice', '{"text":');
-  await redis.xadd(keys.notices, '*', 'wings', 'two');
-  await notice({ incident: 'a', kind: 'sung', text: 'Sung.' });
-  await notice({ incident: 'failed', kind: 'opened', text: 'Failed.' });
+  await entered(alertOf(1));
+  const {
+    occurrences: _,
+    occurrencesMore: __,
+    ...incident
+  } = JSON.parse((await redis.hget(keys.incidents, 'incident:tool-server:1')) ?? '');
+  const before = { ...incident, unnamed: ['Second.'], unnamedMore: 0, named: ['First.'] };
+  await redis.hset(keys.incidents, 'incident:tool-server:1', JSON.stringify(before));
+  await redis.hset(keys.incidents, 'delivered:tool-server:1', '{"opening":');
   alerter(operator);
   await allSent();
-  const unreadable = expect.stringMatching(/^An alert is not readable/m);
-  expect(operator.taken).toEqual([unreadable, unreadable, 'Sung.', 'Failed.']);
+  expect(operator.taken).toEqual([expect.stringMatching(/First\.\nSecond\.$/)]);
+  expect((await createBookStore(redis).read()).delivered.get('tool-server:1')).toMatchObject({ stage: 1, copied: 1 });
 });
 
 test("alerts go on when Redis' clock steps back by an hour: neither the rate nor a delay lasts as long as the step", async () => {
   const operator = chat();
   const aheadMs = Date.now() + 3600_000;
   const failing = { failingSinceMs: aheadMs - 7_200_000, why: 'unknown: 502', tries: 9, retryAtMs: aheadMs + 10 };
-  const sentMs = String(Array(30).fill(aheadMs - 3_599_000));
+  const sentMs = String(Array(30).fill(aheadMs - 90_000));
   await redis.hset(keys.alerting, { ...failing, sentMs, atMs: aheadMs });
-  await notice({ incident: 'failed', kind: 'opened', text: 'Failed.' });
+  await entered(alertOf(1));
   alerter(operator);
   await allSent();
   expect(operator.taken).toHaveLength(1);

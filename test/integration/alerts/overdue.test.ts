@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { ChatKey } from '../../../shared/redis/keys.ts';
 import { createHeartbeat } from '../../../shared/state/process/receiver.ts';
-import { resume } from '../../../worker/operator/pause.ts';
+import { findFor, runAct } from '../../../worker/operator/act.ts';
+import { ACTS } from '../../../worker/operator/acts.ts';
 import type { ReportSource } from '../../../worker/report/report.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
@@ -14,7 +14,7 @@ import {
   givenRead,
   HOUR_MS,
   listener,
-  noticed,
+  reported,
   UNANSWERED_MS,
   watch,
 } from '../../fixture/watchdog.ts';
@@ -30,13 +30,15 @@ test('a paused chat with 2,500 messages hides no other, and holds back no ping b
   await givenRead();
   createHeartbeat(redis, keys, keptLog().log, 0).answered();
   watch({ deadManUrl: outside.url });
-  await noticed(/^Waiting because an operator has paused them: 2500 messages of 1 chat\./m);
+  await reported(/^Waiting because an operator has paused them: 2500 messages of 1 chat\./m);
   const calm = outside.pings();
   await until('a ping', () => outside.pings() > calm || undefined);
   await given('8', 3, 3_000);
   await givenRead();
-  const text = await noticed(/unanswered/);
-  expect(text).toMatch(/Chat 8, .* too long: 3 messages of 1 chat; 2503 in all/);
+  const text = await reported(/unanswered/);
+  expect(text).toMatch(
+    /\n3 messages of 1 chat since .*\n.*; waiting in all: 2503 messages\.\n(?:.*\n)*Oldest message: .* of chat 8\n/,
+  );
   // One may have been on its way.
   const silentFrom = outside.pings();
   await until('a later check', async () => {
@@ -83,10 +85,12 @@ test("Redis' clock steps back by an hour: what waits is overdue once it was seen
   await redis.hset(keys.paused, '8', '{}');
   const fromMs = performance.now();
   watch();
-  const text = await noticed(/unanswered/);
+  const text = await reported(/unanswered/);
   expect(performance.now() - fromMs).toBeGreaterThan(UNANSWERED_MS);
-  expect(text).toMatch(/^A message is unanswered for [0-9] seconds?\. Chat 7, entry .* 2 messages of 1 chat;/m);
-  await noticed(/^Waiting because .* 1 message of 1 chat\./m);
+  expect(text).toMatch(
+    /^2 messages of 1 chat since .*\nThe oldest message has waited [0-9] seconds?;(?:.*\n)*Oldest message: .* of chat 7\n/m,
+  );
+  await reported(/^Waiting because .* 1 message of 1 chat\./m);
 });
 
 test("Redis' clock steps forward by 50 minutes: nothing is overdue that was not, and no poll seems to be missing", async () => {
@@ -115,10 +119,12 @@ test('what waited for a pause is not overdue as soon as that ends; when nothing 
   await redis.hset(keys.paused, { '7': '{}', '*': '{}' });
   const at = { redis, shards: 1 } as ReportSource;
   const overdue = async () => (await snapshot()).shards[0]?.overdue.messages;
-  await resume(at, '*', { by: 'ann', why: '' });
+  const resume = async (chat: string) =>
+    runAct(at, ACTS.resume, await findFor(at, ACTS.resume, chat), { by: 'ann', why: '' });
+  await resume('*');
   expect(await overdue()).toBe(0);
   await until('chat 8 to be overdue', async () => (await overdue()) === 1 || undefined);
-  await resume(at, '7' as ChatKey, { by: 'ann', why: '' });
+  await resume('7');
   expect(await overdue()).toBe(1);
   await until('both to be overdue', async () => (await overdue()) === 3 || undefined);
 });

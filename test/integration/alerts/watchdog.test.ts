@@ -7,6 +7,7 @@ import { nameProcess } from '../../../shared/state/process/process.ts';
 import { createHeartbeat, readHeartbeat } from '../../../shared/state/process/receiver.ts';
 import { setUpWorker } from '../../../worker/adapters.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { messageOf } from '../../../worker/alerts/message.ts';
 import { watchRedis, watchWatchdog } from '../../../worker/alerts/redis-trouble.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { startWatchdog } from '../../../worker/watch/watchdog.ts';
@@ -25,6 +26,7 @@ const SHORT = {
   drainMs: 1_000,
   watchEveryMs: 100,
   alertEveryMs: 50,
+  alertSettleMs: 0,
   deadManEveryMs: 50,
 };
 
@@ -42,12 +44,7 @@ function produce(): void {
   started.push(startProducer(rootOf(world), { leaseLastsMs: 2_000, leaseRetryMs: 50, heartbeatEveryMs: 50 }));
 }
 
-interface WorkOptions {
-  env?: Record<string, string>;
-  log?: Logger;
-  pollAgeMs?: number;
-  providerDownMs?: number;
-}
+type WorkOptions = { env?: Record<string, string>; log?: Logger; pollAgeMs?: number; providerDownMs?: number };
 
 async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkOptions = {}): Promise<void> {
   started.push(await setUpWorker(rootOf(world, { env, log }), { ...SHORT, pollAgeMs: 60_000, ...limits }));
@@ -55,18 +52,15 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 
 /** A watchdog alone, over a world without a worker. */
 function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }) {
+  const silent = { channels: [], log, afterMs: 60_000 };
   const watchdog = startWatchdog(
     {
-      around: {},
       redis: connectRedis(world.redis.url, 'impatient'),
       shards: 1,
       log,
-      everyMs: { news: 50, look: everyMs },
+      everyMs: { alerts: 50, look: everyMs },
       limits: { ...WATCH_LIMITS, unansweredMs: 60_000 },
-      trouble: {
-        redis: watchRedis({ channels: [], log, afterMs: 60_000 }),
-        watch: watchWatchdog({ channels: [], log, afterMs: 60_000 }),
-      },
+      trouble: { redis: watchRedis(silent), watch: watchWatchdog(silent) },
       ...(deadMan && { deadMan }),
     },
     { name: nameProcess(), running: new Map(), cached: { usedBytes: 0, maxBytes: 1 }, exportTrouble: () => '' },
@@ -89,12 +83,15 @@ async function openIncidents(): Promise<string[]> {
   return [...book].filter(([, { isOpen }]) => isOpen).map(([id]) => id);
 }
 
-const notices = async () =>
-  (await world.peek.xrange(world.keys.notices, '-', '+')).map(([, fields]) => String(fields[1]));
+/** The messages about all incidents as they are now. */
+async function messages(): Promise<string[]> {
+  const { book } = await createBookStore(world.peek).read();
+  return [...book.values()].map((incident) => messageOf(incident, {}, book).text);
+}
 
-const twoNotices = () =>
-  until('two notices', async () => {
-    const all = await notices();
+const twoMessages = () =>
+  until('two messages', async () => {
+    const all = await messages();
     return all.length >= 2 ? all.join('\n') : undefined;
   });
 
@@ -128,14 +125,17 @@ test('two workers send one alert for an unanswered message, and one when it is a
   answer();
   const outcome = await nextOutcome(world, CHAT);
   await alerted(/^Resolved/);
-  expect(text).toMatch(/unanswered for \d+ seconds?\. Chat 1001, entry \d+-\d+\. .* 1 message of 1 chat;/);
+  expect(text).toMatch(
+    /\n1 message of 1 chat since .*\nThe oldest message has waited \d+ seconds?; waiting in all: 1 message/,
+  );
+  expect(text).toMatch(/\nOldest message: \d+-\d+ of chat 1001\n/);
   expect(text).toContain(outcome.traceId);
   await moreChecks();
   expect(await world.peek.xlen(world.keys.alerts)).toBe(0);
   const over = /^Resolved: messages are answered again/;
   await until('the end below it', () => alerts().length === 2 || undefined);
   expect(alerts()).toEqual([expect.stringMatching(over), expect.stringMatching(over)]);
-  expect(alerts()[0]).toMatch(/\nA message is unanswered for \d+ seconds?/);
+  expect(alerts()[0]).toMatch(/\nThe oldest message has waited \d+ seconds?/);
 });
 
 test('alerts on an outage of the endpoint and on its end, even while a chat is stuck already', async () => {
@@ -147,7 +147,7 @@ test('alerts on an outage of the endpoint and on its end, even while a chat is s
   await alerted(/unanswered/);
   isDown = true;
   for (let chat = 1; chat <= 3; chat++) world.telegram.say(CHAT + chat, 'hello');
-  const { text } = await alerted(/^The model endpoint is overloaded/m);
+  const { text } = await alerted(/^🔴 Page: The model endpoint is overloaded/);
   expect(text).toMatch(/calls failed in \d+ seconds? and none went through \(status 529\)/);
   isDown = false;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint answers again/);
@@ -166,7 +166,7 @@ test('a key that is not accepted causes one alert for 12 messages, and its end s
   isRefused = false;
   world.telegram.say(CHAT, 'and now?');
   const { text } = await world.telegram.waitForText(ALERT_CHAT, /^Resolved: the model endpoint/);
-  expect(text).toContain('12 messages of 12 chats (provider)');
+  expect(text).toContain('12 messages failed and wait to be replayed.');
   expect(alerts().filter((alert) => /does not accept our key/.test(alert))).toHaveLength(1);
 });
 
@@ -211,9 +211,9 @@ test('a bot token that is not accepted and a failing alert channel queue one ale
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('unauthorized');
   await world.peek.hset(world.keys.alerting, 'failingSinceMs', Date.now() - 200_000, 'why', 'gone: chat not found');
   watch();
-  const told = await twoNotices();
-  expect(told).toMatch(/The bot token is not accepted/);
-  expect(told).toMatch(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
+  const texts = await twoMessages();
+  expect(texts).toMatch(/The bot token is not accepted/);
+  expect(texts).toMatch(/Alerts cannot be sent: the operator's chat has taken none for 20\d seconds/);
 });
 
 test('alerts on jobs that nobody runs and on a Redis that is nearly full', async () => {
@@ -226,29 +226,29 @@ test('alerts on jobs that nobody runs and on a Redis that is nearly full', async
   const used = Number(/used_memory:(\d+)/.exec(await world.peek.info('memory'))?.[1]);
   await world.peek.config('SET', 'maxmemory', Math.round(used * 1.1));
   watch();
-  const told = await twoNotices();
-  expect(told).toMatch(/Jobs wait and none is active: 1 job of/);
-  expect(told).toMatch(/Redis is nearly full: \d+ of \d+ MB/);
+  const texts = await twoMessages();
+  expect(texts).toMatch(/Jobs wait and none is active: 1 job of/);
+  expect(texts).toMatch(/Redis is nearly full\n.*\n\d+ of \d+ MB are used/);
 });
 
-test('tells of a budget at 50, 80 and 100 %, once each, and of the end of that with a new day', async () => {
+test('a budget is reported at 50, 80 and 100 %, and the end of that with a new day', async () => {
   const book = world.keys.spent(new Date().toISOString().slice(0, 10));
   const spend = (tokens: number) => world.peek.hset(book, 'all:tokens', tokens);
-  const told = (words: RegExp) =>
-    until(`a notice ${words}`, async () => (await notices()).find((text) => words.test(text)));
+  const reported = (words: RegExp) =>
+    until(`a message ${words}`, async () => (await messages()).find((text) => words.test(text)));
   await spend(510);
   watch();
-  await told(/half used up: 51 %, 510 of 1000 tokens/);
+  await reported(/half used up: 51 %, 510 of 1000 tokens/);
   await spend(700);
   await moreChecks();
   await spend(900);
-  await told(/nearly used up: 90 %/);
+  await reported(/nearly used up: 90 %/);
   await spend(1_000);
-  await told(/is used up: messages are refused until \d{4}-\d\d-\d\d, 00:00 UTC\. 100 %/);
+  await reported(/is used up: messages are refused until \d{4}-\d\d-\d\d, 00:00 UTC\. 100 %/);
   await moreChecks();
-  expect(await notices()).toHaveLength(3);
+  expect(await messages()).toHaveLength(2);
   await spend(0);
-  await told(/Resolved: a new day or month of the budget began/);
+  await reported(/Resolved: a new day or month of the budget began/);
 });
 
 test('in an outage of Redis the watchdog forgets what it saw, and checks again after it', async () => {
@@ -260,7 +260,7 @@ test('in an outage of Redis the watchdog forgets what it saw, and checks again a
   expect(snapshot()).toBeUndefined();
   await world.redis.restart();
   createHeartbeat(world.peek, world.keys, createLogger('silent'), 0).failed('conflict');
-  await until('a notice', async () => (await notices())[0]);
+  await until('a message', async () => (await messages())[0]);
 });
 
 test('the dead-man is pinged while messages are answered, not while an incident is open; no log has its URL', async () => {

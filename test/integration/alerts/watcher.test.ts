@@ -4,7 +4,16 @@ import { createStateReader, gaugesOf } from '../../../worker/watch/gauges.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
-import { bookField, eachWithWatchdog, given, HOUR_MS, noticed, notices, queue, watch } from '../../fixture/watchdog.ts';
+import {
+  bookField,
+  eachWithWatchdog,
+  given,
+  HOUR_MS,
+  messages,
+  queue,
+  reported,
+  watch,
+} from '../../fixture/watchdog.ts';
 
 const FAILED: Alert = { cause: 'failed', text: 'A message failed. Chat 5.' };
 
@@ -27,15 +36,15 @@ test.each<[string, string, string]>([
   ['times that are none', 'idle', '{"cause":"idle","key":"","isOpen":true,"openedMs":"now","lastMs":1e99}'],
   ['no object', 'paused', 'null'],
   ['no JSON', 'budget', '{"cause":'],
-])('the book holds %s: alerts go on, it is told of once, and it stays as it is', async (_, name, json) => {
+])('the book holds %s: alerts go on, it is reported once, and it stays as it is', async (_, name, json) => {
   await redis.hset(keys.incidents, `incident:${name}`, json);
   await given('7', 1);
   watch();
   await queue(FAILED);
-  await noticed(/^A message failed/m);
-  await noticed(/^A message is unanswered for 3[56]\d\d seconds/m);
-  const told = await noticed(/^The book of incidents holds what this version does not know/m);
-  expect(told).toContain(name);
+  await reported(/^A message failed/m);
+  await reported(/^The oldest message has waited 3[56]\d\d seconds/m);
+  const message = await reported(/^The book of incidents holds what this version does not know/m);
+  expect(message).toContain(name);
   expect(await bookField(`incident:${name}`)).toBe(json);
 });
 
@@ -43,7 +52,7 @@ test('an incident that cannot be read makes way for ours of the same name, and i
   await redis.hset(keys.incidents, { 'incident:failed': 'no JSON', 'cursor:0': 'nowhere', version: 'many' });
   watch();
   await queue(FAILED);
-  await noticed(/^A message failed/m);
+  await reported(/^A message failed/m);
   expect(JSON.parse(String(await bookField('incident:failed')))).toMatchObject({ v: 1, messages: 1, isOpen: true });
   expect(await bookField('aside:failed')).toBe('no JSON');
   await queue(FAILED);
@@ -54,7 +63,7 @@ test('an incident that cannot be read makes way for ours of the same name, and i
 test('what a later version adds to an incident that we know is kept when we count in it', async () => {
   watch();
   await queue(FAILED);
-  await noticed(/^A message failed/m);
+  await reported(/^A message failed/m);
   const written = JSON.parse(String(await bookField('incident:failed')));
   await redis.hset(keys.incidents, 'incident:failed', JSON.stringify({ ...written, severity: 'page' }));
   await queue(FAILED);
@@ -70,19 +79,19 @@ test('what of the state cannot be read is one incident; the rest is watched, and
   await redis.hset(keys.provider, { ...failing, lastFailureMs: Date.now() });
   const { log, lines } = keptLog();
   watch({ log });
-  await noticed(/^The model endpoint does not accept our key/m);
+  await reported(/^The model endpoint does not accept our key/m);
   await redis.del(keys.provider);
   await redis.set(keys.provider, 'no hash');
-  expect(await noticed(/^A part of the watch fails/m)).toMatch(/"provider" goes unnoticed \(\w+\)\./);
+  expect(await reported(/^A part of the watch fails/m)).toMatch(/"provider" goes unnoticed \(\w+\)\./);
   await given('7', 1);
-  await noticed(/unanswered/);
+  await reported(/unanswered/);
   await queue(FAILED);
-  await noticed(/^A message failed/m);
-  expect((await notices()).filter((text) => /^Resolved/.test(text))).toEqual([]);
+  await reported(/^A message failed/m);
+  expect((await messages()).filter((text) => /^Resolved/.test(text))).toEqual([]);
   expect(lines.filter(({ msg }) => msg === 'a part of the watch fails')).toHaveLength(1);
   await redis.del(keys.provider);
-  await noticed(/^Resolved: the watch is whole again/);
-  await noticed(/^Resolved: the model endpoint answers again/);
+  await reported(/^Resolved: the watch is whole again/);
+  await reported(/^Resolved: the model endpoint answers again/);
 });
 
 test.each([
@@ -92,16 +101,15 @@ test.each([
   await redis.hset(keys[part], fields);
   await given('7', 1);
   watch();
-  await noticed(/^A part of the watch fails/m);
-  await noticed(/unanswered/);
+  await reported(/^A part of the watch fails/m);
+  await reported(/unanswered/);
 });
 
 test('gauges that cannot be read are left out, and the others are shown', async () => {
   await redis.set(keys.provider, 'no hash');
-  await redis.set(keys.notices, 'no stream');
   await given('7', 2);
   const { readings, failures } = gaugesOf(await createStateReader(redis, 1)());
-  expect(failures.map(({ what }) => what)).toEqual(['spillway.alerts.backlog', 'spillway.provider.failing.age']);
+  expect(failures.map(({ what }) => what)).toEqual(['spillway.provider.failing.age']);
   const shown = new Map(readings.map(({ metric, value }) => [metric as string, value]));
   expect(shown.get('spillway.messages.pending')).toBe(2);
   expect(shown.get('spillway.messages.unanswered.age')).toBeGreaterThan(3_000);

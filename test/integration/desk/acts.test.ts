@@ -1,23 +1,26 @@
 import { expect, test } from '@jest/globals';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
+import { readActions } from '../../../shared/state/process/actions.ts';
 import { bindProviderNote } from '../../../shared/state/provider/provider.ts';
 import { eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
 
 const CHAT = 1007;
+const BEN = 1002;
 
-eachInWorld({ env: { TELEGRAM_OPERATOR_IDS: String(ALERT_CHAT) } });
+eachInWorld({ env: { TELEGRAM_OPERATOR_IDS: `${ALERT_CHAT},${BEN}` } });
 
 const shown = (text: RegExp) => world.telegram.waitForText(ALERT_CHAT, text, 30_000);
 
 /** Presses a button under the message that matches. */
-async function press(message: RegExp, label: string): Promise<void> {
+async function press(message: RegExp, label: string, by = ALERT_CHAT): Promise<void> {
   const { messageId, replyMarkup } = await shown(message);
   const rows = (replyMarkup as { inline_keyboard?: { text: string; callback_data?: string }[][] }).inline_keyboard;
   const data = rows?.flat().find(({ text }) => text === label)?.callback_data;
-  world.telegram.press(ALERT_CHAT, messageId, data ?? `no ${label}`);
+  world.telegram.press(ALERT_CHAT, messageId, data ?? `no ${label}`, by);
 }
 
 /** An endpoint that fails for a while. */
@@ -58,7 +61,7 @@ test('a message that waits is tried at once', async () => {
 test('a message is cancelled once somebody has said yes, and its user is told', async () => {
   await stuck();
   await press(UNANSWERED, 'Cancel message');
-  await press(/^Cancel the message that chat 1007 waits for\?/, 'Yes, cancel it');
+  await press(/^Cancel the message of chat 1007\? Its user reads/, 'Yes, cancel');
   await shown(/^The message of chat 1007 is cancelled/);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled', reason: 'operator' });
 });
@@ -78,19 +81,31 @@ test('the endpoint is asked at once, and what waits is tried when it answers', a
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 
-test('every chat is paused only after a question', async () => {
-  await start();
-  await queueAlert(world.peek, world.keys, { cause: 'fixed-parts', text: 'The endpoint refuses every request.' });
-  await press(/Every message fails/, 'Pause every chat');
-  await press(/^Pause every chat\?/, 'Yes, pause all');
-  await shown(/^Every chat is paused/);
+test('presses of two operators run one after the other, in the order in which they came', async () => {
+  const mend = outage();
+  await bindProviderNote(world.peek, world.keys)('overloaded', '529');
+  await start({}, { watchEveryMs: 100, providerDownMs: 500, retryMs: 60_000, probeEveryMs: 60_000 });
+  world.telegram.say(CHAT, 'hello');
+  await shown(/overloaded/);
+  mend();
+  world.claude.react(() => ({ do: 'answer', text: 'ok', afterMs: 1_000 }));
+  const before = world.claude.calls.length;
+  await press(/overloaded/, 'Try again now');
+  await press(/overloaded/, 'Try again now', BEN);
+  await until('the first call', () => world.claude.calls.length > before || undefined);
+  expect(await readActions(world.peek, 9)).toHaveLength(1);
+  const trail = await until('both', async () => {
+    const all = await readActions(world.peek, 9);
+    return all.length === 2 ? all : undefined;
+  });
+  expect(trail.map(({ by }) => /\d+(?=\)$)/.exec(by)?.[0])).toEqual([String(BEN), String(ALERT_CHAT)]);
 });
 
 test('what was pressed while no worker ran is done when one does, and the reply says when it was pressed', async () => {
   await start();
   await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
   const { messageId, replyMarkup } = await shown(/Messages failed/);
-  const [data = ''] = /\/desk do [\w-]+ replay 0/.exec(JSON.stringify(replyMarkup)) ?? [];
+  const [data = ''] = /\/desk act [\w-]{10} replay/.exec(JSON.stringify(replyMarkup)) ?? [];
   const hourAgo = Date.now() - 3_600_000;
   const from = { id: ALERT_CHAT, name: 'Ann', isOperator: true as const };
   const place = { chatId: ALERT_CHAT, chatType: 'private' as const, messageId, pressed: messageId };

@@ -3,7 +3,9 @@ import { encodeMessage } from '../../../shared/flow/message.ts';
 import { type ChatKey, deskLaneOf, type EntryId } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { forgetUnlessUnderWay } from '../../../shared/state/message/inbound.ts';
-import { pause } from '../../../worker/operator/pause.ts';
+import { runAct } from '../../../worker/operator/act.ts';
+import { ACTS } from '../../../worker/operator/acts.ts';
+import { everyChat } from '../../../worker/operator/subjects.ts';
 import { readMessage } from '../../../worker/report/message.ts';
 import { eachInWorld, spawn, start, stopGateways, takeOver, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -31,18 +33,7 @@ const stored = async (name: string): Promise<Stored> =>
 const rewrite = (name: string, incident: Stored) =>
   world.peek.hset(world.keys.incidents, `incident:${name}`, JSON.stringify(incident));
 
-test('what somebody began and never finished can be done with the button that is still shown', async () => {
-  await start();
-  await queueAlert(world.peek, world.keys, { cause: 'failed', text: 'A message failed.' });
-  const replay = await button(/Messages failed/, 'Replay failed');
-  const begun = { n: 1, by: 'Ben', id: 1002, atMs: Date.now() - 700_000, entry: '1-1' };
-  await rewrite('failed', { ...(await stored('failed')), acts: { replay: begun } });
-  press(replay);
-  await shown(/^(?:Nothing to replay|Ben began that)/);
-  expect(await stored('failed')).toMatchObject({ acts: { replay: { n: 2, result: 'Nothing to replay' } } });
-});
-
-test('a question names the chat of the message that is cancelled, not of one that waits longest since', async () => {
+test('a button is about the message that it was drawn for, also when another one waits longest since', async () => {
   world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
   await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, retryMs: 60_000 });
   world.telegram.say(1007, 'hello');
@@ -52,29 +43,15 @@ test('a question names the chat of the message that is cancelled, not of one tha
   world.telegram.say(1007, '/stop');
   await until('another one', async () => (await stored('unanswered')).waiting?.chat === '1008' || undefined);
   press(cancel);
-  const { text } = await shown(/^Cancel the message/);
-  expect(text).toMatch(/ chat 1007 /);
-});
-
-test('a button that its alert no longer has does not say that the alert is over', async () => {
-  let status = 401;
-  world.claude.react(() => ({ do: 'error', status, type: 'any_error', message: 'no' }));
-  await start({}, { watchEveryMs: 100, providerDownMs: 500, retryMs: 300, probeEveryMs: 300 });
-  world.telegram.say(1001, 'hello');
-  const replay = await button(/API key is refused/, 'Replay failed');
-  status = 529;
-  world.telegram.say(1002, 'hello');
-  await until('another level', async () => (await stored('provider')).level === 'overloaded' || undefined);
-  press(replay);
-  const { text } = await shown(/nothing was done/);
-  expect(text).not.toMatch(/is over/);
+  press(await button(/^Cancel the message of chat 1007\?/, 'Yes, cancel'));
+  await shown(/^The message of chat 1007 has ended; there is nothing to cancel\.$/);
 });
 
 test('an act that was cut when its incident came back is not said to be undone', async () => {
   const victim = await spawn({ SPILLWAY_FAIL_AT: 'act done:1' });
   await queueAlert(world.peek, world.keys, { cause: 'fixed-parts', text: 'The endpoint refuses every request.' });
   press(await button(/Every message fails/, 'Pause every chat'));
-  press(await button(/^Pause every chat\?/, 'Yes, pause all'));
+  press(await button(/^Pause every chat\?/, 'Yes, pause'));
   expect(await victim.ended).toBe('SIGKILL');
   const { acts: _, openedMs, ...rest } = await stored('fixed-parts');
   await rewrite('fixed-parts', { ...rest, openedMs: openedMs + 1 });
@@ -115,11 +92,11 @@ test('what an operator did and failed is not done again by the /retry of somebod
 
 test('what operators do is not said to wait in a paused chat', async () => {
   const [chat, at] = [String(ALERT_CHAT) as ChatKey, { redis: world.peek, shards: 1 }];
-  await pause(at, '*', { by: 'Ann', why: '' });
+  await runAct(at, ACTS.pause, everyChat, { by: 'Ann', why: '' });
   const message = written(ALERT_CHAT, '/desk status');
   const fields = ['chat', deskLaneOf(chat), 'message', message, 'traceparent', TRACEPARENT];
   const entry = (await world.peek.xadd(world.keys.inbound, '*', ...fields)) as EntryId;
   const report = await readMessage(at, { shard: 0, keys: world.keys, entry });
   expect(report).toMatchObject({ chat });
-  expect(report).not.toHaveProperty('pause');
+  expect(report?.pause).toBeUndefined();
 });

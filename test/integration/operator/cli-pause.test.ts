@@ -112,5 +112,5 @@ test('actions lists who paused what and why, the newest first', async () => {
     { deed: 'resume', target: String(CHAT), by: 'bob', why: '' },
     { deed: 'pause', target: String(CHAT), by: 'ann', why: 'a loop' },
   ]);
-  expect((await cli('actions', '--limit', '1')).stdout).toMatch(/UTC {2}bob {2}resume 1001\n$/);
+  expect((await cli('actions', '--limit', '1')).stdout).toMatch(/UTC {2}bob {2}resume {2}1001 {2}–\n$/);
 });

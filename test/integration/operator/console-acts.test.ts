@@ -3,7 +3,6 @@ import { chatKey } from '../../../shared/redis/keys.ts';
 import { visitorOf } from '../../fixture/console.ts';
 import { act, eachClosesConsoles, givenLetters, keptLetters, operator, trail } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
-import { jobsIn } from '../../fixture/job-keys.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
@@ -27,22 +26,15 @@ test('a message is cancelled after a question, once, and the trail has who and w
   const page = await visitor.get(`/console/message/${waiting}`);
   expect(page.text).toContain(`<a class="button" href="/console/act/cancel?target=${waiting}">Cancel</a>`);
   const question = await visitor.get(`/console/act/cancel?target=${waiting}`);
-  expect(question).toMatchObject({ status: 200, text: expect.stringContaining(`<h1>Cancel message ${waiting}?</h1>`) });
+  expect(question).toMatchObject({
+    status: 200,
+    text: expect.stringContaining('<h1>Cancel the message of chat 1001?</h1>'),
+  });
   expect(await trail()).toEqual([]);
   const fields = { target: waiting, why: 'asked\nby mail', name: 'Ann' };
-  expect(await act(visitor, 'cancel', fields)).toMatch(/^It is cancelled/);
-  expect(await act(visitor, 'cancel', fields)).toBe('It was cancelled already.');
+  expect(await act(visitor, 'cancel', fields)).toMatch(/^The message of chat 1001 is cancelled/);
+  expect(await act(visitor, 'cancel', fields)).toBe('The message of chat 1001 was cancelled already.');
   expect(await trail()).toEqual([1, 2].map(() => ['cancel', waiting, 'console (Ann)', 'asked by mail']));
-});
-
-test('what a chat waits for is cancelled from its page, and its user is told', async () => {
-  await givenWaiting();
-  const visitor = await operator();
-  expect((await visitor.get(`/console/chat/${CHAT}`)).text).toContain('Cancel what waits');
-  expect(await act(visitor, 'cancel', { target: String(CHAT) })).toMatch(/^It is cancelled/);
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'cancelled' });
-  expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'cancelled' });
-  expect(await trail()).toEqual([['cancel', String(CHAT), 'console', '']]);
 });
 
 test('a chat is paused and resumed from its page; each says so when it was so already', async () => {
@@ -52,13 +44,17 @@ test('a chat is paused and resumed from its page; each says so when it was so al
   const visitor = await operator();
   const page = `/console/chat/${CHAT}`;
   expect((await visitor.get(page)).text).toContain(`/console/act/pause?target=${CHAT}`);
-  expect(await act(visitor, 'pause', { target: String(CHAT), why: 'a loop' })).toBe('It is paused: its messages wait.');
-  expect(await act(visitor, 'pause', { target: String(CHAT) })).toBe('It was paused already.');
+  expect(await act(visitor, 'pause', { target: String(CHAT), why: 'a loop' })).toBe(
+    'Chat 1001 is paused: its messages wait.',
+  );
+  expect(await act(visitor, 'pause', { target: String(CHAT) })).toMatch(
+    /^Chat 1001 was paused already, \d+ s ago by console: a loop\.$/,
+  );
   const paused = (await visitor.get(page)).text;
   expect(paused).toMatch(/PAUSED by console .*: a loop/);
   expect(paused).toMatch(/action="\/console\/act\/resume">[\s\S]*value="1001"><button>Resume</);
-  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('It goes on within seconds.');
-  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('It was not paused.');
+  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('Chat 1001 goes on within seconds.');
+  expect(await act(visitor, 'resume', { target: String(CHAT) })).toBe('Chat 1001 was not paused.');
 });
 
 test('every chat is paused after a question, from the status and the incidents, and resumed from there', async () => {
@@ -74,31 +70,8 @@ test('every chat is paused after a question, from the status and the incidents, 
   expect((await visitor.get('/console')).text).toMatch(
     /Everything is paused by console: maintenance[\s\S]*<button>Resume all/,
   );
-  // What was said of a click is not said again when the page loads itself anew.
-  expect((await visitor.get('/console?did=pause.paused.all')).text).toMatch(
-    /http-equiv="refresh" content="15; url=\/console"/,
-  );
   expect(await act(visitor, 'resume', { target: '*' })).toBe('Every chat goes on within seconds.');
   expect(await world.peek.exists(world.keys.paused)).toBe(0);
-});
-
-test('a message that was put off is tried at once by one click; a second click says that it is under way', async () => {
-  let isUp = false;
-  world.claude.react(() =>
-    isUp
-      ? { do: 'answer', text: 'here', afterMs: 60_000 }
-      : { do: 'error', status: 529, type: 'overloaded_error', message: 'no', headers: { 'retry-after': '250' } },
-  );
-  await start();
-  world.telegram.say(CHAT, 'hello');
-  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
-  isUp = true;
-  const [entry = ''] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, 0);
-  const visitor = await operator();
-  expect((await visitor.get(`/console/message/${entry}`)).text).toContain('<button>Try now</button>');
-  expect(await act(visitor, 'retry', { target: entry })).toBe('It is being tried now.');
-  await until('call', async () => world.claude.calls.some(({ kind }, at) => kind === 'main' && at > 0) || undefined);
-  expect(await act(visitor, 'retry', { target: entry })).toBe('It is under way already.');
 });
 
 test('what is not a name, a filter or a place is refused by a page, and changes nothing', async () => {
@@ -106,8 +79,8 @@ test('what is not a name, a filter or a place is refused by a page, and changes 
   const visitor = await operator();
   const form = await visitor.formKey('/console');
   const evil = '"><script>x</script>';
-  const targets = ['', '*', evil, '1-0', '99999/5-0', '7/5-0', 'bob', '5-0 ', '0-0', '0..x', '9..0', '9'.repeat(400)];
-  for (const verb of ['cancel', 'retry', 'pause', 'resume', 'replay', 'purge', 'constructor', 'forget'])
+  const targets = ['', '*', evil, '1-0', '99999/5-0', '7/5-0', 'bob', '5-0 ', '0-0', '0..x', '9'.repeat(400)];
+  for (const verb of ['cancel', 'retry', 'pause', 'resume', 'replay', 'purge', 'close', 'constructor'])
     for (const target of targets) {
       const query = `/console/act/${verb}?target=${encodeURIComponent(target)}`;
       const answers = [await visitor.get(query)];
@@ -117,7 +90,7 @@ test('what is not a name, a filter or a place is refused by a page, and changes 
           ...[verb, target, true, false],
         ]);
     }
-  for (const query of ['chat=bob', `chat=${evil}`, 'chat=%00', `did=${evil}`]) {
+  for (const query of ['chat=bob', `chat=${evil}`, 'chat=%00']) {
     const { status, text } = await visitor.get(`/console/dead?${query}`);
     expect([query, status, text.includes('<script>')]).toEqual([query, 200, false]);
   }

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { type Browser, findChromium, startBrowser, type Tab } from '../../fixture/browser.ts';
 import { openConsole, TOKEN } from '../../fixture/console.ts';
+import { givenLetters } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { searchPath } from '../../fixture/environment.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -49,7 +50,7 @@ testInBrowser('without JavaScript a person logs in by the form, reads the status
   await givenFailed('from the dead');
   const tab = await loggedIn({ script: false });
   expect(await tab.html()).toMatch(/<h1>(?:Green|Red)<\/h1>/);
-  for (const page of ['incidents', 'dead', 'recoveries', 'cost']) {
+  for (const page of ['incidents', 'dead', 'recoveries', 'cost', 'audit', 'actions', 'allowed']) {
     await tab.click(`nav a[href="/console/${page}"]`);
     expect(await tab.html()).toContain(`href="/console/${page}" aria-current="page"`);
   }
@@ -64,7 +65,7 @@ testInBrowser(
     const tab = await loggedIn({ script: false });
     await tab.click('nav a[href="/console/dead"]');
     await tab.click('td form button');
-    expect(await tab.html()).toContain('It is back at the end of its lane');
+    expect(await tab.html()).toContain('is back at the end of its lane');
     await nextOutcome(world, CHAT, 2);
     expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'from the dead')).toHaveLength(1);
   },
@@ -74,31 +75,18 @@ testInBrowser(
   'without JavaScript a letter is removed after a question, and all others are put back after another',
   async () => {
     const ids = Array.from({ length: 60 }, (_, at) => `${at + 1}-0`);
-    const record = JSON.stringify({ chat: `${CHAT}`, reason: 'refused' });
-    for (const id of ids)
-      await world.peek.xadd(
-        world.keys.dead,
-        id,
-        'entry',
-        `1${id}`,
-        'record',
-        record,
-        'chat',
-        `${CHAT}`,
-        'message',
-        '{}',
-      );
+    await givenLetters(ids);
     const tab = await loggedIn({ script: false, width: 412 });
     await tab.click('nav a[href="/console/dead"]');
     await tab.click('td a.button');
     expect(await tab.html()).toContain('<h1>Remove dead letter 60-0?</h1>');
     await tab.type('#why', 'spam');
     await tab.click('form.deed button');
-    expect(await tab.html()).toContain('It is removed for good.');
+    expect(await tab.html()).toContain('Dead letter 60-0 is removed for good.');
     await tab.click('.actions a[href^="/console/act/replay"]');
     await tab.click('form.deed button');
     expect(await tab.width()).toBe(412);
-    expect(await tab.html()).toContain('It is done: ');
+    expect(await tab.html()).toContain('Replayed 59 of 59.');
     expect(await world.peek.xlen(world.keys.inbound)).toBe(59);
     expect(tab.complaints).toEqual([]);
   },
@@ -108,16 +96,10 @@ testInBrowser('no page is wider than the screen of a phone', async () => {
   await givenFailed('hello');
   const tab = await loggedIn({ script: false, width: 360 });
   const entry = (await world.peek.xrevrange(world.keys.dead, '+', '-', 'COUNT', 1))[0]?.[1][1];
-  const asking = [
-    '/runbook/failed',
-    '/runbook/blob-store',
-    '/incident/provider',
-    '/act/pause?target=*',
-    `/act/purge?target=${entry}`,
-    `/act/cancel?target=${entry}`,
-    '/act/replay?target=0..9',
-  ];
-  const paths = ['', '/incidents', '/dead', '/recoveries', '/cost', `/chat/${CHAT}`, `/message/${entry}`, ...asking];
+  const lists = ['', '/incidents', '/dead', '/recoveries', '/cost', '/audit', '/actions', '/allowed'];
+  const named = [`/chat/${CHAT}`, `/message/${entry}`, '/runbook/failed', '/runbook/blob-store', '/incident/provider'];
+  const asking = [`/act/purge?target=${entry}`, `/act/cancel?target=${entry}`, '/act/replay?target=0..9'];
+  const paths = [...lists, ...named, ...asking, '/act/pause?target=*'];
   for (const path of paths) {
     await tab.open(`${served?.url}/console${path}`);
     expect([path, await tab.width()]).toEqual([path, 360]);

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Incident } from '../../../worker/alerts/incident.ts';
+import { runCli } from '../../fixture/cli.ts';
 import { act, eachClosesConsoles, givenLetters, operator, trail } from '../../fixture/each-console.ts';
 import { eachInWorld, world } from '../../fixture/each-test.ts';
 
@@ -13,18 +14,20 @@ async function givenIncident(about: Partial<Incident> & Pick<Incident, 'cause'>)
   const incident: Incident = {
     ...{ key: '', isOpen: true, openedMs: SINCE, lastMs: SINCE + 60_000, reopenings: 0, level: '' },
     ...{ first: 'It began.', latest: 'It goes on.', messages: 3, chats: 2, chatNames: ['1001', '-100555.7'] },
-    ...{ unnamed: [], unnamedMore: 0 },
+    ...{ occurrences: [], occurrencesMore: 0 },
     ...about,
   };
   const name = incident.key === '' ? incident.cause : `${incident.cause}:${incident.key}`;
   await world.peek.hset(world.keys.incidents, `incident:${name}`, JSON.stringify(incident));
 }
 
-test('an incident has a page with its facts, its chats, the runbook and a way back', async () => {
+test('an incident has a page with its severity, its facts, its chats and the runbook', async () => {
   await givenIncident({ cause: 'provider', traceId: 'a'.repeat(32) });
   const visitor = await operator();
   const list = (await visitor.get('/console/incidents')).text;
-  expect(list).toContain('<a class="id" href="/console/incident/provider">provider</a>');
+  expect(list).toMatch(
+    /<li class="bad"><h3><span class="severity">Page<\/span> <a class="id" href="\/console\/incident\/provider">provider</,
+  );
   expect(list).toMatch(
     /<details class="runbook" open><summary>What the runbook says<\/summary>[\s\S]*No call goes through/,
   );
@@ -38,10 +41,9 @@ test('an incident has a page with its facts, its chats, the runbook and a way ba
     'href="/console/chat/-100555.7"',
     `href="/console/message/${'a'.repeat(32)}"`,
     'No call goes through',
-    'href="/console/incidents">All incidents</a>',
+    '<li class="bad"><h3><span class="severity">Page</span>',
   ])
     expect(text).toContain(piece);
-  expect(text).not.toContain('>Trace</a>');
 });
 
 test('the trace and the runbook have links where their addresses are set, and a message has its trace too', async () => {
@@ -51,7 +53,7 @@ test('the trace and the runbook have links where their addresses are set, and a 
     RUNBOOK_URL: 'https://wiki.example/runbook',
   });
   const { text } = await visitor.get('/console/incident/provider');
-  expect(text).toContain(`href="https://traces.example/t/${'a'.repeat(32)}">Trace</a>`);
+  expect(text).toContain(`href="https://traces.example/t/${'a'.repeat(32)}">${'a'.repeat(32)}</a>`);
   expect(text).toContain('href="https://wiki.example/runbook#provider"');
   const ended = {
     entry: '7-0',
@@ -63,7 +65,23 @@ test('the trace and the runbook have links where their addresses are set, and a 
   };
   await world.peek.xadd(world.keys.outcomes, '8-0', 'outcome', 'answered', 'record', JSON.stringify(ended));
   const message = await visitor.get('/console/message/7-0');
-  expect(message.text).toContain(`href="https://traces.example/t/${'b'.repeat(32)}">Trace</a>`);
+  expect(message.text).toContain(`href="https://traces.example/t/${'b'.repeat(32)}">${'b'.repeat(32)}</a>`);
+});
+
+test('a note has its own words and no colour, on the page, the terminal and in the status, and no chats without names', async () => {
+  await givenIncident({ cause: 'fresh-session', chatNames: [] });
+  await givenIncident({ cause: 'provider', openedMs: SINCE - 60_000 });
+  const visitor = await operator();
+  // The worst comes first, whatever began last.
+  const severities = [...(await visitor.get('/console/incidents')).text.matchAll(/"severity">(\w+)</g)];
+  expect(severities.map(([, word]) => word)).toEqual(['Page', 'Info']);
+  for (const page of ['', '/incidents', '/incident/fresh-session']) {
+    const { text } = await visitor.get(`/console${page}`);
+    expect(text).toMatch(/<li class="plain"><h3><span class="severity">Info<\/span>[\s\S]*; 3 times; 2 chats<\/p>/);
+  }
+  expect((await runCli(['status'], world.env)).stdout).toMatch(
+    /^Info · .*fresh-session: .*\n {2}OPEN for .*; 2 chats$/m,
+  );
 });
 
 test('without the runbook in the installation its page says so, and leads to RUNBOOK_URL', async () => {
@@ -77,14 +95,14 @@ test('without the runbook in the installation its page says so, and leads to RUN
 });
 
 test('what failed in the time of an incident is put back from its page, and nothing else', async () => {
-  const [before, first, last, after] = [-600_000, -30_000, 60_000, 300_000].map((ms) => `${SINCE + ms}-0`);
+  const [before, first, last, after] = [-700_000, -30_000, 60_000, 300_000].map((ms) => `${SINCE + ms}-0`);
   await givenLetters([before, first, last, after].map(String));
   await givenIncident({ cause: 'failed', isOpen: false, endedMs: SINCE + 120_000 });
   const visitor = await operator();
   const { text } = await visitor.get('/console/incident/failed');
   const [, path = '', target = ''] =
     /href="([^"]*\?target=([^"]*))">Put back the 2 that failed in its time</.exec(text) ?? [];
-  expect((await visitor.get(path)).text).toContain('<h1>Put back 2 dead letters?</h1>');
+  expect((await visitor.get(path)).text).toContain('<h1>Replay 2 dead letters?</h1>');
   await act(visitor, 'replay', { target });
   const kept = await world.peek.xrange(world.keys.dead, '-', '+');
   expect(kept.map(([id]) => id)).toEqual([before, after]);

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { chatKey } from '../../../shared/redis/keys.ts';
-import { readActions } from '../../../shared/state/process/actions.ts';
-import { visitorOf } from '../../fixture/console.ts';
+import { recordAction } from '../../../shared/state/process/actions.ts';
+import { REPORTS, type ReportRule } from '../../../worker/report/reports.ts';
 import { eachClosesConsoles, operator } from '../../fixture/each-console.ts';
 import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -22,55 +21,21 @@ async function letter(): Promise<{ id: string; entry: string }> {
   return { id, entry: fields[1] ?? '' };
 }
 
-test('the status names what is in flight, the lanes and the oldest message, and links to its message and chat', async () => {
-  world.claude.react(() => ({ do: 'answer', text: 'late', afterMs: 60_000 }));
-  await start();
-  for (const words of ['my secret one', 'two']) world.telegram.say(CHAT, words);
-  await world.claude.waitForCall(({ kind }) => kind === 'main');
-  await until('lane of 2', async () => (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === 2 || undefined);
+test('every report has a page, none of which shows what a message says', async () => {
+  await givenFailed('my secret');
+  const { id, entry } = await letter();
+  await until('incident', async () => (await world.peek.hkeys(world.keys.incidents)).find((name) => /^inc/.test(name)));
   const visitor = await operator();
-  const { text } = await visitor.get('/console');
-  const entry = /\/console\/message\/([\d-]+)/.exec(text)?.[1] ?? '';
-  expect(text).toContain('asking the model');
-  expect(text).toContain(`<a class="id" href="/console/chat/${CHAT}">${CHAT}</a>`);
-  const message = await visitor.get(`/console/message/${entry}`);
-  expect(message).toMatchObject({ status: 200, text: expect.stringContaining('Now: asking the model, attempt 1') });
-  const chat = await visitor.get(`/console/chat/${CHAT}`);
-  expect(chat).toMatchObject({ status: 200, text: expect.stringContaining(entry) });
-  expect(text + message.text + chat.text).not.toContain('secret');
-});
-
-test('a dead letter that is put back is answered exactly once; a second click says that it was done already', async () => {
-  await givenFailed('from the dead');
-  world.claude.react((call) => ({ do: 'answer', text: call.pendingText }));
-  const visitor = await operator();
-  const form = await visitor.formKey('/console/dead');
-  const { id } = await letter();
-  const clicks = await Promise.all([1, 2].map(() => visitor.post('/console/act/replay', { form, target: id })));
-  expect(clicks.map(({ status }) => status)).toEqual([303, 303]);
-  const news = clicks.map(({ headers }) => headers.get('location')?.split('=')[1]).toSorted();
-  expect(news).toEqual(['replay.gone', 'replay.replayed']);
-  expect((await visitor.get('/console/dead?did=replay.replayed')).text).toContain('back at the end of its lane');
-  await nextOutcome(world, CHAT, 2);
-  expect(await readActions(world.peek, 2)).toContainEqual(
-    expect.objectContaining({ deed: 'replay', by: 'console', target: id }),
-  );
-  expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
-  expect(world.telegram.shown(CHAT).filter(({ text }) => text === 'from the dead')).toHaveLength(1);
-});
-
-test('a form for a dead letter without the key of the session, or of another site, changes nothing', async () => {
-  await givenFailed('stays');
-  const visitor = await operator();
-  const form = await visitor.formKey('/console/dead');
-  const { id } = await letter();
-  const refused = [
-    await visitor.post('/console/act/replay', { target: id }),
-    await visitor.post('/console/act/replay', { target: id, form }, { origin: 'https://evil.example' }),
-    await visitorOf(visitor.url).post('/console/act/replay', { target: id, form }),
-  ];
-  expect(refused.map(({ status }) => status)).toEqual([403, 403, 401]);
-  expect((await letter()).id).toBe(id);
+  const names: Record<string, string> = { message: entry, chat: `${CHAT}`, incident: 'provider', letter: id };
+  for (const { page, args } of Object.values<ReportRule>(REPORTS).filter((rule) => rule.page !== 'session')) {
+    const { status, text } = await visitor.get(`/console/${page}${args ? `/${names[page]}` : ''}`);
+    expect([page, status, text.includes('secret')]).toEqual([page, 200, false]);
+  }
+  const status = (await visitor.get('/console')).text;
+  expect(status).toContain(`<a class="id" href="/console/incident/provider">provider</a>`);
+  expect((await visitor.get('/console/dead')).text).toContain(`href="/console/message/${entry}">${entry}</a>`);
+  const filtered = await visitor.get('/console/dead?reason=refused&chat=bob');
+  expect(filtered.text).toMatch(/<h1>0 dead letters<\/h1>[\s\S]*name="reason"[^>]*value="refused"/);
 });
 
 test('what a message says is shown only with LOG_CONTENT, and escaped', async () => {
@@ -94,35 +59,21 @@ async function givenHostile(evil: string): Promise<void> {
     reason: evil,
     settledAtMs: 1,
   };
-  const incident = {
-    cause: evil,
-    isOpen: true,
-    openedMs: 1,
-    lastMs: 1,
-    messages: 1,
-    chats: 1,
-    chatNames: [evil],
-    latest: evil,
+  const times = { openedMs: 1, lastMs: 1, messages: 1, chats: 1 };
+  const incident = { cause: evil, isOpen: true, ...times, chatNames: [evil], latest: evil };
+  const call = {
+    event: 'model.answered',
+    purpose: evil,
+    model: evil,
+    inputTokens: 1,
+    outputTokens: 1,
+    cacheReadTokens: 0,
   };
   const { keys, peek } = world;
   await peek.xadd(keys.dead, '5-0', 'entry', '4-0', 'record', JSON.stringify(record), 'chat', evil, 'message', evil);
   await peek.xadd(keys.events, '*', 'event', evil, 'record', JSON.stringify({ ...record, event: evil, kind: evil }));
-  await peek.xadd(
-    keys.events,
-    '*',
-    'event',
-    'x',
-    'record',
-    JSON.stringify({
-      ...record,
-      event: 'model.answered',
-      purpose: evil,
-      model: evil,
-      inputTokens: 1,
-      outputTokens: 1,
-      cacheReadTokens: 0,
-    }),
-  );
+  await peek.xadd(keys.events, '*', 'event', 'x', 'record', JSON.stringify({ ...record, ...call }));
+  await recordAction(peek, 'pause', evil, { by: evil, why: evil });
   await peek.hset(keys.incidents, `incident:${evil}`, JSON.stringify(incident));
   await peek.hset(keys.paused, '*', JSON.stringify({ sinceMs: 1, by: evil, why: evil }));
 }
@@ -131,20 +82,10 @@ test('hostile names and reasons in Redis are shown as text on every page', async
   const evil = `<script>x</script>"'><img src=x onerror=y>`;
   await givenHostile(evil);
   const visitor = await operator();
-  const pages = [
-    '',
-    '/incidents',
-    '/dead',
-    '/recoveries',
-    '/cost',
-    '/message/5-0',
-    `/chat/${encodeURIComponent(evil)}`,
-  ];
-  for (const page of [
-    ...pages,
-    `/find?name=${encodeURIComponent(evil)}`,
-    `/dead?did=${encodeURIComponent(evil)}&chat=<b>`,
-  ]) {
+  const escaped = encodeURIComponent(evil);
+  const lists = Object.values<ReportRule>(REPORTS).flatMap(({ page, args }) => (args ? [] : [`/${page}`]));
+  const named = ['/message/5-0', '/letter/5-0', ...['chat', 'incident', 'session'].map((of) => `/${of}/${escaped}`)];
+  for (const page of [...lists, ...named, `/find?name=${escaped}`, `/dead?did=${escaped}&chat=<b>`]) {
     const { status, text } = await visitor.get(`/console${page}`);
     expect([page, status < 500, /<script|<img|<b>"/.test(text)]).toEqual([page, true, false]);
   }
@@ -152,37 +93,11 @@ test('hostile names and reasons in Redis are shown as text on every page', async
   expect((await visitor.get('/console/incidents')).text).toContain('&lt;script&gt;');
 });
 
-test('recoveries, cost and incidents show what happened, and an unknown message, chat or page is 404', async () => {
-  await givenFailed('hello');
-  world.claude.react(() => ({ do: 'answer', text: 'fine' }));
-  world.telegram.say(CHAT, 'again');
-  await nextOutcome(world, CHAT, 2);
-  await world.peek.xadd(
-    world.keys.events,
-    ...['*', 'event', 'context.compacted', 'record'],
-    JSON.stringify({
-      entry: '1-0',
-      chat: String(CHAT),
-      traceId: '',
-      atMs: Date.now(),
-      event: 'context.compacted',
-      calls: 2,
-    }),
-  );
+test('an unknown message, chat or page is 404, and what is searched for is found', async () => {
   const visitor = await operator();
-  expect((await visitor.get('/console/recoveries')).text).toMatch(/context\.compacted.*calls 2/s);
-  expect((await visitor.get('/console/cost?days=1')).text).toMatch(/1 answered, 1 failed/);
-  for (const path of ['/message/1-0', '/chat/77', '/chat/x', '/nowhere'])
+  for (const path of ['/message/1-0', '/message/x', '/chat/77', '/chat/x', '/letter/1-0', '/incident/x', '/nowhere'])
     expect([path, (await visitor.get(`/console${path}`)).status]).toEqual([path, 404]);
   expect((await visitor.get(`/console/find?name=${CHAT}`)).headers.get('location')).toBe(`/console/chat/${CHAT}`);
-});
-
-test('an incident names the section of the runbook that is about it, and not itself', async () => {
-  const incident = { v: 9, cause: 'of-tomorrow', isOpen: true, openedMs: Date.now(), latest: 'What will be.' };
-  await world.peek.hset(world.keys.incidents, 'incident:of-tomorrow', JSON.stringify(incident));
-  const { text } = await (await operator()).get('/console/incidents');
-  expect(text).toContain('Runbook: <a class="id" href="/console/runbook/other-version">other-version</a>');
-  expect(text).not.toContain('runbook/of-tomorrow');
 });
 
 test('a session that is named leads to its page, which leads to the one before it and back to its chat', async () => {
@@ -203,6 +118,6 @@ test('a session that is named leads to its page, which leads to the one before i
   });
   const first = await visitor.get(linkIn(newest.text));
   expect([first.status, first.text.includes('secret')]).toEqual([200, false]);
-  for (const name of [`${CHAT}/s-none`, 'bob/s-1', `${CHAT}`, `${CHAT}/"><script>`, '//'])
+  for (const name of [`${CHAT}/s-none`, 'bob/s-1', `${CHAT}/"><script>`, '//'])
     expect((await visitor.get(`/console/session/${encodeURIComponent(name)}`)).status).toBe(404);
 });

@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
-import { keysOf, parseChatKey } from '../../../shared/redis/keys.ts';
+import { type ChatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { type LetterFilter, readNewestLetters } from '../../../shared/state/lane/letter-list.ts';
-import { readActions } from '../../../shared/state/process/actions.ts';
-import { purgeLetters, replayLetters } from '../../../worker/operator/letters.ts';
+import { runAct } from '../../../worker/operator/act.ts';
+import { ACTS } from '../../../worker/operator/acts.ts';
+import { lettersOf, replayable } from '../../../worker/operator/subjects.ts';
 import { shardsOf } from '../../../worker/report/report.ts';
 import { eachInWorld, world } from '../../fixture/each-test.ts';
 
@@ -44,73 +45,27 @@ async function putBack(shard = 0): Promise<string[]> {
   return entries.map(([, fields]) => fields[1] ?? '');
 }
 
-async function whole<T>(run: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of run) all.push(one);
-  return all;
+async function replayed(filter: LetterFilter = {}): Promise<string> {
+  const at = source();
+  return (await runAct(at, ACTS.replay, await replayable(at, filter), ANN)).text;
 }
 
-const replayed = (filter: LetterFilter, max: number) => whole(replayLetters(source(), filter, ANN, max));
-const purged = (filter: LetterFilter) => whole(purgeLetters(source(), filter, ANN, 9));
-
-test('a run comes to every letter, with a line of the trail for as many as are read at once', async () => {
-  await givenLetters({ '1-0': {}, '2-0': {}, '3-0': {}, '4-0': {}, '5-0': {} });
-  expect((await replayed({}, 2)).map(({ result }) => result)).toEqual(Array(5).fill('replayed'));
-  expect(await putBack()).toEqual(['1-0', '2-0', '3-0', '4-0', '5-0'].map(entryOf));
-  expect((await readActions(world.peek, 9)).map(({ deed, target, by, why }) => ({ deed, target, by, why }))).toEqual([
-    { deed: 'replay', target: '5-0', ...ANN },
-    { deed: 'replay', target: '2 dead letters', ...ANN },
-    { deed: 'replay', target: '2 dead letters', ...ANN },
-  ]);
-});
-
-test('runs at the same time, as after one that was killed, put each letter back once', async () => {
-  await givenLetters({ '1-0': {}, '2-0': {}, '3-0': {}, '4-0': {} });
-  await Promise.all([1, 2, 3].map((max) => replayed({}, max)));
-  expect(await kept()).toEqual([]);
-  expect((await putBack()).toSorted()).toEqual(['1-0', '2-0', '3-0', '4-0'].map(entryOf));
-});
-
-test('a run ends although what it puts back fails again: a letter that is written meanwhile is not meant', async () => {
-  await givenLetters({ '1-0': {}, '2-0': {} });
-  const again: (string | null)[] = [];
-  const found: string[] = [];
-  for await (const { letters } of replayLetters(source(), {}, ANN, 1)) {
-    found.push(...letters);
-    const fields = ['entry', '9-0', 'record', '{}', 'chat', '1001', 'message', '{}'];
-    // Of a later millisecond than that in which the run began, as what is accepted again and fails is.
-    again.push(await world.peek.xadd(world.keys.dead, `${Date.now() + 1_000 * found.length}-0`, ...fields));
-  }
-  expect(found).toEqual(['1-0', '2-0']);
-  expect(await kept()).toEqual(again);
-});
-
-test('the pieces of a message are put back with it, where another chat stands between and no more are read', async () => {
+test('the pieces of a message are put back with it, where another chat stands between', async () => {
   const piece = { reason: 'merged', into: entryOf('1-0') };
   await givenLetters({ '1-0': {}, '2-0': { chat: '1002' }, '3-0': piece, '4-0': { chat: '1002' }, '5-0': piece });
-  const [first, ...others] = await replayed({ reason: 'authentication' }, 1);
-  expect(first?.letters).toEqual(['1-0', '3-0', '5-0']);
-  expect(others.map(({ letters }) => letters)).toEqual([['2-0'], ['4-0']]);
+  expect(await replayed({ reason: 'authentication' })).toBe('Replayed 5 of 5');
   expect(await putBack()).toEqual(['1-0', '3-0', '5-0', '2-0', '4-0'].map(entryOf));
 });
 
-test('what names no chat stays, is counted, and does not keep a run from its end', async () => {
-  await world.peek.xadd(world.keys.dead, '1-0', 'nonsense', 'x');
-  await givenLetters({ '2-0': {} });
-  expect((await replayed({}, 1)).map(({ result }) => result)).toEqual(['chatless', 'replayed']);
-  expect(await kept()).toEqual(['1-0']);
-});
-
-test('a run and a filter reach over all shards, and mean chat, reason and time', async () => {
+test('a filter reaches over all shards, and means chat, reason and time', async () => {
   shards = 2;
   await givenLetters({ '1-0': { shard: 0 }, '2-0': { shard: 0, reason: 'too-large' } });
   await givenLetters({ '1-0': { shard: 1, chat: '1002' }, '3-0': { shard: 1, chat: '1002' } });
-  const chat = parseChatKey('1002')?.chat;
-  if (chat === undefined) throw new Error('1002 is no chat');
-  expect(await purged({ chat, sinceMs: 4 })).toEqual([]);
-  expect(await purged({ chat, sinceMs: 2 })).toHaveLength(1);
-  const run = await replayed({ reason: 'authentication' }, 1);
-  expect(run.map(({ letters }) => letters)).toEqual([['0/1-0'], ['1/1-0']]);
+  const purged = async (filter: LetterFilter) =>
+    (await runAct(source(), ACTS.purge, await lettersOf(source(), filter), ANN)).text;
+  expect(await purged({ chat: '1002' as ChatKey, sinceMs: 4 })).toBe('Removed 0 of 0');
+  expect(await purged({ chat: '1002' as ChatKey, sinceMs: 2 })).toBe('Removed 1 of 1');
+  expect(await replayed({ reason: 'authentication' })).toBe('Replayed 2 of 2');
   expect(await Promise.all([kept(0), kept(1)])).toEqual([['2-0'], []]);
 });
 
@@ -137,9 +92,3 @@ test('the newest of many letters take as much from Redis as is shown, and not wh
 async function repliedBytes(): Promise<number> {
   return Number(/total_net_output_bytes:(\d+)/.exec(await world.peek.info('stats'))?.[1]);
 }
-
-test('what an operator did and failed is not done again among others', async () => {
-  await givenLetters({ '1-0': {}, '2-0': { chat: '9001!!' }, '3-0': {} });
-  expect(await replayed({}, 9)).toHaveLength(2);
-  expect(await kept()).toEqual(['2-0']);
-});

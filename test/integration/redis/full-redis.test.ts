@@ -38,7 +38,7 @@ test('dead letters can be purged from a full Redis, one or all, and each time th
   expect(await runCli(['dead', 'purge', first, '--by', 'Ada'], world.env)).toMatchObject({ code: 0 });
   expect(await runCli(['dead', 'purge', '--all', '--yes', '--by', 'Bo', '--why', 'full'], world.env)).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/2 removed\n$/),
+    stdout: expect.stringMatching(/Removed 2 of 2\.\n$/),
   });
   expect(await world.peek.xlen(world.keys.dead)).toBe(0);
   expect(await readActions(world.peek, 10)).toMatchObject([

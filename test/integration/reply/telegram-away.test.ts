@@ -173,9 +173,10 @@ test('an outage is one incident with what waits and since when, and it is resolv
   expect(await openIncidents()).toEqual([]);
 });
 
+/** The names of the incidents that are open and follow from no other one. */
 async function openIncidents(): Promise<string[]> {
   const { book } = await createBookStore(world.peek).read();
-  return [...book].filter(([, { isOpen }]) => isOpen).map(([name]) => name);
+  return [...book].filter(([, { isOpen, under }]) => isOpen && under === undefined).map(([name]) => name);
 }
 
 async function quietMs(chat: number): Promise<number> {

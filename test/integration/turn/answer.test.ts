@@ -123,7 +123,7 @@ test.each([
   ['is empty', { nonsense: 'x' }],
 ])('an entry that %s becomes a dead letter with an alert, and the next message is answered', async (_what, fields) => {
   await world.peek.xadd(world.keys.inbound, '*', ...Object.entries(fields).flat());
-  await world.telegram.waitForText(ALERT_CHAT, /could not be read and was put aside/);
+  await world.telegram.waitForText(ALERT_CHAT, /could not be read, and is kept/);
   expect(await world.peek.xlen(world.keys.dead)).toBe(1);
   expect(await settledOutcomes(world)).toEqual([expect.objectContaining({ outcome: 'failed', reason: 'undecodable' })]);
   world.telegram.say(CHAT, 'still alive?');

@@ -41,7 +41,7 @@ variants(EVERY_GUARDRAIL)(
       expect.stringMatching(/got stuck on something in our conversation/),
       expect.stringContaining('Hello?'),
     ]);
-    const alert = await world.telegram.waitForText(ALERT_CHAT, /refused the conversation/);
+    const alert = await world.telegram.waitForText(ALERT_CHAT, /refused a conversation/);
     expect(alert.text).toContain(old);
     world.telegram.say(CHAT, 'And now?');
     expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0 });

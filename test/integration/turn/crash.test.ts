@@ -57,7 +57,7 @@ test('killed between fresh session and replay: one fresh session, one alert, one
   expect(mainCalls().map((call) => call.status)).toEqual([400, 400, 400, 200, 200]);
   expect(mainCalls()[4]?.pendingText).toBe('Do not lose me');
   expect(answers()).toHaveLength(1);
-  await world.telegram.waitForText(ALERT_CHAT, /refused the conversation/);
+  await world.telegram.waitForText(ALERT_CHAT, /refused a conversation/);
   expect(world.telegram.shown(ALERT_CHAT)).toHaveLength(1);
   const sessions = (await world.peek.keys('*:session:*')).length;
   expect(sessions).toBe(2);

@@ -40,7 +40,7 @@ function probes() {
   return world.claude.calls.filter(({ pendingText }) => /test of the connection|Say ok/.test(pendingText));
 }
 
-test('a window of 1,000 tokens fails every message: red and not ready, and green by itself once it is repaired', async () => {
+test('a window of 1,000 tokens fails every message: red and not ready, yellow once it is repaired, green once they are replayed', async () => {
   const gateway = await spawn();
   const port = portOf(gateway);
   world.telegram.say(CHAT, 'hello');
@@ -57,12 +57,14 @@ test('a window of 1,000 tokens fails every message: red and not ready, and green
   await until('not ready', async () => (await readyz(port)).code === 503 || undefined);
   expect(await readyz(port)).toMatchObject({ status: 'not ready', installation: expect.stringMatching(/^red: /) });
   world.claude.windowTokens = 200_000;
-  await untilStatus(/^GREEN {2}All is well/, 45_000);
+  await untilStatus(/^YELLOW {2}3 messages failed and were neither replayed nor closed\./, 45_000);
   await until('ready', async () => (await readyz(port)).code === 200 || undefined);
-  await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint takes requests again/);
+  await world.telegram.waitForText(ALERT_CHAT, /Resolved: the endpoint takes requests again\. 3 messages failed/);
+  expect(await runCli(['dead', 'replay', '--all'], world.env)).toMatchObject({ code: 0 });
+  await untilStatus(/^GREEN {2}All is well/);
 });
 
-test('a revoked key is red after one message, is probed at a pace, and is green again without anybody writing', async () => {
+test('a revoked key is red after one message, is probed at a pace, and is over without anybody writing', async () => {
   let isRevoked = true;
   world.claude.react(() =>
     isRevoked ? { do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' } : undefined,
@@ -78,7 +80,7 @@ test('a revoked key is red after one message, is probed at a pace, and is green 
   expect(first?.body.system ?? []).toHaveLength(0);
   expect(first?.body.tools ?? []).toHaveLength(0);
   isRevoked = false;
-  await untilStatus(/^GREEN {2}All is well/);
+  await untilStatus(/^YELLOW {2}1 message failed and was neither replayed nor closed\./);
   const asked = probes().length;
   await world.telegram.waitForText(ALERT_CHAT, /^Resolved/);
   expect(probes()).toHaveLength(asked);
@@ -229,7 +231,7 @@ test('where Telegram delivers to a webhook, red is degraded: a balancer would ke
   const nowMs = Date.now();
   const incident = { cause: 'no-delivery', key: '', isOpen: true, lastMs: nowMs, latest: 'Silence.' };
   const watching = {
-    snapshot: () => ({ nowMs, newest: [] }) as never,
+    snapshot: () => ({ nowMs, newest: [], shards: [] }) as never,
     book: () => new Map([['no-delivery', incident as never]]),
     redisTroubleSinceMs: () => undefined,
     refusedWrites: () => undefined,

@@ -47,7 +47,7 @@ test('a message whose turn cannot start fails after its attempts, and the chat g
   await world.peek.hset(world.keys.turn(entry), 'trial', '{"torn');
   world.telegram.openChat(CHAT);
   await start({}, LIMITS);
-  await world.telegram.waitForText(ALERT_CHAT, /put aside as a dead letter/);
+  await world.telegram.waitForText(ALERT_CHAT, /kept as a dead letter/);
   expect(await settledOutcomes(world)).toEqual([
     expect.objectContaining({ entry, chat: String(CHAT), outcome: 'failed' }),
   ]);
@@ -65,7 +65,7 @@ test('a message on which everything throws, also what ends it, fails after its a
   await start({}, LIMITS);
   world.telegram.say(CHAT, 'Do not turn in circles');
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed', reason: 'internal_error' });
-  await world.telegram.waitForText(ALERT_CHAT, /put aside as a dead letter/);
+  await world.telegram.waitForText(ALERT_CHAT, /kept as a dead letter/);
   await until('a notice', () => shown().length > 0 || undefined);
   expect(shown()).toEqual([expect.stringContaining('The operator has been notified')]);
   expect(await firstDead()).toContain('message');

@@ -41,7 +41,7 @@ test('a process whose event loop stands still is ended from outside the loop, sa
   expect(told()).toHaveLength(1);
   expect(told()[0]).toMatch(/its event loop stood still: standStill \(/);
   expect(told()[0]).toContain(`chat ${CHAT}, entry `);
-  expect(told()[0]).toContain(`process ${frozen.pid} on `);
+  expect(told()[0]).toContain(`Process ${frozen.pid} on `);
 });
 
 test('a process that is stopped for longer than that and goes on is not ended, nor one that is only slow', async () => {
@@ -73,8 +73,8 @@ test('a process that is killed is told with what it was answering, and one that 
   await world.telegram.waitForText(ALERT_CHAT, TOLD);
   expect(told()).toHaveLength(1);
   expect(told()[0]).toContain('killed, out of memory');
-  expect(told()[0]).toContain(`process ${killed.pid} on `);
-  expect(told()[0]).toContain(`Being answered: chat ${CHAT}, entry `);
+  expect(told()[0]).toContain(`Process ${killed.pid} on `);
+  expect(told()[0]).toContain(`it answered chat ${CHAT}, entry `);
 });
 
 const selfNamed = (name: string): Self => ({
@@ -101,7 +101,7 @@ test('of other hosts, who was silent once after a suspended machine woke up is n
   await second.strikeEnded(nowMs);
   await Promise.all([own.strikeEnded(nowMs), second.strikeEnded(nowMs)]);
   expect(await world.peek.xlen(world.keys.alerts)).toBe(1);
-  expect(JSON.stringify(await world.peek.xrange(world.keys.alerts, '-', '+'))).toContain('process 8 on elsewhere');
+  expect(JSON.stringify(await world.peek.xrange(world.keys.alerts, '-', '+'))).toContain('Process 8 on elsewhere');
   expect(await world.peek.zscore(world.keys.workers, sleeper)).not.toBeNull();
   expect(await world.peek.hkeys(world.keys.running)).not.toContain(lost);
   expect(await world.peek.hkeys(world.keys.cached)).not.toContain(lost);

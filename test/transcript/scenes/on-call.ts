@@ -34,13 +34,13 @@ export const ON_CALL: readonly Scene[] = [
       await expectShown(OPERATOR, /Open incidents/);
       await ask(`/chat ${ANN.id}`);
       await ask(`/pause ${ANN.id}`);
-      await expectShown(OPERATOR, /^Paused: Chat 1001/);
+      await expectShown(OPERATOR, /^Chat 1001 is paused/);
       await ask('/incidents');
       await ask('/dead');
       await ask('/cost');
       await ask('/help');
       await press(OPERATOR, `Resume ${ANN.id}`);
-      await expectShown(OPERATOR, /^Resumed: Chat 1001/);
+      await expectShown(OPERATOR, /^Chat 1001 goes on/);
       await write(ANN.id, 'Are you there?');
       assert.equal(world.telegram.shown(ANN.id).length, 2);
     },
@@ -48,14 +48,15 @@ export const ON_CALL: readonly Scene[] = [
   {
     name: 'many-chats',
     title: 'Of one chat, of twelve, and of three hundred',
-    about: 'The message of an incident names each chat where that matters, folded; of very many it counts the rest.',
+    about:
+      'The message of an incident names each chat where that matters, folded; of very many, replies that ring nobody name the rest.',
     world: { env: { TELEGRAM_OPERATOR_IDS: String(OPERATOR), INSTALLATION_NAME: 'Spillway Berlin' } },
     chats: [{ id: OPERATOR, title: 'The operator’s chat' }],
     async play({ world, expectShown }) {
       await queueMany(world);
-      await expectShown(OPERATOR, /1 message of 1 chat(?:.|\n)*unreadable/);
+      await expectShown(OPERATOR, /1 message of 1 chat(?:.|\n)*cannot be read/);
       await expectShown(OPERATOR, /12 messages of 12 chats/);
-      await expectShown(OPERATOR, /300 messages of 300 chats(?:.|\n)*and \d+ more, each in the log/);
+      await expectShown(OPERATOR, /300 messages of 300 chats/);
     },
   },
 ];
@@ -69,13 +70,22 @@ async function queueMany({ peek, keys }: Stage['world']): Promise<void> {
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 
-/** What is told of a chat whose conversation was left or was harmed. */
+/** An alert about a chat whose conversation was left or was harmed. */
 function movedChat(cause: Cause, chat: number): Alert {
-  const words: Partial<Record<Cause, string>> = {
-    'torn-session': `A session log holds 2 unreadable records; the message goes on without. Chat ${chat}, session s-${chat}.`,
-    'fresh-session': `Context overflow: chat ${chat} was moved to a fresh session and the message is replayed. The old session s-${chat} had 15276 entries and stays readable; the new one is n-${chat}.`,
-    'history-refused': `The model refused the conversation of chat ${chat} (content_filter), and takes the message without it: the chat goes on in a fresh session. The old session s-${chat} had 312 entries and stays readable; the new one is n-${chat}.`,
+  const words: Partial<Record<Cause, [text: string, line: string]>> = {
+    'torn-session': [
+      'A session log holds 2 records that cannot be read; the message is answered without.',
+      `Chat ${chat}: 2 records of s-${chat}.`,
+    ],
+    'fresh-session': [
+      'A conversation did not fit the model, even compacted: its chat goes on in a fresh session, and the message is answered there. The old session stays readable.',
+      `Chat ${chat}: 15276 entries stay in s-${chat}; now n-${chat}.`,
+    ],
+    'history-refused': [
+      'The model refused a conversation (content_filter), and takes the message without it: the chat goes on in a fresh session. The old session stays readable.',
+      `Chat ${chat} (content_filter): 312 entries stay in s-${chat}; now n-${chat}.`,
+    ],
   };
-  const line = `Chat ${chat}: a fresh session; 312 entries stay in s-${chat}. Trace ${TRACE}`;
-  return { cause, chat: `${chat}` as ChatKey, traceId: TRACE, text: `${words[cause]} Trace ${TRACE}`, line };
+  const [text = '', line = ''] = words[cause] ?? [];
+  return { cause, chat: `${chat}` as ChatKey, traceId: TRACE, text, line: `${line} Trace ${TRACE}` };
 }

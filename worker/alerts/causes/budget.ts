@@ -6,12 +6,18 @@ import type { Condition } from '../incident.ts';
 export const BUDGET = {
   budget: {
     severity: 'info',
+    title: 'The budget of all chats is half or nearly used up',
+    todo: 'Raise it, or messages are refused once it is used up.',
     endsBy: 'watch',
-    isAhead: true,
+    end: 'a new day or month of the budget began, or it was raised.',
+    follows: ['over-budget'],
   },
   'over-budget': {
     severity: 'attention',
+    title: 'Messages are refused, since the budget of all chats is used up',
+    todo: 'Raise it and restart, or wait for the next day or month, UTC.',
     endsBy: 'watch',
+    end: 'a new day or month of the budget began, or it was raised.',
   },
 } satisfies Rules;
 

@@ -1,37 +1,63 @@
-import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
 import { PROVIDER_SAID, type ProviderTrouble } from '../../model/errors/failure.ts';
-import type { LevelRule, Rules } from '../causes.ts';
+import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 
-const EVERY_MESSAGE = { isOwn: true, acts: ['probe', 'replay'] } as const satisfies LevelRule;
+/** What to do once the endpoint takes requests again. */
+const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';
 
 /** Causes that concern the model endpoint, and the models that it knows. */
 export const ENDPOINT = {
   provider: {
     severity: 'page',
-    levels: { auth: EVERY_MESSAGE, billing: EVERY_MESSAGE, model: EVERY_MESSAGE } satisfies Partial<
-      Record<ProviderTrouble, LevelRule>
-    >,
+    title: 'The model endpoint does not answer',
     endsBy: 'watch',
-    acts: ['probe'],
+    end: 'the model endpoint answers again.',
+    acts: ['probe', 'replay'],
+    levels: {
+      overloaded: {
+        title: 'The model endpoint is overloaded',
+        todo: 'Nothing: messages wait, and are answered when it is back.',
+      },
+      network: {
+        title: 'The model endpoint cannot be reached',
+        todo: 'Check ANTHROPIC_BASE_URL, the network and the proxy. Messages wait meanwhile.',
+      },
+      auth: {
+        title: 'Every message fails: the API key is refused',
+        todo: `Correct ANTHROPIC_API_KEY and restart; ${REPLAY}`,
+      },
+      billing: { title: 'Every message fails: the credit is used up', todo: `Add credit; ${REPLAY}` },
+      model: {
+        title: 'Every message fails: the model is not known',
+        todo: `Correct MODEL, FALLBACK_MODEL and COMPACTION_MODEL, and restart; ${REPLAY}`,
+      },
+    } satisfies Record<ProviderTrouble, object>,
   },
   'fixed-parts': {
     severity: 'page',
+    title: 'Every message fails: the endpoint refuses every request',
+    todo: `Check the system prompt, the tools and the proxy; ${REPLAY}`,
     endsBy: 'alert',
+    end: 'the endpoint takes requests again.',
     acts: ['replay', 'pause-all'],
   },
   'model-retires': {
     severity: 'info',
+    title: 'A model is to be retired',
+    todo: 'Name another model in the setting.',
     endsBy: 'watch',
-    isAhead: true,
+    end: 'no setting names the model any more, or its date has moved.',
   },
   'model-gone': {
     severity: 'attention',
+    title: 'A model that chats chose is gone',
+    todo: 'Take it out of MODELS, so that nobody chooses it again.',
     endsBy: 'quiet',
+    end: 'no more chats find their model gone.',
   },
 } satisfies Rules;
 
@@ -56,15 +82,13 @@ export function fixedPartsAlert(attempt: Attempt, why: string, status: number | 
   return {
     cause: 'fixed-parts',
     ...whereOf(attempt),
-    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are notified. Check the system prompt, the tools and the proxy in front of the model. No session was touched. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are notified.`,
   };
 }
 
 /** The end of the above. */
 export function fixedPartsTakenAlert(): Alert {
-  const text =
-    'Resolved: the endpoint takes requests again. “Replay failed” sends the messages that failed, or "npm run cli -- dead replay --all --since 2h".';
-  return { cause: 'fixed-parts', isOver: true, text };
+  return { cause: 'fixed-parts', isOver: true, text: 'Resolved: the endpoint takes requests again.' };
 }
 
 /** The level at which a model is retired, and no longer only to be. */
@@ -85,6 +109,6 @@ export function modelGoneAlert(attempt: Attempt, gone: string, now: string): Ale
     cause: 'model-gone',
     key: gone,
     ...whereOf(attempt),
-    text: `The endpoint does not know the model ${gone} any more, which chat ${attempt.chat} had chosen. The chat goes on with ${now}, and its user was told. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The endpoint does not know the model ${gone} any more. The chats that had chosen it go on with ${now}, and their users read so.`,
   };
 }

@@ -7,22 +7,38 @@ import type { Condition } from '../incident.ts';
 export const RECEIVING = {
   'no-poll': {
     severity: 'page',
+    title: 'No process polls Telegram',
+    todo: 'Check the producer and its connection to TELEGRAM_API_ROOT.',
     endsBy: 'watch',
+    end: 'Telegram is polled again.',
+    follows: ['telegram', 'token', 'memory', 'persistence'],
   },
   'no-delivery': {
     severity: 'page',
+    title: 'The webhook receives nothing',
+    todo: 'Check TELEGRAM_WEBHOOK_URL from outside.',
     endsBy: 'watch',
+    end: 'the webhook receives messages again.',
+    follows: ['telegram', 'token', 'memory', 'persistence'],
   },
   conflict: {
     severity: 'page',
+    title: 'Another process receives with the same token',
+    todo: 'Stop it, or revoke the token with BotFather.',
     endsBy: 'watch',
+    end: 'no other process receives with the same token any more.',
   },
   token: {
     severity: 'page',
+    title: 'The bot token is not accepted',
+    todo: 'Set TELEGRAM_BOT_TOKEN to the one that BotFather shows.',
     endsBy: 'watch',
+    end: 'the bot token is accepted again.',
   },
   'group-moved': {
     severity: 'attention',
+    title: 'Groups have new ids',
+    todo: 'Write the new ids where the old ones stand in the settings, such as TELEGRAM_ALLOWED_IDS.',
     endsBy: 'fact',
     namesEach: true,
   },

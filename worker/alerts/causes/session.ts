@@ -9,22 +9,34 @@ import type { Rules } from '../causes.ts';
 export const SESSION = {
   'fresh-session': {
     severity: 'info',
+    title: 'Context overflow: chats were moved to fresh sessions',
+    todo: 'If it happens to many chats, compare the window of the model with CONTEXT_BUDGET_TOKENS.',
     endsBy: 'quiet',
+    end: 'no more chats are moved to fresh sessions.',
     namesEach: true,
   },
   'history-refused': {
     severity: 'attention',
+    title: 'The model refused conversations',
+    todo: 'Look at the guardrails of the proxy in front of the model, if there is one.',
     endsBy: 'quiet',
+    end: 'no more conversations are refused.',
     namesEach: true,
   },
   'torn-session': {
     severity: 'attention',
+    title: 'Session logs hold records that cannot be read',
+    todo: 'Check Redis and its disk.',
     endsBy: 'quiet',
+    end: 'no more unreadable records are found.',
     namesEach: true,
   },
   window: {
     severity: 'attention',
+    title: 'The endpoint takes less than CONTEXT_WINDOW_TOKENS',
+    todo: 'Lower CONTEXT_WINDOW_TOKENS, or remove it: until then every message of a longer chat is refused first.',
     endsBy: 'quiet',
+    end: 'no more requests are refused below CONTEXT_WINDOW_TOKENS.',
   },
 } satisfies Rules;
 
@@ -33,8 +45,8 @@ export function freshSessionAlert(attempt: Attempt, entries: number, to: string)
   return {
     cause: 'fresh-session',
     ...whereOf(attempt),
-    line: `Chat ${attempt.chat}: a fresh session; ${counted(entries, 'entry', 'entries')} stay in ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
-    text: `Context overflow: chat ${attempt.chat} was moved to a fresh session and the message is replayed. The old session ${attempt.session} had ${counted(entries, 'entry', 'entries')} and stays readable; the new one is ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
+    line: `Chat ${attempt.chat}: ${counted(entries, 'entry', 'entries')} stay in ${attempt.session}; now ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: 'A conversation did not fit the model, even compacted: its chat goes on in a fresh session, and the message is answered there. The old session stays readable.',
   };
 }
 
@@ -51,8 +63,8 @@ export function historyRefusedAlert(about: {
   return {
     cause: 'history-refused',
     ...whereOf(about),
-    line: `Chat ${about.chat}: refused (${about.why}); ${counted(about.entries, 'entry', 'entries')} stay in ${about.from}. Trace ${traceIdOf(about.traceparent)}`,
-    text: `The model refused the conversation of chat ${about.chat} (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session ${about.from} had ${counted(about.entries, 'entry', 'entries')} and stays readable; the new one is ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
+    line: `Chat ${about.chat} (${about.why}): ${counted(about.entries, 'entry', 'entries')} stay in ${about.from}; now ${about.to}. Trace ${traceIdOf(about.traceparent)}`,
+    text: `The model refused a conversation (${about.why}), and takes the message without it: the chat goes on in a fresh session. The old session stays readable.`,
   };
 }
 
@@ -61,7 +73,8 @@ export function tornAlert(attempt: Attempt, records: number): Alert {
   return {
     cause: 'torn-session',
     ...whereOf(attempt),
-    text: `A session log holds ${counted(records, 'record')} that cannot be read; the message goes on without. Chat ${attempt.chat}, session ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
+    line: `Chat ${attempt.chat}: ${counted(records, 'record')} of ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A session log holds ${counted(records, 'record')} that cannot be read; the message is answered without.`,
   };
 }
 
@@ -71,6 +84,6 @@ export function windowAlert(attempt: Attempt, model: string, stated: number, tak
     cause: 'window',
     key: model,
     ...whereOf(attempt),
-    text: `The endpoint says that ${model} takes ${taken} tokens, but CONTEXT_WINDOW_TOKENS is ${stated}. The setting stays in force; this message is recovered for the smaller window. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The endpoint says that ${model} takes ${taken} tokens, but CONTEXT_WINDOW_TOKENS is ${stated}. The setting stays in force; messages are recovered for the smaller window.`,
   };
 }

@@ -8,38 +8,62 @@ import type { Condition } from '../incident.ts';
 export const STORAGE = {
   ledger: {
     severity: 'page',
+    title: 'The ledger does not add up',
+    todo: 'See the runbook: messages may have gone without an outcome.',
     endsBy: 'alert',
+    end: 'the ledger adds up again.',
+    follows: ['lost-data'],
   },
   'lost-data': {
     severity: 'page',
+    title: 'Redis lost data',
+    todo: 'Check how Redis ended, and its settings of persistence and replication.',
     endsBy: 'fact',
     namesEach: true,
   },
   memory: {
     severity: 'page',
+    title: 'Redis evicts data, or is full',
+    todo: 'Full: raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS. Evicting: set maxmemory-policy to noeviction.',
     endsBy: 'watch',
+    end: 'Redis has room again, and evicts nothing.',
+    levels: {
+      'nearly full': {
+        severity: 'attention',
+        title: 'Redis is nearly full',
+        todo: 'Raise maxmemory, or set LEDGER_RETENTION_DAYS or SESSION_IDLE_DAYS.',
+      },
+    },
   },
   persistence: {
     severity: 'page',
+    title: 'Redis does not keep its data on disk',
+    todo: 'Check the disk of Redis, or its appendonly: what it takes now is gone when it ends.',
     endsBy: 'watch',
+    end: 'Redis keeps its data on disk again.',
   },
   'blob-store': {
     severity: 'page',
+    title: 'The blob store cannot be used',
+    todo: 'Check BLOB_URL: the disk and the owner of its folder, or its bucket and the keys for it; all workers need the same one.',
     endsBy: 'quiet',
+    end: 'the blob store is used again.',
     acts: [],
   },
 } satisfies Rules;
 
 /** The share of its memory from which on a Redis is nearly full. */
 const MEMORY_SHARE = 0.8;
+/** The share from which on people get no answers within minutes. */
+const FULL_SHARE = 0.95;
 
 /** A Redis that evicts, as a start refuses: it became one by hand or by a failover; or one that is nearly full. Pure. */
 export function memoryConditions({ evicts, usedBytes, maxBytes }: RedisState): Condition[] {
   if (evicts !== undefined) return [{ cause: 'memory', text: evictionInWords(evicts), level: evicts }];
   if (maxBytes === 0 || usedBytes <= maxBytes * MEMORY_SHARE) return [];
   const [used, max] = [usedBytes, maxBytes].map((bytes) => Math.round(bytes / 1024 / 1024));
-  const text = `Redis is nearly full: ${used} of ${max} MB are used. When it is full, no more messages are accepted.`;
-  return [{ cause: 'memory', text }];
+  const text = `${used} of ${max} MB are used. When it is full, no more messages are accepted.`;
+  return [{ cause: 'memory', text, level: usedBytes > maxBytes * FULL_SHARE ? 'full' : 'nearly full' }];
 }
 
 /** A Redis that cannot write its files, or keeps none although nobody accepts that. Pure. */
@@ -57,7 +81,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   return {
     cause: 'blob-store',
     level: why,
-    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait until it can, the others are answered; nothing is lost. Check the disk and the owner of the folder, or the bucket and its keys.`,
+    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait until it can, the others are answered; nothing is lost.`,
   };
 }
 
@@ -66,6 +90,6 @@ export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',
     level: 'another store',
-    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: files and archives that were put there cannot be read by this process, nor its own by the others. Give all workers the same store. If the earlier one is gone for good, see the runbook.`,
+    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: it cannot read the files of the others, nor they its files.`,
   };
 }

@@ -1,7 +1,5 @@
-import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
-import type { EntryId } from '../../../shared/redis/keys.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
@@ -11,37 +9,48 @@ import type { Condition } from '../incident.ts';
 export const TELEGRAM = {
   telegram: {
     severity: 'page',
+    title: 'Telegram does not answer',
+    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait for TELEGRAM_PATIENCE_MS, in order.',
     endsBy: 'watch',
+    end: 'Telegram answers again; what waited is sent in order.',
     namesEach: true,
     acts: ['promote', 'deliver'],
   },
   undeliverable: {
     severity: 'info',
+    title: 'Replies could not be delivered',
+    todo: '“Deliver again” delivers the answers without asking the model again.',
     endsBy: 'quiet',
+    end: 'no more replies are undeliverable.',
+    follows: ['telegram', 'token'],
     namesEach: true,
     acts: ['deliver', 'close'],
   },
   unsure: {
     severity: 'info',
+    title: 'Parts of replies may be missing',
+    todo: 'Telegram confirmed other messages meanwhile, and did not say whether it took these.',
     endsBy: 'quiet',
+    end: 'sends are confirmed again.',
+    follows: ['telegram'],
     namesEach: true,
   },
   'long-wait': {
     severity: 'attention',
+    title: 'The gateway is asked to wait for long',
+    todo: 'The model: look at the limits of the account, and at the proxy in front of it. Telegram: look at what else sends with this token.',
     endsBy: 'quiet',
+    end: 'no more long waits are asked for.',
+    follows: ['provider', 'telegram'],
   },
 } satisfies Rules;
-
-function keptAs(entry: EntryId): string {
-  return `It is kept as a dead letter: "npm run cli -- retry ${entry}", or /retry in the chat, goes on with it; an answer is delivered without asking the model again.`;
-}
 
 /** A conclusion that Telegram rejects: only the operator can be notified. */
 export function undeliverableAlert(attempt: Attempt, why: string): Alert {
   return {
     cause: 'undeliverable',
     ...whereOf(attempt),
-    text: `A reply could not be delivered (${why}). Chat ${attempt.chat}, entry ${attempt.entry}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A reply could not be delivered (${why}).`,
   };
 }
 
@@ -50,7 +59,7 @@ export function undeliveredAlert(attempt: Attempt, why: string): Alert {
   return {
     cause: 'undeliverable',
     ...whereOf(attempt),
-    text: `A finished reply was not delivered (${why}). Chat ${attempt.chat}, entry ${attempt.entry}. ${keptAs(attempt.entry)} Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A finished reply was not delivered (${why}). It is kept as a dead letter, and is delivered without asking the model again.`,
   };
 }
 
@@ -60,22 +69,22 @@ export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, de
   return {
     cause: 'telegram',
     ...whereOf(attempt),
-    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS) and is not tried any more; its user was not told (${kind}: ${description}). Chat ${attempt.chat}, entry ${attempt.entry}. ${keptAs(attempt.entry)} Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS): its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
   };
 }
 
 /** Telegram, or the model endpoint, asks for a wait that people notice. */
 export function longWaitAlert(attempt: Attempt, asker: 'telegram' | 'model', askedMs: number): Alert {
   const wait = counted(Math.round(askedMs / 60_000), 'minute');
-  const said =
+  const text =
     asker === 'telegram'
-      ? `Telegram asks to leave a chat alone for ${wait}. That is obeyed: nothing is sent there until then`
-      : `The model endpoint asks for a wait of ${wait}. Waits are obeyed up to an hour: this message is tried again by our own growing waits`;
+      ? `Telegram asks to leave a chat alone for ${wait}. That is obeyed: nothing is sent there until then.`
+      : `The model endpoint asks for a wait of ${wait}. Waits are obeyed up to an hour: this message is tried again by our own growing waits.`;
   return {
     cause: 'long-wait',
     key: asker,
     ...whereOf(attempt),
-    text: `${said}. Chat ${attempt.chat}, entry ${attempt.entry}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text,
   };
 }
 
@@ -105,6 +114,6 @@ export function unsureAlert(attempt: Attempt): Alert {
   return {
     cause: 'unsure',
     ...whereOf(attempt),
-    text: `A part of a reply may be missing: it was sent and repeated, and Telegram, which confirmed other messages meanwhile, said neither time whether it took it. Chat ${attempt.chat}, entry ${attempt.entry}. The user may have to ask again. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A part of a reply may be missing: it was sent and repeated, and Telegram, which confirmed other messages meanwhile, said neither time whether it took it. The user may have to ask again.`,
   };
 }

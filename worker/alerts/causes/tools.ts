@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { clip, counted, toolLabel } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Attempt } from '../../lane/attempt.ts';
@@ -7,18 +6,19 @@ import type { Rules } from '../causes.ts';
 
 /** Causes that concern tools, and the servers that they come from. */
 export const TOOLS = {
-  'tool-refused': {
-    severity: 'attention',
-    endsBy: 'fact',
-  },
+  'tool-refused': { severity: 'attention', title: "The model's API refuses a tool", endsBy: 'fact' },
   'tools-omitted': {
     severity: 'attention',
+    title: 'Tools of an MCP server are left out',
+    todo: '"npm run cli -- check" says why.',
     endsBy: 'fact',
-    gapMs: 3_600_000,
   },
   'tool-server': {
     severity: 'attention',
+    title: 'A tool server is down',
+    todo: 'Chats go on without its tools. Check MCP_CONFIG and the server.',
     endsBy: 'alert',
+    end: 'the tool server is up again.',
   },
 } satisfies Rules;
 
@@ -32,13 +32,13 @@ export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
     cause: 'tool-refused',
     key: tool,
     ...whereOf(attempt),
-    text: `The model's API refuses the tool ${toolLabel(tool)}, so it was removed until the next start; chats go on without it. Correct its definition on its server. First seen: chat ${attempt.chat}. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `The model's API refuses the tool ${toolLabel(tool)}, so it was removed until the next start; chats go on without it. Correct its definition on its server.`,
   };
 }
 
 /**
  * Tools that the model is not shown, since it would refuse every message with them. A server's words are a stranger's:
- * of a name only what cannot be a link, a mention or a command is told here, and the reason only in the log.
+ * of a name only what cannot be a link, a mention or a command stands here, and the reason only in the log.
  */
 export function omittedToolsAlert(server: string, omitted: readonly { tool: string; why: string }[]): Alert {
   const prefix = `${server}__`;

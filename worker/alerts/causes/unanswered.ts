@@ -1,4 +1,3 @@
-import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, type Place, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
@@ -8,41 +7,71 @@ import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts'
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 
+/** The causes that leave people without answers. */
+const NO_ANSWERS = ['provider', 'fixed-parts', 'telegram', 'token', 'memory', 'persistence', 'blob-store'] as const;
+
 /** Causes that concern messages without an answer: they wait, or failed, and what is kept of them. */
 export const UNANSWERED = {
   unanswered: {
     severity: 'page',
+    title: 'Messages are unanswered for too long',
+    todo: '/status says what holds them up, /message and the entry named here where that one is.',
     endsBy: 'watch',
+    end: 'messages are answered again.',
+    follows: [...NO_ANSWERS, 'idle'],
     acts: ['retry', 'pause', 'cancel'],
   },
   paused: {
     severity: 'attention',
+    title: 'Messages wait in chats that an operator has paused',
+    todo: '/status says who paused what, and why; “Resume” ends all of it, "npm run cli -- resume <chat>" that of one chat.',
     endsBy: 'watch',
-    acts: ['resume'],
+    end: 'no message waits for a pause any more.',
+    acts: ['resume-all'],
   },
   idle: {
     severity: 'page',
+    title: 'Jobs wait and none is active',
+    todo: 'Restart the worker.',
     endsBy: 'watch',
+    end: 'waiting jobs are run again.',
+    follows: ['memory', 'persistence'],
   },
   'gave-up': {
     severity: 'attention',
+    title: 'Messages could not be answered',
+    todo: '/dead names them, “Replay failed” puts them back.',
     endsBy: 'quiet',
-    acts: ['replay'],
+    end: 'no more messages are given up.',
+    follows: NO_ANSWERS,
+    acts: ['replay', 'close'],
   },
   failed: {
     severity: 'attention',
+    title: 'Messages failed',
+    todo: '/dead names them, “Replay failed” puts them back.',
     endsBy: 'quiet',
-    acts: ['replay'],
+    end: 'no more messages fail.',
+    follows: NO_ANSWERS,
+    acts: ['replay', 'close'],
   },
   undecodable: {
     severity: 'attention',
+    title: 'Entries of the inbound stream could not be read',
+    todo: 'Find out what writes to this stream beside Spillway.',
     endsBy: 'quiet',
+    end: 'no more entries are unreadable.',
     namesEach: true,
   },
   'dead-letters': {
     severity: 'attention',
+    title: 'Dead letters pile up',
+    todo: '/dead names them; “Replay failed” puts all of them back, "npm run cli -- dead purge <id>" removes one.',
     endsBy: 'watch',
+    end: 'the pile of dead letters is small again.',
+    follows: [...NO_ANSWERS, 'gave-up', 'failed'],
     acts: ['replay'],
+    levels: { 'nearly full': { follows: [] }, full: { severity: 'page', follows: [] } },
   },
 } satisfies Rules;
 
@@ -57,7 +86,7 @@ export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'm
   return {
     cause: 'gave-up',
     ...whereOf(attempt),
-    text: `A message could not be answered: ${cause}. Chat ${attempt.chat}, entry ${attempt.entry}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A message could not be answered: ${cause}. The user was notified.`,
   };
 }
 
@@ -68,7 +97,7 @@ export function failedAlert(attempt: Attempt, reason: string, detail: string): A
   return {
     ...(trouble === undefined ? { cause: 'failed' as const } : { cause: 'provider' as const, level: trouble }),
     ...whereOf(attempt),
-    text: `A message failed (${reason}; ${detail})${why}. Chat ${attempt.chat}, entry ${attempt.entry}. The user was notified. Trace ${traceIdOf(attempt.traceparent)}`,
+    text: `A message failed (${reason}; ${detail})${why}. The user was notified.`,
   };
 }
 
@@ -77,7 +106,7 @@ export function unendedAlert(where: Place & { traceparent: string }, detail: str
   return {
     cause: 'failed',
     ...whereOf(where),
-    text: `A message failed (internal_error; ${detail}), and so did each try to end it as usual; it was put aside as a dead letter. Chat ${where.chat}, entry ${where.entry}.`,
+    text: `A message failed (internal_error; ${detail}), and so did each try to end it as usual; it is kept as a dead letter.`,
   };
 }
 
@@ -86,7 +115,8 @@ export function undecodableAlert(entry: EntryId): Alert {
   return {
     cause: 'undecodable',
     entry,
-    text: `An entry of the inbound stream could not be read and was put aside as a dead letter: ${entry}. Nobody could be answered.`,
+    line: entry,
+    text: 'An entry of the inbound stream could not be read, and is kept as a dead letter: nobody could be answered.',
   };
 }
 
@@ -129,7 +159,7 @@ export function unansweredAlert(seen: {
   return {
     cause: 'unanswered',
     ...{ chat, entry },
-    text: `A message is unanswered for ${inSeconds(ageMs)}. Chat ${chat}, entry ${entry}. Waiting for too long: ${messagesOf(messages, chats)}; ${waiting} in all. Trace ${traceId}`,
+    text: `The oldest message has waited ${inSeconds(ageMs)}; waiting in all: ${counted(waiting, 'message')}.`,
     traceId,
     messages,
     chats,

@@ -12,19 +12,30 @@ import type { WatchFailure } from '../watch-failure.ts';
 export const WATCH = {
   'unclean-end': {
     severity: 'attention',
+    title: 'Processes ended without a goodbye',
+    todo: 'What they were answering runs again by itself. The log around that time says why: killed, out of memory, or an event loop that stood still.',
     endsBy: 'quiet',
+    end: 'no more processes end that way.',
     namesEach: true,
   },
   'alert-channel': {
     severity: 'page',
+    title: 'Alerts cannot be sent',
+    todo: 'Check TELEGRAM_ALERT_CHAT_ID, and set ALERT_WEBHOOK_URL or ALERTMANAGER_URL as a second channel.',
     endsBy: 'watch',
+    end: 'alerts are sent again.',
+    follows: ['telegram', 'token'],
   },
   watcher: {
     severity: 'page',
+    title: 'A part of the watch fails',
+    todo: 'The log has the error. What it names goes unnoticed until it works again; everything else is watched.',
     endsBy: 'watch',
+    end: 'the watch is whole again.',
   },
   'other-version': {
     severity: 'attention',
+    title: 'Another version wrote what this one does not know',
     endsBy: 'fact',
   },
 } satisfies Rules;
@@ -39,11 +50,11 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
   const why = end.where
     ? `its event loop stood still: ${clip(end.where, WHERE_CHARS_MAX)}`
     : 'killed, out of memory, or its machine went away';
-  const running = turns.length === 0 ? 'Nothing was being answered.' : `Being answered: ${turns.join('; ')}.`;
+  const running = turns.length === 0 ? 'it answered nothing' : `it answered ${turns.join('; ')}`;
   return {
     cause: 'unclean-end',
-    line: `Process ${pid} on ${host} ended without a goodbye, last seen ${seen}`,
-    text: `A process ended without a goodbye (${why}): process ${pid} on ${host}, last seen ${seen}. ${running} What it was answering runs again.`,
+    line: `Process ${pid} on ${host}, last seen ${seen}: ${running}`,
+    text: `A process ended without a goodbye (${why}). What it was answering runs again.`,
   };
 }
 

@@ -2,15 +2,16 @@ import { html } from 'hono/html';
 import type { Act } from '../../report/report.ts';
 import { formKeyField, HOME, type Html } from './layout.ts';
 
-/** Where a deed is asked for once more, and done. Pure. */
+/** Where an act is asked for once more, and done. Pure. */
 export function pathOfAct(verb: string): string {
   return `${HOME}/act/${verb}`;
 }
 
-const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge']);
+/** These are asked for on a page of their own, which takes a reason. */
+const ASKED: ReadonlySet<Act['verb']> = new Set(['cancel', 'pause', 'purge', 'close']);
 
-/** Whether an act is asked for once more, on a page of its own: also to put back all letters of a time. Pure. */
-export function isAsked({ verb, target }: Pick<Act, 'verb' | 'target'>): boolean {
+/** Whether an act has a page of its own: also to put back all letters of a time. */
+function isAsked({ verb, target }: Act): boolean {
   return ASKED.has(verb) || (verb === 'replay' && target.includes('..'));
 }
 
@@ -30,31 +31,31 @@ function wayHtml({ href, label }: Way): Html {
   return html`<a class="button" href="${href}">${label}</a>`;
 }
 
-function actHtml({ verb, target, label }: Act, formKey: string): Html {
-  if (isAsked({ verb, target }))
-    return wayHtml({ href: `${pathOfAct(verb)}?target=${encodeURIComponent(target)}`, label });
+function actHtml(act: Act, formKey: string): Html {
+  const { verb, target, label } = act;
+  if (isAsked(act)) return wayHtml({ href: `${pathOfAct(verb)}?target=${encodeURIComponent(target)}`, label });
   return html`<form method="post" action="${pathOfAct(verb)}">${formKeyField(formKey)}
 <input type="hidden" name="target" value="${target}"><button>${label}</button></form>`;
 }
 
 /** A question before something is done, with who does it and why. */
 export interface Question {
+  /** What is done, such as "Pause chat 1001". */
   title: string;
-  text: Html;
+  text: string;
   action: string;
   target: string;
-  button: string;
   /** Where to go instead. */
   back: string;
 }
 
 /** A question as the body of a page. Pure. */
-export function questionPage({ title, text, action, target, button, back }: Question, formKey: string): Html {
-  return html`<h1>${title}</h1>
+export function questionPage({ title, text, action, target, back }: Question, formKey: string): Html {
+  return html`<h1>${title}?</h1>
 <p>${text}</p>
 <form class="deed" method="post" action="${action}">${formKeyField(formKey)}
 <input type="hidden" name="target" value="${target}">
-${WHO}<button class="danger">${button}</button></form>
+${WHO}<button class="danger">${title}</button></form>
 <p><a href="${back}">Leave it as it is</a></p>`;
 }
 

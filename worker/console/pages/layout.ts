@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import { REPORTS, type ReportRule } from '../../report/reports.ts';
 
 /** A piece of a page; everything that was put into it is escaped. */
 export type Html = ReturnType<typeof html>;
@@ -18,13 +19,10 @@ export interface Page {
   refreshSeconds?: number;
 }
 
-const LINKS = [
-  [HOME, 'Status'],
-  [`${HOME}/incidents`, 'Incidents'],
-  [`${HOME}/dead`, 'Dead letters'],
-  [`${HOME}/recoveries`, 'Recoveries'],
-  [`${HOME}/cost`, 'Cost'],
-] as const;
+/** Where a report is in the console. Pure. */
+export function pathOfReport(page: string): string {
+  return page === '' ? HOME : `${HOME}/${page}`;
+}
 
 /** A whole page. Pure. */
 export function pageOf({ title, body, at, formKey, refreshSeconds }: Page): Html {
@@ -53,13 +51,15 @@ ${body}
 function header(at: string | undefined, formKey: string): Html {
   return html`<header>
 <span class="brand">Spillway</span>
-<nav aria-label="Pages">${LINKS.map(([path, name]) => link(path, name, path === at))}</nav>
+<nav aria-label="Pages">${Object.values<ReportRule>(REPORTS).map((rule) => link(rule, at))}</nav>
 <form method="post" action="${HOME}/logout">${formKeyField(formKey)}<button class="plain">Log out</button></form>
 </header>`;
 }
 
-function link(path: string, name: string, isCurrent: boolean): Html {
-  return isCurrent ? html`<a href="${path}" aria-current="page">${name}</a>` : html`<a href="${path}">${name}</a>`;
+function link({ page, link: name }: ReportRule, at: string | undefined): Html {
+  if (name === undefined) return html``;
+  const path = pathOfReport(page);
+  return html`<a href="${path}" ${path === at ? html`aria-current="page"` : ''}>${name}</a>`;
 }
 
 /** The field that shows that a form is one of ours. Pure. */

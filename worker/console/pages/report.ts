@@ -1,35 +1,63 @@
 import { html } from 'hono/html';
 import { counted } from '../../../shared/base/text.ts';
 import { utcTime } from '../../../shared/base/utc-time.ts';
-import type { Act, Fact, Item, Name, Piece, Report, Section, Text, Verdict } from '../../report/report.ts';
+import type { Option } from '../../report/arguments.ts';
+import {
+  type Act,
+  type Fact,
+  type Item,
+  type Name,
+  type Piece,
+  piecesOf,
+  type Report,
+  type Section,
+  type Text,
+  type Verdict,
+} from '../../report/report.ts';
 import { inWords } from '../../report/words.ts';
-import { actsHtml, type Way } from './acts.ts';
-import { HOME, type Html } from './layout.ts';
+import { actsHtml } from './acts.ts';
+import { HOME, type Html, problemPage } from './layout.ts';
 
-/** What a page has besides its report. */
-export interface Around {
-  /** Further things that can be done. */
-  acts?: readonly Act[];
-  ways?: readonly Way[];
-  /** The section of the runbook, to stand beside what it is about. */
-  runbook?: (name: string) => Html;
-}
-
-interface Reading extends Around {
+/** What a page needs besides its report. */
+interface Reading {
   nowMs: number;
   /** The key that its forms carry. */
   formKey: string;
+  /** A section of the runbook, to stand beside what it is about. */
+  runbook: (name: string) => Html;
 }
 
-/** A report as the body of a page. What can be done by a click has a button. Pure. */
-export function reportPage(report: Report, formKey: string, around: Around = {}): Html {
-  const { title, nowMs, verdict, sections, actions = [] } = report;
-  const reading = { nowMs, formKey, ...around };
-  const named = actions.flatMap(({ act, letter }) => act ?? (letter === undefined ? [] : [replayOf(letter)]));
+/** The title of a report in plain words. Pure. */
+export function titleOf({ title, verdict }: Report): string {
+  const pieces = piecesOf(title ?? verdict?.word ?? 'Spillway');
+  return pieces.map((piece) => (typeof piece === 'object' && 'id' in piece ? piece.id : String(piece))).join('');
+}
+
+/** A report as the body of a page. What can be done has a button. Pure. */
+export function reportPage({ title, verdict, sections, actions = [] }: Report, reading: Reading): Html {
+  const acts = actions.flatMap(({ act }) => act ?? []);
   return html`${title === undefined ? '' : html`<h1>${textHtml(title, reading)}</h1>`}
 ${verdict === undefined ? '' : verdictHtml(verdict, reading)}
-${actsHtml([...named, ...(around.acts ?? [])], formKey, around.ways)}
+${actsHtml(acts, reading.formKey)}
 ${sections.map((section) => sectionHtml(section, reading))}`;
+}
+
+/** A form with the options of a report that have a value. Pure. */
+export function optionsForm(
+  path: string,
+  options: Readonly<Record<string, Option>>,
+  given: Readonly<Record<string, string>>,
+): Html {
+  const fields = Object.entries(options).filter(([, { as }]) => as !== undefined);
+  if (fields.length === 0) return html``;
+  const field = ([name, { as }]: [string, Option]) =>
+    html`<input name="${name}" aria-label="${name}" placeholder="${name}: ${as}" value="${given[name] ?? ''}">`;
+  return html`<form class="search" action="${path}">${fields.map(field)}<button>Show</button></form>`;
+}
+
+/** The page for a name of which nothing is known, with those that it may mean. Pure. */
+export function unknownPage(text: string, choices: readonly Name[]): Html {
+  return html`${problemPage('Unknown', text)}${choices.map((name) => html`<p>${nameHtml(name)}</p>`)}`;
 }
 
 function verdictHtml({ tone, word, reason, more = [] }: Verdict, reading: Reading): Html {
@@ -44,7 +72,7 @@ function sectionHtml(section: Section, reading: Reading): Html {
   return html`<section>${title === undefined ? '' : html`<h2>${title}</h2>`}
 ${empty === undefined ? '' : html`<p class="nothing">${empty}</p>`}
 ${intro === undefined ? '' : html`<p>${textHtml(intro, reading)}</p>`}
-${facts.length === 0 ? '' : title === undefined ? tilesHtml(facts, reading) : marksHtml(facts, reading)}
+${title === undefined ? tilesHtml(facts, reading) : marksHtml(facts, reading)}
 ${table === undefined ? '' : tableHtml(table, reading)}
 ${items.length === 0 ? '' : html`<ul class="cards">${items.map((item) => itemHtml(item, isAlone, reading))}</ul>`}
 ${timeline === undefined ? '' : timelineHtml(timeline)}
@@ -54,6 +82,7 @@ ${more !== undefined && more.count > 0 ? html`<p class="note">and ${counted(more
 
 /** Numbers side by side. */
 function tilesHtml(facts: readonly Fact[], reading: Reading): Html {
+  if (facts.length === 0) return html``;
   const tile = ({ name, value, note }: Fact) =>
     html`<div class="tile"><dt>${name}</dt><dd>${textHtml(value, reading)}</dd>${note === undefined ? '' : html`<dd class="note">${textHtml(note, reading)}</dd>`}</div>`;
   return html`<dl class="tiles">${facts.map(tile)}</dl>`;
@@ -61,16 +90,16 @@ function tilesHtml(facts: readonly Fact[], reading: Reading): Html {
 
 /** States and longer words, one below the other. */
 function marksHtml(facts: readonly Fact[], reading: Reading): Html {
-  const mark = ({ name, value, tone }: Fact) =>
-    html`<li class="${tone ?? ''}"><b>${name}</b> <span>${tone === 'bad' ? 'Trouble: ' : ''}${textHtml(value, reading)}</span></li>`;
+  if (facts.length === 0) return html``;
+  const mark = ({ name, value, note, tone }: Fact) =>
+    html`<li class="${tone ?? ''}"><b>${name}</b> <span>${tone === 'bad' ? 'Trouble: ' : ''}${textHtml(value, reading)}${note === undefined ? '' : html`; ${textHtml(note, reading)}`}</span></li>`;
   return html`<ul class="marks">${facts.map(mark)}</ul>`;
 }
 
-function itemHtml({ title, tone, lines, runbook }: Item, isAlone: boolean, reading: Reading): Html {
-  const beside = runbook === undefined ? undefined : reading.runbook?.(runbook);
-  return html`<li class="${tone}"><h3>${textHtml(title, reading)}</h3>
+function itemHtml({ title, tone, severity, lines, runbook }: Item, isAlone: boolean, reading: Reading): Html {
+  return html`<li class="${tone}"><h3>${severity === undefined ? '' : html`<span class="severity">${severity}</span> `}${textHtml(title, reading)}</h3>
 ${lines.map((line) => html`<p>${textHtml(line, reading)}</p>`)}
-${beside === undefined ? '' : html`<details class="runbook" ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${beside}</details>`}</li>`;
+${runbook === undefined ? '' : html`<details class="runbook" ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${reading.runbook(runbook)}</details>`}</li>`;
 }
 
 /** A narrow screen shows it as a list: each cell is named by its column. */
@@ -82,36 +111,36 @@ function tableHtml({ columns, rows }: NonNullable<Section['table']>, reading: Re
 
 function timelineHtml({ steps, fromMs }: NonNullable<Section['timeline']>): Html {
   return html`<ol class="steps">${steps.map(({ atMs, kind, text }) => {
-    const when =
-      atMs === undefined
-        ? html`<span class="when"></span>`
-        : html`<time datetime="${new Date(atMs).toISOString()}" title="${utcTime(atMs)}">+${inWords(atMs - fromMs)}</time>`;
+    const when = atMs === undefined ? html`<span class="when"></span>` : timeHtml(atMs, `+${inWords(atMs - fromMs)}`);
     return html`<li class="${kind}">${when}<span>${text}</span></li>`;
   })}</ol>`;
 }
 
 function textHtml(text: Text, reading: Reading): Html {
-  const pieces = Array.isArray(text) ? (text as readonly Piece[]) : [text as Piece];
-  return html`${pieces.map((piece) => pieceHtml(piece, reading))}`;
+  return html`${piecesOf(text).map((piece) => pieceHtml(piece, reading))}`;
 }
 
 function pieceHtml(piece: Piece, { nowMs, formKey }: Reading): Html {
   if (typeof piece !== 'object') return html`${piece}`;
-  if ('letter' in piece) return actsHtml([replayOf(piece.letter), purgeOf(piece.letter)], formKey);
-  if ('of' in piece) return html`<a class="id" href="${pathOf(piece)}">${piece.text ?? piece.id}</a>`;
-  const exact = new Date(piece.atMs).toISOString();
-  return html`<time datetime="${exact}" title="${utcTime(piece.atMs)}">${inWords(nowMs - piece.atMs)} ago</time>`;
+  if ('letter' in piece) return letterHtml(piece.letter, formKey);
+  if ('of' in piece) return nameHtml(piece);
+  if ('href' in piece) return html`<a class="id" href="${piece.href}">${piece.text}</a>`;
+  return timeHtml(piece.atMs, `${inWords(nowMs - piece.atMs)} ago`);
 }
 
-function replayOf(letter: string): Act {
-  return { verb: 'replay', target: letter, label: 'Put back' };
+function letterHtml(letter: string, formKey: string): Html {
+  const acts: Act[] = [
+    { verb: 'replay', target: letter, label: 'Put back' },
+    { verb: 'purge', target: letter, label: 'Remove' },
+  ];
+  return html`<div><a class="id" href="${HOME}/letter/${encodeURIComponent(letter)}">${letter}</a>${actsHtml(acts, formKey)}</div>`;
 }
 
-function purgeOf(letter: string): Act {
-  return { verb: 'purge', target: letter, label: 'Remove' };
+function timeHtml(atMs: number, words: string): Html {
+  return html`<time datetime="${new Date(atMs).toISOString()}" title="${utcTime(atMs)}">${words}</time>`;
 }
 
-function pathOf({ of, id }: Name): string {
-  if (of === 'letters') return `${HOME}/dead${id === '' ? '' : `?chat=${encodeURIComponent(id)}`}`;
-  return `${HOME}/${of}/${encodeURIComponent(id)}`;
+function nameHtml({ of, id, text = id }: Name): Html {
+  const at = of === 'dead' ? `?chat=${encodeURIComponent(id)}` : `/${encodeURIComponent(id)}`;
+  return html`<a class="id" href="${HOME}/${of}${of === 'dead' && id === '' ? '' : at}">${text}</a>`;
 }

@@ -124,7 +124,6 @@ function allKeysOf(shard: number): string[] {
       keys.admitted('a'),
       keys.poll,
       keys.incidents,
-      keys.notices,
       keys.alerting,
       keys.alertingLock,
       keys.provider,

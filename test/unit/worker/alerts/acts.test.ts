@@ -1,108 +1,96 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../../shared/redis/keys.ts';
-import type { NotedAct } from '../../../../worker/alerts/act.ts';
-import { type Book, enter } from '../../../../worker/alerts/book.ts';
+import { buttonsOf } from '../../../../worker/alerts/act.ts';
 import { readIncident } from '../../../../worker/alerts/book-store.ts';
-import { buttonsOf } from '../../../../worker/alerts/buttons.ts';
-import { labelOf } from '../../../../worker/alerts/causes/acts.ts';
 import { actsFor, CAUSES } from '../../../../worker/alerts/causes.ts';
-import { type Condition, type Incident, openingOf } from '../../../../worker/alerts/incident.ts';
-import { pageOf } from '../../../../worker/alerts/notice-text.ts';
-import { ACTS } from '../../../../worker/desk/acts.ts';
-import { condition, failure, START } from '../../../fixture/incidents.ts';
+import { type Incident, openingOf } from '../../../../worker/alerts/incident.ts';
+import { messageOf } from '../../../../worker/alerts/message.ts';
+import { ACTS } from '../../../../worker/operator/acts.ts';
+import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 
 const HOUR_MS = 3600_000;
 const WAITING = { chat: '-1001234567890' as ChatKey, entry: '1795508127949-12345' as EntryId };
-
-/** A book that is written in step by step, with what operators do about its only incident. */
-function kept(first: { alerts?: Alert[]; conditions?: Condition[] }) {
-  let book: Book = new Map();
-  const around = { hasOperators: true };
-  const at = (ms: number, seen: { alerts?: readonly Alert[]; conditions?: readonly Condition[] } = {}) => {
-    const entered = enter(book, { alerts: [], ...seen, nowMs: START + ms }, around);
-    book = entered.book;
-    return entered.notices.map(({ kind, manner = 'rings' }) => `${kind} ${manner}`);
-  };
-  at(0, first);
-  const incident = () => [...book.values()][0] as Incident;
-  const acted = (name: string, part: Partial<NotedAct> = {}) => {
-    const noted = { n: 1, by: 'Ann', id: 1, atMs: START, entry: '1-1' as EntryId, result: 'done', ...part };
-    const now = { ...incident(), acts: { ...incident().acts, [name]: noted } };
-    book = new Map([...book].map(([id]) => [id, now]));
-  };
-  const change = (part: Partial<Incident>) => {
-    book = new Map([...book].map(([id, each]) => [id, { ...each, ...part }]));
-  };
-  return { at, incident, acted, change };
-}
+const causes = Object.keys(CAUSES) as Incident['cause'][];
+const noted = (name: string) => ({ acts: { [name]: { by: 'Ann', atMs: START, entry: '1-1', result: 'done' } } });
+const labels = (incident: Incident | undefined) =>
+  incident &&
+  buttonsOf(incident)
+    .flat()
+    .map(({ text }) => text);
 
 test('an alert has six buttons at most, each with data that Telegram takes', () => {
-  for (const [cause, { levels = {} }] of Object.entries(CAUSES))
-    for (const level of ['', ...Object.keys(levels)]) {
-      const { incident, change } = kept({ conditions: [condition()] });
-      change({ cause: cause as Incident['cause'], level, waiting: WAITING, acts: {} });
-      const buttons = buttonsOf(incident()).flat();
-      expect(buttons.length).toBeLessThanOrEqual(6);
-      for (const { command } of buttons) {
-        expect(Buffer.byteLength(`${command} back-${Math.floor(START / 1_000).toString(36)}`)).toBeLessThanOrEqual(64);
-        expect(command).toMatch(/^\/desk do [\w-]{10} [a-z-]+ 0(?: [0-9a-f]{6})?$/);
-      }
+  const incidents = opened();
+  incidents.at(0, { conditions: [condition()] });
+  for (const cause of causes) {
+    incidents.change({ cause, waiting: WAITING, letters: { most: 3, left: 3 } });
+    const buttons = buttonsOf(incidents.book().get('no-poll') as Incident).flat();
+    expect(buttons.length).toBeLessThanOrEqual(6);
+    for (const { command } of buttons) {
+      expect(Buffer.byteLength(`${command} yes-${Math.floor(START / 1_000).toString(36)}`)).toBeLessThanOrEqual(64);
+      expect(command).toMatch(/^\/desk act [\w-]{10} [a-z-]+(?: -?\d[\d.-]*)?$/);
     }
+  }
 });
 
-test('every act that a cause offers has a label and can be done', () => {
-  const offered = new Set(
-    (Object.keys(CAUSES) as Incident['cause'][]).flatMap((cause) => actsFor({ cause, level: '' })),
-  );
-  expect([...offered].filter((name) => labelOf(name) === '' || ACTS[name] === undefined)).toEqual([]);
+test('every act that a cause offers can be done', () => {
+  expect(causes.flatMap(actsFor).filter((name) => ACTS[name] === undefined)).toEqual([]);
 });
 
-test('a fact that was closed stays closed however often it is found, until it is another one', () => {
-  const fact: Alert = { cause: 'tools-omitted', key: 'web', level: 'a', text: '2 tools are left out.' };
-  const book = kept({ alerts: [fact] });
-  book.acted('close');
-  // As it is written when somebody closes it.
-  book.change({ isOpen: false, endedMs: START, notified: undefined } as never);
-  expect(book.at(26 * HOUR_MS, { alerts: [fact] })).toEqual([]);
-  expect(book.incident().isOpen).toBe(false);
-  expect(book.at(27 * HOUR_MS, { alerts: [{ ...fact, level: 'b' }] })).toEqual(['opened rings']);
+test.each<[string, Alert, Alert]>([
+  [
+    'a fact that was closed stays closed however often it is found, until it is another one',
+    { cause: 'tools-omitted', key: 'web', level: 'a', text: '2 tools are left out.' },
+    { cause: 'tools-omitted', key: 'web', level: 'b', text: '3 tools are left out.' },
+  ],
+  [
+    'each alert that only another version understands rings, also after one of them was closed',
+    { cause: 'other-version', key: 'alert', text: 'Not readable (1-0).' },
+    { cause: 'other-version', key: 'alert', text: 'Not readable (2-0).' },
+  ],
+])('%s', (_, fact, other) => {
+  const incidents = opened();
+  incidents.at(0, { alerts: [fact] });
+  incidents.change({ ...noted('close'), isOpen: false, endedMs: START });
+  incidents.at(1, {});
+  const before = incidents.rings().length;
+  incidents.at(1_000, { alerts: [fact] });
+  expect(incidents.rings()).toHaveLength(before);
+  incidents.at(2_000, { alerts: [other] });
+  expect(incidents.rings()).toHaveLength(before + 1);
 });
 
 test('an act that this version does not know stays with the incident, and is not shown', () => {
-  const book = kept({ conditions: [condition()] });
-  for (const name of ['take', 'snooze']) book.acted(name, { result: 'Ann works on this', untilMs: START } as never);
-  const read = readIncident('no-poll', JSON.stringify(book.incident()));
-  expect(read).toEqual(book.incident());
-  expect(pageOf(read as Incident).text).not.toMatch(/Ann/);
+  const incidents = opened();
+  incidents.at(0, { conditions: [condition()] });
+  incidents.change(noted('snooze'));
+  const incident = incidents.book().get('no-poll');
+  const read = readIncident('no-poll', JSON.stringify(incident));
+  expect(read).toEqual(incident);
+  expect(messageOf(read as Incident).text).not.toMatch(/Ann/);
 });
 
 test('buttons name the same opening when the clock steps back, and another one when it opens again', () => {
-  const book = kept({ alerts: [failure(1)] });
-  const opening = openingOf(book.incident());
-  book.at(-2 * HOUR_MS, {});
-  expect(openingOf(book.incident())).toBe(opening);
-  book.at(-HOUR_MS, {});
-  book.at(1, { alerts: [failure(1)] });
-  expect(openingOf(book.incident())).not.toBe(opening);
+  const incidents = opened();
+  const opening = () => openingOf(incidents.book().get('failed') as Incident);
+  incidents.at(0, { alerts: [failure(1)] });
+  const first = opening();
+  incidents.at(-2 * HOUR_MS, {});
+  expect(opening()).toBe(first);
+  incidents.at(-HOUR_MS, {});
+  incidents.at(1, { alerts: [failure(1)] });
+  expect(opening()).not.toBe(first);
 });
 
-test('what failed can be put back for a day after the end, with nothing else to press', () => {
-  const book = kept({ alerts: [failure(1)] });
-  book.at(HOUR_MS, {});
-  expect(buttonsOf(book.incident()).flat()).toMatchObject([{ text: 'Replay failed' }]);
-  book.at(23 * HOUR_MS, {});
-  expect(book.incident()).toBeDefined();
-  book.at(26 * HOUR_MS, {});
-  expect(book.incident()).toBeUndefined();
-});
-
-test('each alert that only another version understands is told of, also after one of them was closed', () => {
-  const unreadable = (n: number): Alert => ({ cause: 'other-version', key: 'alert', text: `Not readable (${n}-0).` });
-  const book = kept({ alerts: [unreadable(1)] });
-  book.acted('close');
-  // As it is written when somebody closes it.
-  book.change({ isOpen: false, endedMs: START, notified: undefined } as never);
-  expect(book.at(1_000, { alerts: [unreadable(1)] })).toEqual([]);
-  expect(book.at(2_000, { alerts: [unreadable(2)] })).toEqual(['reopened rings']);
+test('messages that failed can be replayed or closed for a day after the end, while there are any', () => {
+  const incidents = opened();
+  const left = (number: number) => ({ letters: new Map([['failed', number]]) });
+  incidents.at(0, { alerts: [failure(1)], ...left(1) });
+  expect(labels(incidents.book().get('failed'))).toEqual(['Replay failed', 'Close']);
+  incidents.at(HOUR_MS, left(1));
+  expect(labels(incidents.book().get('failed'))).toEqual(['Replay failed', 'Close']);
+  incidents.at(23 * HOUR_MS, left(0));
+  expect(labels(incidents.book().get('failed'))).toEqual([]);
+  incidents.at(26 * HOUR_MS, {});
+  expect(incidents.book().size).toBe(0);
 });

@@ -1,84 +1,118 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
-import { enter } from '../../../../worker/alerts/book.ts';
-import { BACK_SETTLED_MS, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
-import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
+import { BACK_SETTLED_MS, DRAIN_MS, type Incident, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
+import { messageOf } from '../../../../worker/alerts/message.ts';
+import { EDIT_EVERY_MS, SETTLE_MS } from '../../../../worker/alerts/outbox.ts';
+import { condition, failure, opened } from '../../../fixture/incidents.ts';
 
-test('a thousand failures of one cause are one incident: opened, grown, and resolved with the right count', () => {
-  const incidents = opened();
-  incidents.at(0, { alerts: [failure(1)] });
+const HOUR_MS = 3600_000;
+
+test('a thousand failures of one cause are one message: it rings when it opens and ends, and is edited meanwhile', () => {
+  const incidents = opened({ installation: 'Home' });
+  const [first] = incidents.at(0, { alerts: [failure(1)] });
+  expect(first?.text?.split('\n')).toEqual([
+    '🟡 Needs attention: Messages failed',
+    'Home: 1 message of 1 chat since 2027-01-15 08:00:00 UTC.',
+    'A message failed (0).',
+    '/dead names them, “Replay failed” puts them back.',
+    'Chats: 1',
+    'Trace abc',
+  ]);
   for (let n = 1; n < 1_000; n++) incidents.at(n, { alerts: [failure(1 + (n % 80), n)] });
-  incidents.at(60_000, {});
-  incidents.at(60_000 + QUIET_MS, {});
-  expect(incidents.kinds()).toEqual(['opened', 'grown', 'resolved']);
-  const [first, grown, resolved] = incidents.told;
-  expect(first?.text.split('\n')).toEqual([
+  expect(incidents.all).toHaveLength(1);
+  const [grown] = incidents.at(EDIT_EVERY_MS, {});
+  expect(grown).toMatchObject({ isSilent: true, text: expect.stringContaining('1000 messages of 80 chats since') });
+  expect(grown?.reply).toBeUndefined();
+  const [over] = incidents.at(EDIT_EVERY_MS + QUIET_MS, {});
+  expect(over).toMatchObject({ isSilent: false, reply: 'Resolved: no more messages fail.' });
+  expect(over?.text?.split('\n').slice(0, 4)).toEqual([
+    'Resolved: no more messages fail.',
     '🟡 Needs attention: Messages failed',
-    'Since 2027-01-15 08:00:00 UTC: 1 message of 1 chat.',
-    ...['A message failed (0). Chat 1.', ''],
-    expect.stringMatching(/^They are dead letters: \/dead names them, “Replay failed” puts them back/),
+    'Home: 1000 messages of 80 chats from 2027-01-15 08:00:00 UTC to 08:10 UTC.',
+    'A message failed (0).',
   ]);
-  expect(first?.entities).toEqual([{ type: 'bold', offset: 0, length: '🟡 Needs attention: Messages failed'.length }]);
-  expect(first?.update).toBeUndefined();
-  expect(grown?.update).toMatch(/^More: Messages failed\. Since 2027-01-15 08:00:00 UTC: 1000 messages of 80 chats\./m);
-  expect(grown?.text).toMatch(
-    /^Since .*: 1000 messages of 80 chats\.\nA message failed \(0\)\. .* Latest: A message failed \(999\)/m,
-  );
-  const over = /^Resolved: no more messages fail\. It lasted \d+ seconds?: 1000 messages of 80 chats \(failed\)\.$/;
-  expect(resolved?.update).toMatch(over);
-  expect(resolved?.text.split('\n')).toEqual([
-    expect.stringMatching(over),
-    '🟡 Needs attention: Messages failed',
-    'A message failed (0). Chat 1.',
-  ]);
+  expect(incidents.rings()).toHaveLength(2);
 });
 
-test('growth is reported a minute after the opening, and again when ten chats are affected', () => {
+test('a change is shown within 15 seconds, and no message is edited when only its age changes', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   expect(incidents.at(1_000, { alerts: [failure(2)] })).toEqual([]);
-  expect(incidents.at(60_000, {})).toMatchObject([
-    { kind: 'grown', update: expect.stringContaining('2 messages of 2 chats') },
-  ]);
-  for (let chat = 3; chat < 10; chat++) expect(incidents.at(130_000, { alerts: [failure(chat)] })).toEqual([]);
-  expect(incidents.at(130_001, { alerts: [failure(10)] })).toMatchObject([{ kind: 'grown' }]);
+  expect(incidents.at(10_000, {})).toMatchObject([{ text: expect.stringContaining('2 messages of 2 chats') }]);
+  const aging = (seconds: number) => condition({ text: `No poll has succeeded for ${seconds} seconds.` });
+  for (let second = 20; second < 500; second += 5) incidents.at(second * 1_000, { conditions: [aging(second)] });
+  expect(incidents.all.filter(({ incident }) => incident === 'no-poll')).toHaveLength(1);
 });
 
-test('a condition causes a notice when it opens and when it is over, and no notice in between', () => {
+test('a condition rings when it opens and when it is over, and not in between, however long it lasts', () => {
   const incidents = opened();
-  for (let look = 0; look < 100; look++) incidents.at(look * 1_000, { conditions: [condition()] });
+  for (let at = 0; at < 48 * HOUR_MS; at += HOUR_MS) incidents.at(at, { conditions: [condition()] });
   // A look at the alerts alone says nothing of conditions.
-  incidents.at(100_000, {});
-  incidents.at(101_000, { conditions: [] });
-  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
-  const over = 'Resolved: Telegram is polled again. It lasted 101 seconds (no-poll).';
-  const text = `${over}\n🔴 Page: Nobody polls Telegram\nNo poll has succeeded.`;
-  expect(incidents.told.at(-1)).toMatchObject({ text, update: over });
+  incidents.at(48 * HOUR_MS, {});
+  incidents.at(48 * HOUR_MS + 1, { conditions: [] });
+  expect(incidents.rings()).toEqual(['🔴 Page: No process polls Telegram', 'Resolved: Telegram is polled again.']);
 });
 
-test('a condition that is back is told at once, and then stays open until it was gone for five minutes', () => {
+test('trouble that gets worse rings once more, and not again when it gets better and worse', () => {
+  const incidents = opened();
+  const memory = (level: string) => condition({ cause: 'memory', level, text: `Redis is ${level}.` });
+  for (const [at, level] of ['nearly full', 'full', 'nearly full', 'full'].entries())
+    incidents.at(at * 20_000, { conditions: [memory(level)] });
+  expect(incidents.rings()).toEqual([
+    '🟡 Needs attention: Redis is nearly full',
+    '🔴 Page: Redis evicts data, or is full. Redis is full.',
+  ]);
+});
+
+test('a condition that is back opens a new message, and then stays open until it was gone for five minutes', () => {
   const incidents = opened();
   incidents.at(0, { conditions: [condition()] });
   incidents.at(1_000, { conditions: [] });
   expect(incidents.at(2_000, { conditions: [condition()] })).toMatchObject([
-    { kind: 'reopened', text: expect.stringContaining('It is back: 1 time') },
+    { isSilent: false, text: expect.stringContaining('It is back within the hour.') },
   ]);
   for (let round = 4; round < 20; round += 2) {
     expect(incidents.at(round * 1_000, { conditions: [condition()] })).toEqual([]);
     expect(incidents.at(round * 1_000 + 1_000, { conditions: [] })).toEqual([]);
   }
   expect(incidents.at(18_000 + BACK_SETTLED_MS, { conditions: [] })).toEqual([]);
-  expect(incidents.at(18_001 + BACK_SETTLED_MS, { conditions: [] })).toMatchObject([{ kind: 'resolved' }]);
+  expect(incidents.at(18_001 + BACK_SETTLED_MS, { conditions: [] })).toHaveLength(1);
+  expect(incidents.rings()).toHaveLength(4);
 });
 
-test('a failure after the end reopens the incident at once, and a day after its end it is forgotten', () => {
+test('trouble of another kind is new and names its own cure; of the same kind, it is back', () => {
+  const incidents = opened();
+  const network = condition({ cause: 'provider', level: 'network', text: 'The endpoint cannot be reached.' });
+  const refused = condition({ cause: 'provider', level: 'auth', text: 'The endpoint does not accept our key.' });
+  incidents.at(0, { conditions: [network] });
+  incidents.at(20_000, { conditions: [] });
+  const [message] = incidents.at(40_000, { conditions: [refused] });
+  expect(message?.text).toMatch(
+    /^🔴 Page: Every message fails: the API key is refused\nSince .*\n.*\nCorrect ANTHROPIC/,
+  );
+  incidents.at(60_000, { conditions: [] });
+  expect(incidents.at(80_000, { conditions: [refused] })[0]?.text).toMatch(/It is back/);
+});
+
+test('a failure after the end opens the incident again, and a day after its end it is forgotten', () => {
   const incidents = opened();
   incidents.at(0, { alerts: [failure(1)] });
   incidents.at(1 + QUIET_MS, {});
-  expect(incidents.at(2 + QUIET_MS, { alerts: [failure(2)] })).toMatchObject([{ kind: 'reopened' }]);
+  expect(incidents.at(2 + QUIET_MS, { alerts: [failure(2)] })).toMatchObject([{ isSilent: false }]);
   incidents.at(3 + 2 * QUIET_MS, {});
   incidents.at(4 + 2 * QUIET_MS + 24 * REOPEN_MS, {});
+  expect(incidents.book().size).toBe(0);
+});
+
+test('an incident that no channel has is stored for a week after its end', () => {
+  const incidents = opened({}, 30 * 24 * HOUR_MS);
+  const isDelivered = () => false;
+  incidents.at(0, { alerts: [failure(1)], isDelivered });
+  incidents.at(QUIET_MS + 1, { isDelivered });
+  incidents.at(6 * 24 * HOUR_MS, { isDelivered });
+  expect(incidents.book().size).toBe(1);
+  incidents.at(8 * 24 * HOUR_MS, { isDelivered });
   expect(incidents.book().size).toBe(0);
 });
 
@@ -91,115 +125,109 @@ test('failures with the cause of a condition join its incident, which stays open
   incidents.at(200, { conditions: [] });
   incidents.at(300, { alerts: [refused] });
   incidents.at(400, { conditions: [] });
-  expect(incidents.kinds()).toEqual(['opened']);
+  expect(incidents.rings()).toHaveLength(1);
   incidents.at(20_000, { conditions: [] });
-  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
+  expect(incidents.rings()).toHaveLength(2);
 });
 
-test('every undeliverable message is named: the first at once, the others a few seconds later in the same message', () => {
+test('the end says what became of the messages that failed, also when they are replayed later', () => {
   const incidents = opened();
-  const lost = (entry: string): Alert => ({ cause: 'undeliverable', text: `Entry ${entry} could not be delivered.` });
-  incidents.at(0, { alerts: [lost('1-0')] });
-  expect(incidents.at(100, { alerts: [lost('2-0'), lost('3-0')] })).toEqual([]);
-  const others = ['Entry 2-0 could not be delivered.', 'Entry 3-0 could not be delivered.'];
-  const [named] = incidents.at(6_000, {});
-  expect(named).toMatchObject({ update: others.join('\n'), manner: 'silent' });
-  const lines = named?.text.split('\n') ?? [];
-  expect(lines).toEqual([
-    expect.any(String),
-    expect.any(String),
-    'Entry 1-0 could not be delivered.',
-    '',
-    expect.any(String),
-    ...others,
+  const refused = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.' });
+  const left = (number: number) => new Map([['provider', number]]);
+  incidents.at(0, { conditions: [refused] });
+  expect(incidents.at(EDIT_EVERY_MS, { conditions: [refused], letters: left(3) })[0]?.text).toMatch(
+    /^3 messages failed so far\.$/m,
+  );
+  const [over] = incidents.at(30_000, { conditions: [], letters: left(3) });
+  expect(over?.reply).toBe('Resolved: the model endpoint answers again. 3 messages failed and wait to be replayed.');
+  expect(incidents.at(50_000, { conditions: [], letters: left(1) })).toMatchObject([
+    { isSilent: true, text: expect.stringContaining('3 messages failed; 1 still to be replayed.') },
   ]);
-  const [, folded] = named?.entities ?? [];
-  expect(folded).toEqual({
-    type: 'expandable_blockquote',
-    ...{ offset: named?.text.indexOf('Entry 2-0'), length: others.join('\n').length },
-  });
-  expect(incidents.at(20_000, { alerts: [lost('4-0')] })).toMatchObject([
-    { update: 'Entry 4-0 could not be delivered.', manner: 'silent', text: expect.stringContaining('Entry 2-0') },
+  expect(incidents.at(70_000, { conditions: [], letters: left(0) })).toMatchObject([
+    { isSilent: true, text: expect.stringContaining('3 messages failed; all were replayed or removed.') },
   ]);
 });
 
-test('of 200 undeliverable messages as many are named as one message holds, and the others are counted', () => {
+test('what follows from an open incident is a line in its message, and rings only if it outlasts it', () => {
+  const incidents = opened();
+  const refused = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.' });
+  const waiting = condition({ cause: 'unanswered', text: 'The oldest waits.', messages: 3, chats: 2 });
+  incidents.at(0, { conditions: [refused] });
+  const [changed, ...others] = incidents.at(EDIT_EVERY_MS, { alerts: [failure(1)], conditions: [refused, waiting] });
+  expect(others).toEqual([]);
+  expect(changed).toMatchObject({ incident: 'provider', isSilent: true });
+  expect(changed?.text).toMatch(
+    /^Consequences: Messages failed \(1 message of 1 chat\); Messages are unanswered for too long \(3 messages of 2 chats\)\.$/m,
+  );
+  incidents.at(30_000, { conditions: [waiting] });
+  expect(incidents.at(30_000 + DRAIN_MS - 1, { conditions: [waiting] })).toEqual([]);
+  expect(incidents.at(30_000 + DRAIN_MS, { alerts: [], conditions: [waiting] })).toContainEqual(
+    expect.objectContaining({ incident: 'unanswered', isSilent: false }),
+  );
+});
+
+test('a failure waits a few seconds for its cause, and one that was shown before says what it follows from', () => {
+  const incidents = opened({}, SETTLE_MS);
+  const refused = condition({ cause: 'provider', level: 'auth', text: 'The endpoint: auth.' });
+  incidents.at(0, { alerts: [failure(1)] });
+  expect(incidents.at(SETTLE_MS - 1, {})).toEqual([]);
+  expect(incidents.at(SETTLE_MS, {})).toMatchObject([{ incident: 'failed', isSilent: false }]);
+  const [cause, consequence] = incidents.at(3 * SETTLE_MS, { conditions: [refused] });
+  expect(cause).toMatchObject({ incident: 'provider', isSilent: false });
+  expect(consequence?.text).toContain('\nIt follows from: Every message fails: the API key is refused.');
+  incidents.at(4 * SETTLE_MS + QUIET_MS, { conditions: [refused] });
+  expect(incidents.rings()).toHaveLength(2);
+});
+
+test('trouble never hides what is graver than itself, and a Redis that is only nearly full explains nothing', () => {
+  const incidents = opened();
+  const memory = condition({ cause: 'memory', level: 'nearly full', text: 'Nearly full.' });
+  const waiting = condition({ cause: 'unanswered', text: 'The oldest waits.' });
+  incidents.at(0, { alerts: [failure(1)], conditions: [memory, waiting] });
+  expect(incidents.rings()).toHaveLength(3);
+});
+
+test('every undeliverable message is named, folded in the message, and further ones in replies that ring nobody', () => {
   const incidents = opened();
   const lost = (n: number): Alert => ({ cause: 'undeliverable', text: `Entry ${n}-0 ${'x'.repeat(100)}` });
-  incidents.at(0, { alerts: Array.from({ length: 200 }, (_, n) => lost(n)) });
-  const [named] = incidents.at(6_000, {});
-  expect(named?.manner).toBe('naming');
-  const [, , , , , ...lines] = named?.text.split('\n') ?? [];
-  expect(named?.text.length).toBeLessThan(4_000);
-  expect(lines[0]).toMatch(/^Entry 1-0/);
-  expect(lines.at(-1)).toBe(`… and ${199 - (lines.length - 1)} more, each in the log`);
-  // The message is full: what comes then is told by itself.
-  expect(incidents.at(20_000, { alerts: [lost(200)] })).toMatchObject([
-    { manner: 'naming', update: expect.stringMatching(/^Entry 200-0 x+$/) },
-  ]);
+  incidents.at(0, { alerts: [lost(0)] });
+  incidents.at(6_000, { alerts: Array.from({ length: 199 }, (_, n) => lost(n + 1)) });
+  incidents.at(20_000, {});
+  incidents.at(40_000, { alerts: [lost(200)] });
+  const texts = incidents.all.map(({ text = '', reply = '' }) => text + reply);
+  for (let n = 0; n <= 200; n++) expect(texts.filter((text) => text.includes(`Entry ${n}-0 `))).not.toEqual([]);
+  expect(Math.max(...texts.map((text) => text.length))).toBeLessThan(4_000);
+  expect(incidents.rings()).toEqual([]);
 });
 
-test('a message that was not named before its incident ends is named when it ends', () => {
-  const incidents = opened();
-  const lost = (entry: string): Alert => ({ cause: 'unsure', text: `Entry ${entry}.` });
-  incidents.at(0, { alerts: [lost('1-0')] });
-  incidents.at(100, { alerts: [lost('2-0')] });
-  incidents.at(200 + QUIET_MS, {});
-  const told = incidents.told.map(({ text }) => text).join('\n');
-  expect(told).toContain('2-0');
-});
-
-test('an isOver alert resolves only its own incident, and causes no notice if that is not open', () => {
+test('an alert that an incident is over ends only its own incident, and is nothing if that is not open', () => {
   const incidents = opened();
   const ledger = (key: string): Alert => ({ cause: 'ledger', key, text: 'It does not add up.' });
   const over: Alert = { cause: 'ledger', key: 'a', text: 'Resolved: it adds up again.', isOver: true };
   expect(incidents.at(0, { alerts: [over] })).toEqual([]);
   incidents.at(0, { alerts: [ledger('a'), ledger('b')] });
-  const end = 'Resolved: it adds up again. It lasted 9 seconds: 1 time (ledger:a).';
-  expect(incidents.at(9_000, { alerts: [over], conditions: [] })).toEqual([
-    {
-      ...{ incident: 'ledger:a', kind: 'resolved', update: end, links: [] },
-      text: `${end}\n🔴 Page: The ledger does not add up\nIt does not add up.`,
-      entities: [{ type: 'bold', offset: 0, length: 67 }],
-    },
+  expect(incidents.at(9_000, { alerts: [over], conditions: [] })).toMatchObject([
+    { incident: 'ledger:a', reply: 'Resolved: it adds up again.', text: expect.stringContaining('1 time from') },
   ]);
   expect(incidents.book().get('ledger:b')).toMatchObject({ isOpen: true });
 });
 
-test('a fact causes one notice, however many starts find it again, and is never resolved', () => {
+test('a fact has one message, however many starts find it again, and is never resolved', () => {
   const incidents = opened();
   const fact: Alert = { cause: 'tools-omitted', key: 'web', text: '2 tools are left out.' };
-  for (let day = 0; day < 6; day++) incidents.at(day * 24 * 3600_000, { alerts: [fact], conditions: [] });
-  incidents.at(30 * 24 * 3600_000, {});
-  expect(incidents.kinds()).toEqual(['opened']);
+  for (let day = 0; day < 6; day++) incidents.at(day * 24 * HOUR_MS, { alerts: [fact], conditions: [] });
+  incidents.at(30 * 24 * HOUR_MS, {});
+  expect(incidents.rings()).toHaveLength(1);
   expect(incidents.book().size).toBe(0);
 });
 
-test('of a server that changes its tools each second one notice an hour is made, with the newest words', () => {
-  const incidents = opened();
-  const about = { cause: 'tools-omitted', key: 'web' } as const;
-  const at = (second: number): Alert => ({ ...about, level: `${second}`, text: `tools ${second}` });
-  for (let second = 0; second < 7_300; second++) incidents.at(second * 1_000, { alerts: [at(second)], conditions: [] });
-  expect(incidents.kinds()).toEqual(['opened', 'changed', 'changed']);
-  expect(incidents.told.at(-1)?.update).toMatch(/^Changed: tools 7200\. /);
-});
-
-test('an open incident is repeated after an hour, and then less and less often', () => {
-  const incidents = opened();
-  const hour = 3600_000;
-  for (let at = 0; at <= 48 * hour; at += hour / 4) incidents.at(at, { conditions: [condition()] });
-  expect(incidents.kinds()).toEqual(['opened', 'lasts', 'lasts', 'lasts', 'lasts']);
-  expect(incidents.told.at(-1)?.update).toMatch(/^Still open: No poll has succeeded\. Since /);
-});
-
-test('what is to come is told of once, however long it lasts, and once more at its end', () => {
+test('nothing of an incident that is only for information rings', () => {
   const incidents = opened();
   const ahead = condition({ cause: 'model-retires', key: 'm 2027-03-01' });
-  const hour = 3600_000;
-  for (let at = 0; at <= 720 * hour; at += hour) incidents.at(at, { conditions: [ahead] });
-  expect(incidents.kinds()).toEqual(['opened']);
-  incidents.at(721 * hour, { conditions: [] });
-  expect(incidents.kinds()).toEqual(['opened', 'resolved']);
+  incidents.at(0, { conditions: [ahead] });
+  incidents.at(HOUR_MS, { conditions: [] });
+  expect(incidents.all).toHaveLength(2);
+  expect(incidents.rings()).toEqual([]);
 });
 
 test('the book holds at most 1,000 incidents, and resolved ones are forgotten first', () => {
@@ -219,34 +247,26 @@ test('of 200 servers that go down five are incidents of their own, and the other
   const one = (n: number): Alert => ({ cause: 'tool-server', key: `${n}`, text: `Server ${n} is down.` });
   const down = Array.from({ length: 200 }, (_, n) => one(n));
   const over = (alerts: Alert[]) => alerts.map((alert) => ({ ...alert, isOver: true as const, text: 'Resolved: up.' }));
-  expect(incidents.at(0, { alerts: down })).toHaveLength(6);
-  expect([...incidents.book().keys()].at(-1)).toBe('tool-server:others');
-  const [named] = incidents.at(6_000, { alerts: down });
-  expect(named).toMatchObject({ incident: 'tool-server:others', kind: 'grown' });
-  expect(named?.text).toMatch(/^Server 5 is down\.\n\n.*\nServer 6 is down\.\nServer 7 is down\.\n/m);
-  expect(named?.text).toMatch(/… and \d+ more, each in the log$/);
+  const messages = incidents.at(0, { alerts: down }).filter(({ text }) => text !== undefined);
+  expect(messages).toHaveLength(6);
+  expect(messages.find(({ incident }) => incident === 'tool-server:others')?.text).toMatch(
+    /\nServer 5 is down\.\nServer 6 is down\.\nServer 7 is down\.\n/,
+  );
   incidents.at(7_000, { alerts: over(down.slice(0, 199)) });
   expect(incidents.book().get('tool-server:others')).toMatchObject({ isOpen: true, parts: ['199'] });
-  expect(incidents.at(8_000, { alerts: over(down.slice(199)) })).toMatchObject([{ kind: 'resolved' }]);
-  const retires = (n: string) => condition({ cause: 'model-retires', key: n, text: n, level: n });
-  const lasting = [...'012345678'].map(retires);
-  for (let at = 9_000; at < 20_000; at += 1_000) incidents.at(at, { conditions: lasting });
-  expect(incidents.told.at(-1)).toMatchObject({ update: '6\n7\n8', manner: 'silent' });
-  expect(incidents.at(20_000, { conditions: [] })).toHaveLength(6);
+  expect(incidents.at(8_000, { alerts: over(down.slice(199)) })).toMatchObject([{ reply: 'Resolved: up.' }]);
 });
 
-test('a notice names the installation, and links to the trace and to the section of the runbook; its end links to neither', () => {
-  const around = {
-    ...{ trace: 'https://jaeger/trace/{traceId}', runbook: 'https://docs/runbook.md', installation: 'Home' },
-  };
-  const { notices, book } = enter(new Map(), { alerts: [failure(1)], nowMs: START }, around);
-  expect(notices[0]?.text).toMatch(/^Home: Since /m);
-  expect(notices[0]?.links).toEqual([
+test('a message links to the trace and to the section of the runbook; its end links to neither', () => {
+  const around = { trace: 'https://jaeger/trace/{traceId}', runbook: 'https://docs/runbook.md' };
+  const linksAt = (incident: Parameters<typeof messageOf>[0]) => messageOf(incident, around).links;
+  const incidents = opened();
+  incidents.at(0, { alerts: [failure(1)] });
+  const failed = () => incidents.book().get('failed') as Incident;
+  expect(linksAt(failed())).toEqual([
     { text: 'Trace', url: 'https://jaeger/trace/abc' },
     { text: 'Runbook', url: 'https://docs/runbook.md#failed' },
   ]);
-  const later = enter(book, { alerts: [], nowMs: START + QUIET_MS + 1 }, around);
-  expect(later.notices).toMatchObject([{ kind: 'resolved', links: [] }]);
-  const untraced = enter(new Map(), { alerts: [], conditions: [condition()], nowMs: START }, around);
-  expect(untraced.notices[0]?.links).toEqual([{ text: 'Runbook', url: 'https://docs/runbook.md#no-poll' }]);
+  incidents.at(QUIET_MS + 1, {});
+  expect(linksAt(failed())).toEqual([]);
 });

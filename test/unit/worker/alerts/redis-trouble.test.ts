@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
-import type { Surroundings } from '../../../../worker/alerts/notice-text.ts';
+import type { Surroundings } from '../../../../worker/alerts/message.ts';
 import { isAboutData, watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
 import type { Webhook } from '../../../../worker/alerts/webhook.ts';
 import { keptLog } from '../../../fixture/log.ts';

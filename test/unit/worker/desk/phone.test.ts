@@ -1,10 +1,10 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
-import { offersOf, typedAs } from '../../../../worker/desk/offers.ts';
+import { offersOf } from '../../../../worker/desk/offers.ts';
 import { onPhone } from '../../../../worker/desk/phone.ts';
 import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import { entityParts } from '../../../../worker/reply/format/layout.ts';
-import { chatName, messageName, type Report, type Section } from '../../../../worker/report/report.ts';
+import { chatName, type Fact, messageName, type Report, type Section } from '../../../../worker/report/report.ts';
 
 const NOW_MS = Date.parse('2026-11-25T04:13:59Z');
 const TRACE = 'a'.repeat(32);
@@ -34,10 +34,10 @@ test('the verdict comes first, in bold, with a mark by its tone', () => {
 });
 
 test('facts are lines, times are ages, and ids can be copied with a tap', () => {
-  const facts = [
+  const facts: Fact[] = [
     { name: 'Pending', value: 3, note: ['oldest ', messageName(ENTRY), ', accepted ', { atMs: NOW_MS - 180_000 }] },
-    { name: 'Model', value: 'away', tone: 'bad' as const },
-    { name: 'Dead letters', value: { of: 'letters' as const, id: '', text: 0 } },
+    { name: 'Model', value: 'away', tone: 'bad' },
+    { name: 'Dead letters', value: { of: 'dead', id: '', text: 0 } },
   ];
   const one = ofSections({ title: 'Numbers', facts }, { intro: `Trace ${TRACE}` });
   expect(textOf(one)).toBe(
@@ -70,11 +70,14 @@ test('a table is one line a row, each cell after its column; a long one is folde
 test('an incident is a heading with its lines, and of many the first few are shown', () => {
   const item = {
     title: 'failed: Messages failed',
-    tone: 'bad',
+    tone: 'fair',
+    severity: 'Needs attention',
     lines: ['OPEN for 3 s', 'Latest: <b>*x*</b>'],
   } as const;
   const one = ofSections({ title: 'Open', items: many(40, () => item), more: { count: 0, noun: 'incident' } });
-  expect(textOf(one)).toMatch(/^Open\n\n🔴 failed: Messages failed\nOPEN for 3 s\nLatest: <b>\*x\*<\/b>\n\n🔴 /u);
+  expect(textOf(one)).toMatch(
+    /^Open\n\n🟡 Needs attention · failed: Messages failed\nOPEN for 3 s\nLatest: <b>\*x\*<\/b>\n\n🟡 /u,
+  );
   expect(textOf(one)).toMatch(/\n\nand 34 more incidents$/);
 });
 
@@ -120,20 +123,6 @@ test('no command line is spoken of, where the same can be typed here', () => {
   );
 });
 
-test.each([
-  ['status', '/status'],
-  ['pause', '/pause all'],
-  ['resume -100.7', '/resume -100.7'],
-  ['dead list', '/dead'],
-  ['dead list --chat 1007', '/dead 1007'],
-  ['dead replay <id>', undefined],
-  ['dead purge', undefined],
-  ['cancel 1007', undefined],
-  ['session show 1007', undefined],
-])('for "%s" one types %s', (command, typed) => {
-  expect(typedAs(command)).toBe(typed);
-});
-
 test('what can be done or looked at has a button, once, and what no button can hold has none', () => {
   const rows = [
     [messageName(ENTRY), chatName('1007')],
@@ -144,18 +133,25 @@ test('what can be done or looked at has a button, once, and what no button can h
   const one: Report = {
     ...ofSections({
       table: { columns: ['', ''], rows },
-      facts: [{ name: '', value: { of: 'letters', id: '1', text: 2 } }],
+      facts: [{ name: '', value: { of: 'dead', id: '1', text: 2 } }],
     }),
     actions: [
       { command: 'pause 1007' },
       { command: 'cancel 1007' },
       { command: 'session show 1007' },
+      { command: 'dead list --chat 1008' },
+      { command: 'dead replay 1-0' },
+      { command: 'resume' },
       { command: `message ${'9'.repeat(60)}` },
     ],
   };
   expect(offersOf(one).map((row) => row.map(({ text, command }) => [text, command]))).toEqual([
     [
       ['Pause 1007', '/desk pause 1007'],
+      ['Dead letters 1008', '/desk dead 1008'],
+    ],
+    [
+      ['Resume all', '/desk resume all'],
       ['Dead letters 1', '/desk dead 1'],
     ],
     [

@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { html } from 'hono/html';
 import { textOf } from '../../../../worker/cli/text.ts';
 import { reportPage } from '../../../../worker/console/pages/report.ts';
+import { onPhone } from '../../../../worker/desk/phone.ts';
+import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import type { Report } from '../../../../worker/report/report.ts';
 
 const NOW_MS = Date.parse('2026-11-25T04:13:59Z');
@@ -12,7 +15,7 @@ const REPORT: Report = {
   verdict: { tone: 'bad', word: 'Red', reason: 'Reason.', more: ['More <b>.'] },
   sections: [
     {
-      facts: [{ name: 'Tile', value: { of: 'letters', id: '', text: 3 }, note: ['since ', { atMs: NOW_MS - 5_000 }] }],
+      facts: [{ name: 'Tile', value: { of: 'dead', id: '', text: 3 }, note: ['since ', { atMs: NOW_MS - 5_000 }] }],
     },
     { title: 'Parts', facts: [{ name: 'Part', value: 'away', tone: 'bad' }] },
     {
@@ -21,32 +24,22 @@ const REPORT: Report = {
       table: { columns: ['Column', 'Letter'], rows: [[{ of: 'message', id: '1-0' }, { letter: '1/5-0' }]] },
       more: { count: 2, noun: 'row' },
     },
-    { title: 'Items', items: [{ title: 'Item', tone: 'over', lines: ['Line'] }] },
+    { title: 'Items', items: [{ title: 'Item', tone: 'fair', severity: 'Needs attention', lines: ['Line'] }] },
     { title: 'Steps', timeline: { fromMs: NOW_MS - 9_000, steps: [{ atMs: NOW_MS, kind: 'outcome', text: 'Ended' }] } },
     { title: 'Quote', quote: '<script>' },
     { title: 'Nothing', empty: 'None here.' },
   ],
-  actions: [{ command: 'retry 1-0', letter: '5-0' }],
+  actions: [{ command: 'retry 1-0', act: { verb: 'replay', target: '5-0', label: 'Put back' } }],
 };
 
-test('both renderings of a report have every word of it', async () => {
-  const [text, page] = [textOf(REPORT), String(await reportPage(REPORT, 'the-key'))];
-  const shared = [
-    'Title of ',
-    '-100.7',
-    'Reason.',
-    'Tile',
-    '5 s ago',
-    'Part',
-    'away',
-    'Intro',
-    'Column',
-    '1-0',
-    '1/5-0',
-  ];
-  const others = ['2 more rows', 'Item', 'Line', '+9 s', 'Ended', 'Quote', 'Nothing', 'None here.'];
-  for (const word of [...shared, ...others])
-    expect([word, text.includes(word), page.includes(word)]).toEqual([word, true, true]);
+const READING = { nowMs: NOW_MS, formKey: 'the-key', runbook: () => html`` };
+
+test('all three renderings of a report have every word of it', async () => {
+  const renderings = [textOf(REPORT), String(await reportPage(REPORT, READING)), withEntities(onPhone(REPORT)).text];
+  const head = ['Title of ', '-100.7', 'Reason.', 'Tile', '5 s ago', 'Part', 'away', 'Intro', '1-0', '1/5-0'];
+  const others = ['2 more rows', 'Needs attention', 'Item', 'Line', '+9 s', 'Ended', 'Quote', 'Nothing', 'None here.'];
+  for (const word of [...head, ...others])
+    expect([word, renderings.map((each) => each.includes(word))]).toEqual([word, [true, true, true]]);
 });
 
 test('a terminal has the command of an action and exact times; a page has links, and buttons with the key of the session', async () => {
@@ -54,7 +47,7 @@ test('a terminal has the command of an action and exact times; a page has links,
   expect(text).toMatch(/^Title of -100\.7\nRED {2}Reason\.\n {2}More <b>\.\n\nTile +3; since 5 s ago\n/);
   expect(text).toMatch(/What can be done\n {2}npm run cli -- retry 1-0$/);
   expect(text).toContain('2026-11-25 04:13:59 UTC       +9 s  Ended');
-  const page = String(await reportPage(REPORT, 'the-key'));
+  const page = String(await reportPage(REPORT, READING));
   expect(page).toContain('<a class="id" href="/console/chat/-100.7">-100.7</a>');
   expect(page).toContain('<a class="id" href="/console/message/1-0">1-0</a>');
   expect(page).toContain('<a class="id" href="/console/dead">3</a>');

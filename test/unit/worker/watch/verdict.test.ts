@@ -5,7 +5,7 @@ import { colourOf, type Ended, type Judged, type Seen, troublesOf } from '../../
 
 const NOW = 1_800_000_000_000;
 const MINUTE = 60_000;
-const WELL: Judged = { nowMs: NOW, conditions: [], incidents: [], newest: [] };
+const WELL: Judged = { nowMs: NOW, conditions: [], incidents: [], newest: [], openLetters: 0 };
 const SEEN: Seen = { workers: 1, takesWrites: true, unaccounted: 0, pauses: [], isStarting: false };
 
 function incident(cause: string, part: Partial<Judged['incidents'][number]> = {}): Judged['incidents'][number] {
@@ -92,6 +92,36 @@ test('what failed before its reason was gone is past, and so is what failed an h
   expect(colour({ newest: newest('ffffff', 2 * MINUTE), incidents: gone('ledger') })).toBe('red');
   expect(colour({ newest: newest('ffffff', MINUTE / 2), incidents: gone('provider') })).toBe('red');
   expect(colour({ newest: newest('ffffff', 61 * MINUTE) })).toBe('green');
+});
+
+test('the first line is the cause: what follows from it comes behind it, and gives no colour', () => {
+  const incidents = [
+    incident('failed'),
+    incident('unanswered'),
+    incident('provider', { latest: 'The key is refused.' }),
+  ];
+  const troubles = troublesOf({ ...WELL, incidents, newest: newest('fffff'), openLetters: 5 }, SEEN);
+  expect(troubles.map(({ cause, under }) => [cause, under])).toEqual([
+    ['provider', undefined],
+    ['unanswered', 'provider'],
+    ['failed', 'provider'],
+    ['dead-letters', 'provider'],
+  ]);
+  expect(troublesOf({ ...WELL, incidents: [incident('unanswered')] }, { ...SEEN, workers: 0 })[0]?.cause).toBe(
+    'worker',
+  );
+  const nearlyFull = [incident('memory', { level: 'nearly full' }), incident('unanswered')];
+  expect(troublesOf({ ...WELL, incidents: nearlyFull }, SEEN).map(({ under }) => under)).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
+test('messages that failed and were neither replayed nor closed keep it yellow, with their number', () => {
+  expect(colour({ openLetters: 1 })).toBe('yellow');
+  expect(troublesOf({ ...WELL, openLetters: 4 }, SEEN)).toMatchObject([
+    { cause: 'dead-letters', text: '4 messages failed and were neither replayed nor closed.' },
+  ]);
 });
 
 test('a start lacks a worker and a poll, and is red only for something else', () => {

@@ -1,0 +1,22 @@
+-- Ends what begin-delivery.lua began: records what the channels have, and how delivery goes.
+-- KEYS  1 incidents   2 alerting   3 lock
+-- ARGV  1 owner   2 number of incidents   then the name of each incident and what the channels have of it (JSON)
+--       then fields of alerting with their values, '' to remove one
+-- Reply 1
+local last = 2 + 2 * tonumber(ARGV[2])
+for i = 3, last, 2 do
+  if redis.call('HEXISTS', KEYS[1], 'incident:' .. ARGV[i]) == 1 then
+    redis.call('HSET', KEYS[1], 'delivered:' .. ARGV[i], ARGV[i + 1])
+  end
+end
+for i = last + 1, #ARGV, 2 do
+  if ARGV[i + 1] == '' then
+    redis.call('HDEL', KEYS[2], ARGV[i])
+  else
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+  end
+end
+if redis.call('GET', KEYS[3]) == ARGV[1] then
+  redis.call('DEL', KEYS[3])
+end
+return 1

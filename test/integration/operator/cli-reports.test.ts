@@ -1,0 +1,265 @@
+import { expect, test } from '@jest/globals';
+import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import type { MessageReport } from '../../../worker/report/message.ts';
+import type { Status } from '../../../worker/report/status.ts';
+import { runCli } from '../../fixture/cli.ts';
+import { CHAT, eachInWorld, mainCalls, start, stopGateways, world } from '../../fixture/each-test.ts';
+import { jobsIn } from '../../fixture/job-keys.ts';
+import { nextOutcome, untilSettled } from '../../fixture/ledger.ts';
+import { until } from '../../fixture/root.ts';
+
+eachInWorld();
+
+const verb =
+  (name: string) =>
+  (...args: string[]) =>
+    runCli([name, ...args], world.env);
+const [status, message, chat, incidents] = [verb('status'), verb('message'), verb('chat'), verb('incidents')];
+
+/** A gateway whose endpoint accepts no key. */
+async function startWithoutKey(): Promise<void> {
+  world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
+  await start();
+}
+
+async function stated(): Promise<Status> {
+  return JSON.parse((await status('--json')).stdout) as Status;
+}
+
+/** Whether the lane of the chat has so many messages. */
+async function isDeep(messages: number): Promise<true | undefined> {
+  return (await world.peek.llen(world.keys.lane(chatKey(CHAT)))) === messages || undefined;
+}
+
+test('status is green with an idle gateway and exits 0; without one it is red, says so first, and exits 1', async () => {
+  await start({}, { alertEveryMs: 50 });
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  await until('poll', async () => (await world.peek.hget(world.keys.poll, 'lastAnswerMs')) ?? undefined);
+  await until('worker', async () => (await world.peek.zcard(world.keys.workers)) > 0 || undefined);
+  const green = await status();
+  expect(green).toMatchObject({ code: 0, stdout: expect.stringMatching(/^GREEN {2}All is well/) });
+  expect(green.stdout).toMatch(/Pending +0; of 1 accepted; none waits for an answer/);
+  expect(green.stdout).toMatch(/Workers +1; alive; chats in memory: 0 MB of 64 MB\n/);
+  expect(green.stdout).toMatch(/Receiving .*; by .*, process \d+\n/);
+  await stopGateways();
+  await world.peek.zremrangebyrank(world.keys.workers, 0, -1);
+  const red = await status();
+  expect(red).toMatchObject({ code: 1, stdout: expect.stringMatching(/^RED {2}No worker process is alive\./) });
+});
+
+test('status names the turn in flight, its step and since when, the deepest lane and the oldest message', async () => {
+  world.claude.react(() => ({ do: 'answer', text: 'late', afterMs: 60_000 }));
+  await start();
+  for (const words of ['my secret one', 'two', 'three']) world.telegram.say(CHAT, words);
+  await world.claude.waitForCall(({ kind }) => kind === 'main');
+  await until('lane of 3', () => isDeep(3));
+  const now = await stated();
+  expect(now).toMatchObject({
+    ledger: { accepted: 3, settled: 0, pending: 3, unaccounted: 0 },
+    lanes: { count: 1, waiting: 1, deepest: [{ chat: String(CHAT), messages: 3 }] },
+    jobs: { active: 1, waiting: 0, delayed: 0 },
+    running: [{ chat: String(CHAT), step: 'asking the model', attempt: 1, sinceMs: expect.any(Number) }],
+  });
+  expect(now.oldest?.entry).toBe(now.running[0]?.entry);
+  const { stdout } = await status();
+  expect(stdout).toMatch(new RegExp(`${now.oldest?.entry} +${CHAT} +asking the model +1 +\\d+ s`));
+  expect(stdout + JSON.stringify(now)).not.toContain('secret');
+});
+
+test('status is red while the provider answers 529, with the reason in the first line', async () => {
+  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
+  await start();
+  world.telegram.say(CHAT, 'hello');
+  await until(
+    'second failure',
+    async () => Number(await world.peek.hget(world.keys.provider, 'failures')) >= 2 || undefined,
+  );
+  const red = await status();
+  expect(red).toMatchObject({ code: 1, stdout: expect.stringMatching(/^RED {2}The model endpoint .*status 529/) });
+  expect(red.stdout).toMatch(/Runbook: provider/);
+});
+
+test('status and audit state the numbers of the stand-ins in a run with faults', async () => {
+  const chats = [1001, 1002, 1003, 1004];
+  let calls = 0;
+  world.claude.react((call) => {
+    calls += 1;
+    if (calls % 4 === 0) return { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' };
+    return { do: 'answer', text: `answer to ${call.pendingText}` };
+  });
+  await start();
+  for (const chat of chats) for (const nth of [1, 2]) world.telegram.say(chat, `message ${nth} of ${chat}`);
+  const outcomes = await untilSettled(world, 8);
+  const now = await stated();
+  expect(now.ledger).toEqual({ accepted: 8, settled: 8, pending: 0, unaccounted: 0 });
+  const { stdout } = await runCli(['audit', '--json'], world.env);
+  const audited = JSON.parse(stdout);
+  const answered = outcomes.filter(({ outcome }) => outcome === 'answered').length;
+  const shown = chats.flatMap((chat) => world.telegram.shown(chat)).filter(({ text }) => text.startsWith('answer to'));
+  expect(audited.proof).toMatchObject(now.ledger);
+  expect(audited.outcomes.byOutcome.answered).toBe(answered);
+  expect(shown).toHaveLength(answered);
+  const billed = mainCalls().filter((call) => call.status === 200);
+  const booked = Object.values(audited.tokens.answer as Record<string, { calls: number }>);
+  expect(booked.reduce((sum, spent) => sum + spent.calls, 0)).toBe(billed.length);
+  expect(mainCalls().length).toBeGreaterThan(billed.length);
+});
+
+test('status and retry without Redis say so, and exit 1', async () => {
+  const away = { ...world.env, REDIS_URL: 'redis://127.0.0.1:1' };
+  const said = { code: 1, stdout: '', stderr: expect.stringMatching(/Redis/i) };
+  const all = await Promise.all([runCli(['status'], away), runCli(['retry', '1-0'], away)]);
+  expect(all).toEqual([said, said]);
+});
+
+async function reported(id: string): Promise<MessageReport> {
+  const { code, stdout, stderr } = await message(id, '--json');
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout) as MessageReport;
+}
+
+async function pending(): Promise<EntryId[]> {
+  return (await world.peek.xrange(world.keys.inbound, '-', '+')).map(([id]) => id as EntryId);
+}
+
+test('a message that was put off says why, after which attempt, when it is tried next, and what can be done', async () => {
+  // Longer than two looks from the command line take on a busy machine.
+  const headers = { 'retry-after': '60' };
+  world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded', headers }));
+  await start();
+  world.telegram.say(CHAT, 'my secret question');
+  await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
+  const [entry = ''] = await pending();
+  const report = await reported(entry);
+  expect(report).toMatchObject({
+    entry,
+    chat: String(CHAT),
+    kind: 'text',
+    place: { at: 'delayed', untilMs: expect.any(Number), reason: 'overloaded' },
+    can: ['retry', 'cancel', 'show chat'],
+  });
+  expect(report.timeline.map(({ kind }) => kind)).toEqual(expect.arrayContaining(['accepted', 'begun', 'attempt']));
+  const words = await message(entry);
+  expect(words.stdout).toMatch(/Now: put off \(overloaded\), next try (?:now|in \d+ s)/);
+  expect(words.stdout).toContain(`npm run cli -- retry ${entry}`);
+  expect(words.stdout + JSON.stringify(report)).not.toContain('secret');
+});
+
+test('a message behind another says which, and later that it waited for it; its trace id names it as well', async () => {
+  world.claude.react((call) => ({ do: 'answer', text: 'yes', afterMs: call.pendingText === 'slow' ? 3_000 : 0 }));
+  await start();
+  world.telegram.say(CHAT, 'slow');
+  await world.claude.waitForCall((call) => call.pendingText === 'slow');
+  world.telegram.say(CHAT, 'quick');
+  await until('lane of 2', () => isDeep(2));
+  const [first = '', second = ''] = await pending();
+  const [running, waiting] = await Promise.all([reported(first), reported(second)]);
+  expect(running.place).toMatchObject({ at: 'running', step: 'asking the model', attempt: 1 });
+  expect(waiting.place).toEqual({ at: 'lane', position: 1, behind: first });
+  await nextOutcome(world, CHAT, 2);
+  const ended = await reported(waiting.traceId);
+  expect(ended).toMatchObject({
+    entry: second,
+    outcome: { outcome: 'answered' },
+    turn: { parts: { total: 1, sent: 1 } },
+  });
+  expect(ended.timeline.find(({ kind }) => kind === 'waited')?.text).toContain(first);
+  expect((await message(second)).stdout).toMatch(/^Message .*\nEnded \d+ s ago: answered/);
+});
+
+test('a failed message is found by its entry and by the id of its dead letter', async () => {
+  await startWithoutKey();
+  world.telegram.say(CHAT, 'hello');
+  const { entry } = await nextOutcome(world, CHAT);
+  const [[letter = ''] = []] = await world.peek.xrange(world.keys.dead, '-', '+');
+  expect(await reported(letter)).toMatchObject({ entry, letter, can: ['retry', 'show letter', 'show chat'] });
+  expect((await message(entry)).stdout).toMatch(/failed \(authentication\); kept as dead letter/);
+});
+
+test('an id of which nothing is kept exits 1 and says what ids look like; what is no id exits 2', async () => {
+  for (const id of ['1700000000000-0', '0af7651916cd43dd8448eb211c80319c'])
+    expect(await message(id)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Nothing is kept .* such as 17/),
+    });
+  for (const args of [[], ['hello'], ['1-0', '2-0'], ['--wings']]) expect((await message(...args)).code).toBe(2);
+});
+
+test('chat states lane, session, newest outcomes and what today cost, and no words', async () => {
+  world.claude.react((call) =>
+    call.pendingText === 'stuck'
+      ? { do: 'answer', text: 'late', afterMs: 60_000 }
+      : { do: 'answer', text: 'a private answer' },
+  );
+  await start();
+  world.telegram.say(CHAT, 'my secret');
+  await nextOutcome(world, CHAT);
+  world.telegram.say(CHAT, 'stuck');
+  world.telegram.say(CHAT, 'behind it');
+  await until('lane of 2', () => isDeep(2));
+  await world.claude.waitForCall((call) => call.pendingText === 'stuck');
+  const report = JSON.parse((await chat(String(CHAT), '--json')).stdout);
+  const [call] = world.claude.calls;
+  expect(report).toMatchObject({
+    waiting: 2,
+    head: { place: { at: 'running' } },
+    outcomes: [{ outcome: 'answered' }],
+    today: { calls: 1, inputTokens: expect.any(Number) },
+    deadLetters: 0,
+    reminders: 0,
+  });
+  expect(call?.status).toBe(200);
+  const words = await chat(String(CHAT));
+  expect(words.stdout).toMatch(/\nFirst: \d+-\d+, accepted \d+ s ago: asking the model[\s\S]*\nWaiting +2;/);
+  expect(words.stdout).toContain(`npm run cli -- cancel ${CHAT}`);
+  expect(words.stdout + JSON.stringify(report)).not.toMatch(/secret|private answer|behind it/);
+});
+
+test('an unknown chat exits 1 and says what an id looks like; what is no id exits 2', async () => {
+  const said = expect.stringMatching(/Nothing is known .*numeric id/);
+  expect(await chat('-100777')).toMatchObject({ code: 1, stderr: said });
+  for (const args of [[], ['bob'], ['1', '2'], ['1', '--wings']]) expect((await chat(...args)).code).toBe(2);
+});
+
+test('incidents exits 0 when none is open, and 1 with cause, count and what to do when one is', async () => {
+  expect(await incidents()).toMatchObject({ code: 0, stdout: expect.stringContaining('No incident is open.') });
+  await startWithoutKey();
+  world.telegram.say(CHAT, 'hello');
+  await nextOutcome(world, CHAT);
+  const named = async () => (await world.peek.hkeys(world.keys.incidents)).find((name) => /^incident:/.test(name));
+  await until('incident', named);
+  const listed = await incidents('--open', '--json');
+  expect(listed.code).toBe(1);
+  const [first] = JSON.parse(listed.stdout);
+  expect(first).toMatchObject({
+    isOpen: true,
+    severity: 'page',
+    title: expect.any(String),
+    sinceMs: expect.any(Number),
+  });
+  const words = await incidents();
+  expect(words.stdout).toContain(`\nPage · ${first.name}: ${first.title}\n  OPEN for`);
+  expect(words.stdout).toMatch(/Runbook: /);
+});
+
+test('incidents and status show what this version does not know, as far as it can be read, and are yellow', async () => {
+  const future = { cause: 'toString', isOpen: true, openedMs: Date.now() - 60_000, latest: 'A leap in\u0007 time.' };
+  await world.peek.hset(world.keys.incidents, 'incident:toString', JSON.stringify(future));
+  await world.peek.hset(world.keys.incidents, 'incident:failed', 'no JSON', 'aside:idle', 'null');
+  // Of an earlier version, which is over with it.
+  const former = JSON.stringify({ ...future, cause: 'overflow-storm' });
+  await world.peek.hset(world.keys.incidents, 'incident:overflow-storm', former);
+  const { code, stdout } = await incidents();
+  expect(code).toBe(1);
+  expect(stdout).toMatch(
+    /^Needs attention · toString: Not known to this version \(toString\)\n {2}OPEN for 6\d s.*\n {2}Latest: A leap in {2}time\./m,
+  );
+  expect(stdout).toMatch(
+    /^Needs attention · failed: Not known to this version \(not readable\)\n.*\n {2}Latest: no JSON/m,
+  );
+  expect(stdout).toMatch(/^Needs attention · aside:idle: Not known to this version/m);
+  const status = JSON.parse((await runCli(['status', '--json'], world.env)).stdout);
+  expect(status.incidents).toHaveLength(3);
+  expect(status.troubles.map(({ cause }: { cause: string }) => cause)).toEqual(['worker', 'other-version']);
+});

@@ -1,0 +1,47 @@
+import { keysOf } from '../../shared/redis/keys.ts';
+import { closeLetters, UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
+import { serverTimeMs } from '../../shared/state/process/process.ts';
+import { createBookStore } from '../alerts/book-store.ts';
+import { hasLetters, type Incident } from '../alerts/incident.ts';
+import { noteAct } from '../alerts/note-act.ts';
+import type { Act, Subject } from './act.ts';
+import { allow, disallow, pause, resume, resumeAll } from './chats.ts';
+import { deliver, purge, replay } from './letters.ts';
+import { cancel, probe, promote, retry } from './messages.ts';
+import { forget, importRecords, reset } from './sessions.ts';
+
+/**
+ * Ends an incident, and the wait for an operator of the messages that failed until now: they stay dead letters.
+ */
+const close: Act<Subject & { incident: Incident }> = {
+  deed: 'close',
+  label: 'Close',
+  async find({ redis }, id) {
+    const { book } = await createBookStore(redis).read();
+    const incident = book.get(id);
+    if (incident === undefined) throw new UnknownNameError('There is no such incident. It may be over.');
+    return { id, called: `Incident ${id}`, incident };
+  },
+  async does({ redis, shards }, { incident }, { by, entry }) {
+    const atMs = await serverTimeMs(redis);
+    const all = hasLetters(incident.cause) ? Array.from({ length: shards }, (_, shard) => keysOf(shard)) : [];
+    await Promise.all(all.map((keys) => closeLetters(redis, keys, atMs)));
+    await noteAct(redis, incident, 'close', { by, atMs, result: 'Closed', ...(entry && { entry }) });
+    return { kind: 'closed', effect: 'done', text: 'Closed' };
+  },
+};
+
+/** Every act of an operator, whichever surface asks for it: see `runAct`. */
+export const ACTS = {
+  ...{ replay, deliver, purge },
+  ...{ retry, promote, probe, cancel },
+  ...{ pause, 'pause-all': pause, resume, 'resume-all': resumeAll },
+  ...{ allow, disallow, close },
+  ...{ import: importRecords, reset, forget },
+} satisfies Record<string, Act>;
+
+/** The act of a name. Throws `UnknownNameError`. */
+export function actNamed(name: string): Act {
+  if (!Object.hasOwn(ACTS, name)) throw new UnknownNameError('There is no such act.');
+  return ACTS[name as keyof typeof ACTS];
+}

@@ -1,0 +1,111 @@
+import { counted } from '../../shared/base/text.ts';
+import { type ChatKey, type EntryId, type Keys, parseChatKey } from '../../shared/redis/keys.ts';
+import { type Cancelled, markCancelled } from '../../shared/state/lane/stops.ts';
+import { BY_OPERATOR } from '../lane/attempt.ts';
+import { openQueue } from '../lane/queue.ts';
+import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
+import type { Model } from '../model/port.ts';
+import { type ReportSource, shardsOf } from '../report/report.ts';
+import type { Act, Result, Subject } from './act.ts';
+import { cancelChat } from './chats.ts';
+import { putBack } from './letters.ts';
+import { type ChatSubject, everyChat, findChat, findMessage, type MessageSubject } from './subjects.ts';
+
+const CANCELLED = {
+  cancelled: 'is cancelled: if it runs, it ends within seconds, else in its turn',
+  repeated: 'was cancelled already',
+  gone: 'has ended; there is nothing to cancel',
+  answered: 'is answered: the answer is being delivered, and is not taken back',
+  command: 'is a command that cancels others; it is carried out',
+  merged: 'was merged into the message before it, and ends with that one: cancel that, or the chat',
+};
+
+const EFFECTS: Partial<Record<Cancelled, Result['effect']>> = { cancelled: 'done', repeated: 'none' };
+
+/** Cancels one message, or all that a chat waits for. What is being delivered is not taken back. */
+export const cancel: Act<MessageSubject | ChatSubject> = {
+  deed: 'cancel',
+  label: 'Cancel',
+  find: (at, name) => (parseChatKey(name) === undefined ? findMessage(at, name) : findChat(at, name)),
+  asks: (_, subject) =>
+    'name' in subject
+      ? 'Its user reads that it was stopped. It cannot be taken back.'
+      : 'All that it waits for ends, as with /stop, and its users read so. It cannot be taken back.',
+  async does(at, subject, { isRepeat }) {
+    const { called } = subject;
+    if (!('name' in subject)) return cancelChat(at, subject.chat as ChatKey, called);
+    const { keys, entry } = subject.name;
+    const mark = await markCancelled(at.redis, keys, entry, BY_OPERATOR);
+    const isCancelled = mark === 'cancelled' || mark === 'repeated';
+    // If the process dies before this, the message ends when its delay does.
+    if (isCancelled) await endDelays(at, [keys], entry);
+    const kind = isRepeat && isCancelled ? 'cancelled' : mark;
+    const { [kind]: effect = 'failed' } = EFFECTS;
+    return { kind, effect, text: `${called} ${CANCELLED[kind]}` };
+  },
+};
+
+/** Tries a message again now: one that was put off at once, one that failed through its dead letter. */
+export const retry: Act<MessageSubject> = {
+  deed: 'retry',
+  label: 'Try again',
+  find: findMessage,
+  async does(at, { called, name: { keys, entry }, report }, { isRepeat }) {
+    const resultOf = (kind: string, effect: Result['effect'], words: string, details = {}): Result => {
+      return { kind, effect, text: `${called} ${words}`, details };
+    };
+    const { letter, outcome, place, pause } = report;
+    if (letter !== undefined) {
+      const result = await putBack(at, { keys, id: letter, name: letter }, called);
+      if (result.kind !== 'unfinished') return result;
+      return { ...result, kind: 'under way', effect: 'none', details: { isPaused: false } };
+    }
+    if (pause) return resultOf('under way', 'none', 'is waiting in a paused chat: resume it first', { isPaused: true });
+    if (place?.at === 'delayed') await endDelays(at, [keys], entry);
+    if (place?.at === 'delayed' || isRepeat) return resultOf('now', 'done', 'is being tried now');
+    if (outcome === undefined) return resultOf('under way', 'none', 'is under way already', { isPaused: false });
+    const words = `has ended: ${outcome.outcome}. Nothing is kept of it that could be tried again`;
+    return resultOf('ended', 'failed', words, { outcome: outcome.outcome });
+  },
+};
+
+/** Ends the delays of all that waits. */
+export const promote: Act = {
+  deed: 'retry',
+  label: 'Try again',
+  find: async () => everyChat,
+  async does(at) {
+    return { kind: 'now', effect: 'done', text: `${counted(await endDelays(at, shardsOf(at)), 'message')} tried now` };
+  },
+};
+
+/** Asks the endpoint for a word; if it answers, what waits is tried. The model itself records how the call ended. */
+export const probe: Act<Subject & { ask: () => ReturnType<Model['send']> }> = {
+  deed: 'retry',
+  label: 'Try again',
+  async does(at, { ask }, run) {
+    const answer = await ask();
+    if (answer.ok) {
+      const { text, ...result } = await promote.does(at, everyChat, run);
+      return { ...result, text: `It answers; ${text}` };
+    }
+    const trouble = providerTroubleOf(answer.failure.reason);
+    const words = trouble && `The endpoint still ${PROVIDER_SAID[trouble]}`;
+    return { kind: 'fails', effect: 'done', text: words ?? 'Not asked now: the endpoint is spared for a moment' };
+  },
+};
+
+/** Ends the delay of a message's job, or all delays of the shards. Returns how many these were. Idempotent. */
+async function endDelays({ redis }: ReportSource, shards: readonly Keys[], entry?: EntryId): Promise<number> {
+  let count = 0;
+  for (const keys of shards) {
+    const queue = openQueue(redis, keys);
+    try {
+      if (entry === undefined) count += await queue.promoteAll();
+      else await queue.promote([entry]);
+    } finally {
+      await queue.close();
+    }
+  }
+  return count;
+}

@@ -1,0 +1,59 @@
+import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
+import { applyTogether } from '../../shared/state/change.ts';
+import { forgetUnlessUnderWay } from '../../shared/state/message/inbound.ts';
+import type { Blobs } from '../blob/blobs.ts';
+import { createChatArchive } from '../command/chat-archive.ts';
+import { createMediaStore } from '../media/store.ts';
+import type { LogRecord } from '../session/record.ts';
+import { emptySession, newSessionId } from '../session/store.ts';
+import { importSession, type OnProgress } from '../session/transfer.ts';
+import type { Act, Subject } from './act.ts';
+
+/** A chat, and where its session and all else of it is stored. */
+export type StoredChat = Subject & { chat: ChatKey; keys: Keys };
+
+/** Binds a chat to an empty session; the old one is kept. */
+export const reset: Act<StoredChat & { parent: SessionId }> = {
+  deed: 'reset',
+  label: 'Begin anew',
+  async does({ redis }, { chat, keys, called, parent }) {
+    const session = newSessionId();
+    await applyTogether(redis, emptySession(keys, chat, parent, session));
+    const text = `${called} begins anew in session ${session}; ${parent} is kept`;
+    return { kind: 'reset', effect: 'done', text, details: { session, parent } };
+  },
+};
+
+/** Binds a chat to a new session of these records. */
+export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress: OnProgress }> = {
+  deed: 'import',
+  label: 'Import into',
+  async does({ redis }, { chat, keys, called, records, onProgress }) {
+    const session = await importSession(redis, keys, chat, records, onProgress);
+    const text = `${called} is bound to session ${session}: ${records.length} records`;
+    return { kind: 'imported', effect: 'done', text, details: { session, records: records.length } };
+  },
+};
+
+/**
+ * Erases all of a chat, as its people do with `/forget`, whether a gateway runs or not; nothing while messages of it wait. A
+ * run that is cut has erased a part, and the next one erases the rest.
+ */
+export const forget: Act<StoredChat & { blobs: Blobs | undefined }> = {
+  deed: 'forget',
+  label: 'Erase',
+  async does({ redis }, { chat, keys, called, blobs }) {
+    let underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
+    if (underWay === 0) {
+      // Nothing is kept, so no retention counts.
+      const media = createMediaStore({ redis, keys, blobs, retentionDays: 1 });
+      const last = await createChatArchive({ redis, keys, blobs, media }).erase(chat, Date.now());
+      underWay = await forgetUnlessUnderWay(redis, keys, chat, last);
+    }
+    const details = { forgotten: underWay === 0, underWay };
+    if (underWay === 0) return { kind: 'forgotten', effect: 'done', text: `All of chat ${chat} is erased`, details };
+    const todo = `End them (npm run cli -- cancel ${chat}), then run this again`;
+    const text = `${called} is not erased: ${underWay} of its messages have not been answered yet. ${todo}`;
+    return { kind: 'under way', effect: 'failed', text, details };
+  },
+};

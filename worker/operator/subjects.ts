@@ -1,0 +1,76 @@
+import { counted } from '../../shared/base/text.ts';
+import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
+import { type DeadLetter, findLetter, LETTER_NAME, UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
+import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
+import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
+import { type MessageReport, readMessage } from '../report/message.ts';
+import { findMessages, type MessageName } from '../report/message-location.ts';
+import { type ReportSource, shardsOf } from '../report/report.ts';
+import type { Subject } from './act.ts';
+
+/** A chat or a topic, or every chat. */
+export type ChatSubject = Subject & { chat: ChatKey | typeof EVERY_CHAT };
+export type MessageSubject = Subject & { name: MessageName; report: MessageReport };
+/** One dead letter, with all pieces of its message. */
+export type LetterSubject = Subject & { letter: DeadLetter };
+/** Dead letters of many messages, oldest first. */
+export type LettersSubject = Subject & { count: number; letters: readonly DeadLetter[]; isEvery: boolean };
+
+export const everyChat = { id: EVERY_CHAT, called: 'Every chat', chat: EVERY_CHAT } as const satisfies ChatSubject;
+
+/** The chat that a text names, or with `*` every chat. Throws `UnknownNameError`. */
+export async function findChat(_: ReportSource, name: string): Promise<ChatSubject> {
+  if (name === EVERY_CHAT) return everyChat;
+  const chat = parseChatKey(name)?.chat;
+  if (chat === undefined) throw new UnknownNameError('There is no such chat.');
+  return { id: chat, called: `Chat ${chat}`, chat };
+}
+
+/** The shards that hold a chat. */
+export function keysFor({ shards }: ReportSource, chat: ChatSubject['chat']) {
+  if (chat === EVERY_CHAT) return Array.from({ length: shards }, (_, shard) => keysOf(shard));
+  return [keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, shards))];
+}
+
+/** The message that a text names. Throws `UnknownNameError`. */
+export async function findMessage(at: ReportSource, text: string): Promise<MessageSubject> {
+  const name = await namedMessage(at, text);
+  const report = await readMessage(at, name);
+  if (report === undefined) throw unknownMessage(text);
+  return { id: name.entry, called: `The message of chat ${report.chat}`, name, report };
+}
+
+/** Where the one message is that a text names. Throws `UnknownNameError`, which says what to do. */
+export async function namedMessage(at: ReportSource, text: string): Promise<MessageName> {
+  const [name, ...others] = await findMessages(at, text);
+  if (!name) throw unknownMessage(text);
+  if (others.length === 0) return name;
+  const all = [name, ...others].map(({ shard, entry }) => `${shard}/${entry}`).join(', ');
+  throw new UnknownNameError(`There are ${others.length + 1} messages ${text}: say which one, ${all}.`);
+}
+
+export function unknownMessage(text: string): UnknownNameError {
+  return new UnknownNameError(
+    `Nothing is kept of a message ${text}. An id is an entry such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter; the ledger goes back LEDGER_RETENTION_DAYS, 90 unless it is set.`,
+  );
+}
+
+/** The dead letter that a text names. Throws `UnknownNameError`. */
+export async function letterNamed(at: ReportSource, name: string): Promise<LetterSubject> {
+  if (!LETTER_NAME.test(name)) throw new UnknownNameError('There is no such dead letter.');
+  const letter = await findLetter(at.redis, shardsOf(at), name);
+  return { id: letter.name, called: `Dead letter ${letter.name}`, letter };
+}
+
+/** The dead letters that a filter means now. */
+export async function lettersOf(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
+  const letters: DeadLetter[] = [];
+  for await (const letter of lettersMeant(at.redis, shardsOf(at), filter)) letters.push(letter);
+  const called = counted(letters.length, 'dead letter');
+  return { id: called, called, count: letters.length, letters, isEvery: !filter.sinceMs && !filter.chat };
+}
+
+/** The dead letters that are put back together: acts of operators are not repeated among them. */
+export function replayable(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
+  return lettersOf(at, { ...filter, withoutDesk: true });
+}

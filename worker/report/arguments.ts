@@ -1,0 +1,116 @@
+import { clip } from '../../shared/base/text.ts';
+import { parseChatKey } from '../../shared/redis/keys.ts';
+import { LETTER_NAME } from '../../shared/state/lane/dead-letters.ts';
+import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
+import { ENTRY_NAME, TRACE_NAME } from './message-location.ts';
+import type { Asked } from './report.ts';
+
+const WORD_CHARS = 40;
+const AN_ENTRY =
+  'an entry, such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter, as alerts and the log have them';
+const A_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> for a topic';
+
+const isMessage = (word: string) => ENTRY_NAME.test(word) || TRACE_NAME.test(word);
+const isChat = (word: string) => parseChatKey(word) !== undefined;
+
+/** Whether a word can be an argument of its kind, and what is expected. */
+export const ARGUMENTS = {
+  message: { as: '<id>', isValid: isMessage, expected: AN_ENTRY },
+  chat: { as: '<chat>', isValid: isChat, expected: A_CHAT },
+  target: {
+    as: '<id>|<chat>',
+    isValid: (word: string) => isMessage(word) || isChat(word),
+    expected: `${AN_ENTRY}; or ${A_CHAT}`,
+  },
+  session: {
+    as: '<chat>',
+    isValid: (word: string) => isChat(word.split('/', 1)[0] ?? ''),
+    expected: `${A_CHAT}; or, for an earlier session, <chat>/<session>`,
+  },
+  letter: {
+    as: '<id>',
+    isValid: (word: string) => LETTER_NAME.test(word),
+    expected: 'the id of a dead letter, 1700000000000-0, as "dead list" shows it',
+  },
+  incident: { as: '<name>', isValid: (word: string) => word !== '', expected: 'the name of an incident' },
+  someone: {
+    as: '<who>',
+    isValid: (word: string) => parseChatKey(word)?.chat === word && /^-?[1-9]\d*$/.test(word),
+    expected: 'the number of a person, or that of a group, which begins with a minus sign',
+  },
+  file: { as: '<file>', isValid: () => true, expected: 'a file' },
+} as const;
+
+export type Kind = keyof typeof ARGUMENTS;
+
+/** Arguments by their kinds; one that may be absent ends with `?`. */
+export type Kinds = readonly (Kind | `${Kind}?`)[];
+
+/** An option: a flag, or one with a value, which is a number where it has bounds. */
+export interface Option {
+  as?: string;
+  min?: number;
+  max?: number;
+  /** What is wrong with a value, of one that is not a number. */
+  problem?: (value: string) => string | undefined;
+}
+
+/** The kind of an argument. */
+export function kindOf(kind: Kinds[number] | undefined): Kind {
+  return (kind ?? 'file').replace('?', '') as Kind;
+}
+
+/** What is wrong with arguments; `undefined` where nothing is, empty where there are too few or too many. Pure. */
+export function wordsProblem(kinds: Kinds, words: readonly string[]): string | undefined {
+  const needed = kinds.filter((kind) => !kind.endsWith('?')).length;
+  if (words.length < needed || words.length > kinds.length) return '';
+  for (const [at, word] of words.entries()) {
+    const { isValid, expected } = ARGUMENTS[kindOf(kinds[at])];
+    if (!isValid(word)) return `“${clip(word, WORD_CHARS)}” is not a valid argument: expected ${expected}.`;
+  }
+  return undefined;
+}
+
+/** What is wrong with the value of an option; `undefined` where nothing is. Pure. */
+export function optionProblem(name: string, value: string, option: Option = {}): string | undefined {
+  const { min, max = Number.POSITIVE_INFINITY, problem } = option;
+  if (problem !== undefined) return problem(value);
+  if (min === undefined || (/^\d+$/.test(value) && Number(value) >= min && Number(value) <= max)) return undefined;
+  return `${name} is a whole number from ${min} to ${max}, and not "${value}".`;
+}
+
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3600_000, d: 24 * 3600_000 } as const;
+
+/** A duration back from now, such as `90m`, or an ISO time. */
+function sinceMsOf(text: string, nowMs: number): number {
+  const [, number, unit] = /^(\d{1,5})([smhd])$/.exec(text) ?? [];
+  if (number !== undefined) return nowMs - Number(number) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  return /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+/** The options by which dead letters are chosen; empty words choose none. */
+export const FILTERS = {
+  chat: {
+    as: 'CHAT',
+    problem: (value: string) =>
+      value === '' || isChat(value) ? undefined : `chat is the id of a chat, and not "${value}".`,
+  },
+  reason: { as: 'REASON' },
+  since: {
+    as: 'TIME',
+    problem: (value: string) =>
+      value !== '' && Number.isNaN(sinceMsOf(value, 0))
+        ? `since is 90m, 2h, 3d or an ISO time, and not "${value}".`
+        : undefined,
+  },
+} as const satisfies Record<string, Option>;
+
+/** The dead letters that valid options mean. Pure. */
+export function filterOf({ chat, reason, since }: Asked['options'], nowMs: number): LetterFilter {
+  const key = parseChatKey(chat ?? '')?.chat;
+  return {
+    ...(key !== undefined && { chat: key }),
+    ...(reason && { reason }),
+    ...(since && { sinceMs: sinceMsOf(since, nowMs) }),
+  };
+}
