@@ -18,7 +18,7 @@ const MODEL = 'a model that refuses what a message says, and the recovery from t
 
 /** By the names of the fault-injection suite. */
 const WHY_OUTSIDE: Readonly<Record<string, string>> = {
-  'the operator is not told of what opens': ALERTS,
+  'the operator hears nothing of what opens': ALERTS,
   'an alert that nobody took is dropped': ALERTS,
   'data that Redis lost is not noticed': 'a Redis that loses data: here it keeps all that it has taken',
   'a chat leaves its session before it is answered in the fresh one': MODEL,
