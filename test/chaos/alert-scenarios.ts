@@ -31,7 +31,7 @@ async function isOpen({ world }: Stage): Promise<boolean> {
 const operatorAway: Scenario = {
   name: 'alerts-refused',
   about:
-    "the operator's chat takes nothing while the key is refused, and the gateways are killed meanwhile: the news comes when the chat is back",
+    "the operator's chat takes nothing while the key is refused, and the gateways are killed meanwhile: the alert comes when the chat is back",
   traffic: { messages: 80, chats: 16 },
   rules: { refusals: [UNAUTHORIZED], alertsMin: 1, alertsMax: 3, alertLike: KEY_REFUSED },
   async play(stage) {
@@ -47,13 +47,13 @@ const operatorAway: Scenario = {
       await killGateway(stage);
       await killGateway(stage);
       await pouring;
-      // Also the news of the end is refused: else it would be told whatever became of the news before.
+      // The end is refused, too: otherwise the chat would get it whatever became of the alert before.
       await until('the end of the incident', async () => !(await isOpen(stage)), TOLD_MS);
       await pause(OUTAGE_MS);
       world.telegram.heal();
     });
-    // That it is not told at all is judged.
-    await until('the news', () => world.telegram.shown(ALERT_CHAT).length > 0, TOLD_MS).catch(() => undefined);
+    // The judge decides what it means if nothing comes.
+    await until('the alert', () => world.telegram.shown(ALERT_CHAT).length > 0, TOLD_MS).catch(() => undefined);
   },
 };
 

@@ -130,8 +130,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'an alert that nobody took is dropped',
     mutations: {
       file: 'worker/alerts/alerter.ts',
-      from: 'if (sent.ok) {',
-      to: 'if (sent.ok !== undefined) {',
+      from: 'round.record = failedAt(channels, record, sent, nowMs);',
+      to: 'round.record = failedAt(channels, record, sent, nowMs); round.changed.set(incidentOf(next.incident), { ...next.after, stage: 3 });',
     },
     scenario: 'alerts-refused',
     violates: 'I8',
