@@ -29,7 +29,7 @@ const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attentio
 
 /**
  * Sends all open incidents to Alertmanager, and those that ended lately as resolved, again and again: Alertmanager expects
- * repeats and tells alerts apart by their labels, so nothing is remembered here and every process may send.
+ * repeats and distinguishes alerts by their labels, so nothing is remembered here and every process may send.
  */
 export function startAlertmanager({ url, book, troubles, around, log, everyMs }: AlertmanagerPorts): Service {
   const address = `${url.replace(/\/$/, '')}/api/v2/alerts`;

@@ -40,7 +40,7 @@ export interface Incident {
   letters?: { most: number; left: number };
   /** The message that it names, where one waits. */
   waiting?: WaitingMessage;
-  /** What tells this opening from all others, where the clock has stepped since; see `openingOf`. */
+  /** The name of this opening, stored where the clock has stepped since; see `openingOf`. */
   opening?: string;
   /** What operators did about this opening. */
   acts?: NotedActs;
@@ -84,7 +84,7 @@ export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string
 
 const OPENING_CHARS = 10;
 
-/** What tells an opening of an incident from all others, in few letters. Pure. */
+/** The name of an opening of an incident, in few letters: no other opening has it. Pure. */
 export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
   const digest = createHash('sha256')
     .update(`${incidentOf(incident)} ${incident.openedMs}`)

@@ -39,11 +39,14 @@ export function createBookKeeper({ redis, store, shards, log }: BookKeeperPorts)
       ...(unread.size > 0 ? [unreadCondition([...unread.keys()])] : []),
     ];
     const alerts = queued.read.flatMap((each) => each.alerts);
+    const { letters, failures: uncounted } = checked
+      ? await countLetters(redis, shards, stored.book, nowMs)
+      : NOT_COUNTED;
     const { book, failures } = enter(stored.book, {
       alerts,
       conditions,
-      letters: checked && (await countLettersOf(redis, shards, stored.book, nowMs)),
-      failures: [...(checked?.failures ?? []), ...queued.failures],
+      letters,
+      failures: [...(checked?.failures ?? []), ...queued.failures, ...uncounted],
       isDelivered: (incident) => isUpToDate(incident, stored),
       nowMs,
     });
@@ -54,6 +57,23 @@ export function createBookKeeper({ redis, store, shards, log }: BookKeeperPorts)
     if (isWritten) for (const { text, ...about } of alerts) log.info({ ...about, occurrence: text }, 'occurrence');
     return { book: isWritten ? book : stored.book, isWhole: failures.length === 0 };
   };
+}
+
+interface CountedLetters {
+  letters?: ReadonlyMap<string, number>;
+  failures: readonly WatchFailure[];
+}
+
+const NOT_COUNTED: CountedLetters = { failures: [] };
+
+/** The dead letters of each incident; where they cannot be read, everything else is entered. */
+async function countLetters(redis: RedisClient, shards: number, book: Book, nowMs: number): Promise<CountedLetters> {
+  try {
+    return { letters: await countLettersOf(redis, shards, book, nowMs), failures: [] };
+  } catch (error) {
+    if (!isAboutData(error)) throw error;
+    return { failures: [{ what: 'dead letters', error }] };
+  }
 }
 
 /** The queued alerts of each shard; a shard that cannot be read keeps no other from being heard. */

@@ -115,7 +115,7 @@ const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
 };
 
 /**
- * Whether the outside may be told that all is well: everything could be checked, nothing is wrong, nothing but what an
+ * Whether the dead-man's switch may be pinged: everything could be checked, nothing is wrong, nothing but what an
  * operator has paused is overdue, not even while one incident stands for what follows from it, and messages are received.
  */
 export function isWell(watch: Watch, { conditions, failures }: Checked): boolean {
@@ -156,7 +156,7 @@ export function isIntended({ cause }: Condition): boolean {
 }
 
 /**
- * A job is handed over within milliseconds: when two checks in a row see none active and the same one waiting, nobody
+ * A worker takes a job within milliseconds: when two checks in a row see none active and the same one waiting, nobody
  * takes it. Two different ones are a busy shard that was seen twice between jobs.
  */
 function idle({ now, before }: Watch): Condition[] {

@@ -7,7 +7,7 @@ import type { OutcomeRecord } from '../lane/lane.ts';
 
 /** Why the installation is not well. */
 export interface Trouble {
-  /** A section of the runbook: the cause of an incident, or what no incident can tell of. */
+  /** A section of the runbook: the cause of an incident, or trouble that only a look from outside shows. */
   cause: string;
   /** `page` is red, `attention` is yellow. */
   severity: Exclude<Severity, 'info'>;

@@ -109,7 +109,7 @@ function attribute(error: unknown, { redis, watch }: WatchdogPorts['trouble']): 
   } else redis.failed(error);
 }
 
-/** Enters the news into the book; when a check of the state is due, also what is missing. */
+/** Enters queued alerts into the book; when a check of the state is due, also what is missing. */
 function createLook(
   ports: WatchdogPorts,
   deadMan: DeadMan | undefined,

@@ -94,6 +94,14 @@ test('what of the state cannot be read is one incident; the rest is watched, and
   await reported(/^Resolved: the model endpoint answers again/);
 });
 
+test('dead letters that cannot be read keep no alert from being entered', async () => {
+  await redis.set(keys.dead, 'no stream');
+  watch();
+  await queue(FAILED);
+  await reported(/^A message failed/m);
+  await reported(/^A part of the watch fails/m);
+});
+
 test.each([
   ['telegram', { awaySinceMs: 'yesterday' }],
   ['poll', { firstMs: 'x', lastAnswerMs: 'y' }],
