@@ -49,6 +49,8 @@ export interface Pace {
 
 /** Telegram takes 20 calls a minute in a group, and an edit with its reply is two. */
 export const SENDS_PER_MINUTE = 10;
+/** Steps that ring nobody leave room for those that do. */
+const SILENT_PER_MINUTE = 8;
 const MINUTE_MS = 60_000;
 /** A message is edited this often at most, so that a flood of changes leaves room for other incidents. */
 export const EDIT_EVERY_MS = 10_000;
@@ -90,13 +92,14 @@ export function nextSending(
   pace: Pace,
   around: Surroundings,
 ): Sending | undefined {
-  if (pace.sentMs.filter((atMs) => pace.nowMs - atMs < MINUTE_MS).length >= SENDS_PER_MINUTE) return undefined;
+  const sent = pace.sentMs.filter((atMs) => pace.nowMs - atMs < MINUTE_MS).length;
+  if (sent >= SENDS_PER_MINUTE) return undefined;
   const all = [...book.values()].flatMap(
     (incident) => sendingOf(incident, deliveredOf(incident, delivered), book, pace, around) ?? [],
   );
   const nameOf = ({ incident }: Sending) => incidentOf(incident);
   const [first] = all.sort((one, other) => orderOf(one) - orderOf(other) || nameOf(one).localeCompare(nameOf(other)));
-  return first;
+  return first?.isSilent && sent >= SILENT_PER_MINUTE ? undefined : first;
 }
 
 /** Rings come first, pages before others; then what is out of date for longest. */

@@ -39,6 +39,20 @@ test('an incident that has ended before the chat took anything of it is one mess
   expect(sending?.reply).toBeUndefined();
 });
 
+test('edits never use up the rate that a page needs', () => {
+  const opened = enter(new Map(), { alerts: [failure(1)], nowMs: START }).book;
+  const pace = { nowMs: START + 30_000, sentMs: Array(8).fill(START + 29_000), settleMs: 0 };
+  const first = nextSending(opened, new Map(), { ...pace, sentMs: [] }, {});
+  const delivered = new Map([['failed', { ...first?.after, messageId: 1, sentMs: START } as Delivered]]);
+  const changed = enter(opened, { alerts: [failure(2)], nowMs: START + 20_000 }).book;
+  expect(nextSending(changed, delivered, pace, {})).toBeUndefined();
+  expect(nextSending(changed, delivered, { ...pace, sentMs: pace.sentMs.slice(1) }, {})).toMatchObject({
+    isSilent: true,
+  });
+  const { book } = enter(changed, { alerts: [], conditions: [condition()], nowMs: START + 20_000 });
+  expect(nextSending(book, delivered, pace, {})).toMatchObject({ incident: { cause: 'no-poll' }, isSilent: false });
+});
+
 test('sends nothing while nothing differs', () => {
   const { book } = enter(new Map(), { alerts: [failure(1)], nowMs: START });
   const pace = { nowMs: START + 60_000, sentMs: [], settleMs: 0 };
