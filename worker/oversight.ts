@@ -7,6 +7,7 @@ import type { Self } from '../shared/state/process/workers.ts';
 import { totalsOf } from '../shared/state/spending/limit.ts';
 import { ALERT_EVERY_MS, ALERT_TAKE_OVER_MS, type Channels, createChannels, startAlerter } from './alerts/alerter.ts';
 import { ALERTMANAGER_EVERY_MS, startAlertmanager } from './alerts/alertmanager.ts';
+import { followedChat } from './alerts/channel.ts';
 import { surroundingsOf } from './alerts/message.ts';
 import { SETTLE_MS } from './alerts/outbox.ts';
 import { REDIS_TROUBLE_MS, watchRedis, watchWatchdog } from './alerts/redis-trouble.ts';
@@ -85,7 +86,7 @@ function watchdogPorts(
   { config, redisAddress, observability: { log }, limits }: OversightPorts,
   { chatId, telegram, webhook }: Channels,
 ): Parameters<typeof startWatchdog>[0] {
-  const channels = chatId === undefined ? [] : [telegram(chatId)];
+  const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];
   const around = surroundingsOf(config);
   const trouble = { channels, webhook, log, around, afterMs: limits?.redisTroubleMs ?? REDIS_TROUBLE_MS };
   const deadMan = { url: config.DEADMAN_URL ?? '', everyMs: limits?.deadManEveryMs };

@@ -49,7 +49,7 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
     name: 'what lies ahead of the clock stays young',
     mutations: {
       file: 'worker/watch/sightings.ts',
-      from: 'return nowMs - (steadyMs() - firstMs);',
+      from: 'return Math.round(nowMs - (steadyMs() - firstMs));',
       to: 'return Math.max(nowMs, firstMs);',
     },
     scenario: 'redis-clock-back',
@@ -58,7 +58,11 @@ export const WATCHER_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the rate of alerts is held against a clock that stepped back',
-    mutations: { file: 'worker/alerts/alerter.ts', from: 'if (!(stepMs > STEP_MS))', to: 'if (stepMs)' },
+    mutations: {
+      file: 'worker/alerts/alerter.ts',
+      from: 'ofNow(begun.record, nowMs)',
+      to: 'begun.record',
+    },
     scenario: 'redis-clock-back',
     violates: 'I8',
     patienceS: PATIENCE_S,

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 51_980,
+  productLines: 52_030,
   productFiles: 509,
-  testLines: 84_730,
+  testLines: 84_800,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

@@ -3,6 +3,7 @@ import type { Config } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
+import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type AlertingRecord, deliveryTurn } from '../../shared/state/incident/delivery.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
@@ -50,17 +51,19 @@ export interface AlerterPorts {
   log: Logger;
   everyMs: number;
   settleMs: number;
-  /** A send that its process has not finished after this long is taken over: longer than any send. */
+  /** How long a process that died keeps others from sending: longer than an edit and a reply. */
   takeOverMs: number;
 }
 
 export const ALERT_EVERY_MS = 1_000;
-export const ALERT_TAKE_OVER_MS = 45_000;
+export const ALERT_TAKE_OVER_MS = 90_000;
 const MINUTE_MS = 60_000;
 /** By how much the clocks of two servers of a cluster may differ. */
 const STEP_MS = 60_000;
+/** Discord takes no longer text. */
+const WEBHOOK_CHARS_MAX = 1_900;
 
-/** A round of delivery: the book, and what its steps change. */
+/** The state of one round. */
 interface Round {
   stored: StoredBook;
   nowMs: number;
@@ -69,11 +72,14 @@ interface Round {
   changed: Map<string, Delivered>;
 }
 
+/** How often the webhook refused an incident, by its name: a text that it never takes holds up no other one. */
+type Refusals = Map<string, number>;
+
 /**
  * Brings the operator's chat and the webhook up to date with the book of incidents: one process at a time for the whole
- * installation, one message a round. Each stage of an incident is logged before it is sent. If the process dies after a
- * send and before the record of it, the next process sends the same again: twice rather than never. What the chat does not
- * take is tried again with growing waits for as long as the incident is stored, a week after its end.
+ * installation, one message a round. Each stage of an incident is logged before it is sent. Delivery is at least once: if
+ * the process dies between a send and the record of it, the next process sends the same again. What a channel does not take
+ * is tried again with growing waits for as long as the incident is stored, a week after its end.
  */
 export function startAlerter(ports: AlerterPorts): Service {
   const { redis, log, everyMs } = ports;
@@ -81,23 +87,29 @@ export function startAlerter(ports: AlerterPorts): Service {
   const store = createBookStore(redis);
   const owner = randomUUID();
   const logged = new Set<string>();
+  const refusals: Refusals = new Map();
   const loop = runLoop({
     name: 'alerter',
     async round() {
       const begun = await turn.begin(owner, ports.takeOverMs);
       if (begun === undefined) return everyMs;
-      const round: Round = { ...begun, stored: await store.read(), changed: new Map() };
-      round.record = byClock(round.record, round.nowMs);
-      logNew(ports, round, logged);
-      const isSent = await showNext(ports, round);
-      const isCopied = await copyNext(ports, round);
-      const delivered = [...round.changed].map(([name, each]) => [name, JSON.stringify(each)] as const);
-      await turn.end(owner, delivered, { ...round.record, atMs: round.nowMs });
-      // More may be waiting.
-      return isSent || isCopied ? 0 : everyMs;
+      const { nowMs } = begun;
+      const changed = new Map<string, Delivered>();
+      let record = ofNow(begun.record, nowMs);
+      try {
+        const round: Round = { stored: await store.read(), nowMs, record, changed };
+        logNew(ports, round, logged);
+        const sent = await Promise.all([sendToChat(ports, round), sendToWebhook(ports, round, refusals)]);
+        record = round.record;
+        // More may be waiting.
+        return sent.includes(true) ? 0 : everyMs;
+      } finally {
+        const delivered = [...changed].map(([name, each]) => [name, JSON.stringify(each)] as const);
+        await turn.end(owner, delivered, record);
+      }
     },
     retryMs: everyMs,
-    onError: (error) => log.debug({ err: error }, 'alerting failed; it is tried again'),
+    onError: (error) => log.warn({ err: error }, 'alerting failed; it is tried again'),
   });
   return {
     name: loop.name,
@@ -108,7 +120,13 @@ export function startAlerter(ports: AlerterPorts): Service {
   };
 }
 
-/** Before the first send of each stage, and once in each process. */
+/** Notes what a channel has now of an incident, beside what the other channel has. */
+function note({ stored, changed }: Round, incident: Incident, part: Partial<Delivered>): void {
+  const name = incidentOf(incident);
+  changed.set(name, { ...(changed.get(name) ?? deliveredOf(incident, stored.delivered)), ...part });
+}
+
+/** Logs each new stage of an incident before it is sent, once in each process. */
 function logNew({ log, settleMs }: AlerterPorts, { stored, nowMs }: Round, logged: Set<string>): void {
   for (const [incident, each] of stored.book) {
     const stage = stageOf(each);
@@ -121,7 +139,7 @@ function logNew({ log, settleMs }: AlerterPorts, { stored, nowMs }: Round, logge
 }
 
 /** Sends the chat what it lacks most. Returns whether it took something. */
-async function showNext(ports: AlerterPorts, round: Round): Promise<boolean> {
+async function sendToChat(ports: AlerterPorts, round: Round): Promise<boolean> {
   const { channels, log } = ports;
   const { stored, nowMs, record } = round;
   const { chatId } = channels;
@@ -133,11 +151,12 @@ async function showNext(ports: AlerterPorts, round: Round): Promise<boolean> {
   const to = record.moved?.from === chatId ? record.moved.to : chatId;
   const sent = await send(channels.telegram(to), next, to);
   if (sent.ok) {
+    const { copied: _, ...after } = next.after;
     const shown = sent.messageId === undefined ? {} : { chatId: to, messageId: sent.messageId };
-    const times = [...record.sentMs.filter((atMs) => nowMs - atMs < MINUTE_MS), nowMs];
-    const { failing: _, ...rest } = record;
-    round.record = { ...rest, lastSentMs: nowMs, sentMs: times };
-    round.changed.set(incidentOf(next.incident), { ...next.after, ...shown, sentMs: nowMs });
+    note(round, next.incident, { ...after, ...shown, sentMs: nowMs });
+    const { failing: __, ...rest } = record;
+    const sentMs = [...record.sentMs.filter((atMs) => nowMs - atMs < MINUTE_MS), nowMs];
+    round.record = { ...rest, lastSentMs: nowMs, sentMs };
     return true;
   }
   if (sent.movedTo !== undefined && sent.movedTo !== to) {
@@ -149,76 +168,81 @@ async function showNext(ports: AlerterPorts, round: Round): Promise<boolean> {
   return false;
 }
 
-/** If the process dies between the edit and the reply, the edit is repeated, and the reply comes. */
-async function send(
-  channel: AlertChannel,
-  { message, reply, after, isSilent }: Sending,
-  chatId: number,
-): Promise<Sent> {
+/**
+ * Sends one step. If the process dies between the edit and the reply, the next round repeats the edit, which changes
+ * nothing, and sends the reply. A message that Telegram refuses even in plain words is sent as its first words alone: it
+ * would hold up all others.
+ */
+async function send(channel: AlertChannel, sending: Sending, chatId: number): Promise<Sent> {
+  const { incident, message, reply, after, isSilent } = sending;
   const messageId = after.chatId === chatId ? after.messageId : undefined;
   if (message === undefined) return channel.send(reply ?? '', { ...(messageId && { replyTo: messageId }), isSilent });
-  if (messageId === undefined) return channel.send(message.text, { look: message, isSilent });
-  const edited = await channel.edit(messageId, message.text, message);
-  if (!edited.ok && edited.isLost) return channel.send(message.text, { look: message, isSilent });
-  if (!edited.ok || isSilent || reply === undefined) return edited;
+  const edited = messageId === undefined ? undefined : await channel.edit(messageId, message.text, message);
+  if (edited === undefined || (!edited.ok && edited.isLost)) {
+    const sent = await channel.send(message.text, { look: message, isSilent });
+    return !sent.ok && sent.isLost ? channel.send(ringOf(incident), { isSilent }) : sent;
+  }
+  if (!edited.ok || isSilent || reply === undefined || messageId === undefined) return edited;
   const replied = await channel.send(reply, { replyTo: messageId });
   return replied.ok ? { ok: true, messageId } : replied;
 }
 
-/** Where no chat is configured, the webhook stands for it; without a webhook, the log does. */
+/** Without a chat, an incident counts as delivered once the webhook, or else the log, has it. */
 function withoutChat({ channels, settleMs }: AlerterPorts, round: Round): boolean {
-  for (const [name, incident] of round.stored.book) {
+  const { failing: _, ...record } = round.record;
+  round.record = record;
+  for (const incident of round.stored.book.values()) {
     const before = deliveredOf(incident, round.stored.delivered);
     const stage = channels.webhook ? before.copied : stageOf(incident);
-    if (stage > before.stage && isDue(incident, { nowMs: round.nowMs, settleMs }))
-      round.changed.set(name, { ...before, stage });
+    if (stage > before.stage && isDue(incident, { nowMs: round.nowMs, settleMs })) note(round, incident, { stage });
   }
   return false;
 }
 
-/** Sends the webhook the oldest stage that it lacks; it waits for no chat. Returns whether it took one. */
-async function copyNext(
+/** Posts the oldest stage that the webhook lacks. Returns whether it took one. */
+async function sendToWebhook(
   { channels: { webhook }, around, log, settleMs }: AlerterPorts,
   round: Round,
+  refusals: Refusals,
 ): Promise<boolean> {
   const { stored, nowMs } = round;
-  const lacking = [...stored.book].flatMap(([name, incident]) => {
-    const before = round.changed.get(name) ?? deliveredOf(incident, stored.delivered);
-    const isNew = stageOf(incident) > before.copied && isDue(incident, { nowMs, settleMs });
-    return isNew ? [{ name, incident, before }] : [];
+  const lacking = [...stored.book.values()].filter((incident) => {
+    const { copied } = deliveredOf(incident, stored.delivered);
+    return stageOf(incident) > copied && (copied > 0 || isDue(incident, { nowMs, settleMs }));
   });
   if (webhook === undefined) {
-    for (const { name, incident, before } of lacking) round.changed.set(name, { ...before, copied: stageOf(incident) });
+    for (const incident of lacking) note(round, incident, { copied: stageOf(incident) });
     return false;
   }
-  const [next] = lacking.sort((one, other) => one.incident.lastMs - other.incident.lastMs);
+  const refusalsOf = (incident: Incident) => refusals.get(incidentOf(incident)) ?? 0;
+  const [next] = lacking.sort((one, other) => refusalsOf(one) - refusalsOf(other) || one.lastMs - other.lastMs);
   if (next === undefined) return false;
-  const { name, incident, before } = next;
-  const sent = await webhook.send(textOf(incident, before.copied, around, stored));
-  if (sent.ok) round.changed.set(name, { ...before, copied: stageOf(incident) });
-  else if (!sent.isAway) log.error({ why: sent.why }, 'the webhook took no alert; it is tried again');
+  const { copied } = deliveredOf(next, stored.delivered);
+  const sent = await webhook.send(clip(webhookText(next, copied, around, stored), WEBHOOK_CHARS_MAX));
+  if (sent.ok) {
+    refusals.delete(incidentOf(next));
+    note(round, next, { copied: stageOf(next) });
+  } else if (!sent.isAway) {
+    refusals.set(incidentOf(next), refusalsOf(next) + 1);
+    log.error({ why: sent.why }, 'the webhook took no alert; it is tried again');
+  }
   return sent.ok;
 }
 
-/** The first time the whole message, later what has changed. */
-function textOf(incident: Incident, copied: Stage, around: Surroundings, { book }: StoredBook): string {
+/** The whole message when it is the first, later what has changed. */
+function webhookText(incident: Incident, copied: Stage, around: Surroundings, { book }: StoredBook): string {
   const message = messageOf(incident, around, book);
-  return copied === 0 ? withLinks(message.text, message) : ringOf(incident);
+  if (copied === 0) return withLinks(message.text, message);
+  const name = around.installation === undefined ? '' : ` (${around.installation})`;
+  return `${ringOf(incident)}${name}`;
 }
 
-/** The record by the clock as it is now: where that has stepped back since, all times step with it. Pure. */
-export function byClock(record: AlertingRecord, nowMs: number): AlertingRecord {
-  const stepMs = (record.atMs ?? 0) - nowMs;
-  if (!(stepMs > STEP_MS)) return record;
-  const { lastSentMs, failing, sentMs } = record;
-  return {
-    ...record,
-    ...(lastSentMs !== undefined && { lastSentMs: lastSentMs - stepMs }),
-    ...(failing && {
-      failing: { ...failing, sinceMs: failing.sinceMs - stepMs, retryAtMs: failing.retryAtMs - stepMs },
-    }),
-    sentMs: sentMs.map((ms) => ms - stepMs),
-  };
+/** The record of now: where Redis' clock has stepped back since it was written, no rate and no delay lasts as long as the step. */
+function ofNow(record: AlertingRecord, nowMs: number): AlertingRecord {
+  const { failing, sentMs, atMs = 0 } = record;
+  if (atMs <= nowMs + STEP_MS) return { ...record, atMs: nowMs };
+  const again = failing && { failing: { ...failing, sinceMs: Math.min(failing.sinceMs, nowMs), retryAtMs: nowMs } };
+  return { ...record, ...again, sentMs: sentMs.filter((ms) => ms <= nowMs), atMs: nowMs };
 }
 
 /** The record after a channel took nothing, with the time of the next try. Pure. */

@@ -21,7 +21,7 @@ import { eachAlone, type WatchFailure } from './watch-failure.ts';
 /** The incidents of the installation, by name: the open ones and those that ended recently. */
 export type Book = ReadonlyMap<string, Incident>;
 
-/** What was observed since the book was last written. */
+/** One observation: the alerts that were queued, and what a check of the state found. */
 export interface Observation {
   /** Alerts, in the order in which they were queued. */
   alerts: readonly Alert[];
@@ -29,21 +29,20 @@ export interface Observation {
   conditions?: readonly Condition[] | undefined;
   /** Failed messages that are still dead letters, by the names of the incidents in whose time they failed. */
   letters?: ReadonlyMap<string, number> | undefined;
-  /** What of the watch failed meanwhile. */
+  /** Parts of the watch that failed during the check. */
   failures?: readonly WatchFailure[];
-  /** Whether every channel has the newest state of an incident; an incident of which one has not is not forgotten. */
+  /** Whether every channel has the newest stage of an incident: until then it is stored, for a week after its end at most. */
   isDelivered?: (incident: Incident) => boolean;
   nowMs: number;
 }
 
 const INCIDENTS_MAX = 1_000;
-/** Open incidents of one cause; further ones share one, so that a flood stays readable. */
+/** The most open incidents of one cause; alerts with further keys are merged into `<cause>:others`. */
 const KEYS_MAX = 5;
 
 /**
- * Enters an observation into the book. Pure: the same observation of the same book gives the same result, so of several
- * watching processes the first to write does the work of all. What cannot be entered is one more failure of the watch, and
- * everything else is entered.
+ * Enters an observation into the book. Pure: two processes that enter the same get the same, so the one that loses the
+ * compare-and-set drops its result. An item that throws becomes a failure of the watch; all others are entered.
  */
 export function enter(
   book: Book,
@@ -98,7 +97,7 @@ function withCause(incident: Incident, cause: string | undefined): Incident {
   return cause === undefined ? alone : { ...alone, under: cause };
 }
 
-/** Where something is entered: where many of its cause are open, in the incident that stands for all others. */
+/** Chooses the incident for an alert: its own, or `<cause>:others` where five of its cause are open. */
 function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: T): Placed<T> {
   const { cause, key = '' } = one;
   if (key === '' || incidents.get(incidentOf(one))?.isOpen) return one;
@@ -110,7 +109,7 @@ function placed<T extends Alert>(incidents: ReadonlyMap<string, Incident>, one: 
   return open.length < KEYS_MAX || one.isOver ? one : shared;
 }
 
-/** Last, since all that went before may have failed. A look at the alerts alone opens it, and neither changes nor ends it. */
+/** Updates the incident of the watch, last, since each earlier step may add a failure. Only a full check changes or ends it. */
 function watcherAfter(
   before: Incident | undefined,
   failed: readonly WatchFailure[],
@@ -118,7 +117,8 @@ function watcherAfter(
   nowMs: number,
 ): Incident | undefined {
   if (failed.length > 0 && (isWhole || !before?.isOpen)) return seen(before, watcherCondition(failed), nowMs);
-  return before?.isOpen && isWhole && failed.length === 0 ? ended(before, nowMs) : before;
+  const isEnded = before !== undefined && isWhole && failed.length === 0 && isOver(before, false, nowMs);
+  return isEnded ? ended(before, nowMs) : before;
 }
 
 /** The whole book is read every second, so it must stay small; the oldest ended incidents are removed first. */

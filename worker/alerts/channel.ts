@@ -86,3 +86,16 @@ function notSent({ kind, description, retryAfterMs, migratedTo }: TelegramFailur
     ...((kind === 'message_gone' || kind === 'rejected') && { isLost: true }),
   };
 }
+
+/** The operator's chat, also under the new id that it has as a supergroup. */
+export function followedChat(telegram: (chatId: number) => AlertChannel, chatId: number): Pick<AlertChannel, 'send'> {
+  let to = chatId;
+  return {
+    async send(text, options) {
+      const sent = await telegram(to).send(text, options);
+      if (sent.ok || sent.movedTo === undefined) return sent;
+      to = sent.movedTo;
+      return telegram(to).send(text, options);
+    },
+  };
+}

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { clip } from '../../shared/base/text.ts';
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
 import type { NotedActs, WaitingMessage } from './act.ts';
 import { actsFor, CAUSES, isAtLeast, rowAt } from './causes.ts';
@@ -12,6 +13,8 @@ export interface Incident {
   key: string;
   isOpen: boolean;
   openedMs: number;
+  /** When the book first had this opening; `openedMs` may be long before. */
+  enteredMs?: number;
   /** When it last occurred, or was last seen. */
   lastMs: number;
   endedMs?: number;
@@ -32,15 +35,15 @@ export interface Incident {
   /** A line for each occurrence, for a cause that names each; `occurrencesMore` counts further ones, which the log has. */
   occurrences: readonly string[];
   occurrencesMore: number;
-  /** Where it stands for many of its cause: their keys. */
+  /** The keys of the alerts that were merged into it: only of `<cause>:others`. */
   parts?: readonly string[];
   /** The name of the incident that it follows from. */
   under?: string;
   /** Messages that failed meanwhile: the most at once, and how many of them are still dead letters. */
   letters?: { most: number; left: number };
-  /** The message that it names, where one waits. */
+  /** The oldest message without an answer, which its buttons are about. */
   waiting?: WaitingMessage;
-  /** The name of this opening, stored where the clock has stepped since; see `openingOf`. */
+  /** The id of this opening; see `openingOf`. */
   opening?: string;
   /** What operators did about this opening. */
   acts?: NotedActs;
@@ -54,7 +57,7 @@ export interface Condition extends Alert {
   sinceMs?: number;
 }
 
-/** An alert or a condition as it is entered; `part` is its own key, where it shares an incident with others. */
+/** An alert or a condition as it is entered; `part` is its own key if it was merged into `<cause>:others`. */
 export type Placed<T extends Alert> = T & { part?: string };
 
 /** The key of the incident that stands for many of its cause. */
@@ -63,18 +66,19 @@ export const OTHERS = 'others';
 const CHATS_NAMED_MAX = 1_000;
 const PARTS_MAX = 1_000;
 const OCCURRENCES_MAX = 500;
+const LINE_CHARS_MAX = 1_000;
 /** An incident that only occurrences show ends after this long without one. */
 export const QUIET_MS = 600_000;
 /** A recurrence within this time after its end reopens the incident; a later one is new. */
 export const REOPEN_MS = 3600_000;
-/** How long an incident is stored about which something may be done, or was: who sleeps presses in the morning. */
+/** How long an incident is stored whose messages can be replayed, or that operators acted on: its buttons work next morning. */
 const STORED_MS = 24 * 3600_000;
-/** Trouble that only some calls meet is not over after one clean check between two of them. */
+/** An incident that alerts have counted stays open for so long: a check may see nothing between two failing calls. */
 const SETTLED_MS = 10_000;
 /** How long an incident that was reopened within the hour stays open after its condition ends; the condition may recur. */
 export const BACK_SETTLED_MS = 300_000;
 const AHEAD_MS = 60_000;
-/** How long a fact, or an end that no channel took, is stored. */
+/** How long a fact is stored, and an ended incident that a channel lacks. */
 export const WEEK_MS = 7 * 24 * 3600_000;
 
 /** The name of the incident that an alert belongs to. */
@@ -84,7 +88,7 @@ export function incidentOf({ cause, key }: Pick<Alert, 'cause' | 'key'>): string
 
 const OPENING_CHARS = 10;
 
-/** The name of an opening of an incident, in few letters: no other opening has it. Pure. */
+/** The id of one opening of an incident, in buttons and in records of delivery. Version 0.3 stored none. Pure. */
 export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' | 'opening'>): string {
   const digest = createHash('sha256')
     .update(`${incidentOf(incident)} ${incident.openedMs}`)
@@ -93,8 +97,8 @@ export function openingOf(incident: Pick<Incident, 'cause' | 'key' | 'openedMs' 
 }
 
 /**
- * The incident with no time that lies ahead: after the clock has stepped back, its times would stand still for as long.
- * Less than a minute may be the difference between two servers.
+ * The incident with its times capped at now: after Redis' clock has stepped back they would lie ahead for as long as the
+ * step. Less than a minute may be the difference between two servers.
  */
 export function notAhead(incident: Incident, nowMs: number): Incident {
   const { openedMs, lastMs, endedMs = 0 } = incident;
@@ -105,6 +109,7 @@ export function notAhead(incident: Incident, nowMs: number): Incident {
     opening: openingOf(incident),
     openedMs: past(openedMs),
     lastMs: past(lastMs),
+    ...(incident.enteredMs !== undefined && { enteredMs: past(incident.enteredMs) }),
     ...(incident.endedMs !== undefined && { endedMs: past(endedMs) }),
   };
 }
@@ -112,7 +117,7 @@ export function notAhead(incident: Incident, nowMs: number): Incident {
 /** The incident with one more occurrence: opened, reopened or counted. */
 export function occurred(before: Incident | undefined, alert: Placed<Alert>, nowMs: number): Incident {
   if (before !== undefined && staysClosed(before, alert)) return { ...before, lastMs: nowMs };
-  const incident = before?.isOpen ? before : opened(recent(before, nowMs), alert, nowMs);
+  const incident = before?.isOpen ? before : opened(recent(before, nowMs), alert, nowMs, nowMs);
   const { chat } = alert;
   const isNewChat =
     chat !== undefined && !incident.chatNames.includes(chat) && incident.chatNames.length < CHATS_NAMED_MAX;
@@ -151,7 +156,8 @@ export function partOver(incident: Incident, { part, text }: Placed<Alert>, nowM
   return parts.length === 0 ? ended(incident, nowMs, text) : { ...incident, parts };
 }
 
-function withOccurrence({ occurrences, occurrencesMore }: Incident, line: string) {
+function withOccurrence({ occurrences, occurrencesMore }: Incident, whole: string) {
+  const line = clip(whole, LINE_CHARS_MAX);
   const hasRoom = occurrences.length < OCCURRENCES_MAX;
   return hasRoom ? { occurrences: [...occurrences, line] } : { occurrencesMore: occurrencesMore + 1 };
 }
@@ -161,7 +167,7 @@ export function seen(before: Incident | undefined, condition: Placed<Condition>,
   if (before !== undefined && staysClosed(before, condition)) return { ...before, lastMs: nowMs };
   const openedMs = Math.min(condition.sinceMs ?? nowMs, nowMs);
   if (!Number.isFinite(openedMs)) throw new RangeError(`The beginning of ${condition.cause} cannot be read`);
-  const incident = before?.isOpen ? before : opened(recent(before, nowMs), condition, openedMs);
+  const incident = before?.isOpen ? before : opened(recent(before, nowMs), condition, openedMs, nowMs);
   const { chat, entry } = condition;
   return {
     ...incident,
@@ -171,15 +177,13 @@ export function seen(before: Incident | undefined, condition: Placed<Condition>,
     messages: Math.max(condition.messages ?? 0, incident.messages),
     chats: Math.max(condition.chats ?? 0, incident.chats),
     ...(chat !== undefined && entry !== undefined && { waiting: { chat, entry } }),
+    ...(condition.traceId !== undefined && { traceId: condition.traceId }),
     ...(isNewPart(incident, condition) && withOccurrence(incident, condition.text)),
     ...withPart(incident, condition),
   };
 }
 
-/**
- * A fact stays true, however many starts find it: once an operator has closed it, only another one opens it again. What
- * another version writes in words of its own is another one each time.
- */
+/** Whether a fact that an operator closed stays closed: it does at the same level. The texts of another version have none. */
 function staysClosed({ cause, isOpen, level, latest, acts }: Incident, alert: Alert): boolean {
   const { endsBy, namesEach } = CAUSES[cause];
   if (cause === 'other-version' && latest !== alert.text) return false;
@@ -191,12 +195,12 @@ export function ended(incident: Incident, nowMs: number, words = ''): Incident {
   return { ...incident, isOpen: false, endedMs: nowMs, ...(words !== '' && { latest: words }) };
 }
 
-/** What opens the same incident again: one that ended longer ago is another one, although it is still stored. */
+/** The earlier incident, if it ended within the hour: a later one is new, although the earlier is still stored. */
 function recent(before: Incident | undefined, nowMs: number): Incident | undefined {
   return before !== undefined && nowMs - (before.endedMs ?? before.lastMs) <= REOPEN_MS ? before : undefined;
 }
 
-function opened(last: Incident | undefined, alert: Condition, openedMs: number): Incident {
+function opened(last: Incident | undefined, alert: Condition, openedMs: number, nowMs: number): Incident {
   // Trouble of another level is new, and does not return.
   const before = last?.level === (alert.level ?? '') ? last : undefined;
   return {
@@ -204,6 +208,9 @@ function opened(last: Incident | undefined, alert: Condition, openedMs: number):
     key: alert.key ?? '',
     isOpen: true,
     openedMs,
+    enteredMs: nowMs,
+    // A condition may return with the beginning that it had.
+    opening: openingOf({ cause: alert.cause, key: alert.key ?? '', openedMs: nowMs }),
     lastMs: openedMs,
     reopenings: before === undefined ? 0 : before.reopenings + 1,
     first: alert.text,
@@ -237,7 +244,7 @@ export function isOver(
   return chatNames.length === 0 || quietMs > SETTLED_MS;
 }
 
-/** Whether an incident that operators were notified of need not be stored any longer. */
+/** Whether an incident need not be stored any longer once every channel has its end. */
 export function isForgotten({ cause, isOpen, lastMs, endedMs, acts }: Incident, nowMs: number): boolean {
   const isFact = CAUSES[cause].endsBy === 'fact';
   if (isOpen || isFact) return isFact && nowMs - lastMs > WEEK_MS;
@@ -254,7 +261,7 @@ export const DRAIN_MS = 60_000;
 
 /**
  * The name of the incident that another one follows from: one that is open, or ended so lately that the backlog drains.
- * Where that one follows from a third, it is the third. Pure.
+ * Follows the chain to its root. Pure.
  */
 export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>, nowMs: number): string | undefined {
   let name: string | undefined;
@@ -272,7 +279,7 @@ export function causeOf(incident: Incident, book: ReadonlyMap<string, Incident>,
   }
 }
 
-/** A Redis that is only nearly full explains nothing yet, and trouble never hides what is graver than itself. */
+/** An incident explains another only at the severity of its row (not a Redis that is nearly full), and none graver than itself. */
 function explains(cause: Incident, consequence: Incident): boolean {
   const { severity } = rowAt(cause);
   return severity === CAUSES[cause.cause].severity && isAtLeast(severity, rowAt(consequence).severity);

@@ -14,7 +14,7 @@ export function traceUrl(template: string, traceId: string): string {
   return template.replace(/\{traceId\}|%7BtraceId%7D/i, traceId);
 }
 
-/** Where operators read on, and what they call this installation; each is absent where nobody set it. */
+/** What the settings add to a message: where its links lead, and the name of the installation. */
 export interface Surroundings {
   /** The page of a trace, with `{traceId}` in it. */
   trace?: string | undefined;
@@ -23,7 +23,7 @@ export interface Surroundings {
   /** The address under which operators reach the console. */
   console?: string | undefined;
   installation?: string | undefined;
-  /** Whether anybody may press what acts. */
+  /** Whether there are operators: without one, messages have no buttons that act. */
   hasOperators?: boolean;
 }
 
@@ -43,7 +43,7 @@ export function surroundingsOf(config: Config): Surroundings {
 /** A message about an incident. */
 export interface AlertMessage {
   text: string;
-  /** What formats the text, by offsets in UTF-16 units; it reads as well without. */
+  /** The format of the text, by offsets in UTF-16 units; the text is readable without. */
   entities: readonly MessageEntity[];
   /** Where its buttons lead. */
   links: readonly Link[];
@@ -53,7 +53,9 @@ export interface AlertMessage {
 
 const OBSERVED_CHARS_MAX = 400;
 const ACTS_SHOWN = 2;
-const FOLDED_CHARS_MAX = 2_600;
+/** With everything above it, the message stays below the 4,096 UTF-16 units of `sendMessage`. */
+const FOLDED_CHARS_MAX = 2_200;
+const CONSEQUENCES_CHARS_MAX = 400;
 const CHATS_SHOWN = 100;
 
 /**
@@ -131,7 +133,7 @@ function laidOut(lines: readonly Line[]): Pick<AlertMessage, 'text' | 'entities'
   return { text, entities };
 }
 
-/** What an incident is, in the words of an alert: as it is now, where these are about the whole of it. */
+/** The text of an alert to show: the latest if each is about the whole incident, otherwise the first. */
 export function headline({ cause, key, isOpen, level, first, latest }: Incident): string {
   const { namesEach, endsBy } = CAUSES[cause];
   const isOfOne = namesEach === true || key === OTHERS || (endsBy === 'alert' && !isOpen);
@@ -148,19 +150,21 @@ export function endOf({ acts, cause, latest, endedMs }: Incident): string {
 }
 
 function sinceWhen(incident: Incident): string {
+  const whom = concerned(incident);
   const back = incident.reopenings === 0 ? '' : ' It is back within the hour.';
-  return `${concerned(incident, 'Since')} since ${utcTime(incident.openedMs)}.${back}`.replace(/^Since since/, 'Since');
+  return `${whom === '' ? 'Since' : `${whom} since`} ${utcTime(incident.openedMs)}.${back}`;
 }
 
 function howLong(incident: Incident): string {
   const { openedMs, endedMs = incident.lastMs } = incident;
-  return `${concerned(incident, 'It lasted')} from ${utcTime(openedMs)} to ${utcClock(endedMs)}.`;
+  return `${concerned(incident) || 'It lasted'} from ${utcTime(openedMs)} to ${utcClock(endedMs)}.`;
 }
 
-/** Whom it concerns; `otherwise` where that is not known. */
-function concerned({ messages, chats }: Incident, otherwise: string): string {
-  if (messages === 0) return otherwise;
-  return chats === 0 ? counted(messages, 'time') : `${counted(messages, 'message')} of ${counted(chats, 'chat')}`;
+/** How much it concerns, such as "3 messages of 2 chats"; empty where nothing was counted. */
+function concerned({ cause, messages, chats }: Incident): string {
+  if (messages === 0) return '';
+  if (chats > 0) return `${counted(messages, 'message')} of ${counted(chats, 'chat')}`;
+  return counted(messages, CAUSES[cause].endsBy === 'watch' ? 'message' : 'time');
 }
 
 /** What became of the messages that failed meanwhile. */
@@ -179,13 +183,13 @@ function consequencesOf(incident: Incident, book: Book): string {
   const name = incidentOf(incident);
   const all = [...book.values()].filter(({ under, isOpen }) => isOpen && under === name);
   const words = all.map((each) => {
-    const whom = concerned(each, '');
+    const whom = concerned(each);
     return whom === '' ? rowAt(each).title : `${rowAt(each).title} (${whom})`;
   });
-  return words.length === 0 ? '' : `Consequences: ${words.join('; ')}.`;
+  return words.length === 0 ? '' : clip(`Consequences: ${words.join('; ')}.`, CONSEQUENCES_CHARS_MAX);
 }
 
-/** A consequence has nothing to do of its own. */
+/** The advice for the operator; a consequence names its cause instead. */
 function whatToDo({ under = '' }: Incident, todo: string, book: Book): string {
   const cause = book.get(under);
   return cause === undefined ? todo : `It follows from: ${rowAt(cause).title}.`;
@@ -211,8 +215,7 @@ function folded(incident: Incident): string {
 /** The occurrences that the message has room for. */
 export function shownOccurrences({ occurrences, occurrencesMore }: Incident): string[] {
   const lines = fitting(occurrences);
-  const isAll = lines.length === occurrences.length;
-  return isAll && occurrencesMore > 0 ? [...lines, ALERT_WORDS.more(occurrencesMore)] : lines;
+  return occurrencesMore > 0 ? [...lines, ALERT_WORDS.more(occurrencesMore)] : lines;
 }
 
 /** As many of the lines, from the first on, as one message takes. Pure. */
@@ -228,6 +231,9 @@ export function fitting(lines: readonly string[]): string[] {
 /** What is sent as a reply when an incident gets worse or ends: it rings, and the message has the rest. Pure. */
 export function ringOf(incident: Incident): string {
   const { title, severity } = rowAt(incident);
-  if (!incident.isOpen) return [endOf(incident), lettersLine(incident)].filter(Boolean).join(' ');
+  if (!incident.isOpen) {
+    const end = endOf(incident);
+    return [end, end.includes('closed by') ? `${title}.` : '', lettersLine(incident)].filter(Boolean).join(' ');
+  }
   return `${markOf(severity)}: ${title}. ${clip(headline(incident), OBSERVED_CHARS_MAX)}`;
 }

@@ -7,10 +7,10 @@ import { type AlertMessage, fitting, messageOf, ringOf, type Surroundings, shown
 /** How far an incident has come: 1 open, 2 open and a page, 3 ended. A channel that has nothing of it is at 0. */
 export type Stage = 0 | 1 | 2 | 3;
 
-/** What the channels have of an opening of an incident. */
+/** How far the channels have one opening of an incident. */
 export interface Delivered {
   opening: string;
-  /** The stage that the chat has, or what stands for a chat where none is configured. */
+  /** The stage that the chat has; without a chat the webhook's, and without either the logged one. */
   stage: Stage;
   /** The stage that the webhook has. */
   copied: Stage;
@@ -34,7 +34,7 @@ export interface Sending {
   message?: AlertMessage;
   /** A reply to the message. */
   reply?: string;
-  /** Nobody is rung. */
+  /** Sent with `disable_notification`, and without the reply that rings. */
   isSilent: boolean;
 }
 
@@ -43,7 +43,7 @@ export interface Pace {
   nowMs: number;
   /** When messages were sent lately. */
   sentMs: readonly number[];
-  /** How long an incident that may follow from another one waits for that one. */
+  /** How long an incident that may follow from another one is held back, so that its cause can open first. */
   settleMs: number;
 }
 
@@ -69,17 +69,19 @@ export function deliveredOf(incident: Incident, delivered: ReadonlyMap<string, D
   return known?.opening === opening ? known : { opening, stage: 0, copied: 0, digest: '', lines: 0, sentMs: 0 };
 }
 
-/** Whether a channel is to have an incident by itself: not while it is only a line under its cause, nor too early. Pure. */
+/** Whether an incident gets a message of its own: not while it is a line under its cause, nor before it has settled. Pure. */
 export function isDue(incident: Incident, { nowMs, settleMs }: Pick<Pace, 'nowMs' | 'settleMs'>): boolean {
   if (incident.under !== undefined) return false;
   const maySettle = incident.isOpen && rowAt(incident).follows !== undefined;
-  return !maySettle || nowMs - incident.openedMs >= settleMs;
+  return !maySettle || nowMs - (incident.enteredMs ?? incident.openedMs) >= settleMs;
 }
 
 /** Whether every channel has the newest stage of an incident, or a line under its cause stands for it. Pure. */
 export function isUpToDate(incident: Incident, { delivered }: { delivered: ReadonlyMap<string, Delivered> }): boolean {
   const { stage, copied } = deliveredOf(incident, delivered);
-  return incident.under !== undefined || Math.min(stage, copied) >= stageOf(incident);
+  // A channel that never had it has the line under its cause.
+  const isLine = (each: Stage) => incident.under !== undefined && each === 0;
+  return [stage, copied].every((each) => isLine(each) || each >= stageOf(incident));
 }
 
 /**
@@ -136,17 +138,17 @@ function sendingOf(
   };
 }
 
-/** After a step back of the clock the last send lies ahead. */
+/** After the clock has stepped back, the last send lies ahead: so the difference is absolute. */
 function isEditable({ sentMs }: Delivered, { nowMs }: Pace): boolean {
   return Math.abs(nowMs - sentMs) >= EDIT_EVERY_MS;
 }
 
-/** What a message says, in short: it changes when the message is to be edited, and not with each age in its words. */
+/** A digest of what justifies an edit. Texts are left out: with the ages in them, each check would edit the message. */
 function digestOf(incident: Incident, book: Book): string {
   const { isOpen, level, messages, chats, letters, acts, under, occurrences, occurrencesMore, parts, waiting } =
     incident;
   const name = incidentOf(incident);
-  const below = [...book.values()].filter((each) => each.isOpen && each.under === name);
+  const below = [...book.values()].filter((each) => isOpen && each.isOpen && each.under === name);
   const words = [
     ...[
       isOpen,

@@ -234,10 +234,7 @@ function manyDeadLetters({ now, limits: { deadLettersMax: max } }: Watch): Condi
   return [deadLettersAlert({ letters, fullest, max, dropped })];
 }
 
-/**
- * The notice waits in the queue itself, is sent through the second channel, and goes out with its end when the first is
- * back.
- */
+/** The webhook gets this incident at once, and the chat when it takes something again. */
 function alertChannelDown({ now }: Watch): Condition[] {
   const { failing } = now.alerting;
   if (failing === undefined || now.nowMs - failing.sinceMs < ALERT_CHANNEL_MS) return [];

@@ -39,11 +39,11 @@ export function createSightings(steadyMs = () => performance.now()): (nowMs: num
     return {
       seen(name, ms) {
         if (!Number.isFinite(ms)) throw new RangeError(`The time of ${name} cannot be read`);
-        if (ms <= nowMs) return steps.reduce((at, { atMs, byMs }) => (at <= atMs ? at + byMs : at), ms);
+        if (ms <= nowMs) return Math.round(steps.reduce((at, { atMs, byMs }) => (at <= atMs ? at + byMs : at), ms));
         const sight = `${name} ${ms}`;
         const firstMs = before.get(sight) ?? steadyMs();
         ahead.set(sight, firstMs);
-        return nowMs - (steadyMs() - firstMs);
+        return Math.round(nowMs - (steadyMs() - firstMs));
       },
       ago: (ms) =>
         steps.reduceRight((at, { atMs, byMs }) => (at >= atMs + byMs ? at : Math.min(at - byMs, atMs)), nowMs - ms),

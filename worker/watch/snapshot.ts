@@ -27,14 +27,11 @@ import { viewJobs } from '../lane/job-view.ts';
 import { createSightings, type Look, timesSeen } from './sightings.ts';
 import type { Ended } from './verdict.ts';
 
-/** What the book holds at one moment, by names of incidents. */
-export interface KnownIncidents {
-  open: ReadonlySet<string>;
-}
-
 /** The state of the flow at one moment, by Redis' clock. */
-export interface Snapshot extends KnownIncidents {
+export interface Snapshot {
   nowMs: number;
+  /** The names of the incidents that are open. */
+  open: ReadonlySet<string>;
   shards: ShardSnapshot[];
   /** `undefined` when nothing was ever received. */
   poll: PollRecord | undefined;
@@ -95,12 +92,13 @@ export function createSnapshotReader(
   const readTelegramNow = createTelegramReader(redis, shards);
   const keys = keysOf(0);
   const lookAt = createSightings();
-  return async ({ nowMs, ...incidents }: { nowMs: number } & KnownIncidents): Promise<Snapshot> => {
+  return async ({ nowMs, open }: Pick<Snapshot, 'nowMs' | 'open'>): Promise<Snapshot> => {
     const look = lookAt(nowMs);
     const timed = async <T extends object | undefined>(name: string, reading: Promise<T>): Promise<T> =>
       timesSeen(name, await reading, look);
-    const snapshot = await standingAlone<Omit<Snapshot, keyof KnownIncidents>>({
+    const snapshot = await standingAlone<Snapshot>({
       nowMs: Promise.resolve(nowMs),
+      open: Promise.resolve(open),
       telegram: timed('telegram', readTelegramNow()),
       poll: timed('poll', readHeartbeat(redis, keys)),
       provider: timed('provider', readProvider(redis, keys)),
@@ -114,7 +112,7 @@ export function createSnapshotReader(
       ),
     });
     look.end();
-    return Object.assign(snapshot, incidents);
+    return snapshot;
   };
 }
 

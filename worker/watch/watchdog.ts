@@ -69,8 +69,8 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
       const { redis, trouble } = ports;
       seen.refusedWrites = await findRefusedWrites(redis, ports.shards, trouble.redis.sinceMs() !== undefined);
       try {
-        await look();
-        trouble.watch.worked();
+        // A round that reads only alerts proves nothing about a check of the state.
+        if (await look()) trouble.watch.worked();
         if (seen.refusedWrites === undefined) trouble.redis.worked();
         else if (!signal.aborted) trouble.redis.failed(seen.refusedWrites);
         return ports.everyMs.alerts;
@@ -109,13 +109,13 @@ function attribute(error: unknown, { redis, watch }: WatchdogPorts['trouble']): 
   } else redis.failed(error);
 }
 
-/** Enters queued alerts into the book; when a check of the state is due, also what is missing. */
+/** Enters queued alerts into the book; when a check of the state is due, also what is missing. Returns whether one was. */
 function createLook(
   ports: WatchdogPorts,
   deadMan: DeadMan | undefined,
   seen: Seen,
   list: ReturnType<typeof openWorkerList>,
-): () => Promise<void> {
+): () => Promise<boolean> {
   const store = createBookStore(ports.redis);
   const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs, ports.limits.totals);
   const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
@@ -136,13 +136,15 @@ function createLook(
     const checked = watch && checkRules(watch);
     const kept = await keepBook(stored, nowMs, checked);
     seen.book = kept.book;
-    if (now) await capLetters(now, stored);
+    // Parts of a snapshot that cannot be read throw where they are used; the book names them.
+    if (now && kept.isWhole) await capLetters(now, stored);
     if (seen.refusedWrites === undefined && kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
     seen.last = now ?? seen.last;
-    if (watch && !seen.hasBegun && isPolled(watch)) {
+    if (watch && kept.isWhole && !seen.hasBegun && isPolled(watch)) {
       await endStart(ports.redis);
       seen.hasBegun = true;
     }
+    return now !== undefined;
   };
 }
 

@@ -26,7 +26,7 @@ export function deliveryTurn(redis: RedisClient) {
   const { incidents, alerting, alertingLock } = keysOf(0);
   const script = <Reply>(name: string) => bindScript<Reply>(redis, join(import.meta.dirname, `${name}.lua`));
   const begin = script<[] | [nowMs: number, fields: string[]]>('begin-delivery');
-  const end = script<1>('end-delivery');
+  const end = script<0 | 1>('end-delivery');
   return {
     /** Takes the right; `undefined` while another owner has it. */
     async begin(owner: string, forMs: number): Promise<{ nowMs: number; record: AlertingRecord } | undefined> {

@@ -2,7 +2,11 @@
 -- KEYS  1 incidents   2 alerting   3 lock
 -- ARGV  1 owner   2 number of incidents   then the name of each incident and what the channels have of it (JSON)
 --       then fields of alerting with their values, '' to remove one
--- Reply 1
+-- Reply 1, or 0 when another process has taken over: what it records is newer
+local holder = redis.call('GET', KEYS[3])
+if holder and holder ~= ARGV[1] then
+  return 0
+end
 local last = 2 + 2 * tonumber(ARGV[2])
 for i = 3, last, 2 do
   if redis.call('HEXISTS', KEYS[1], 'incident:' .. ARGV[i]) == 1 then
@@ -16,7 +20,5 @@ for i = last + 1, #ARGV, 2 do
     redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
   end
 end
-if redis.call('GET', KEYS[3]) == ARGV[1] then
-  redis.call('DEL', KEYS[3])
-end
+redis.call('DEL', KEYS[3])
 return 1

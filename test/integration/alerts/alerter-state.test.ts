@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { deliveryTurn } from '../../../shared/state/incident/delivery.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
 import { alerter, alertOf, allSent, chat, eachWithAlerter, entered } from '../../fixture/each-alerter.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
+import { until } from '../../fixture/root.ts';
 
 /** An alerter over a state that another version, or another clock, has written. */
 
@@ -22,6 +24,17 @@ test('what the channels have and cannot be read is sent again, and an incident o
   await allSent();
   expect(operator.taken).toEqual([expect.stringMatching(/First\.\nSecond\.$/)]);
   expect((await createBookStore(redis).read()).delivered.get('tool-server:1')).toMatchObject({ stage: 1, copied: 1 });
+});
+
+test('a process whose turn was taken over records nothing: the next one knows better', async () => {
+  await entered(alertOf(1));
+  const turn = deliveryTurn(redis);
+  await turn.begin('frozen', 5);
+  await until('the next turn', () => turn.begin('next', 60_000));
+  await turn.end('frozen', [['tool-server:1', '{}']], { sentMs: [] });
+  expect(await redis.hexists(keys.incidents, 'delivered:tool-server:1')).toBe(0);
+  await turn.end('next', [['tool-server:1', '{}']], { sentMs: [] });
+  expect(await redis.hexists(keys.incidents, 'delivered:tool-server:1')).toBe(1);
 });
 
 test("alerts go on when Redis' clock steps back by an hour: neither the rate nor a delay lasts as long as the step", async () => {

@@ -149,6 +149,30 @@ test('a change whose fate is unknown is repeated, and its reply comes once', asy
   expect(operator.replies).toHaveLength(1);
 });
 
+test('a message that a channel refuses for good holds up no other one', async () => {
+  const operator = chat();
+  const telegram = (to: number): AlertChannel => ({
+    ...operator.telegram(to),
+    send: async (text, options) =>
+      options?.look && /server 1 is down/.test(text)
+        ? refusing({ isLost: true, why: 'rejected: 400' })
+        : operator.telegram(to).send(text, options),
+  });
+  const taken: string[] = [];
+  const webhook = {
+    async send(text: string) {
+      if (/server 1 is down/.test(text)) return refusing({ why: 'status 400' });
+      taken.push(text);
+      return { ok: true as const };
+    },
+  };
+  alerter({ telegram, webhook });
+  await entered(alertOf(1), alertOf(2));
+  await until('both in the chat', () => operator.taken[1]);
+  await until('the other in the webhook', () => taken[0]);
+  expect(operator.taken).toContainEqual(expect.stringMatching(/^🟡 Needs attention: .*server 1 is down/));
+});
+
 test('follows a group to its supergroup and remembers the new chat', async () => {
   const operator = chat((to) => (to === CHAT ? refusing({ movedTo: -100_777 }) : { ok: true }));
   alerter({ telegram: operator.telegram });

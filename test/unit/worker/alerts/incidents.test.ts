@@ -4,7 +4,7 @@ import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { BACK_SETTLED_MS, DRAIN_MS, type Incident, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { messageOf } from '../../../../worker/alerts/message.ts';
 import { EDIT_EVERY_MS, SETTLE_MS } from '../../../../worker/alerts/outbox.ts';
-import { condition, failure, opened } from '../../../fixture/incidents.ts';
+import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 
 const HOUR_MS = 3600_000;
 
@@ -79,6 +79,15 @@ test('a condition that is back opens a new message, and then stays open until it
   expect(incidents.at(18_000 + BACK_SETTLED_MS, { conditions: [] })).toEqual([]);
   expect(incidents.at(18_001 + BACK_SETTLED_MS, { conditions: [] })).toHaveLength(1);
   expect(incidents.rings()).toHaveLength(4);
+});
+
+test('a condition that is back with the beginning that it had before rings again', () => {
+  const incidents = opened();
+  const waiting = condition({ cause: 'unanswered', text: 'The oldest waits.', sinceMs: START - 60_000, messages: 1 });
+  incidents.at(0, { conditions: [waiting] });
+  incidents.at(20_000, { conditions: [] });
+  incidents.at(40_000, { conditions: [waiting] });
+  expect(incidents.rings()).toHaveLength(3);
 });
 
 test('trouble of another kind is new and names its own cure; of the same kind, it is back', () => {
