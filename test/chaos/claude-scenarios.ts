@@ -118,7 +118,7 @@ const guarded: Scenario = {
     callsMax: 4 + 5,
     alertsMin: 1,
     alertsMax: 2,
-    alertLike: /does not take it|could not be answered/,
+    alertLike: /rejects it|could not be answered/,
   },
   async play(stage) {
     const { world, traffic } = stage;

@@ -19,7 +19,7 @@ export interface WaitingMessage {
 export interface NotedAct {
   by: string;
   atMs: number;
-  /** The message that asked for it; absent where it was asked elsewhere. */
+  /** The entry of the press; absent for the console and the command line. */
   entry?: EntryId;
   /** How it went, in few words; only an earlier version leaves it out. */
   result?: string;

@@ -28,8 +28,8 @@ export type BookStore = ReturnType<typeof createBookStore>;
 /**
  * The book of incidents, as this version reads and writes it.
  *
- * Contract: as `incidentBook`. What another version wrote stays as it is, whatever it is; where an incident of ours takes its
- * name, it is stored aside.
+ * Contract: as `incidentBook`. Incidents that this version cannot read stay as they are; where an incident of ours takes the
+ * name of one, that one is stored aside.
  */
 export function createBookStore(redis: RedisClient) {
   const stored = incidentBook(redis);
@@ -67,7 +67,7 @@ export function createBookStore(redis: RedisClient) {
 /** Causes of earlier versions. Their incidents stay in Redis, and are not shown. */
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
-/** The version of an incident as this process writes it. A later one is none of its business. */
+/** The version of an incident as this process writes it; incidents of another version are not read. */
 export const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;

@@ -31,7 +31,7 @@ export interface CauseRow {
    * nothing is stated, an incident can be closed that the watch does not end.
    */
   acts?: readonly ActName[];
-  /** Whether its message names each occurrence: nobody else is notified of it, or it cost a history. */
+  /** Whether its message names each occurrence: the user was not notified, or a conversation was left. */
   namesEach?: true;
   /** What differs at a level of the trouble. */
   levels?: Readonly<Record<string, Partial<Pick<CauseRow, 'severity' | 'title' | 'todo' | 'follows'>>>>;

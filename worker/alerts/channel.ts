@@ -15,11 +15,11 @@ export type Sent =
       /** For the log: never a URL or a token. */
       why: string;
       retryAfterMs?: number;
-      /** Nothing was tried, because Telegram is away: it is tried as soon as that is over. */
+      /** Nothing was tried: Telegram is away, or the webhook is spared for a while. */
       isAway?: true;
       /** The chat's new id. */
       movedTo?: number;
-      /** Of a change: the message can be changed no more. */
+      /** The message cannot be edited any more, or its text is refused for good. */
       isLost?: true;
     };
 

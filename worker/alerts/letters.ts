@@ -4,7 +4,7 @@ import { bindLetterCount } from '../../shared/state/lane/dead-letters.ts';
 import type { Book } from './book.ts';
 import { hasLetters, type Incident, incidentOf } from './incident.ts';
 
-/** A message fails before its alert is entered; a gateway that was away enters it late. */
+/** How long before the opening the time begins: a gateway that was away enters alerts of earlier failures. */
 const BEFORE_MS = 600_000;
 
 /** When messages failed that belong to an incident: in its time, or at any time where dead letters pile up. Pure. */

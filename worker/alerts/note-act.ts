@@ -29,7 +29,7 @@ export async function noteAct(
     const before = storedBook.book.get(id);
     if (before === undefined || openingOf(before) !== openingOf(incident)) return;
     const known = before.acts?.[name];
-    // What one message asked for happened once, however often it is noted.
+    // A press that runs again keeps its first time.
     const atMs = known?.entry !== undefined && known.entry === note.entry ? known.atMs : note.atMs;
     const withNote = { ...before, acts: { ...before.acts, [name]: { ...note, atMs } } };
     const after = name === 'close' && before.isOpen ? ended(withNote, note.atMs) : withNote;

@@ -24,7 +24,7 @@ export interface TroublePorts {
 
 export const REDIS_TROUBLE_MS = 15_000;
 
-/** What stands in Redis, or what we make of it, is at fault. */
+/** The errors of bad data, or of a fault of ours. */
 const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
 const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
 
@@ -54,8 +54,8 @@ interface Words {
 }
 
 /**
- * Notifies the operator, without Redis and its book of incidents, of trouble that would keep these from being of use: once
- * when it has lasted, and once when it is over.
+ * Notifies the operator directly, without Redis and its book of incidents: once when the trouble has lasted `afterMs`, and
+ * once when it is over.
  *
  * Contract: `worked` and `failed` return at once and never throw. An alert that a channel did not take is sent again at the
  * next call. Each process speaks for itself, since without Redis the processes cannot agree.

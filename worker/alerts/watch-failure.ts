@@ -1,6 +1,6 @@
 import { isAboutData } from './redis-trouble.ts';
 
-/** A part of the watch that failed. What it would have seen is neither there nor gone. */
+/** A part of the watch that failed. The conditions that it checks are neither opened nor ended meanwhile. */
 export interface WatchFailure {
   /** What goes unnoticed: the cause of an incident, or a part in words. */
   what: string;

@@ -15,8 +15,8 @@ export interface LetterCapPorts {
 }
 
 /**
- * Keeps the dead letters of each shard to a number: the oldest go, counted and logged without their content, but only
- * once an operator has been notified that this begins. Until then, and while no alert can be sent, all stay.
+ * Deletes the oldest dead letters of each shard above a number, counted and logged without their content, but only once an
+ * operator was notified that this begins. Until then, and while no alert can be sent, all stay.
  *
  * Contract: the returned function may be repeated and run by several processes at once. It rejects when Redis cannot be
  * reached.

@@ -89,13 +89,13 @@ export function checkRules(watch: Watch): Checked {
   return { conditions, failures };
 }
 
-/** The same, with what could not be checked as a condition of its own. */
+/** Like `checkRules`, with one more condition for the rules that threw. */
 export function conditionsOf(watch: Watch): Condition[] {
   const { conditions, failures } = checkRules(watch);
   return failures.length === 0 ? [...conditions] : [...conditions, watcherCondition(failures)];
 }
 
-/** Each by the cause that it sees, which goes unnoticed when it throws. */
+/** The rules, by the cause that each one finds. A rule that throws leaves its cause unchecked. */
 const RULES: Readonly<Partial<Record<Cause, (watch: Watch) => Condition[]>>> = {
   unanswered,
   paused: resting,

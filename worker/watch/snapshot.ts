@@ -72,7 +72,7 @@ export interface ShardSnapshot {
   lettersDropped: number;
 }
 
-/** The sum of a number of each, as of each shard. Pure. */
+/** The sum of a number of each. Pure. */
 export function sum<T>(all: readonly T[], number: (each: T) => number): number {
   return all.reduce((total, each) => total + number(each), 0);
 }

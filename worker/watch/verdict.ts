@@ -51,7 +51,7 @@ export interface Seen {
 /** How many of the newest messages are looked at, and how many of them must have failed at least. */
 const NEWEST = 10;
 const FAILED_MIN = 3;
-/** The outcomes of messages that were to be answered, besides those that failed. */
+/** The outcomes of messages that were answered, besides those that failed. */
 const ASKED: ReadonlySet<Ended['outcome']> = new Set(['answered', 'undeliverable']);
 /** A fact cannot end: after a day it is only in the list. */
 const FACT_MS = 24 * 3600_000;
@@ -131,7 +131,7 @@ function troubleOf(of: { cause: string; level?: string | undefined }, severity: 
   return [{ cause, severity, text, todo }];
 }
 
-/** What happened, and cannot end, is as bad as it was for a while only. */
+/** A fact counts with its own severity for ten minutes, as attention for a day, and then not at all. */
 function severityNow(incident: Judged['incidents'][number], nowMs: number): Severity {
   const { cause, isOpen, lastMs } = incident;
   const severity = severityOf(incident);

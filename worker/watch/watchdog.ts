@@ -32,7 +32,7 @@ export interface WatchdogPorts {
 export const ALERTS_READ_EVERY_MS = 1_000;
 export const WATCH_EVERY_MS = 5_000;
 
-/** With very many lanes a look takes seconds: it then takes no more than this part of the time, and of Redis. */
+/** With very many lanes a look takes seconds: the next one begins after ten times as long. */
 const LOOK_SHARE = 10;
 const LEAVE_MS = 1_000;
 
@@ -42,7 +42,7 @@ interface Seen {
   book: Book;
   /** Why some shards, or all, take no writes. */
   refusedWrites?: RefusedWritesError | undefined;
-  /** Whether a look has found that all began which a start begins. */
+  /** Whether a look has seen the receiver work since the start of this process. */
   hasBegun?: true;
 }
 
@@ -92,7 +92,7 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
     watchTroubleSinceMs: () => ports.trouble.watch.sinceMs(),
     async stop() {
       const stopped = loop.stop();
-      // Whoever shows itself after it has left seems to be killed.
+      // The process leaves after the last round: a sign of life after it would look like a crash.
       const left = stopped.then(() => list.leave()).catch(() => {});
       await within(left, LEAVE_MS);
       ports.redis.disconnect();
@@ -101,7 +101,7 @@ export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watch
   };
 }
 
-/** A Redis that takes writes is not to blame for what is made of its data. */
+/** Errors about data are trouble of the watchdog, and not of Redis. */
 function attribute(error: unknown, { redis, watch }: WatchdogPorts['trouble']): void {
   if (isAboutData(error)) {
     redis.worked();

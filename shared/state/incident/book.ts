@@ -26,7 +26,7 @@ export interface BookFields {
   incidents: ReadonlyMap<string, string>;
   /** What the channels have of each incident, as JSON by its name. */
   delivered: ReadonlyMap<string, string>;
-  /** What a reader did not know, and had to make way, by its field. */
+  /** Incidents that could not be read and were stored aside, by their fields. */
   aside: ReadonlyMap<string, string>;
   /** The position up to which each shard's alerts are entered. */
   cursors: ReadonlyMap<number, string>;

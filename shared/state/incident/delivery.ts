@@ -19,8 +19,8 @@ export interface AlertingRecord {
 }
 
 /**
- * The right to deliver alerts, which one process has at a time. Each method rejects when Redis cannot be reached. A process
- * that dies holds the right for `forMs` at most, and what it sent last is sent again.
+ * The turn to deliver alerts, which one process has at a time: a lock with an expiry. Each method rejects when Redis cannot be
+ * reached. After a process that died with it, the next one may repeat the last message.
  */
 export function deliveryTurn(redis: RedisClient) {
   const { incidents, alerting, alertingLock } = keysOf(0);
@@ -28,12 +28,12 @@ export function deliveryTurn(redis: RedisClient) {
   const begin = script<[] | [nowMs: number, fields: string[]]>('begin-delivery');
   const end = script<0 | 1>('end-delivery');
   return {
-    /** Takes the right; `undefined` while another owner has it. */
+    /** Takes the turn; `undefined` while another owner has it. */
     async begin(owner: string, forMs: number): Promise<{ nowMs: number; record: AlertingRecord } | undefined> {
       const [nowMs, fields = []] = await begin([alerting, alertingLock], [owner, forMs]);
       return nowMs === undefined ? undefined : { nowMs, record: recordOf(fieldsOf(fields)) };
     },
-    /** Records what the channels have of incidents, as JSON by name, and gives the right back. */
+    /** Records what the channels have of incidents, as JSON by name, and ends the turn; nothing is recorded once another owner has it. */
     async end(owner: string, delivered: readonly (readonly [name: string, json: string])[], record: AlertingRecord) {
       await end(
         [incidents, alerting, alertingLock],

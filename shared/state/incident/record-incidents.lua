@@ -1,5 +1,4 @@
--- Writes the result of a check into the book of incidents, unless another process has written since the book was read:
--- then its check replaces ours.
+-- Writes the result of a check into the book of incidents, unless another process has written since the book was read.
 -- KEYS  1 incidents
 -- ARGV  1 version of the book as read   then fields and their values, '' to remove one
 -- Reply 1, or 0 when nothing was written

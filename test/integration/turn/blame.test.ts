@@ -57,7 +57,7 @@ variants(EVERY_GUARDRAIL)('refused by %s for a message: it fails, and the chat k
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'failed' });
   expect(mainCalls().length).toBeLessThanOrEqual(CALLS_MAX);
   expect(shown()).toEqual([EN.notTaken]);
-  await world.telegram.waitForText(ALERT_CHAT, /does not take it, even in a fresh session/);
+  await world.telegram.waitForText(ALERT_CHAT, /rejects it, even in a fresh session/);
   expect(await sessionOf(CHAT)).toBe(old);
   world.telegram.say(CHAT, 'And now?');
   expect(await nextOutcome(world, CHAT, 2)).toMatchObject({ outcome: 'answered', recoveries: 0, session: old });

@@ -31,7 +31,7 @@ test('a message that the model refuses fails with a notice and an alert, and no 
   await outcomeOf('Hello', 1);
   expect(await outcomeOf('Something EVIL', 2)).toMatchObject({ outcome: 'failed', reason: 'refused' });
   expect(shown().at(-1)).toMatch(/can't help with this message/);
-  await world.telegram.waitForText(ALERT_CHAT, /does not take it/);
+  await world.telegram.waitForText(ALERT_CHAT, /rejects it/);
   expect(await outcomeOf('And now?', 3)).toMatchObject({ outcome: 'answered', recoveries: 0 });
   const last = JSON.stringify(mainCalls().at(-1)?.body);
   expect(last).toContain('Hello');

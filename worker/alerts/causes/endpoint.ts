@@ -77,7 +77,7 @@ export function providerAlert(
   };
 }
 
-/** What every request holds is refused: no chat is to blame. Notified once for all chats. */
+/** The endpoint refuses even a request without a conversation: no chat is to blame. One incident for all chats. */
 export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
   return {
     cause: 'fixed-parts',
@@ -109,6 +109,6 @@ export function modelGoneAlert(attempt: Attempt, gone: string, now: string): Ale
     cause: 'model-gone',
     key: gone,
     ...whereOf(attempt),
-    text: `The endpoint does not know the model ${gone} any more. The chats that had chosen it go on with ${now}, and their users read so.`,
+    text: `The endpoint does not know the model ${gone} any more. The chats that had chosen it go on with ${now}, and their users were notified.`,
   };
 }

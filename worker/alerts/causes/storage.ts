@@ -81,7 +81,7 @@ export function blobStoreAlert(why: string, process: string): Alert {
   return {
     cause: 'blob-store',
     level: why,
-    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait until it can, the others are answered; nothing is lost.`,
+    text: `The blob store (BLOB_URL) cannot be used (${why}), as ${process} sees it. Messages with files wait; all others are answered, and nothing is lost.`,
   };
 }
 
@@ -90,6 +90,6 @@ export function otherBlobStoreAlert(process: string): Alert {
   return {
     cause: 'blob-store',
     level: 'another store',
-    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: it cannot read the files of the others, nor they its files.`,
+    text: `The blob store (BLOB_URL) of ${process} is not the one that the data in Redis refers to: this process and the others cannot read each other's files.`,
   };
 }

@@ -37,7 +37,7 @@ export const TELEGRAM = {
   },
   'long-wait': {
     severity: 'attention',
-    title: 'The gateway is asked to wait for long',
+    title: 'Telegram or the model asks for long waits',
     todo: 'The model: look at the limits of the account, and at the proxy in front of it. Telegram: look at what else sends with this token.',
     endsBy: 'quiet',
     end: 'no more long waits are asked for.',

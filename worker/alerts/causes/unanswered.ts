@@ -15,7 +15,7 @@ export const UNANSWERED = {
   unanswered: {
     severity: 'page',
     title: 'Messages are unanswered for too long',
-    todo: '/status says what holds them up, /message and the entry named here where that one is.',
+    todo: '/status says what holds them up, /message and the entry below where the oldest one is.',
     endsBy: 'watch',
     end: 'messages are answered again.',
     follows: [...NO_ANSWERS, 'idle'],
@@ -81,7 +81,7 @@ export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'm
   const what =
     fault === 'size'
       ? `the request does not fit the model${tried} (${reason}). Check the size of the system prompt and the model's window`
-      : `the model does not take it${tried} (${reason}). It was removed from its conversation`;
+      : `the model rejects it${tried} (${reason}). It was removed from its conversation`;
   const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
   return {
     cause: 'gave-up',

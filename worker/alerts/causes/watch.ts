@@ -77,7 +77,7 @@ export function watcherCondition(failed: readonly WatchFailure[]): Condition {
   };
 }
 
-/** Messages that an earlier version than the one that accepted them does not answer, and no other either. */
+/** Messages in lanes that only another version can read. */
 export function leftLanesAlert(messages: number): Alert {
   return {
     cause: 'other-version',
