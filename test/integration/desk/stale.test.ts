@@ -27,7 +27,7 @@ async function button(message: RegExp, label: string): Promise<{ messageId: numb
 const press = ({ messageId, data }: { messageId: number; data: string }) =>
   world.telegram.press(ALERT_CHAT, messageId, data, ALERT_CHAT);
 
-type Stored = { openedMs: number; chats?: number; level?: string; waiting?: { chat: string }; acts?: object };
+type Stored = { opening: string; chats?: number; level?: string; waiting?: { chat: string }; acts?: object };
 const stored = async (name: string): Promise<Stored> =>
   JSON.parse((await world.peek.hget(world.keys.incidents, `incident:${name}`)) ?? '{}');
 const rewrite = (name: string, incident: Stored) =>
@@ -53,8 +53,8 @@ test('an act that was cut when its incident came back is not said to be undone',
   press(await button(/Every message fails/, 'Pause every chat'));
   press(await button(/^Pause every chat\?/, 'Yes, pause'));
   expect(await victim.ended).toBe('SIGKILL');
-  const { acts: _, openedMs, ...rest } = await stored('fixed-parts');
-  await rewrite('fixed-parts', { ...rest, openedMs: openedMs + 1 });
+  const { acts: _, ...rest } = await stored('fixed-parts');
+  await rewrite('fixed-parts', { ...rest, opening: 'next-one-1' });
   await takeOver();
   const { text } = await shown(/^That alert is over/);
   expect(await world.peek.hexists(world.keys.paused, '*')).toBe(1);
