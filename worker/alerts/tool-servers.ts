@@ -17,44 +17,50 @@ export interface ToolServerPorts {
 
 export const TOOL_SERVERS_EVERY_MS = 2_000;
 export const TOOL_SERVER_DOWN_MS = 30_000;
-/** A server may change its list as often as it likes: the log and the operator hear of it this seldom. */
+/** A server may change its list at any rate; the alert about omitted tools is sent at most once in this time. */
 const OMITTED_EVERY_MS = 3_600_000;
 
+/** The newest alerts about one server, by the steady clock of this process. */
+interface Notified {
+  downSinceMs?: number | undefined;
+  /** `up`, `down`, or the bound that the server broke. */
+  health?: string;
+  omitted: string;
+  omittedMs: number;
+}
+
 /**
- * Notifies the operator of tool servers that go down, of those that broke a bound at once, of their return, and of their tools that the model is not shown. A
- * server that is up is reported once after each start: an earlier process may have ended while it was down.
+ * Queues an alert when a tool server has been down for `downMs`, when it breaks a bound, when it is up again, and when tools
+ * of it are left out. A server that is up is reported once after each start: an earlier process may have ended while the
+ * server was down.
  */
 export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerPorts): Service {
-  const downSinceMs = new Map<string, number>();
-  /** The bound that was broken, or how the server is. */
-  const notified = new Map<string, string>();
-  const look = async ({ server, problem, broken }: McpServerState): Promise<void> => {
-    if (problem === undefined) downSinceMs.delete(server);
-    else if (!downSinceMs.has(server)) downSinceMs.set(server, performance.now());
-    const isLong = performance.now() - (downSinceMs.get(server) ?? Number.POSITIVE_INFINITY) >= downMs;
-    const now = broken ?? (problem === undefined ? 'up' : 'down');
-    if (notified.get(server) === now || (now === 'down' && !isLong)) return;
-    await queue(toolServerAlert(server, now === 'up', broken));
-    notified.set(server, now);
-  };
-  const lists = new Map<string, { shown: string; atMs: number }>();
-  const lookAtTools = async ({ server, omitted }: McpServerState): Promise<void> => {
-    const shown = JSON.stringify(omitted);
-    const before = lists.get(server) ?? { shown: '[]', atMs: Number.NEGATIVE_INFINITY };
-    if (shown === before.shown || performance.now() - before.atMs < OMITTED_EVERY_MS) return;
+  const servers = new Map<string, Notified>();
+  const look = async (now: McpServerState): Promise<void> => {
+    const { server, problem, broken, omitted } = now;
+    const known = servers.get(server) ?? { omitted: '[]', omittedMs: Number.NEGATIVE_INFINITY };
+    servers.set(server, known);
+    const nowMs = performance.now();
+    known.downSinceMs = problem === undefined ? undefined : (known.downSinceMs ?? nowMs);
+    const health = broken ?? (problem === undefined ? 'up' : 'down');
+    const isBrief = health === 'down' && nowMs - (known.downSinceMs ?? nowMs) < downMs;
+    if (known.health !== health && !isBrief) {
+      await queue(toolServerAlert(server, health === 'up', broken));
+      known.health = health;
+    }
+    const tools = JSON.stringify(omitted);
+    if (tools === known.omitted || nowMs - known.omittedMs < OMITTED_EVERY_MS) return;
     if (omitted.length > 0) {
       await queue(omittedToolsAlert(server, omitted));
       log.warn({ server, omitted }, 'tools of a server are left out');
     }
-    lists.set(server, { shown, atMs: performance.now() });
+    known.omitted = tools;
+    known.omittedMs = nowMs;
   };
   return runLoop({
     name: 'tool servers',
     async round() {
-      for (const each of state()) {
-        await look(each);
-        await lookAtTools(each);
-      }
+      for (const each of state()) await look(each);
       return everyMs;
     },
     retryMs: everyMs,
