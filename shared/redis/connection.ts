@@ -169,8 +169,9 @@ export async function untilReady(redis: RedisClient, deadlineMs: number): Promis
 async function untilServed(redis: RedisClient, signal: AbortSignal): Promise<void> {
   if (redis.status !== 'ready') await nextReady(redis, signal);
   if (!(redis instanceof Cluster)) return;
-  // A part of a cluster answers too; it reports that the cluster is down.
-  while (!signal.aborted && !(await isWhole(redis))) await pause(TRY_AGAIN_MS, signal);
+  // A part of a cluster answers too; it reports that the cluster is down. Impatient commands fail until their node is
+  // connected.
+  while (!signal.aborted && !((await isWhole(redis)) && isConnected(redis))) await pause(TRY_AGAIN_MS, signal);
 }
 
 function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
@@ -178,6 +179,11 @@ function nextReady(redis: RedisClient, signal: AbortSignal): Promise<void> {
   redis.once('ready', resolve);
   signal.addEventListener('abort', () => redis.off('ready', resolve), { once: true });
   return promise;
+}
+
+/** Whether each master takes commands: it is connected, or connects with the first one. */
+function isConnected(cluster: Cluster): boolean {
+  return cluster.nodes('master').every(({ status }) => status === 'ready' || status === 'wait');
 }
 
 async function isWhole(cluster: Cluster): Promise<boolean> {
