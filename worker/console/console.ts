@@ -13,20 +13,20 @@ import { optionProblem, wordsProblem } from '../report/arguments.ts';
 import { ENTRY_NAME, TRACE_NAME } from '../report/message-location.ts';
 import { UnknownName, UnusableSetting } from '../report/report.ts';
 import { REPORTS, type ReportRule } from '../report/reports.ts';
-import { saidOf, serveActs } from './acts.ts';
+import { resultHtml, serveActs } from './acts.ts';
 import { guard, serveLogin, tokenOf } from './login.ts';
-import { HOME, pathOfReport, problemPage } from './pages/layout.ts';
-import { optionsForm, reportPage, titleOf, unknownPage } from './pages/report.ts';
-import { readRunbook, sectionHtml, serveRunbook } from './runbook.ts';
-import { type DeskPorts, readForm, safeHeaders, show, type Visit, type VisitEnv } from './visit.ts';
+import { HOME, pathOfReport } from './pages/layout.ts';
+import { choicesHtml, optionsForm, reportHtml, reportTitle } from './pages/report.ts';
+import { readRunbook, serveRunbook } from './runbook.ts';
+import { type ConsoleParts, readForm, safeHeaders, show, showProblem, type Visit, type VisitEnv } from './visit.ts';
 
 export interface ConsolePorts {
   config: Config;
-  /** The operator's token: whoever has it may read and act. */
+  /** The operator's token. It lets its holder read and act. */
   token: string;
   redisAddress: RedisAddress;
   log: Logger;
-  /** The file of the runbook; the one that comes with the program, unless it is named. */
+  /** By default the runbook that comes with the program. */
   runbookFile?: string;
 }
 
@@ -36,13 +36,13 @@ const REFRESH_SECONDS = 15;
 const SEARCH = html`<form class="search" action="${HOME}/find"><input name="name" aria-label="Message or chat" placeholder="Entry, trace id or chat"><button>Find</button></form>
 <p class="note">This page refreshes every ${REFRESH_SECONDS} seconds.</p>`;
 
-const UNKNOWN = 'Whether your click did anything is not known either: look, and click again. Twice does no harm.';
-/** A connection that is lost comes back within this, if it comes back soon. */
+const UNKNOWN = ' Whether your click did anything is not known either: look, and click again. Twice does no harm.';
+/** How long a page waits for a lost connection to Redis. */
 const READY_MS = 2_000;
 
 /**
- * The operator's console, as a route of the HTTP port. It keeps nothing of its own: every process of an installation
- * serves the same pages to the same login. While Redis does not answer, the pages say so.
+ * The operator's console, as a route of the HTTP port. It stores nothing, so every process of an installation serves
+ * the same pages to the same login. While Redis does not answer, the pages say so.
  */
 export function startConsole(ports: ConsolePorts): Service & { routes: Route[] } {
   const { config, log } = ports;
@@ -50,7 +50,7 @@ export function startConsole(ports: ConsolePorts): Service & { routes: Route[] }
   const source = { redis, shards: config.SHARDS };
   const runbook = readRunbook(ports.runbookFile ?? RUNBOOK, config.RUNBOOK_URL);
   const app = consoleApp({ config, redis, source, runbook, token: tokenOf(ports.token), log });
-  // The process has a Request and a Response of its own, which must stay as they are.
+  // The process keeps Node's own global Request and Response.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   return {
     name: 'console',
@@ -61,8 +61,8 @@ export function startConsole(ports: ConsolePorts): Service & { routes: Route[] }
   };
 }
 
-function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
-  const { token, log } = desk;
+function consoleApp(parts: ConsoleParts): Hono<VisitEnv> {
+  const { redis, log } = parts;
   const style = readFileSync(join(import.meta.dirname, 'style.css'), 'utf8');
   const app = new Hono<VisitEnv>({ strict: false });
   app.use(safeHeaders);
@@ -72,38 +72,34 @@ function consoleApp(desk: DeskPorts): Hono<VisitEnv> {
   });
   app.use(readForm);
   app.get(`${HOME}/style.css`, (visit) => visit.body(style, 200, { 'content-type': 'text/css; charset=utf-8' }));
-  app.use(guard(desk));
-  serveLogin(app, desk);
+  app.use(guard(parts));
+  serveLogin(app, parts);
   app.use(async (_, next) => {
-    await untilReady(desk.redis, READY_MS);
+    await untilReady(redis, READY_MS);
     await next();
   });
-  serveReports(app, desk);
-  serveRunbook(app, desk);
-  serveActs(app, desk);
-  app.notFound((visit) =>
-    show(visit as Visit, token, { title: 'Not found', body: problemPage('Not found', 'There is no such page.') }, 404),
-  );
+  serveReports(app, parts);
+  serveRunbook(app, parts);
+  serveActs(app, parts);
+  app.notFound((visit) => showProblem(visit as Visit, 404, 'Not found', 'There is no such page.'));
   app.onError((error, visit) => {
     if (error instanceof UnknownName)
-      return show(visit, token, { title: 'Unknown', body: unknownPage(error.message, error.choices) }, 404);
-    if (error instanceof UnusableSetting)
-      return show(visit, token, { title: 'Not shown', body: problemPage('Not shown', error.message) }, 500);
+      return showProblem(visit, 404, 'Unknown', error.message, choicesHtml(error.choices));
+    if (error instanceof UnusableSetting) return showProblem(visit, 500, 'Not shown', error.message);
     log.warn({ err: error }, 'a page of the console could not be made');
-    // A click says no more than that it was made.
-    const asked = visit.req.method === 'GET' ? '' : ` ${UNKNOWN}`;
-    if (desk.redis.status === 'ready') {
-      const text = `Something could not be read or written. The log of this process says more.${asked}`;
-      return show(visit, token, { title: 'Not shown', body: problemPage('This page cannot be shown', text) }, 500);
+    const click = visit.req.method === 'GET' ? '' : UNKNOWN;
+    if (redis.status === 'ready') {
+      const text = `Something could not be read or written. The log of this process says more.${click}`;
+      return showProblem(visit, 500, 'This page cannot be shown', text);
     }
-    const text = `So nothing is known. The runbook says what to do: redis-writes.${asked}`;
-    return show(visit, token, { title: 'Red', body: problemPage('Red: Redis does not answer', text) }, 503);
+    const text = `So nothing is known. The runbook says what to do: redis-writes.${click}`;
+    return showProblem(visit, 503, 'Red: Redis does not answer', text);
   });
   return app;
 }
 
-/** Serves every report, each at its place, and the search for a message or a chat. */
-function serveReports(app: Hono<VisitEnv>, desk: DeskPorts): void {
+/** Serves every report at its own path, and the search for a message or a chat. */
+function serveReports(app: Hono<VisitEnv>, parts: ConsoleParts): void {
   app.get(`${HOME}/find`, (visit) => {
     const name = (visit.req.query('name') ?? '').trim();
     const isMessage = ENTRY_NAME.test(name) || TRACE_NAME.test(name);
@@ -111,12 +107,12 @@ function serveReports(app: Hono<VisitEnv>, desk: DeskPorts): void {
   });
   for (const rule of Object.values<ReportRule>(REPORTS)) {
     const path = pathOfReport(rule.page);
-    app.get(rule.args === undefined ? path : `${path}/:name{.+}`, (visit) => showReport(visit, desk, rule));
+    app.get(rule.args === undefined ? path : `${path}/:name{.+}`, (visit) => showReport(visit, parts, rule));
   }
 }
 
-async function showReport(visit: Visit, desk: DeskPorts, { args = [], options = {}, page, read }: ReportRule) {
-  const { config, source, token, runbook } = desk;
+async function showReport(visit: Visit, parts: ConsoleParts, { args = [], options = {}, page, read }: ReportRule) {
+  const { config, source, runbook } = parts;
   const words = args.map(() => visit.req.param('name') ?? '');
   const problem = wordsProblem(args, words);
   if (problem !== undefined) throw new UnknownName(problem);
@@ -124,14 +120,14 @@ async function showReport(visit: Visit, desk: DeskPorts, { args = [], options = 
   const given = Object.fromEntries(
     query.filter(([name, value]) => Object.hasOwn(options, name) && !optionProblem(name, value, options[name])),
   );
-  const asked = { words, options: given, content: config.LOG_CONTENT };
-  const { report } = await (await read())({ ...source, config }, asked);
+  const request = { words, options: given, content: config.LOG_CONTENT };
+  const { report } = await (await read())({ ...source, config }, request);
   const reading = {
     nowMs: report.nowMs,
-    formKey: token.formKey(visit.get('session') ?? ''),
-    runbook: (name: string) => sectionHtml(runbook, name),
+    formKey: visit.get('formKey') ?? '',
+    runbook: runbook.section,
   };
   const [at, isFirst] = [pathOfReport(page), page === ''];
-  const body = html`${saidOf(visit)}${reportPage(report, reading)}${optionsForm(at, options, given)}${isFirst ? SEARCH : ''}`;
-  return show(visit, token, { title: titleOf(report), body, at, ...(isFirst && { refreshSeconds: REFRESH_SECONDS }) });
+  const body = html`${resultHtml(visit)}${reportHtml(report, reading)}${optionsForm(at, options, given)}${isFirst ? SEARCH : ''}`;
+  return show(visit, { title: reportTitle(report), body, at, ...(isFirst && { refreshSeconds: REFRESH_SECONDS }) });
 }

@@ -1,12 +1,11 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { Hono, MiddlewareHandler } from 'hono';
-import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { rareWarning } from '../../shared/base/log.ts';
-import { HOME, loginPage, problemPage } from './pages/layout.ts';
-import { type DeskPorts, fieldOf, isOwnPage, pathAfterLogin, show, type Visit, type VisitEnv } from './visit.ts';
+import { HOME, loginPage } from './pages/layout.ts';
+import { type ConsoleParts, cookieOptions, fieldOf, isOwnPage, show, showProblem, type VisitEnv } from './visit.ts';
 
-/** How long a login lasts. */
-const SESSION_MS = 12 * 3600_000;
+const SESSION_SECONDS = 12 * 3600;
 
 export type Token = ReturnType<typeof tokenOf>;
 
@@ -15,30 +14,18 @@ export type Token = ReturnType<typeof tokenOf>;
  * process of the installation, and ends at once for all when the token is replaced. Pure.
  */
 export function tokenOf(token: string) {
-  const key = mac(token, 'spillway console');
-  const sign = (expires: string) => mac(key, `session ${expires}`).toString('base64url');
-  /** The key that the forms of a session carry, which no other site can know. */
-  const formKey = (session: string) => mac(key, `form ${session}`).toString('base64url');
+  const cookieKey = mac(token, 'spillway console');
   return {
     /** Compares in a time that reveals nothing about the token, not even its length. */
     isGiven: (text: string) => isSame(text, token),
-    /** The cookie of a login at that time. */
-    session(nowMs: number): string {
-      const expires = String(nowMs + SESSION_MS);
-      return `${expires}.${sign(expires)}`;
-    },
-    /** Whether a cookie is of a login that still lasts. */
-    isSession(cookie: string | undefined, nowMs: number): cookie is string {
-      const [, expires = '', signature = ''] = /^(\d{1,15})\.([\w-]+)$/.exec(cookie ?? '') ?? [];
-      return isSame(signature, sign(expires)) && Number(expires) > nowMs;
-    },
-    formKey,
-    /** Whether a form is of this session. */
-    isFormKey: (session: string, given: string) => isSame(given, formKey(session)),
+    /** Signs the cookie of a session. */
+    cookieKey,
+    /** The key in the forms of a session, which no other site can know. */
+    formKey: (session: string) => mac(cookieKey, `form ${session}`).toString('base64url'),
   };
 }
 
-function mac(key: string | Buffer, text: string): Buffer {
+function mac(key: string | Buffer, text: string) {
   return createHmac('sha256', key).update(text).digest();
 }
 
@@ -47,64 +34,61 @@ function isSame(one: string, other: string): boolean {
   return timingSafeEqual(digestOf(one), digestOf(other));
 }
 
+/** Its value is the time at which the session ends, in ms since the epoch, with a signature. */
 const COOKIE = 'spillway_console';
 const LOGIN = `${HOME}/login`;
 
-const PATH_SHOWN = 100;
-const NOT_OURS = problemPage('Not done', 'This form was not sent by a page of this console. Load the page again.');
-const STALE = problemPage(
-  'Not done',
-  'You have logged in again since this page was loaded. Nothing was done: load the page again, and then do it.',
-);
+const PATH_CHARS_LOGGED = 100;
+const FOREIGN = 'This form was not sent by a page of this console. Load the page again.';
+const STALE =
+  'You have logged in again since this page was loaded. Nothing was done: load the page again, and then do it.';
 const LOGGED_OUT = 'Your login has ended, and nothing was done. Log in, and do it again.';
 
-type Door = Pick<DeskPorts, 'token' | 'log'>;
+type LoginParts = Pick<ConsoleParts, 'token' | 'log'>;
 
 /**
- * Lets nobody in without a session: whoever has none gets the form for the token in place of the page. A request that
- * changes something must come from one of our own pages, and carry the key of the session.
+ * Answers a request without a session with the login form in place of the page. A request that changes something must
+ * come from one of our own pages, and carry the form key of its session.
  */
-export function guard({ token, log }: Door): MiddlewareHandler<VisitEnv> {
-  const noteForeign = rareWarning(log, 'the console refused a form that was not its own');
-  const refuse = (visit: Visit, body = NOT_OURS) => {
-    noteForeign({ path: visit.req.path.slice(0, PATH_SHOWN) });
-    return show(visit, token, { title: 'Not done', body }, 403);
-  };
+export function guard({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
+  const warn = rareWarning(log, 'the console refused a form that was not its own');
   return async (visit, next) => {
     const { method, path } = visit.req;
+    const refuse = (text: string) => {
+      warn({ path: path.slice(0, PATH_CHARS_LOGGED) });
+      return showProblem(visit, 403, 'Not done', text);
+    };
     const changes = method !== 'GET' && method !== 'HEAD';
-    if (changes && !isOwnPage(visit)) return refuse(visit);
-    const session = getCookie(visit, COOKIE);
-    if (path === LOGIN && changes) return next();
-    if (!token.isSession(session, Date.now())) {
-      const to = changes || path === LOGIN ? HOME : path;
-      return show(visit, token, { title: 'Log in', body: loginPage(to, changes ? LOGGED_OUT : undefined) }, 401);
+    if (changes && !isOwnPage(visit)) return refuse(FOREIGN);
+    if (changes && path === LOGIN) return next();
+    const session = await getSignedCookie(visit, token.cookieKey, COOKIE);
+    if (!session || !(Number(session) > Date.now())) {
+      const to = changes || path === LOGIN ? HOME : `${path}${new URL(visit.req.url).search}`;
+      return show(visit, { title: 'Log in', body: loginPage(to, changes ? LOGGED_OUT : undefined) }, 401);
     }
-    visit.set('session', session);
-    if (changes && !token.isFormKey(session, fieldOf(visit, 'form'))) return refuse(visit, STALE);
+    const formKey = token.formKey(session);
+    visit.set('formKey', formKey);
+    if (changes && !isSame(fieldOf(visit, 'form'), formKey)) return refuse(STALE);
     return next();
   };
 }
 
 /**
- * Serves the login and its end. Nothing counts wrong tokens: behind a proxy that would lock out the operator, whose address is
- * everybody's, and a token of 32 characters is not guessed.
+ * Serves the login and the logout. Wrong tokens are not counted: behind a proxy all visitors have one address, so a
+ * limit would lock out the operator, and nobody guesses a token of 32 characters.
  */
-export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
-  const noteWrong = rareWarning(log, 'the console was asked with a wrong token');
+export function serveLogin(app: Hono<VisitEnv>, { token, log }: LoginParts): void {
+  const warn = rareWarning(log, 'the console was asked with a wrong token');
   app.post(LOGIN, async (visit) => {
     const address = visit.env.incoming.socket.remoteAddress ?? '';
-    const to = pathAfterLogin(fieldOf(visit, 'to'), HOME);
+    const to = pathAfterLogin(fieldOf(visit, 'to'));
     if (!token.isGiven(fieldOf(visit, 'token').trim())) {
-      noteWrong({ address });
-      return show(visit, token, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
+      warn({ address });
+      return show(visit, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
     }
     log.info({ address }, 'somebody logged in to the console');
-    setCookie(visit, COOKIE, token.session(Date.now()), {
-      ...{ path: HOME, httpOnly: true, sameSite: 'Strict', maxAge: SESSION_MS / 1000 },
-      // As the proxy in front of us says.
-      secure: /^\s*https\b/i.test(visit.req.header('x-forwarded-proto') ?? ''),
-    });
+    const endsAtMs = Date.now() + SESSION_SECONDS * 1000;
+    await setSignedCookie(visit, COOKIE, `${endsAtMs}`, token.cookieKey, cookieOptions(visit, SESSION_SECONDS));
     return visit.redirect(to, 303);
   });
   app.get(LOGIN, (visit) => visit.redirect(HOME, 303));
@@ -112,4 +96,10 @@ export function serveLogin(app: Hono<VisitEnv>, { token, log }: Door): void {
     deleteCookie(visit, COOKIE, { path: HOME });
     return visit.redirect(HOME, 303);
   });
+}
+
+/** The page of the console to show after a login. A path that may lead elsewhere becomes the first page. */
+function pathAfterLogin(to: string): string {
+  const isOurs = /^\/console(?:[/?]|$)/.test(to) && /^[\w/.:%?=&*+-]+$/.test(to);
+  return isOurs && !to.includes('//') && !to.includes('..') ? to : HOME;
 }

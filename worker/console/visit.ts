@@ -1,20 +1,22 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
+import { html } from 'hono/html';
 import { secureHeaders } from 'hono/secure-headers';
+import type { CookieOptions } from 'hono/utils/cookie';
 import type { Config } from '../../shared/base/config.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ReportSource } from '../report/report.ts';
 import type { Token } from './login.ts';
-import { type Page, pageOf } from './pages/layout.ts';
+import { HOME, type Page, pageHtml, problemHtml } from './pages/layout.ts';
 import type { Runbook } from './runbook.ts';
 
-/** A request as the console knows it. */
+/** A request, and the data that our middleware adds to it. */
 export interface VisitEnv {
   Bindings: HttpBindings;
   Variables: {
-    /** The cookie of the session; absent before a login. */
-    session: string | undefined;
+    /** The key of the session's forms; absent before a login. */
+    formKey: string | undefined;
     /** The fields of the form that was sent. */
     form: URLSearchParams;
   };
@@ -23,7 +25,7 @@ export interface VisitEnv {
 export type Visit = Context<VisitEnv>;
 
 /** The parts that pages are made from. */
-export interface DeskPorts {
+export interface ConsoleParts {
   config: Config;
   redis: RedisClient;
   source: ReportSource;
@@ -35,10 +37,19 @@ export interface DeskPorts {
 type Status = 200 | 401 | 403 | 404 | 500 | 503;
 
 /** Answers with a page in which forms belong to the visitor's session. */
-export function show(visit: Visit, token: Token, page: Omit<Page, 'formKey'>, status: Status = 200) {
-  const session = visit.get('session');
-  const keyed = session === undefined ? {} : { formKey: token.formKey(session) };
-  return visit.html(pageOf({ ...page, ...keyed }), status);
+export function show(visit: Visit, page: Page, status: Status = 200) {
+  return visit.html(pageHtml(page, visit.get('formKey')), status);
+}
+
+/** Answers with a page in place of one that cannot be shown. */
+export function showProblem(visit: Visit, status: Status, title: string, text: string, more = html``) {
+  return show(visit, { title, body: html`${problemHtml(title, text)}${more}` }, status);
+}
+
+/** `Secure` is set behind a proxy that serves https: a browser does not return such a cookie over http. */
+export function cookieOptions({ req }: Visit, maxAge: number): CookieOptions {
+  const secure = /^\s*https\b/i.test(req.header('x-forwarded-proto') ?? '');
+  return { path: HOME, httpOnly: true, sameSite: 'Strict', secure, maxAge };
 }
 
 /** A field of a form as text; empty when there is none. */
@@ -46,10 +57,12 @@ export function fieldOf(visit: Visit, name: string): string {
   return visit.get('form').get(name) ?? '';
 }
 
-/** A form of ours is far smaller. */
 const FORM_BYTES_MAX = 16 * 1024;
 
-/** Reads the form of a request, also one that a proxy sends in chunks, without a length; a large one is refused. */
+/**
+ * Reads the form of a request, also one that a proxy sends in chunks without a length, and refuses a large one. Hono's
+ * `bodyLimit` cannot read chunks here: it needs the global `Request` that the console leaves alone.
+ */
 export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -63,25 +76,18 @@ export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
 };
 
 /**
- * Whether a request that changes something was sent by one of our own pages. What the browser itself states counts
- * first; a browser that states nothing is refused.
+ * Whether a request was sent by one of our own pages, as `Sec-Fetch-Site` says, or else `Origin`. A request without
+ * both headers is refused.
  */
 export function isOwnPage({ req }: Visit): boolean {
   const [site, origin] = [req.header('sec-fetch-site'), req.header('origin')];
-  // What a proxy was asked for, or the request's own.
   const host = req.header('x-forwarded-host') ?? req.header('host');
   if (site !== undefined) return site === 'same-origin';
   if (origin === undefined || host === undefined || !URL.canParse(origin)) return false;
   return new URL(origin).host === host.toLowerCase();
 }
 
-/** A path of the console to go to after a login; the first page when it is anything else. Pure. */
-export function pathAfterLogin(to: string, home: string): string {
-  const isOurs = (to === home || to.startsWith(`${home}/`)) && /^[\w/.:%?=&*-]+$/.test(to);
-  return isOurs && !to.includes('//') && !to.includes('..') ? to : home;
-}
-
-/** Our pages run no script, load nothing but our style, are shown in no frame, and are kept nowhere. */
+/** Our pages run no script, load nothing but our style, and are shown in no frame. */
 export const safeHeaders = secureHeaders({
   contentSecurityPolicy: {
     defaultSrc: ["'none'"],

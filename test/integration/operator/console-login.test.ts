@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
+import { generateSignedCookie } from 'hono/cookie';
 import type { Service } from '../../../shared/base/lifecycle.ts';
-import { tokenOf } from '../../../worker/console/login.ts';
+import { type Token, tokenOf } from '../../../worker/console/login.ts';
 import { openConsole, TOKEN, type Visitor, visitorOf } from '../../fixture/console.ts';
 import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { portOf } from '../../fixture/process.ts';
@@ -45,7 +46,7 @@ test('a wrong token is refused; the right one opens every page with a cookie tha
   expect(await visitor.get('/console')).toMatchObject({ status: 200, text: expect.stringContaining('Lanes') });
 });
 
-test('behind a proxy with https the cookie is Secure, and the host is the one that the proxy was asked for', async () => {
+test('behind a proxy with https cookies are Secure, and the host is the one that the proxy was asked for', async () => {
   const visitor = await visit();
   const proxied = {
     'x-forwarded-proto': 'HTTPS, http',
@@ -54,6 +55,10 @@ test('behind a proxy with https the cookie is Secure, and the host is the one th
   };
   const { headers } = await visitor.post('/console/login', { token: TOKEN }, proxied);
   expect(headers.get('set-cookie')).toMatch(/; Secure/);
+  await visitor.logIn();
+  const fields = { form: await visitor.formKey('/console'), target: '1001' };
+  const act = await visitor.post('/console/act/resume', fields, proxied);
+  expect(act.headers.get('set-cookie')).toMatch(/spillway_done=.*; Secure/);
 });
 
 test('the right token opens the console after any number of wrong ones, from one address', async () => {
@@ -93,18 +98,29 @@ test('a form without the key of the session is refused, and a forged or expired 
   await visitor.logIn();
   const formKey = await visitor.formKey('/console');
   const stranger = tokenOf('another-token-of-enough-characters');
-  const badKeys = ['', 'x', stranger.formKey(visitor.cookie ?? '')];
+  const badKeys = ['', 'x', stranger.formKey(/=(\d+)/.exec(visitor.cookie ?? '')?.[1] ?? '')];
   for (const form of badKeys) expect(await visitor.post('/console/logout', { form })).toMatchObject({ status: 403 });
   expect(await visitor.post('/console/logout', { form: formKey })).toMatchObject({ status: 303 });
+  const cookieOf = (value: string, { cookieKey }: Token) => generateSignedCookie('spillway_console', value, cookieKey);
   for (const cookie of [
-    stranger.session(Date.now()),
-    tokenOf(TOKEN).session(0),
-    '1.x',
-    `${visitor.cookie?.slice(0, -1)}`,
+    await cookieOf(`${Date.now() + 60_000}`, stranger),
+    await cookieOf('0', tokenOf(TOKEN)),
+    await cookieOf('x', tokenOf(TOKEN)),
+    'spillway_console=1.x',
+    `${visitor.cookie?.replace(/\d/, (digit) => `${(Number(digit) + 1) % 10}`)}`,
   ]) {
-    visitor.cookie = cookie.startsWith('spillway') ? cookie : `spillway_console=${cookie}`;
+    visitor.cookie = cookie.split(';')[0];
     expect([cookie, (await visitor.get('/console')).status]).toEqual([cookie, 401]);
   }
+});
+
+test('a login leads back to the page that was asked for, with its query', async () => {
+  const visitor = await visit();
+  const to = '/console/dead?chat=1001&reason=a+b%26c';
+  const { text } = await visitor.get(to);
+  expect(text).toContain(`name="to" value="${to.replace('&', '&amp;')}"`);
+  const { headers } = await visitor.post('/console/login', { token: TOKEN, to });
+  expect(headers.get('location')).toBe(to);
 });
 
 test('a login leads back to no page but one of the console', async () => {
@@ -115,6 +131,7 @@ test('a login leads back to no page but one of the console', async () => {
     '/console//evil.example',
     '/healthz',
     '/console/../x',
+    '/consoles',
     '/console/a\nb',
   ]) {
     const { headers } = await visitor.post('/console/login', { token: TOKEN, to });

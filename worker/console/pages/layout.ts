@@ -1,31 +1,28 @@
 import { html } from 'hono/html';
 import { REPORTS, type ReportRule } from '../../report/reports.ts';
 
-/** A piece of a page; everything that was put into it is escaped. */
+/** A piece of a page, with all inserted values escaped. */
 export type Html = ReturnType<typeof html>;
 
-/** Where the console is. */
 export const HOME = '/console';
 
 /** The parts of a page. */
 export interface Page {
   title: string;
   body: Html;
-  /** The link of the navigation that is marked as the current one. */
+  /** The path of the link that the navigation marks as current. */
   at?: string;
-  /** The key of the session's forms; absent before a login. */
-  formKey?: string;
-  /** The page of `at` is loaded again after so many seconds, without what was said of a click. */
+  /** The browser loads `at` again after this time. */
   refreshSeconds?: number;
 }
 
-/** Where a report is in the console. Pure. */
+/** The path of a report in the console. Pure. */
 export function pathOfReport(page: string): string {
   return page === '' ? HOME : `${HOME}/${page}`;
 }
 
-/** A whole page. Pure. */
-export function pageOf({ title, body, at, formKey, refreshSeconds }: Page): Html {
+/** A whole page. `formKey` is the key of the session's forms; absent before a login. Pure. */
+export function pageHtml({ title, body, at, refreshSeconds }: Page, formKey: string | undefined): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -62,16 +59,16 @@ function link({ page, link: name }: ReportRule, at: string | undefined): Html {
   return html`<a href="${path}" ${path === at ? html`aria-current="page"` : ''}>${name}</a>`;
 }
 
-/** The field that shows that a form is one of ours. Pure. */
+/** The hidden field that proves that a form is of this session. Pure. */
 export function formKeyField(formKey: string): Html {
   return html`<input type="hidden" name="form" value="${formKey}">`;
 }
 
-/** The form for the operator's token, with why the last try failed. Pure. */
+/** The form for the operator's token, with the reason why the last try failed. Pure. */
 export function loginPage(to: string, problem?: string): Html {
   return html`<div class="login">
 <h1>Spillway</h1>
-<p>Whoever has the operator's token can see here how the gateway is doing.</p>
+<p>Log in to see how the gateway is doing.</p>
 ${problem === undefined ? '' : html`<p class="problem" role="alert">${problem}</p>`}
 <form method="post" action="${HOME}/login">
 <input type="hidden" name="to" value="${to}">
@@ -82,8 +79,8 @@ ${problem === undefined ? '' : html`<p class="problem" role="alert">${problem}</
 </div>`;
 }
 
-/** The page in place of one that cannot be shown. Pure. */
-export function problemPage(title: string, text: string): Html {
+/** A problem in place of a page. Pure. */
+export function problemHtml(title: string, text: string): Html {
   return html`<div class="verdict bad" role="alert"><h1>${title}</h1><p>${text}</p></div>
 <p><a href="${HOME}">Back to the status</a></p>`;
 }

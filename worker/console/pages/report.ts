@@ -16,25 +16,25 @@ import {
 } from '../../report/report.ts';
 import { inWords } from '../../report/words.ts';
 import { actsHtml } from './acts.ts';
-import { HOME, type Html, problemPage } from './layout.ts';
+import { HOME, type Html } from './layout.ts';
 
-/** What a page needs besides its report. */
+/** Data that a page needs besides its report. */
 interface Reading {
   nowMs: number;
   /** The key that its forms carry. */
   formKey: string;
-  /** A section of the runbook, to stand beside what it is about. */
+  /** A section of the runbook. */
   runbook: (name: string) => Html;
 }
 
 /** The title of a report in plain words. Pure. */
-export function titleOf({ title, verdict }: Report): string {
+export function reportTitle({ title, verdict }: Report): string {
   const pieces = piecesOf(title ?? verdict?.word ?? 'Spillway');
   return pieces.map((piece) => (typeof piece === 'object' && 'id' in piece ? piece.id : String(piece))).join('');
 }
 
-/** A report as the body of a page. What can be done has a button. Pure. */
-export function reportPage({ title, verdict, sections, actions = [] }: Report, reading: Reading): Html {
+/** A report as the body of a page, with buttons for its acts. Pure. */
+export function reportHtml({ title, verdict, sections, actions = [] }: Report, reading: Reading): Html {
   const acts = actions.flatMap(({ act }) => act ?? []);
   return html`${title === undefined ? '' : html`<h1>${textHtml(title, reading)}</h1>`}
 ${verdict === undefined ? '' : verdictHtml(verdict, reading)}
@@ -55,9 +55,9 @@ export function optionsForm(
   return html`<form class="search" action="${path}">${fields.map(field)}<button>Show</button></form>`;
 }
 
-/** The page for a name of which nothing is known, with those that it may mean. Pure. */
-export function unknownPage(text: string, choices: readonly Name[]): Html {
-  return html`${problemPage('Unknown', text)}${choices.map((name) => html`<p>${nameHtml(name)}</p>`)}`;
+/** Links to the pages that an unknown name may mean. Pure. */
+export function choicesHtml(choices: readonly Name[]): Html {
+  return html`${choices.map((name) => html`<p>${nameHtml(name)}</p>`)}`;
 }
 
 function verdictHtml({ tone, word, reason, more = [] }: Verdict, reading: Reading): Html {
@@ -99,7 +99,7 @@ function marksHtml(facts: readonly Fact[], reading: Reading): Html {
 function itemHtml({ title, tone, severity, lines, runbook }: Item, isAlone: boolean, reading: Reading): Html {
   return html`<li class="${tone}"><h3>${severity === undefined ? '' : html`<span class="severity">${severity}</span> `}${textHtml(title, reading)}</h3>
 ${lines.map((line) => html`<p>${textHtml(line, reading)}</p>`)}
-${runbook === undefined ? '' : html`<details class="runbook" ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${reading.runbook(runbook)}</details>`}</li>`;
+${runbook === undefined ? '' : html`<details ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${reading.runbook(runbook)}</details>`}</li>`;
 }
 
 /** A narrow screen shows it as a list: each cell is named by its column. */

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { html } from 'hono/html';
 import { textOf } from '../../../../worker/cli/text.ts';
-import { reportPage } from '../../../../worker/console/pages/report.ts';
+import { reportHtml } from '../../../../worker/console/pages/report.ts';
 import { onPhone } from '../../../../worker/desk/phone.ts';
 import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import type { Report } from '../../../../worker/report/report.ts';
@@ -35,7 +35,7 @@ const REPORT: Report = {
 const READING = { nowMs: NOW_MS, formKey: 'the-key', runbook: () => html`` };
 
 test('all three renderings of a report have every word of it', async () => {
-  const renderings = [textOf(REPORT), String(await reportPage(REPORT, READING)), withEntities(onPhone(REPORT)).text];
+  const renderings = [textOf(REPORT), String(await reportHtml(REPORT, READING)), withEntities(onPhone(REPORT)).text];
   const head = ['Title of ', '-100.7', 'Reason.', 'Tile', '5 s ago', 'Part', 'away', 'Intro', '1-0', '1/5-0'];
   const others = ['2 more rows', 'Needs attention', 'Item', 'Line', '+9 s', 'Ended', 'Quote', 'Nothing', 'None here.'];
   for (const word of [...head, ...others])
@@ -47,7 +47,7 @@ test('a terminal has the command of an action and exact times; a page has links,
   expect(text).toMatch(/^Title of -100\.7\nRED {2}Reason\.\n {2}More <b>\.\n\nTile +3; since 5 s ago\n/);
   expect(text).toMatch(/What can be done\n {2}npm run cli -- retry 1-0$/);
   expect(text).toContain('2026-11-25 04:13:59 UTC       +9 s  Ended');
-  const page = String(await reportPage(REPORT, READING));
+  const page = String(await reportHtml(REPORT, READING));
   expect(page).toContain('<a class="id" href="/console/chat/-100.7">-100.7</a>');
   expect(page).toContain('<a class="id" href="/console/message/1-0">1-0</a>');
   expect(page).toContain('<a class="id" href="/console/dead">3</a>');
