@@ -1,19 +1,19 @@
-import { keysOf } from '../../shared/redis/keys.ts';
 import { closeLetters, UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { hasLetters, type Incident } from '../alerts/incident.ts';
 import { noteAct } from '../alerts/note-act.ts';
+import { shardsOf } from '../report/report.ts';
 import type { Act, Subject } from './act.ts';
 import { allow, disallow, pause, resume, resumeAll } from './chats.ts';
 import { deliver, purge, replay } from './letters.ts';
 import { cancel, probe, promote, retry } from './messages.ts';
 import { forget, importRecords, reset } from './sessions.ts';
 
-/**
- * Ends an incident, and the wait for an operator of the messages that failed until now: they stay dead letters.
- */
-const close: Act<Subject & { incident: Incident }> = {
+export type IncidentSubject = Subject & { incident: Incident };
+
+/** Ends an incident. Its failed messages stay dead letters, but count no longer as waiting for an operator. */
+const close: Act<IncidentSubject> = {
   deed: 'close',
   label: 'Close',
   async find({ redis }, id) {
@@ -24,7 +24,7 @@ const close: Act<Subject & { incident: Incident }> = {
   },
   async does({ redis, shards }, { incident }, { by, entry }) {
     const atMs = await serverTimeMs(redis);
-    const all = hasLetters(incident.cause) ? Array.from({ length: shards }, (_, shard) => keysOf(shard)) : [];
+    const all = hasLetters(incident.cause) ? shardsOf({ shards }) : [];
     await Promise.all(all.map((keys) => closeLetters(redis, keys, atMs)));
     await noteAct(redis, incident, 'close', { by, atMs, result: 'Closed', ...(entry && { entry }) });
     return { kind: 'closed', effect: 'done', text: 'Closed' };
@@ -33,11 +33,23 @@ const close: Act<Subject & { incident: Incident }> = {
 
 /** Every act of an operator, whichever surface asks for it: see `runAct`. */
 export const ACTS = {
-  ...{ replay, deliver, purge },
-  ...{ retry, promote, probe, cancel },
-  ...{ pause, 'pause-all': pause, resume, 'resume-all': resumeAll },
-  ...{ allow, disallow, close },
-  ...{ import: importRecords, reset, forget },
+  replay,
+  deliver,
+  purge,
+  retry,
+  promote,
+  probe,
+  cancel,
+  pause,
+  'pause-all': pause,
+  resume,
+  'resume-all': resumeAll,
+  allow,
+  disallow,
+  close,
+  import: importRecords,
+  reset,
+  forget,
 } satisfies Record<string, Act>;
 
 /** The act of a name. Throws `UnknownNameError`. */

@@ -12,7 +12,7 @@ import { inWords } from '../report/words.ts';
 import type { Act, Result, Subject } from './act.ts';
 import { type ChatSubject, everyChat, findChat, keysFor } from './subjects.ts';
 
-/** Pauses a chat, or every chat: what runs ends as it would, and nothing new begins. A pause that stands stays as it is. */
+/** Pauses a chat, or every chat: running messages end normally, and no other begins. An earlier pause stays as it is. */
 export const pause: Act<ChatSubject> = {
   deed: 'pause',
   label: 'Pause',
@@ -57,7 +57,7 @@ export const resume: Act<ChatSubject> = {
 
 const CHATS_NAMED = 20;
 
-/** Ends all pauses, those of single chats too; a time in ms since the epoch as their name spares those that are newer. */
+/** Ends all pauses, also of single chats. The name is a time in ms since the epoch: newer pauses stay. */
 export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['chat'][] }> = {
   deed: 'resume',
   label: 'Resume',
@@ -73,10 +73,7 @@ export const resumeAll: Act<Subject & { count: number; chats: readonly Pause['ch
   },
 };
 
-/**
- * Cancels all that a chat waits for, as its user's `/stop` does: through a message of its own, which is accepted and settled
- * like any other.
- */
+/** Cancels all messages of a chat through a `/stop` message, which is accepted and settled like one of its user. */
 export async function cancelChat(at: ReportSource, chat: ChatKey, called: string): Promise<Result> {
   const [keys = keysOf(0)] = keysFor(at, chat);
   const message = encodeMessage(await stopFor(at, keys, chat));
@@ -91,7 +88,7 @@ export async function cancelChat(at: ReportSource, chat: ChatKey, called: string
   return { kind, effect: effect[kind], text: `${called} ${words[kind]}` };
 }
 
-/** Lets a person or a group in within a second. The ids of the settings are in all the same. */
+/** Allows a person or a group within a second. `isSet`: `TELEGRAM_ALLOWED_IDS` has this id. */
 export const allow: Act<Subject & { isSet: boolean }> = {
   deed: 'allow',
   label: 'Allow',
@@ -105,22 +102,17 @@ export const allow: Act<Subject & { isSet: boolean }> = {
   },
 };
 
-/** Takes back what `allow` did. */
+/** Takes back an `allow`. */
 export const disallow: typeof allow = {
   deed: 'disallow',
   label: 'Remove',
   async does({ redis }, { id, isSet }) {
     const wasAdded = await endOrder(redis, keysOf(0).allowed, id);
-    const resultOf = (effect: Result['effect'], words: string): Result => {
-      return { kind: wasAdded ? 'removed' : 'unknown', effect, text: `${id} ${words}` };
-    };
-    if (isSet)
-      return resultOf(
-        'failed',
-        'stays allowed by TELEGRAM_ALLOWED_IDS: take it off there, and start the gateway again',
-      );
-    if (wasAdded) return resultOf('done', 'is ignored within a second');
-    return resultOf('failed', 'was not added; "npm run cli -- allow" names who was');
+    const kind = wasAdded ? 'removed' : 'unknown';
+    const fixed = `${id} stays allowed by TELEGRAM_ALLOWED_IDS: take it off there, and start the gateway again`;
+    if (isSet) return { kind, effect: 'failed', text: fixed };
+    if (wasAdded) return { kind, effect: 'done', text: `${id} is ignored within a second` };
+    return { kind, effect: 'failed', text: `${id} was not added; "npm run cli -- allow" names who was` };
   },
 };
 
@@ -133,7 +125,7 @@ async function endPauses(at: ReportSource, chat: Pause['chat']): Promise<boolean
   return isEnded;
 }
 
-/** Since when, by whom and why; empty where the pause was ended meanwhile. */
+/** Since when a chat is paused, by whom and why; empty if the pause has ended meanwhile. */
 async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string> {
   const [keys = keysOf(0)] = keysFor(at, chat);
   const order = (await readPauses(at.redis, keys)).find((each) => each.chat === chat);

@@ -1,16 +1,15 @@
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindReplay, type DeadLetter, type Replayed, removeLetter } from '../../shared/state/lane/dead-letters.ts';
-import type { LetterFilter } from '../../shared/state/lane/letter-list.ts';
 import { readProvider } from '../../shared/state/provider/provider.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { PROVIDER_SAID } from '../model/errors/failure.ts';
 import type { ReportSource } from '../report/report.ts';
 import { because } from '../report/words.ts';
 import type { Act, Place, Result } from './act.ts';
-import { type LetterSubject, type LettersSubject, letterNamed, replayable } from './subjects.ts';
+import { type LetterSubject, type LettersSubject, letterNamed, lettersOf } from './subjects.ts';
 
-/** What became of a dead letter that was to be put back, behind its name. */
+/** The result of a replay, as the words behind the name of the dead letter. */
 const REPLAYED: Readonly<Record<Replayed[0], string>> = {
   replayed: 'is back at the end of its lane',
   unfinished: 'stays: a piece of it is still being put aside. Try again in a moment',
@@ -20,14 +19,14 @@ const REPLAYED: Readonly<Record<Replayed[0], string>> = {
 
 const TIME = /^(\d{1,15})\.\.(\d{1,15})$/;
 
-/** Puts one dead letter back, or all of a filter. A name such as `0..1700000000000` means those that failed in that time. */
+/** Puts one dead letter back, or many. The name `0..1700000000000` selects the messages that failed in that time. */
 export const replay: Act<LetterSubject | LettersSubject> = {
   deed: 'replay',
   label: 'Replay',
   async find(at, name) {
     const [, sinceMs, untilMs] = TIME.exec(name) ?? [];
     if (sinceMs === undefined) return letterNamed(at, name);
-    return replayable(at, { sinceMs: Number(sinceMs), untilMs: Number(untilMs) });
+    return lettersOf(at, { sinceMs: Number(sinceMs), untilMs: Number(untilMs), withoutDesk: true });
   },
   asks(at, subject) {
     if ('letter' in subject) return undefined;
@@ -36,7 +35,7 @@ export const replay: Act<LetterSubject | LettersSubject> = {
   does: (at, subject) => ('letter' in subject ? putBack(at, subject.letter, subject.called) : replayAll(at, subject)),
 };
 
-/** Puts back answers that are finished and only have to be delivered: the endpoint is not asked. */
+/** Puts back messages whose answers only have to be delivered, without a call to the endpoint. */
 export const deliver: typeof replay = {
   ...replay,
   label: 'Deliver',
@@ -71,11 +70,6 @@ export const purge: Act<LetterSubject | LettersSubject> = {
   },
 };
 
-/** How many dead letters a replay by that filter would put back. Rejects when Redis cannot be reached. */
-export async function countReplayable(at: ReportSource, filter: LetterFilter): Promise<number> {
-  return (await replayable(at, filter)).count;
-}
-
 /** Puts one dead letter back, with all pieces of its message. */
 export async function putBack(
   { redis }: ReportSource,
@@ -89,12 +83,12 @@ export async function putBack(
   return { kind, effect, text: `${called} ${REPLAYED[kind]}${entry && ` as ${entry}`}`, details };
 }
 
-/** Each message is put back in one step, so a run that is cut has put each back once or not at all. */
+/** Puts each message back in one step, so that a run that is cut has put each back once or not at all. */
 async function replayAll(at: Place, { letters, count }: LettersSubject): Promise<Result> {
   const run = bindReplay(at.redis);
   const ids: string[] = [];
   let chatless = 0;
-  // Put back one by one, a piece of a message would be answered by itself.
+  // All pieces of a message go back together. A piece alone would be answered by itself.
   for (const pieces of Map.groupBy(letters, messageOf).values()) {
     const { keys } = pieces[0] as DeadLetter;
     const [kind, entry] = await run.together(
@@ -106,18 +100,18 @@ async function replayAll(at: Place, { letters, count }: LettersSubject): Promise
     if (kind === 'chatless') chatless += pieces.length;
   }
   const details = { replayed: ids.length, chatless, ids };
-  // An earlier run that was cut has put back those of `count` that are not there any more.
+  // If an earlier run was cut, it has put back the letters of `count` that are gone now.
   const doneCount = count - letters.length + ids.length;
   const text = count === 0 ? 'Nothing to replay' : `Replayed ${doneCount} of ${count}`;
   return { kind: 'replayed', effect: doneCount > 0 ? 'done' : 'none', text, details };
 }
 
-/** The message that a letter is of, or a piece of. */
+/** A key that is the same for all pieces of a message. */
 function messageOf({ keys, record, entry, id }: DeadLetter): string {
   return `${keys.dead} ${record.into ?? (entry || id)}`;
 }
 
-/** Why what is put back may fail again, as far as that is known now. */
+/** A warning while the endpoint still fails: the messages may fail again. */
 async function endpointTrouble({ redis }: ReportSource): Promise<string | undefined> {
   const { failing } = await readProvider(redis, keysOf(0));
   const again = 'What fails again is told to its user again.';

@@ -22,7 +22,7 @@ const CANCELLED = {
 
 const EFFECTS: Partial<Record<Cancelled, Result['effect']>> = { cancelled: 'done', repeated: 'none' };
 
-/** Cancels one message, or all that a chat waits for. What is being delivered is not taken back. */
+/** Cancels one message, or all messages of a chat. An answer that is being delivered is not taken back. */
 export const cancel: Act<MessageSubject | ChatSubject> = {
   deed: 'cancel',
   label: 'Cancel',
@@ -45,7 +45,7 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
   },
 };
 
-/** Tries a message again now: one that was put off at once, one that failed through its dead letter. */
+/** Tries a delayed message now, or puts the dead letter of a failed message back. */
 export const retry: Act<MessageSubject> = {
   deed: 'retry',
   label: 'Try again',
@@ -69,7 +69,7 @@ export const retry: Act<MessageSubject> = {
   },
 };
 
-/** Ends the delays of all that waits. */
+/** Tries all delayed messages now. */
 export const promote: Act = {
   deed: 'retry',
   label: 'Try again',
@@ -79,7 +79,7 @@ export const promote: Act = {
   },
 };
 
-/** Asks the endpoint for a word; if it answers, what waits is tried. The model itself records how the call ended. */
+/** Asks the endpoint for a word. If it answers, all delayed messages are tried. */
 export const probe: Act<Subject & { ask: () => ReturnType<Model['send']> }> = {
   deed: 'retry',
   label: 'Try again',
@@ -91,6 +91,7 @@ export const probe: Act<Subject & { ask: () => ReturnType<Model['send']> }> = {
     }
     const trouble = providerTroubleOf(answer.failure.reason);
     const words = trouble && `The endpoint still ${PROVIDER_SAID[trouble]}`;
+    // Not `failed`: then the alert would not show this try after an earlier one.
     return { kind: 'fails', effect: 'done', text: words ?? 'Not asked now: the endpoint is spared for a moment' };
   },
 };

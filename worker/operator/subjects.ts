@@ -4,7 +4,7 @@ import { type DeadLetter, findLetter, LETTER_NAME, UnknownNameError } from '../.
 import { type LetterFilter, lettersMeant } from '../../shared/state/lane/letter-list.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 import { type MessageReport, readMessage } from '../report/message.ts';
-import { findMessages, type MessageName } from '../report/message-location.ts';
+import { type MessageName, namedMessage, unknownMessage } from '../report/message-location.ts';
 import { type ReportSource, shardsOf } from '../report/report.ts';
 import type { Subject } from './act.ts';
 
@@ -28,7 +28,7 @@ export async function findChat(_: ReportSource, name: string): Promise<ChatSubje
 
 /** The shards that hold a chat. */
 export function keysFor({ shards }: ReportSource, chat: ChatSubject['chat']) {
-  if (chat === EVERY_CHAT) return Array.from({ length: shards }, (_, shard) => keysOf(shard));
+  if (chat === EVERY_CHAT) return shardsOf({ shards });
   return [keysOf(shardOf(parseChatKey(chat)?.chatId ?? 0, shards))];
 }
 
@@ -40,21 +40,6 @@ export async function findMessage(at: ReportSource, text: string): Promise<Messa
   return { id: name.entry, called: `The message of chat ${report.chat}`, name, report };
 }
 
-/** Where the one message is that a text names. Throws `UnknownNameError`, which says what to do. */
-export async function namedMessage(at: ReportSource, text: string): Promise<MessageName> {
-  const [name, ...others] = await findMessages(at, text);
-  if (!name) throw unknownMessage(text);
-  if (others.length === 0) return name;
-  const all = [name, ...others].map(({ shard, entry }) => `${shard}/${entry}`).join(', ');
-  throw new UnknownNameError(`There are ${others.length + 1} messages ${text}: say which one, ${all}.`);
-}
-
-export function unknownMessage(text: string): UnknownNameError {
-  return new UnknownNameError(
-    `Nothing is kept of a message ${text}. An id is an entry such as 1700000000000-0, a trace id of 32 hexadecimal digits, or the id of a dead letter; the ledger goes back LEDGER_RETENTION_DAYS, 90 unless it is set.`,
-  );
-}
-
 /** The dead letter that a text names. Throws `UnknownNameError`. */
 export async function letterNamed(at: ReportSource, name: string): Promise<LetterSubject> {
   if (!LETTER_NAME.test(name)) throw new UnknownNameError('There is no such dead letter.');
@@ -62,15 +47,10 @@ export async function letterNamed(at: ReportSource, name: string): Promise<Lette
   return { id: letter.name, called: `Dead letter ${letter.name}`, letter };
 }
 
-/** The dead letters that a filter means now. */
+/** The dead letters that a filter selects now. */
 export async function lettersOf(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
   const letters: DeadLetter[] = [];
   for await (const letter of lettersMeant(at.redis, shardsOf(at), filter)) letters.push(letter);
   const called = counted(letters.length, 'dead letter');
   return { id: called, called, count: letters.length, letters, isEvery: !filter.sinceMs && !filter.chat };
-}
-
-/** The dead letters that are put back together: acts of operators are not repeated among them. */
-export function replayable(at: ReportSource, filter: LetterFilter): Promise<LettersSubject> {
-  return lettersOf(at, { ...filter, withoutDesk: true });
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf, type LaneKey } from '../../shared/redis/keys.ts';
+import { UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
 import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
 
 /** A report as data: made once, and written by three renderers, for a terminal, for a phone and as a page. */
@@ -185,7 +186,7 @@ export interface Shown {
 export type ReadReport = (at: ReportGround, asked: Asked) => Promise<Shown>;
 
 /** Nothing is known of a name, or it may mean several, which `choices` has. The message says so. */
-export class UnknownName extends Error {
+export class UnknownName extends UnknownNameError {
   readonly choices: readonly Name[];
   constructor(message: string, choices: readonly Name[] = []) {
     super(message);

@@ -3,7 +3,7 @@ import { type ChatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { type LetterFilter, readNewestLetters } from '../../../shared/state/lane/letter-list.ts';
 import { runAct } from '../../../worker/operator/act.ts';
 import { ACTS } from '../../../worker/operator/acts.ts';
-import { lettersOf, replayable } from '../../../worker/operator/subjects.ts';
+import { lettersOf } from '../../../worker/operator/subjects.ts';
 import { shardsOf } from '../../../worker/report/report.ts';
 import { eachInWorld, world } from '../../fixture/each-test.ts';
 
@@ -47,7 +47,7 @@ async function putBack(shard = 0): Promise<string[]> {
 
 async function replayed(filter: LetterFilter = {}): Promise<string> {
   const at = source();
-  return (await runAct(at, ACTS.replay, await replayable(at, filter), ANN)).text;
+  return (await runAct(at, ACTS.replay, await lettersOf(at, { ...filter, withoutDesk: true }), ANN)).text;
 }
 
 test('the pieces of a message are put back with it, where another chat stands between', async () => {
