@@ -11,7 +11,8 @@ import { timeOfLetters } from '../alerts/letters.ts';
 import { noteAct, readOpening } from '../alerts/note-act.ts';
 import { wordRequest } from '../model/port.ts';
 import { type Act, findFor, type Result, runAct, type Subject, titleOf } from '../operator/act.ts';
-import { ACTS } from '../operator/acts.ts';
+import { ACTS, type IncidentSubject } from '../operator/acts.ts';
+import type { ProbeSubject } from '../operator/messages.ts';
 import { everyChat, findChat } from '../operator/subjects.ts';
 import { readChat } from '../report/chat.ts';
 import { readAllPauses } from '../report/in-flight.ts';
@@ -19,18 +20,19 @@ import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
 import { chatIn, chatWanted, unknownChat } from './looks.ts';
 import { rowsFor } from './offers.ts';
 
-/** What a button under an alert sends: an act, what it is about, and when our question was asked to which it is the yes. */
+/** The data of a button under an alert. */
 interface Press {
   name: ActName;
+  /** A message, a chat, or nothing. */
   target: string;
-  askedMs: number | undefined;
+  /** When the question was sent; absent if the button is not the "Yes" of a question. */
+  questionMs: number | undefined;
 }
 
 const PRESSED = /^([\w-]{10}) ([a-z-]{2,12})(?: (-?\d[\d.-]*))?(?: yes-([0-9a-z]{1,9}))?$/;
 const BY_CHARS_MAX = 40;
-/** A question is answered while the operator still knows what was asked. */
-const ASKED_MS = 600_000;
-/** Whoever presses and is answered later reads when that was. */
+const QUESTION_LASTS_MS = 600_000;
+/** A reply later than this after the press says when the press was. */
 const LATE_MS = 120_000;
 
 const OVER = 'That alert is over or has changed, so nothing was done. /incidents shows how it is now.';
@@ -38,32 +40,33 @@ const CUT =
   'That alert is over or has changed. What you pressed may have been done before that: /incidents and /status show how it is now.';
 const TOO_LATE = 'That question is more than ten minutes old, so nothing was done. Press under the alert again.';
 
-/** `/desk do …`: a button of an older version. */
+/** `/desk do …`, which older versions sent. */
 export const oldButton: DeskHandler = () => ({
   text: 'This button is of an older version, so nothing was done. /incidents shows how it is now.',
 });
 
-/** `/desk back`: a question of ours is taken back. */
-export const back: DeskHandler = () => ({ text: 'Nothing was done.', isAnswered: true });
+/** `/desk back`: the "Back" of a question. */
+export const takeBack: DeskHandler = () => ({ text: 'Nothing was done.', isAnswered: true });
 
 /**
- * `/desk act <opening> <act> [<message>|<chat>] [yes-<when asked>]`: the press of a button under an alert. All presses wait in
- * one lane, so each sees what those before it did. The result is noted in the incident; a press that runs again after a crash
- * answers with what it noted, or else does the rest. Contract: as `DeskHandler`.
+ * `/desk act <opening> <act> [<message>|<chat>] [yes-<time of the question>]`: a button under an alert. Presses run one
+ * after another in one lane. The result is noted in the incident. A press that runs again after a crash replies with its
+ * note, or completes the act if there is none.
  */
 export const pressButton: DeskHandler = async (ports, call) => {
   const { attempts, entry } = call.context.attempt;
-  const [, opening = '', name = '', target = '', askedS] = PRESSED.exec(call.words.join(' ')) ?? [];
+  const [, opening = '', name = '', target = '', questionS] = PRESSED.exec(call.words.join(' ')) ?? [];
   if (!isAct(name)) return { text: 'This version does not know that button. Nothing was done.' };
   const incident = await readOpening(ports.redis, opening);
   const note = incident?.acts?.[name];
   if (note?.entry === entry) return notedReply(call, `${note.result}.`, note.atMs);
   if (incident === undefined || !actsOf(incident).includes(name)) return { text: attempts > 1 ? CUT : OVER };
-  const askedMs = askedS === undefined ? undefined : Number.parseInt(askedS, 36) * 1_000;
-  if (askedMs !== undefined && msOf(entry) - askedMs > ASKED_MS) return { text: TOO_LATE, isAnswered: true };
+  const questionMs = questionS === undefined ? undefined : Number.parseInt(questionS, 36) * 1_000;
+  if (questionMs !== undefined && msOf(entry) - questionMs > QUESTION_LASTS_MS)
+    return { text: TOO_LATE, isAnswered: true };
   try {
-    const reply = await runPress(ports, call, incident, { name, target, askedMs });
-    return askedMs === undefined ? reply : { ...reply, isAnswered: true };
+    const reply = await runPress(ports, call, incident, { name, target, questionMs });
+    return questionMs === undefined ? reply : { ...reply, isAnswered: true };
   } catch (error) {
     if (error instanceof UnknownNameError) return { text: error.message };
     throw error;
@@ -71,11 +74,11 @@ export const pressButton: DeskHandler = async (ports, call) => {
 };
 
 async function runPress(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<DeskReply> {
-  const { name, askedMs } = press;
+  const { name, questionMs } = press;
   const { entry } = call.context.attempt;
   const act: Act = ACTS[name];
   const subject = await subjectOf(ports, call, incident, press);
-  const warning = askedMs === undefined ? await act.asks?.(ports, subject) : undefined;
+  const warning = questionMs === undefined ? await act.asks?.(ports, subject) : undefined;
   if (warning !== undefined) return questionReply(ports, call, act, `${titleOf(act, subject)}? ${warning}`);
   const { effect, text } = await runHere(ports, call, act, subject, `a button of ${incidentOf(incident)}`);
   const note = incident.acts?.[name];
@@ -87,35 +90,42 @@ async function runPress(ports: DeskPorts, call: DeskCall, incident: Incident, pr
 }
 
 async function subjectOf(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<Subject> {
-  const { name, target } = press;
-  if (name === 'close') return { id: incidentOf(incident), called: 'The incident', incident } as Subject;
+  const { name } = press;
+  if (name === 'close') {
+    const subject: IncidentSubject = { id: incidentOf(incident), called: 'The incident', incident };
+    return subject;
+  }
   if (name === 'probe') {
     const { model } = call.chatPorts.ask.endpoint;
     const ask = () => model.send(wordRequest(ports.config.MODEL), call.context.time.signal);
-    return { ...everyChat, ask } as Subject;
+    const subject: ProbeSubject = { ...everyChat, ask };
+    return subject;
   }
-  const find = (named: string) => findFor(ports, ACTS[name], named);
   const pressedMs = msOf(call.context.attempt.entry);
-  const { waiting } = incident;
-  if (name === 'resume-all') return find(String(pressedMs));
+  return findFor(ports, ACTS[name], targetOf(incident, press, pressedMs, ports.shards));
+}
+
+/** The name of the subject, as the act's `find` reads it. */
+function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, pressedMs: number, shards: number) {
+  if (name === 'pause-all') return EVERY_CHAT;
+  if (name === 'resume-all') return `${pressedMs}`;
   if (name === 'replay' || name === 'deliver') {
     const { sinceMs, untilMs } = timeOfLetters(incident, pressedMs);
-    return find(`${sinceMs}..${untilMs}`);
+    return `${sinceMs}..${untilMs}`;
   }
-  if (name === 'pause-all') return find(EVERY_CHAT);
-  if (target !== waiting?.entry) return find(target);
+  if (target !== waiting?.entry) return target;
   // Several shards may have an entry of this id.
-  return find(`${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, ports.shards)}/${target}`);
+  return `${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, shards)}/${target}`;
 }
 
 async function questionReply({ redis }: DeskPorts, { words }: DeskCall, act: Act, text: string): Promise<DeskReply> {
-  const askedS = Math.floor((await serverTimeMs(redis)) / 1_000).toString(36);
-  const yes = `/desk act ${words.join(' ')} yes-${askedS}`;
+  const questionS = Math.floor((await serverTimeMs(redis)) / 1_000).toString(36);
+  const yes = `/desk act ${words.join(' ')} yes-${questionS}`;
   const button = { text: `Yes, ${act.label.toLowerCase()}`, command: yes, destroys: true } as const;
   return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
 }
 
-/** The reply about an act that is noted: who pressed while no worker ran reads when that was. */
+/** The reply with the noted result of an act. A press that waited long, such as while no worker ran, has its time in the reply. */
 function notedReply({ chatPorts, context: { attempt } }: DeskCall, text: string, doneMs: number): DeskReply {
   chatPorts.ask.observability.reach('act noted');
   const pressedMs = attempt.message.ok ? attempt.message.value.sentAtMs : doneMs;
@@ -138,15 +148,15 @@ export const resumeChat: DeskHandler = async (ports, call) => {
 };
 
 /** Runs an act on the chat that the first word names; without one, the reply offers chats. */
-async function runTyped(ports: DeskPorts, call: DeskCall, name: 'pause' | 'resume', offers?: readonly string[]) {
+async function runTyped(ports: DeskPorts, call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
   const [word = '', ...why] = call.words;
   const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);
-  if (chat === undefined) return chatWanted(ports, call, name, offers);
+  if (chat === undefined) return chatWanted(ports, call, name, chats);
   const { text, left = [] } = await runHere(ports, call, ACTS[name], await findChat(ports, chat), why.join(' '));
   return { text: `${text}.`, buttons: rowsFor(left.map((each) => `/resume ${wordFor(each)}`)) };
 }
 
-/** Runs an act for the message of a call. Contract: as `runAct`. */
+/** Runs an act for an operator. The message that asks for the act makes a repeated run recognisable. */
 function runHere(ports: DeskPorts, call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
   const { reach } = call.chatPorts.ask.observability;
   const { entry } = call.context.attempt;

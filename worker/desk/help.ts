@@ -3,16 +3,16 @@ import { DESK_MENU } from '../../shared/telegram/commands.ts';
 import { helpOf } from '../command/help.ts';
 import type { DeskCall, DeskHandler, DeskPorts } from './desk.ts';
 
-/** `/help`: what operators can ask here, and what the chat offers to its people where it is one that the bot answers in. */
+/** `/help`: the commands of operators, and those of the chat itself if it is a conversation. */
 export const help: DeskHandler = async (ports, call) => {
   const lines = Object.entries(DESK_MENU).map(([word, description]) => `/${word} ${description}`);
   const own = (await isConversation(ports, call)) ? ['', await helpOf(call.chatPorts, call.context)] : [];
   return { text: ['Operators can ask here:', ...lines, ...own].join('\n') };
 };
 
-/** Whether the chat of alerts is also one in which the bot answers whoever asks. */
+/** Whether the chat of alerts is also one in which the bot answers messages. */
 export async function isConversation({ allowed }: DeskPorts, { context: { attempt } }: DeskCall): Promise<boolean> {
-  const open = await allowed();
+  const ids = await allowed();
   const { chatId = 0 } = parseChatKey(attempt.chat) ?? {};
-  return open === 'everyone' || open.has(chatId);
+  return ids === 'everyone' || ids.has(chatId);
 }

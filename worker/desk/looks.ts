@@ -8,13 +8,13 @@ import { UnknownName, UnusableSetting } from '../report/report.ts';
 import { REPORTS, type ReportRule } from '../report/reports.ts';
 import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
 import { isConversation } from './help.ts';
-import { namesAsButtons, offersOf, rowsFor } from './offers.ts';
+import { buttonsOf, lookAt, rowsFor } from './offers.ts';
 import { onPhone, worded } from './phone.ts';
 
-const CHATS_OFFERED = 8;
-const TYPED_CHARS = 40;
+const CHATS_MAX = 8;
+const WORD_CHARS_MAX = 40;
 
-/** The commands that show a report, by the word that is typed. */
+/** The handlers of the commands that show a report, by command. */
 export const LOOKS: Readonly<Record<string, DeskHandler>> = {
   ...Object.fromEntries(
     Object.values<ReportRule>(REPORTS).flatMap((rule) => (rule.typed ? [[rule.typed.word, look(rule)]] : [])),
@@ -22,23 +22,24 @@ export const LOOKS: Readonly<Record<string, DeskHandler>> = {
   status: withConversation(look(REPORTS.status)),
 };
 
-/** Shows a report, with buttons for what can be done and looked at from there. */
+/** Shows a report, with buttons for its acts and for the reports that it names. */
 function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler {
   return async (ports, call) => {
     const [word] = call.words;
     const option = typed?.option;
-    const given = word === undefined || option === undefined ? {} : { [option]: word };
-    const words = option === undefined && word !== undefined ? [word] : [];
+    const words = option === undefined ? call.words.slice(0, 1) : [];
     const isOption = option !== undefined && word !== undefined;
+    const given = isOption ? { [option]: word } : {};
     const problem = isOption ? optionProblem(option, word, options[option]) : wordsProblem(args, words);
     if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(ports, call, typed?.word ?? '');
     if (problem !== undefined) return { text: problem || `Name ${ARGUMENTS.message.expected}.` };
     const { entry, lane } = call.context.attempt;
     try {
       const { report } = await (await read())(ports, { words, options: given, own: { entry, lane } });
-      return { blocks: onPhone(report), buttons: offersOf(report) };
+      return { blocks: onPhone(report), buttons: buttonsOf(report) };
     } catch (error) {
-      if (error instanceof UnknownName) return { text: worded(error.message), buttons: namesAsButtons(error.choices) };
+      if (error instanceof UnknownName)
+        return { text: worded(error.message), buttons: rowsFor(error.choices.flatMap(lookAt)) };
       if (error instanceof UnusableSetting) return { text: worded(error.message) };
       throw error;
     }
@@ -61,29 +62,31 @@ export function chatIn([word = '']: readonly string[]): ChatKey | undefined {
   return parseChatKey(word)?.chat;
 }
 
-/** The reply where a chat has to be named; it offers those of the open incidents, unless `meant` names others. */
+/** The reply when a chat must be named. It offers `chats`, by default those of the open incidents. */
 export async function chatWanted(
   ports: DeskPorts,
   { words: [word = ''] }: DeskCall,
   verb: string,
-  meant?: readonly string[],
+  chats?: readonly string[],
 ): Promise<DeskReply> {
-  const wrong = word === '' ? '' : `“${clip(word, TYPED_CHARS)}” is not the number of a chat. `;
-  const all = { pause: ' /pause all stops every chat.', resume: ' /resume all ends that of every chat.' };
-  const more = verb === 'pause' || verb === 'resume' ? all[verb] : '';
-  const offered = (meant ?? (await chatsInTrouble(ports))).map((each) => `/${verb} ${each}`);
+  const wrong = word === '' ? '' : `“${clip(word, WORD_CHARS_MAX)}” is not the number of a chat. `;
+  const all: Record<string, string> = {
+    pause: ' /pause all stops every chat.',
+    resume: ' /resume all ends that of every chat.',
+  };
+  const commands = (chats ?? (await chatsInTrouble(ports))).map((each) => `/${verb} ${each}`);
   return {
-    text: `${wrong}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${more}`,
-    buttons: rowsFor(offered),
+    text: `${wrong}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${all[verb] ?? ''}`,
+    buttons: rowsFor(commands),
   };
 }
 
 async function chatsInTrouble(ports: DeskPorts): Promise<string[]> {
   const open = (await readIncidents(ports)).filter(({ isOpen }) => isOpen);
-  return [...new Set(open.flatMap(({ chatNames }) => chatNames))].slice(0, CHATS_OFFERED);
+  return [...new Set(open.flatMap(({ chatNames }) => chatNames))].slice(0, CHATS_MAX);
 }
 
-/** The reply about a chat that nobody has heard of. */
+/** The reply about an unknown chat. */
 export function unknownChat(chat: ChatKey): DeskReply {
   return { text: `Nothing is known of a chat ${chat}. /status and /incidents name those that are in trouble.` };
 }

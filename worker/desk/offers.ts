@@ -4,57 +4,52 @@ import { inRows } from '../command/command.ts';
 import { ENTRY_NAME, TRACE_NAME } from '../report/message-location.ts';
 import type { Name, Report, Text } from '../report/report.ts';
 
-/** Telegram takes no longer data. */
+/** Bot API, `InlineKeyboardButton`: `callback_data` has 64 bytes at most. */
 const DATA_BYTES_MAX = 64;
-const OFFERED_MAX = 8;
-const MESSAGES_OFFERED = 2;
-/** Enough to tell one from the other. */
-const TRACE_SHOWN = 8;
-const TYPED =
+const BUTTONS_MAX = 8;
+const MESSAGES_MAX = 2;
+/** The first characters of a trace id, enough to tell two traces apart. */
+const TRACE_CHARS = 8;
+const CLI_COMMAND =
   /^(?<verb>status|incidents|message|chat|audit|pause|resume|dead)(?<list> list)?(?: (?:--chat )?(?<of>\S+))?$/;
-const LABELS: Readonly<Record<string, string>> = { dead: 'Dead letters' };
 
-/** What is typed in the chat of alerts for the words of a command line; `undefined` where that is not done there. Pure. */
-export function typedAs(command: string): string | undefined {
-  const { verb = '', list, of } = TYPED.exec(command)?.groups ?? {};
+/** The chat command for a command line such as `dead list --chat 7`; `undefined` if the chat has no such command. Pure. */
+export function chatCommandFor(cliCommand: string): string | undefined {
+  const { verb = '', list, of } = CLI_COMMAND.exec(cliCommand)?.groups ?? {};
   if (verb === '' || (verb === 'dead') !== (list !== undefined)) return undefined;
   const isOfAll = verb === 'pause' || verb === 'resume';
   return [`/${verb}`, of ?? (isOfAll ? 'all' : '')].join(' ').trim();
 }
 
-/** A button that does what is typed so; `undefined` where a button cannot hold that. */
-function buttonFor(typed: string): Button | undefined {
-  const [verb = '', ...of] = typed.slice(1).split(' ');
-  const label = LABELS[verb] ?? `${verb.slice(0, 1).toUpperCase()}${verb.slice(1)}`;
-  const text = TRACE_NAME.test(of.join()) ? `Trace ${of.join().slice(0, TRACE_SHOWN)}` : [label, ...of].join(' ');
-  const command = `/desk ${typed.slice(1)}`;
-  return command.length <= DATA_BYTES_MAX ? { text, command } : undefined;
+/** A button that sends a chat command; none if the command is too long for a button. */
+function buttonFor(chatCommand: string): Button[] {
+  const [verb = '', ...of] = chatCommand.slice(1).split(' ');
+  const label = verb === 'dead' ? 'Dead letters' : `${verb.charAt(0).toUpperCase()}${verb.slice(1)}`;
+  const text = TRACE_NAME.test(of.join()) ? `Trace ${of.join().slice(0, TRACE_CHARS)}` : [label, ...of].join(' ');
+  const command = `/desk ${chatCommand.slice(1)}`;
+  return command.length <= DATA_BYTES_MAX ? [{ text, command }] : [];
 }
 
-/** The rows of buttons for what is typed so: of messages one a row, since their names are long. Pure. */
-export function rowsFor(typed: readonly string[]): readonly (readonly Button[])[] {
-  const all = [...new Set(typed)].flatMap((each) => buttonFor(each) ?? []);
+/** Rows of buttons that send these chat commands. A message has its own row, because its name is long. Pure. */
+export function rowsFor(chatCommands: readonly string[]): readonly (readonly Button[])[] {
+  const all = [...new Set(chatCommands)].flatMap(buttonFor);
   const isOfMessage = ({ command }: Button) => command.startsWith('/desk message');
-  const messages = all.filter(isOfMessage).slice(0, MESSAGES_OFFERED);
-  const others = all.filter((each) => !isOfMessage(each)).slice(0, OFFERED_MAX - messages.length);
+  const messages = all.filter(isOfMessage).slice(0, MESSAGES_MAX);
+  const others = all.filter((each) => !isOfMessage(each)).slice(0, BUTTONS_MAX - messages.length);
   return [...inRows(others, 2), ...inRows(messages, 1)];
 }
 
-/** What can be done about a report, and looked at from it, as buttons. Pure. */
-export function offersOf(report: Report): readonly (readonly Button[])[] {
-  const actions = (report.actions ?? []).flatMap(({ command = '' }) => typedAs(command) ?? []);
-  return rowsFor([...actions, ...namesIn(report).flatMap((name) => lookAt(name) ?? [])]);
+/** Buttons for the acts of a report, and for the reports that it names. Pure. */
+export function buttonsOf(report: Report): readonly (readonly Button[])[] {
+  const acts = (report.actions ?? []).flatMap(({ command = '' }) => chatCommandFor(command) ?? []);
+  return rowsFor([...acts, ...namesIn(report).flatMap(lookAt)]);
 }
 
-/** Reports as buttons that show them. Pure. */
-export function namesAsButtons(names: readonly Name[]): readonly (readonly Button[])[] {
-  return rowsFor(names.flatMap((name) => lookAt(name) ?? []));
-}
-
-function lookAt({ of, id, text }: Name): string | undefined {
-  if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? `/message ${id}` : undefined;
-  if (of === 'dead') return text === 0 ? undefined : `/dead ${id}`.trim();
-  return parseChatKey(id) === undefined ? undefined : `/chat ${id}`;
+/** The chat command that shows a report; none if the chat cannot show it. Pure. */
+export function lookAt({ of, id, text }: Name): string[] {
+  if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? [`/message ${id}`] : [];
+  if (of === 'dead') return text === 0 ? [] : [`/dead ${id}`.trim()];
+  return parseChatKey(id) === undefined ? [] : [`/chat ${id}`];
 }
 
 function namesIn({ verdict, sections }: Report): Name[] {

@@ -12,26 +12,26 @@ import {
   type Verdict,
 } from '../report/report.ts';
 import { inWords } from '../report/words.ts';
-import { typedAs } from './offers.ts';
+import { chatCommandFor } from './offers.ts';
 
 const MARKS: Readonly<Record<Tone, string>> = { good: '🟢 ', fair: '🟡 ', bad: '🔴 ', plain: '' };
-/** Of an item that has no colour. */
+/** The mark of an item without a colour. */
 const NO_COLOUR = '⚪️ ';
 const ROWS_SHOWN = 10;
 const ITEMS_SHOWN = 6;
 const STEPS_SHOWN = 20;
 const WORDS_CHARS_MAX = 300;
-/** An entry, after its shard where it has one, and a trace. */
+/** An entry with or without its shard, or a trace. */
 const ID = /\b(?:\d{1,5}\/)?\d{13}-\d{1,10}\b|\b[\da-f]{32}\b/g;
-/** What a cell holds that says nothing. */
-const NOTHING = /^(?:–|none|)$/;
-const TYPED = /"npm run cli -- ([^"]+)"/g;
+/** Cells without a value are left out. */
+const NO_VALUE = /^(?:–|none|)$/;
+const CLI_CALL = /"npm run cli -- ([^"]+)"/g;
 
 type Line = readonly Inline[];
 
 /**
- * A report as blocks that a phone shows well: no columns, ids that a tap copies, long lists folded. It has none of the words
- * that a report may hold of a message. Bounded, and pure.
+ * A report as blocks for a phone: rows in place of columns, ids that a tap copies, long lists folded. Texts of messages
+ * (`Section.quote`) are left out. Bounded, and pure.
  */
 export function onPhone({ title, nowMs, verdict, sections }: Report): Block[] {
   return [
@@ -81,19 +81,19 @@ function factLine({ name, value, note, tone }: Fact, nowMs: number): Line {
   return [plain(MARKS[tone ?? 'plain']), bold(plain(name)), plain(' '), ...inlinesOf(value, nowMs), ...beside];
 }
 
-/** A row is one line: its first cell, then each other one after the name of its column. */
+/** Writes a row as one line. Each cell but the first stands behind the name of its column. */
 function rowLines({ columns, rows }: NonNullable<Section['table']>, nowMs: number) {
   const lineOf = (cells: readonly Text[]): Line =>
     cells.flatMap((cell, at): Line => {
       if (at === 0) return [plain('• '), ...inlinesOf(cell, nowMs)];
-      const isNothing = typeof cell === 'string' && NOTHING.test(cell);
-      return isNothing ? [] : [plain(`, ${(columns[at] ?? '').toLowerCase()} `), ...inlinesOf(cell, nowMs)];
+      const isEmpty = typeof cell === 'string' && NO_VALUE.test(cell);
+      return isEmpty ? [] : [plain(`, ${(columns[at] ?? '').toLowerCase()} `), ...inlinesOf(cell, nowMs)];
     });
   const shown = rows.slice(0, ROWS_SHOWN);
   return { lines: shown.map(lineOf), cut: rows.length - shown.length };
 }
 
-/** The newest steps of a long life, after its first one. */
+/** The first step and the newest ones. */
 function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>) {
   const lines = steps.map(({ atMs, text }): Line => {
     return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...worded(text)];
@@ -120,10 +120,13 @@ function inlinesOf(text: Text, nowMs: number): Inline[] {
   });
 }
 
-/** Words of any origin: on one line, with what can be typed here in place of the command line, and ids to be copied. */
+/** A text on one line, with chat commands in place of command lines, and with ids that a tap copies. */
 export function worded(text: string): Inline[] {
   const [, before = '', words = '', after = ''] = /^(\s*)(.*?)(\s*)$/s.exec(text) ?? [];
-  const typed = words.replaceAll(TYPED, (_, command: string) => typedAs(command) ?? `"${command}" on the command line`);
+  const typed = words.replaceAll(
+    CLI_CALL,
+    (_, command: string) => chatCommandFor(command) ?? `"${command}" on the command line`,
+  );
   const line = clip(plainLine(typed), WORDS_CHARS_MAX);
   const inlines: Inline[] = [];
   let end = 0;

@@ -79,8 +79,10 @@ export const promote: Act = {
   },
 };
 
+export type ProbeSubject = Subject & { ask: () => ReturnType<Model['send']> };
+
 /** Asks the endpoint for a word. If it answers, all delayed messages are tried. */
-export const probe: Act<Subject & { ask: () => ReturnType<Model['send']> }> = {
+export const probe: Act<ProbeSubject> = {
   deed: 'retry',
   label: 'Try again',
   async does(at, { ask }, run) {
