@@ -48,27 +48,20 @@ function verdictLines({ tone, word, reason, more = [] }: Verdict, nowMs: number)
 }
 
 function sectionBlocks(section: Section, nowMs: number): Block[] {
-  const { title, intro, empty, facts = [], items = [], more } = section;
-  if (empty !== undefined) return [lined([named(title, [plain(empty)])])];
-  const { lines, cut } = foldedLines(section, nowMs);
-  const shown = items.slice(0, ITEMS_SHOWN);
-  const left = Math.max(0, more?.count ?? 0) + cut + items.length - shown.length;
+  const { title, empty, intro = empty, facts = [], table, timeline, items = [], more } = section;
+  const { columns = [], rows = [] } = table ?? {};
+  const folded = [
+    ...rows.slice(0, ROWS_SHOWN).map((cells) => rowLine(columns, cells, nowMs)),
+    ...(timeline === undefined ? [] : stepLines(timeline)),
+  ];
+  const shownItems = items.slice(0, ITEMS_SHOWN).map((item) => itemLines(item, nowMs));
+  const left = Math.max(0, more?.count ?? 0) + Math.max(0, rows.length - ROWS_SHOWN) + items.length - shownItems.length;
   const others = more === undefined ? `${left} more` : counted(left, `more ${more.noun}`);
   const tail = left === 0 ? [] : [[plain(`and ${others}`)]];
-  const head = [
-    ...(title === undefined && intro === undefined
-      ? []
-      : [named(title, intro === undefined ? [] : inlinesOf(intro, nowMs))]),
-    ...facts.map((fact) => factLine(fact, nowMs)),
-  ];
-  if (lines.length > 0) return [{ type: 'quote', blocks: [lined([...head, ...lines, ...tail])] }];
-  const blocks = [...(head.length === 0 ? [] : [lined(head)]), ...shown.map((item) => lined(itemLines(item, nowMs)))];
-  return tail.length === 0 ? blocks : [...blocks, lined(tail)];
-}
-
-function foldedLines({ table, timeline }: Section, nowMs: number): { lines: Line[]; cut: number } {
-  if (table !== undefined) return rowLines(table, nowMs);
-  return timeline === undefined ? { lines: [], cut: 0 } : stepLines(timeline);
+  const heading = named(title, intro === undefined ? [] : inlinesOf(intro, nowMs));
+  const head = [...(heading.length === 0 ? [] : [heading]), ...facts.map((fact) => factLine(fact, nowMs))];
+  if (folded.length > 0) return [{ type: 'quote', blocks: [lined([...head, ...folded, ...tail])] }];
+  return [head, ...shownItems, tail].filter((lines) => lines.length > 0).map(lined);
 }
 
 function named(title: string | undefined, rest: Line): Line {
@@ -82,26 +75,21 @@ function factLine({ name, value, note, tone }: Fact, nowMs: number): Line {
 }
 
 /** Writes a row as one line. Each cell but the first stands behind the name of its column. */
-function rowLines({ columns, rows }: NonNullable<Section['table']>, nowMs: number) {
-  const lineOf = (cells: readonly Text[]): Line =>
-    cells.flatMap((cell, at): Line => {
-      if (at === 0) return [plain('• '), ...inlinesOf(cell, nowMs)];
-      const isEmpty = typeof cell === 'string' && NO_VALUE.test(cell);
-      return isEmpty ? [] : [plain(`, ${(columns[at] ?? '').toLowerCase()} `), ...inlinesOf(cell, nowMs)];
-    });
-  const shown = rows.slice(0, ROWS_SHOWN);
-  return { lines: shown.map(lineOf), cut: rows.length - shown.length };
+function rowLine(columns: readonly string[], cells: readonly Text[], nowMs: number): Line {
+  return cells.flatMap((cell, at): Line => {
+    if (at === 0) return [plain('• '), ...inlinesOf(cell, nowMs)];
+    const isEmpty = typeof cell === 'string' && NO_VALUE.test(cell);
+    return isEmpty ? [] : [plain(`, ${(columns[at] ?? '').toLowerCase()} `), ...inlinesOf(cell, nowMs)];
+  });
 }
 
 /** The first step and the newest ones. */
-function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>) {
+function stepLines({ steps, fromMs }: NonNullable<Section['timeline']>): Line[] {
   const lines = steps.map(({ atMs, text }): Line => {
     return [plain(atMs === undefined ? '• ' : `+${inWords(atMs - fromMs)} `), ...worded(text)];
   });
   const cut = lines.length - STEPS_SHOWN;
-  if (cut <= 0) return { lines, cut: 0 };
-  const between = [plain(`… ${cut} more …`)];
-  return { lines: [...lines.slice(0, 1), between, ...lines.slice(cut + 1)], cut: 0 };
+  return cut <= 0 ? lines : [...lines.slice(0, 1), [plain(`… ${cut} more …`)], ...lines.slice(cut + 1)];
 }
 
 function itemLines({ title, tone, severity, lines }: Item, nowMs: number): Line[] {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decodeMessage, encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
 import { type ChatKey, type Keys, keysOf, parseChatKey } from '../../shared/redis/keys.ts';
-import { acceptStop, EVERY_CHAT, endPause, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
+import { acceptStop, EVERY_CHAT, endPause, type Pause } from '../../shared/state/lane/stops.ts';
 import { readHead } from '../../shared/state/lane/waiting.ts';
 import { storedMessage } from '../../shared/state/message/inbound.ts';
 import { addOrder, endOrder } from '../../shared/state/orders.ts';
@@ -35,8 +35,8 @@ const WHILE_PAUSED =
   'What runs ends as it would. Nobody gets an answer until you resume: messages are accepted, and wait.';
 
 /**
- * Ends the pause of a chat, or that of every chat. The reconciler makes the lanes' heads jobs again, within seconds. A chat
- * that was paused by itself stays paused when every chat is resumed, and the other way round.
+ * Ends the pause of a chat, or that of every chat. Within seconds the reconciler makes jobs again for what waits. The
+ * pause of one chat and the pause of every chat are independent: each is ended by itself.
  */
 export const resume: Act<ChatSubject> = {
   deed: 'resume',
@@ -127,14 +127,13 @@ async function endPauses(at: ReportSource, chat: Pause['chat']): Promise<boolean
 
 /** Since when a chat is paused, by whom and why; empty if the pause has ended meanwhile. */
 async function sinceWhen(at: ReportSource, chat: Pause['chat']): Promise<string> {
-  const [keys = keysOf(0)] = keysFor(at, chat);
-  const order = (await readPauses(at.redis, keys)).find((each) => each.chat === chat);
-  if (order === undefined) return '';
-  const ago = inWords((await serverTimeMs(at.redis, keys.paused)) - order.sinceMs);
-  return `, ${ago} ago by ${order.by}${order.why === '' ? '' : `: ${order.why}`}`;
+  const pause = (await readAllPauses(at)).find((each) => each.chat === chat);
+  if (pause === undefined) return '';
+  const ago = inWords((await serverTimeMs(at.redis)) - pause.sinceMs);
+  return `, ${ago} ago by ${pause.by}${pause.why === '' ? '' : `: ${pause.why}`}`;
 }
 
-/** A `/stop` as the writer of the chat's first message would send it: the reply is in that person's language. */
+/** A `/stop` in the name of whoever wrote the first waiting message, so that the reply is in that person's language. */
 async function stopFor({ redis }: ReportSource, keys: Keys, chat: ChatKey): Promise<InboundMessage> {
   const head = await readHead(redis, keys, chat);
   const first = decodeMessage(head === undefined ? undefined : await storedMessage(redis, keys, head));

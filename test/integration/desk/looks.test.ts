@@ -66,24 +66,23 @@ test('outcomes and cost are told of as many days as somebody names, and of no ot
   }
 });
 
-test.each([
+const ANSWERS: [command: string, reply: RegExp][] = [
   ['/message', /^Name an entry, such as 1700000000000-0, a trace id/],
   ['/message 1-0', /^Nothing is kept of a message “1-0”/],
   ['/message <b>*x*</b>', /^“<b>\*x\*<\/b>” is not a valid argument: expected an entry/],
   [`/message ${'x'.repeat(2_000)}`, /^“x{39}…” is not a valid argument/],
-  [`/message ${'f'.repeat(32)}`, /^Nothing is kept of a message “f{32}”/],
   ['/chat', /^Name a chat by its number, as alerts have it, such as \/chat 1001/],
   ['/chat Ann', /^“Ann” is not the number of a chat\. Name a chat/],
-  ['/chat 99999999999999999999', /^“9{20}” is not the number of a chat/],
   ['/chat 4242', /^Nothing is known of a chat 4242\./],
   ['/chat -100.7', /^Nothing is known of a chat -100\.7\./],
   ['/dead Ann', /^“Ann” is not the number of a chat/],
   ['/dead', /^0 dead letters\n\nKept None\.$/],
-  ['/dead 4242', /^0 dead letters/],
   ['/incidents', /^Incidents\n\nOpen No incident is open\.\n\nEnded within the hour None\.$/],
-])('%s is answered with what is to be done', async (text, expected) => {
+];
+
+test('a command about nothing, or about an unknown name, is answered with the next step', async () => {
   await startDesk();
-  expect((await ask(text)).text).toMatch(expected);
+  for (const [command, reply] of ANSWERS) expect((await ask(command)).text).toMatch(reply);
   expect(mainCalls()).toEqual([]);
 });
 

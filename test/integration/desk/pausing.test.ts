@@ -65,14 +65,12 @@ test('without a chat the one in trouble is offered, and none is paused', async (
   expect(await pausesNow()).toEqual([]);
 });
 
-test.each(['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x', '/pause ALLES', '/resume 10 01'])(
-  '%s pauses nothing and says so',
-  async (text) => {
-    await startDesk();
+test('a word that is not a known chat pauses nothing, and the reply says so', async () => {
+  await startDesk();
+  for (const text of ['/pause 4242', '/pause -1001.7', '/pause everything', '/pause 1001x', '/resume 10 01'])
     expect((await ask(text)).text).toMatch(/^(?:Nothing is known of|“.*” is not the number|Chat 10 was not paused)/);
-    expect(await pausesNow()).toEqual([]);
-  },
-);
+  expect(await pausesNow()).toEqual([]);
+});
 
 test('who is no operator is not heard there, and no command of theirs works elsewhere', async () => {
   await start({ TELEGRAM_OPERATOR_IDS: '1002' });

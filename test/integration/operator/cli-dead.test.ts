@@ -24,13 +24,6 @@ async function ids(): Promise<string[]> {
   return (await world.peek.xrange(world.keys.dead, '-', '+')).map(([id]) => id);
 }
 
-test('dead replay --all says that there is nothing to put back', async () => {
-  expect(await dead('replay', '--all')).toMatchObject({
-    code: 0,
-    stdout: 'Nothing to replay.\n',
-  });
-});
-
 test.each([
   [['dead', 'show', 'x'], /“x” is not a valid argument: expected the id of a dead letter/],
   [['message', 'x'], /“x” is not a valid argument: expected an entry, .* a trace id/],
