@@ -6,24 +6,24 @@ import type { ReportSource } from '../report/report.ts';
 
 /** The installation in which an act is carried out. */
 export interface Place extends ReportSource {
-  /** Gets a line about each part of an act that has many. */
+  /** Receives a line about each letter of an act on many. */
   onPart?: (line: string) => void;
   reach?: ReachFailpoint;
 }
 
-/** What an act is about. */
+/** The message, chat, letter or incident that an act changes. */
 export interface Subject {
   /** Its name in the trail. */
   id: string;
-  /** Its name at the beginning of a sentence. */
+  /** Its name for the beginning of a sentence. */
   called: string;
-  /** How many things it stands for, where it stands for many. */
+  /** The number of letters or chats, if the subject is many of them. */
   count?: number;
 }
 
-/** Who acts, and why. */
+/** The operator who acts, and the reason. */
 export interface Actor extends Attribution {
-  /** The message that asks for the act. If it runs again after a crash, it is the same act. */
+  /** The message that asks for the act. If the message runs again after a crash, it is the same act. */
   entry?: EntryId;
 }
 
@@ -50,9 +50,9 @@ export interface Act<S extends Subject = Subject> {
   deed: OperatorAction;
   /** A verb, for questions and buttons. */
   label: string;
-  /** Finds what a text names. Throws `UnknownNameError`. Absent where no text names it. */
+  /** Finds the subject that a text names. Throws `UnknownNameError`. Absent if a text cannot name the subject. */
   find?(at: Place, name: string): Promise<S>;
-  /** What people must know before they say yes; absent or `undefined`: nobody is asked. */
+  /** The warning before a "yes". Without one, the act needs no question. */
   asks?(at: Place, subject: S): undefined | string | Promise<string | undefined>;
   /** Does it. Contract: idempotent; a run that is cut is completed by the next one. */
   does(at: Place, subject: S, run: Run): Promise<Result>;
@@ -62,7 +62,7 @@ export interface Act<S extends Subject = Subject> {
 export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject: S, actor: Actor): Promise<Result> {
   const { entry } = actor;
   const earlierRun = entry === undefined ? undefined : await actionOf(at.redis, entry);
-  // A repeat is about as many things as the run that was cut, although some of them may be done.
+  // A repeat counts as many letters as the run that was cut, which may have put some of them back.
   const about = earlierRun?.count === undefined ? subject : { ...subject, count: earlierRun.count };
   if (earlierRun === undefined) await recordAction(at.redis, act.deed, subject.id, { ...actor, count: subject.count });
   at.reach?.('act recorded');
@@ -71,13 +71,13 @@ export async function runAct<S extends Subject>(at: Place, act: Act<S>, subject:
   return result;
 }
 
-/** Finds what a text names, as the act needs it. Throws `UnknownNameError`, with what to do. */
+/** Finds the subject of an act by its name. Throws `UnknownNameError`, whose message says what to do. */
 export async function findFor(at: Place, act: Act, name: string): Promise<Subject> {
   if (act.find === undefined) throw new UnknownNameError(`"${act.label}" cannot be done here.`);
   return act.find(at, name);
 }
 
-/** An act and what it is about, such as "Pause chat 1007". Pure. */
+/** An act and its subject, such as "Pause chat 1007". Pure. */
 export function titleOf({ label }: Act, { called }: Subject): string {
   return `${label} ${called.charAt(0).toLowerCase()}${called.slice(1)}`;
 }

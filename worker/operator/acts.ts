@@ -31,7 +31,7 @@ const close: Act<IncidentSubject> = {
   },
 };
 
-/** Every act of an operator, whichever surface asks for it: see `runAct`. */
+/** Every act of an operator, for all surfaces. `runAct` runs them. */
 export const ACTS = {
   replay,
   deliver,

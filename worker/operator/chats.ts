@@ -32,7 +32,7 @@ export const pause: Act<ChatSubject> = {
 };
 
 const WHILE_PAUSED =
-  'What runs ends as it would. Nobody gets an answer until you resume: messages are accepted, and wait.';
+  'Running messages end normally. Nobody gets an answer until you resume: messages are accepted, and wait.';
 
 /**
  * Ends the pause of a chat, or that of every chat. Within seconds the reconciler makes jobs again for what waits. The
@@ -80,7 +80,7 @@ export async function cancelChat(at: ReportSource, chat: ChatKey, called: string
   const traceparent = `00-${randomBytes(16).toString('hex')}-${randomBytes(8).toString('hex')}-01`;
   const kind = await acceptStop(at.redis, keys, chat, { message, traceparent });
   const words = {
-    cancelled: 'is cancelled: what runs ends within seconds, what waits ends in its turn',
+    cancelled: 'is cancelled: a running message ends within seconds, waiting ones in their turn',
     repeated: 'was cancelled already',
     idle: 'has nothing waiting',
   };

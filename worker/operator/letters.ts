@@ -57,7 +57,7 @@ export const purge: Act<LetterSubject | LettersSubject> = {
   async does({ redis, onPart }, subject) {
     const ids: string[] = [];
     for (const letter of 'letter' in subject ? [subject.letter] : subject.letters) {
-      // Somebody else may have put it back.
+      // Another operator may have put the letter back.
       if (!(await removeLetter(redis, letter))) continue;
       ids.push(letter.name);
       const { chat = 'no chat', reason } = letter.record;
@@ -114,7 +114,7 @@ function messageOf({ keys, record, entry, id }: DeadLetter): string {
 /** A warning while the endpoint still fails: the messages may fail again. */
 async function endpointTrouble({ redis }: ReportSource): Promise<string | undefined> {
   const { failing } = await readProvider(redis, keysOf(0));
-  const again = 'What fails again is told to its user again.';
+  const again = 'A message that fails again says so to its user again.';
   if (failing) {
     const trouble = PROVIDER_SAID[failing.why];
     return `No call has gone through since ${utcTime(failing.sinceMs)}: the endpoint ${trouble}. ${again}`;

@@ -30,14 +30,14 @@ export const cancel: Act<MessageSubject | ChatSubject> = {
   asks: (_, subject) =>
     'name' in subject
       ? 'Its user reads that it was stopped. It cannot be taken back.'
-      : 'All that it waits for ends, as with /stop, and its users read so. It cannot be taken back.',
+      : 'All its messages end, as with /stop, and its users read so. It cannot be taken back.',
   async does(at, subject, { isRepeat }) {
     const { called } = subject;
     if (!('name' in subject)) return cancelChat(at, subject.chat as ChatKey, called);
     const { keys, entry } = subject.name;
     const mark = await markCancelled(at.redis, keys, entry, BY_OPERATOR);
     const isCancelled = mark === 'cancelled' || mark === 'repeated';
-    // If the process dies before this, the message ends when its delay does.
+    // If the process dies before this, the message ends after its delay.
     if (isCancelled) await endDelays(at, [keys], entry);
     const kind = isRepeat && isCancelled ? 'cancelled' : mark;
     const { [kind]: effect = 'failed' } = EFFECTS;
@@ -98,7 +98,7 @@ export const probe: Act<ProbeSubject> = {
   },
 };
 
-/** Ends the delay of a message's job, or all delays of the shards. Returns how many these were. Idempotent. */
+/** Ends the delay of a message, or all delays of the shards. Returns how many delays it ended there. Idempotent. */
 async function endDelays({ redis }: ReportSource, shards: readonly Keys[], entry?: EntryId): Promise<number> {
   let count = 0;
   for (const keys of shards) {

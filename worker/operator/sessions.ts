@@ -9,10 +9,10 @@ import { emptySession, newSessionId } from '../session/store.ts';
 import { importSession, type OnProgress } from '../session/transfer.ts';
 import type { Act, Subject } from './act.ts';
 
-/** A chat, and where its session and all else of it is stored. */
+/** A chat, and the keys of its shard. */
 export type StoredChat = Subject & { chat: ChatKey; keys: Keys };
 
-/** Binds a chat to an empty session; the old one is kept. */
+/** Binds a chat to an empty session. The old session is kept. */
 export const reset: Act<StoredChat & { parent: SessionId }> = {
   deed: 'reset',
   label: 'Begin anew',
@@ -36,8 +36,8 @@ export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress:
 };
 
 /**
- * Erases all of a chat, as its people do with `/forget`, whether a gateway runs or not; nothing while messages of it wait. A
- * run that is cut has erased a part, and the next one erases the rest.
+ * Erases all of a chat, as `/forget` does, with or without a running gateway. While messages of the chat wait, nothing is
+ * erased. If a run is cut, the next one erases the rest.
  */
 export const forget: Act<StoredChat & { blobs: Blobs | undefined }> = {
   deed: 'forget',
@@ -45,7 +45,7 @@ export const forget: Act<StoredChat & { blobs: Blobs | undefined }> = {
   async does({ redis }, { chat, keys, called, blobs }) {
     let underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
     if (underWay === 0) {
-      // Nothing is kept, so no retention counts.
+      // The store erases here, so its retention has no effect.
       const media = createMediaStore({ redis, keys, blobs, retentionDays: 1 });
       const last = await createChatArchive({ redis, keys, blobs, media }).erase(chat, Date.now());
       underWay = await forgetUnlessUnderWay(redis, keys, chat, last);

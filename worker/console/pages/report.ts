@@ -42,7 +42,7 @@ ${actsHtml(acts, reading.formKey)}
 ${sections.map((section) => sectionHtml(section, reading))}`;
 }
 
-/** A form with the options of a report that have a value. Pure. */
+/** A form for the options of a report, except for those without a value. Pure. */
 export function optionsForm(
   path: string,
   options: Readonly<Record<string, Option>>,
@@ -88,7 +88,7 @@ function tilesHtml(facts: readonly Fact[], reading: Reading): Html {
   return html`<dl class="tiles">${facts.map(tile)}</dl>`;
 }
 
-/** States and longer words, one below the other. */
+/** States and longer texts, one below the other. */
 function marksHtml(facts: readonly Fact[], reading: Reading): Html {
   if (facts.length === 0) return html``;
   const mark = ({ name, value, note, tone }: Fact) =>
@@ -102,7 +102,7 @@ ${lines.map((line) => html`<p>${textHtml(line, reading)}</p>`)}
 ${runbook === undefined ? '' : html`<details ${isAlone ? 'open' : ''}><summary>What the runbook says</summary>${reading.runbook(runbook)}</details>`}</li>`;
 }
 
-/** A narrow screen shows it as a list: each cell is named by its column. */
+/** A table. On a narrow screen, where the style hides the head, each cell shows the name of its column. */
 function tableHtml({ columns, rows }: NonNullable<Section['table']>, reading: Reading): Html {
   const cell = (text: Text, at: number) => html`<td data-name="${columns[at] ?? ''}">${textHtml(text, reading)}</td>`;
   return html`<table><thead><tr>${columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
