@@ -3,7 +3,7 @@ import type { Hono, MiddlewareHandler } from 'hono';
 import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
 import { rareWarning } from '../../shared/base/log.ts';
 import { HOME, loginPage } from './pages/layout.ts';
-import { type ConsoleParts, cookieOptions, fieldOf, isOwnPage, show, showProblem, type VisitEnv } from './visit.ts';
+import { type ConsoleParts, cookieOptions, fieldOf, isFromOwnPage, show, showProblem, type VisitEnv } from './visit.ts';
 
 const SESSION_SECONDS = 12 * 3600;
 
@@ -58,17 +58,17 @@ export function guard({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
       warn({ path: path.slice(0, PATH_CHARS_LOGGED) });
       return showProblem(visit, 403, 'Not done', text);
     };
-    const changes = method !== 'GET' && method !== 'HEAD';
-    if (changes && !isOwnPage(visit)) return refuse(FOREIGN);
-    if (changes && path === LOGIN) return next();
+    const isChange = method !== 'GET' && method !== 'HEAD';
+    if (isChange && !isFromOwnPage(visit)) return refuse(FOREIGN);
+    if (isChange && path === LOGIN) return next();
     const session = await getSignedCookie(visit, token.cookieKey, COOKIE);
     if (!session || !(Number(session) > Date.now())) {
-      const to = changes || path === LOGIN ? HOME : `${path}${new URL(visit.req.url).search}`;
-      return show(visit, { title: 'Log in', body: loginPage(to, changes ? LOGGED_OUT : undefined) }, 401);
+      const to = isChange || path === LOGIN ? HOME : `${path}${new URL(visit.req.url).search}`;
+      return show(visit, { title: 'Log in', body: loginPage(to, isChange ? LOGGED_OUT : undefined) }, 401);
     }
     const formKey = token.formKey(session);
     visit.set('formKey', formKey);
-    if (changes && !isSame(fieldOf(visit, 'form'), formKey)) return refuse(STALE);
+    if (isChange && !isSame(fieldOf(visit, 'form'), formKey)) return refuse(STALE);
     return next();
   };
 }

@@ -48,7 +48,7 @@ export function sectionsOf(markdown: string): ReadonlyMap<string, string> {
   for (const part of markdown.split(/^(?=###? )/m)) {
     const [first = '', ...lines] = part.split('\n');
     const heading = /^###? (.+)$/.exec(first)?.[1];
-    if (heading !== undefined) sections.set(freeName(sections, slugOf(heading)), lines.join('\n').trim());
+    if (heading !== undefined) sections.set(uniqueName(sections, slugOf(heading)), lines.join('\n').trim());
   }
   return sections;
 }
@@ -60,9 +60,9 @@ function slugOf(heading: string): string {
     .replaceAll(' ', '-');
 }
 
-function freeName(taken: ReadonlyMap<string, string>, name: string, at = 0): string {
-  const own = at === 0 ? name : `${name}-${at}`;
-  return taken.has(own) ? freeName(taken, name, at + 1) : own;
+function uniqueName(sections: ReadonlyMap<string, string>, name: string, at = 0): string {
+  const anchor = at === 0 ? name : `${name}-${at}`;
+  return sections.has(anchor) ? uniqueName(sections, name, at + 1) : anchor;
 }
 
 /** Serves each section on a page of its own. */

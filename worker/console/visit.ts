@@ -79,7 +79,7 @@ export const readForm: MiddlewareHandler<VisitEnv> = async (visit, next) => {
  * Whether a request was sent by one of our own pages, as `Sec-Fetch-Site` says, or else `Origin`. A request without
  * both headers is refused.
  */
-export function isOwnPage({ req }: Visit): boolean {
+export function isFromOwnPage({ req }: Visit): boolean {
   const [site, origin] = [req.header('sec-fetch-site'), req.header('origin')];
   const host = req.header('x-forwarded-host') ?? req.header('host');
   if (site !== undefined) return site === 'same-origin';

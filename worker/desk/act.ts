@@ -17,7 +17,7 @@ import { everyChat, findChat } from '../operator/subjects.ts';
 import { readChat } from '../report/chat.ts';
 import { readAllPauses } from '../report/in-flight.ts';
 import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
-import { chatIn, chatWanted, unknownChat } from './looks.ts';
+import { chatIn, chatWanted } from './looks.ts';
 import { rowsFor } from './offers.ts';
 
 /** The data of a button under an alert. */
@@ -125,7 +125,7 @@ async function questionReply({ redis }: DeskPorts, { words }: DeskCall, act: Act
   return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
 }
 
-/** The reply with the noted result of an act. A press that waited long, such as while no worker ran, has its time in the reply. */
+/** The reply with the noted result of an act. If the press waited long, the reply says when it was. */
 function notedReply({ chatPorts, context: { attempt } }: DeskCall, text: string, doneMs: number): DeskReply {
   chatPorts.ask.observability.reach('act noted');
   const pressedMs = attempt.message.ok ? attempt.message.value.sentAtMs : doneMs;
@@ -137,7 +137,8 @@ function notedReply({ chatPorts, context: { attempt } }: DeskCall, text: string,
 /** `/pause <chat> [why]`, `/pause all [why]`. */
 export const pauseChat: DeskHandler = async (ports, call) => {
   const chat = chatIn(call.words);
-  if (chat !== undefined && (await readChat(ports, chat)) === undefined) return unknownChat(chat);
+  if (chat !== undefined && (await readChat(ports, chat)) === undefined)
+    return { text: `Nothing is known of a chat ${chat}. /status and /incidents name those that are in trouble.` };
   return runTyped(ports, call, 'pause');
 };
 

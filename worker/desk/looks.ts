@@ -8,7 +8,7 @@ import { UnknownName, UnusableSetting } from '../report/report.ts';
 import { REPORTS, type ReportRule } from '../report/reports.ts';
 import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
 import { isConversation } from './help.ts';
-import { buttonsOf, lookAt, rowsFor } from './offers.ts';
+import { commandsFor, reportButtons, rowsFor } from './offers.ts';
 import { onPhone, worded } from './phone.ts';
 
 const CHATS_MAX = 8;
@@ -36,10 +36,10 @@ function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler
     const { entry, lane } = call.context.attempt;
     try {
       const { report } = await (await read())(ports, { words, options: given, own: { entry, lane } });
-      return { blocks: onPhone(report), buttons: buttonsOf(report) };
+      return { blocks: onPhone(report), buttons: reportButtons(report) };
     } catch (error) {
       if (error instanceof UnknownName)
-        return { text: worded(error.message), buttons: rowsFor(error.choices.flatMap(lookAt)) };
+        return { text: worded(error.message), buttons: rowsFor(error.choices.flatMap(commandsFor)) };
       if (error instanceof UnusableSetting) return { text: worded(error.message) };
       throw error;
     }
@@ -84,9 +84,4 @@ export async function chatWanted(
 async function chatsInTrouble(ports: DeskPorts): Promise<string[]> {
   const open = (await readIncidents(ports)).filter(({ isOpen }) => isOpen);
   return [...new Set(open.flatMap(({ chatNames }) => chatNames))].slice(0, CHATS_MAX);
-}
-
-/** The reply about an unknown chat. */
-export function unknownChat(chat: ChatKey): DeskReply {
-  return { text: `Nothing is known of a chat ${chat}. /status and /incidents name those that are in trouble.` };
 }

@@ -40,13 +40,13 @@ export function rowsFor(chatCommands: readonly string[]): readonly (readonly But
 }
 
 /** Buttons for the acts of a report, and for the reports that it names. Pure. */
-export function buttonsOf(report: Report): readonly (readonly Button[])[] {
+export function reportButtons(report: Report): readonly (readonly Button[])[] {
   const acts = (report.actions ?? []).flatMap(({ command = '' }) => chatCommandFor(command) ?? []);
-  return rowsFor([...acts, ...namesIn(report).flatMap(lookAt)]);
+  return rowsFor([...acts, ...namesIn(report).flatMap(commandsFor)]);
 }
 
-/** The chat command that shows a report; none if the chat cannot show it. Pure. */
-export function lookAt({ of, id, text }: Name): string[] {
+/** The chat command that shows the report of this name; none if the chat cannot show it. Pure. */
+export function commandsFor({ of, id, text }: Name): string[] {
   if (of === 'message') return ENTRY_NAME.test(id) || TRACE_NAME.test(id) ? [`/message ${id}`] : [];
   if (of === 'dead') return text === 0 ? [] : [`/dead ${id}`.trim()];
   return parseChatKey(id) === undefined ? [] : [`/chat ${id}`];

@@ -1,6 +1,6 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
-import { buttonsOf } from '../../../../worker/desk/offers.ts';
+import { reportButtons } from '../../../../worker/desk/offers.ts';
 import { onPhone } from '../../../../worker/desk/phone.ts';
 import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import { entityParts } from '../../../../worker/reply/format/layout.ts';
@@ -145,7 +145,7 @@ test('what can be done or looked at has a button, once, and what no button can h
       { command: `message ${'9'.repeat(60)}` },
     ],
   };
-  expect(buttonsOf(one).map((row) => row.map(({ text, command }) => [text, command]))).toEqual([
+  expect(reportButtons(one).map((row) => row.map(({ text, command }) => [text, command]))).toEqual([
     [
       ['Pause 1007', '/desk pause 1007'],
       ['Dead letters 1008', '/desk dead 1008'],
@@ -161,5 +161,5 @@ test('what can be done or looked at has a button, once, and what no button can h
     [[`Message ${ENTRY}`, `/desk message ${ENTRY}`]],
     [[`Trace ${TRACE.slice(0, 8)}`, `/desk message ${TRACE}`]],
   ]);
-  expect(buttonsOf(report({}))).toEqual([]);
+  expect(reportButtons(report({}))).toEqual([]);
 });
