@@ -70,8 +70,3 @@ variants<[string, () => Promise<unknown>]>([
   expect(await world.peek.xlen(world.keys.dead)).toBe(0);
   expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '2', settled: '2' });
 });
-
-test('an unknown id exits 1 and says what ids look like; what is no id exits 2', async () => {
-  expect(await retry('1700000000000-0')).toMatchObject({ code: 1, stderr: expect.stringMatching(/such as 17/) });
-  for (const args of [[], ['hello'], ['1-0', '--wings']]) expect((await retry(...args)).code).toBe(2);
-});
