@@ -42,7 +42,9 @@ async function withRunningRedis<T>(
 ): Promise<T | undefined> {
   const config = placeOf(settings);
   try {
-    return config && (await askRedis({ address: await findRunningRedis(config) }, (redis) => work(redis, config)));
+    if (config === undefined) return undefined;
+    const address = await findRunningRedis(config);
+    return address === undefined ? undefined : await askRedis(address, (redis) => work(redis, config));
   } catch {
     return undefined;
   }

@@ -4,7 +4,7 @@ import { readEnvFile } from '../shared/base/env-file.ts';
 import { PROJECT_ROOT, refuse } from '../shared/base/project.ts';
 import { useProxy } from '../shared/base/proxy.ts';
 import { createTelegram } from '../shared/telegram/client.ts';
-import { checkModel } from '../worker/cli/check-model.ts';
+import { askWindow, checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
 import { isReceived, letIn } from './gateway.ts';
 import { guide } from './guide.ts';
@@ -61,7 +61,11 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
       const config = configOf(settings, ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_ROOT']);
       return createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
     },
-    tryModel: (settings) => checkModel(configOf(settings, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL'])),
+    tryModel: async (settings) => {
+      const config = configOf(settings, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL']);
+      const [finding] = await checkModel({ config, stated: askWindow(config) });
+      return finding;
+    },
     isReceived: (settings) =>
       isReceived(settings, readEnvFile(file)?.values.TELEGRAM_BOT_TOKEN === settings.TELEGRAM_BOT_TOKEN),
     letIn,

@@ -1,5 +1,5 @@
 import type { BotProfile, Telegram } from '../shared/telegram/client.ts';
-import type { Finding } from '../worker/cli/terminal.ts';
+import type { Finding } from '../worker/cli/finding.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Values of settings by their names. */

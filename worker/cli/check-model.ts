@@ -6,19 +6,12 @@ import { createClaude } from '../model/claude/adapter.ts';
 import { askLifecycle, openClient } from '../model/claude/endpoint.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
 import { wordRequest } from '../model/port.ts';
-import type { Prices } from '../model/prices.ts';
 import { type Fixed, fixedTokens, roomProblem, unpricedModels } from '../settings.ts';
-import { advised, type Finding, failed, fine } from './terminal.ts';
+import { advised, type Finding, failed, fine, type Ground, type StatedWindow } from './finding.ts';
 
 const MODEL_DEADLINE_MS = 10_000;
 const DAY_MS = 24 * 3600_000;
 const CALL_DEADLINE_MS = 30_000;
-
-/** The window that the endpoint states, if any; whether it says anything at all. */
-export interface StatedWindow {
-  isKnown: boolean;
-  tokens?: number;
-}
 
 const clientOf = ({ ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL }: Config) =>
   openClient({ apiKey, baseURL });
@@ -35,18 +28,24 @@ export async function askWindow(config: Config): Promise<StatedWindow> {
 }
 
 /** Says what window the endpoint states, and makes one call of a few tokens: its description of itself proves no call. */
-export async function checkModel(config: Config, asked = askWindow(config)): Promise<Finding> {
-  const [{ isKnown, tokens }, problem] = [await asked, await callProblem(config)];
+export async function checkModel({ config, stated }: Pick<Ground, 'config' | 'stated'>): Promise<[Finding]> {
+  const { isKnown, tokens } = await stated;
+  const problem = await callProblem(config);
   const window = isKnown ? `window ${tokens ?? 'not stated'} tokens` : 'the endpoint does not say what it is';
   const detail = `${config.MODEL}, ${window}; ${problem ?? 'a call of a few tokens went through'}`;
-  if (problem !== undefined) return failed('model', detail);
+  if (problem !== undefined) return [failed('model', detail)];
   const { CONTEXT_WINDOW_TOKENS: set } = config;
-  if (set === undefined || tokens === undefined || tokens >= set) return fine('model', detail);
+  if (set === undefined || tokens === undefined || tokens >= set) return [fine('model', detail)];
   const risk = `wins, so requests above ${tokens} may be refused; lower it or remove it`;
-  return advised('model', `${detail}; CONTEXT_WINDOW_TOKENS is ${set} and ${risk}`);
+  return [advised('model', `${detail}; CONTEXT_WINDOW_TOKENS is ${set} and ${risk}`)];
 }
 
-/** Why a call fails; `undefined` when it succeeds. */
+const SETTING_OF: Readonly<Record<string, string>> = {
+  auth: 'ANTHROPIC_API_KEY',
+  network: 'ANTHROPIC_BASE_URL',
+  model: 'ANTHROPIC_BASE_URL',
+};
+
 async function callProblem(config: Config): Promise<string | undefined> {
   const model = createClaude({
     apiKey: config.ANTHROPIC_API_KEY,
@@ -60,22 +59,21 @@ async function callProblem(config: Config): Promise<string | undefined> {
   const { reason, status = 'none' } = result.failure;
   const trouble = providerTroubleOf(reason);
   const why = trouble === undefined ? 'refuses a call of a few tokens' : PROVIDER_SAID[trouble];
-  const setting = { auth: 'ANTHROPIC_API_KEY', network: 'ANTHROPIC_BASE_URL', model: 'ANTHROPIC_BASE_URL' };
-  const todo = Object.entries(setting).find(([name]) => name === trouble)?.[1];
-  const advice = todo === undefined ? '' : `; check ${todo}`;
+  const setting = trouble && SETTING_OF[trouble];
+  const advice = setting === undefined ? '' : `; check ${setting}`;
   return `the endpoint at ${config.ANTHROPIC_BASE_URL} ${why} (${reason}, status ${status})${advice}`;
 }
 
 /** Checks that what every request holds leaves room for a first message, in the window that the endpoint states. */
-export async function checkRoom(config: Config, fixed: Fixed, asked: Promise<StatedWindow>): Promise<Finding> {
-  const { tokens } = await asked;
+export async function checkRoom({ config, stated }: Ground, fixed: Fixed): Promise<Finding> {
+  const { tokens } = await stated;
   const problem = roomProblem(config, fixed, tokens ?? windowTokensOf(config.MODEL));
   if (problem !== undefined) return failed('room', problem);
   return fine('room', `the system prompt and the tools take about ${fixedTokens(config, fixed)} tokens`);
 }
 
 /** Asks how long each model lives that a setting names. A retired one fails every call, so it fails the check. */
-export async function checkLives(config: Config): Promise<Finding[]> {
+export async function checkLives({ config }: Ground): Promise<Finding[]> {
   const client = await clientOf(config);
   return Promise.all(
     [...modelsInUse(config)].map(async ([model, settings]) => {
@@ -94,7 +92,7 @@ export async function checkLives(config: Config): Promise<Finding[]> {
 }
 
 /** Names the limits of the cost, and the models whose cost no limit in money can count. */
-export function checkMoney(config: Config, prices: Prices): Finding {
+export function checkMoney({ config, files: { prices } }: Ground): Finding[] {
   const limits = limitsOf(config);
   const settings = limits.map(({ setting }) => setting);
   const ofGuests = limitsOf(config, {}, { isGuest: true }).filter(({ setting }) => !settings.includes(setting));
@@ -107,7 +105,7 @@ export function checkMoney(config: Config, prices: Prices): Finding {
       `no price is known of ${unpriced.join(', ')}, so what they cost counts in no limit; name their prices in MODEL_PRICES_FILE, or set TOTAL_DAILY_TOKENS and CHAT_DAILY_TOKENS`,
     );
   const isFine = advice.length <= 1 && limits.length > 0;
-  return isFine ? fine('money', stated) : advised('money', advice.join('; '));
+  return [isFine ? fine('money', stated) : advised('money', advice.join('; '))];
 }
 
 function inWords({ setting, unit, max }: Limit): string {

@@ -9,70 +9,58 @@ import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { findRefusedWrites, serverTimeMs } from '../../shared/state/process/process.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
+import { stateOf } from '../report/words.ts';
 import { alertsCheck, providerCheck, redisCheck, telegramCheck } from '../watch/readiness.ts';
-import { createSnapshotReader } from '../watch/snapshot.ts';
-import { advised, type Finding, failed, fine } from './terminal.ts';
+import { createSnapshotReader, sum } from '../watch/snapshot.ts';
+import { advised, type Finding, failed, fine, type Ground, type ReachedRedis } from './finding.ts';
 
 const REDIS_DEADLINE_MS = 5_000;
 
-/** The Redis of a check. */
-export interface ReachedRedis {
-  /** Absent where there is none yet, or it cannot be used. */
-  redis?: RedisClient;
-  problem?: string;
-  /** A description of the server before it is asked anything. */
-  words: string;
-  /** Ends the connection, and a server that was started for the check. */
-  stop(): Promise<void>;
-}
-
-/** Finds the Redis that a start would use. A private one that has data and does not run is started for the check. */
-export async function reachRedis(config: Config): Promise<ReachedRedis> {
-  const stop = async () => undefined;
+/**
+ * Finds the Redis that a start would use. A private one that has data and does not run is started for the check. `stop` ends
+ * the connection, and a server that was started.
+ */
+export async function reachRedis(config: Config): Promise<{ reached: ReachedRedis; stop: () => Promise<void> }> {
   const address = redisAddressOf(config);
-  if (address !== undefined) return connected(address, '', stop);
+  if (address !== undefined) return connect(address, '', async () => undefined);
+  const without = (finding: Finding) => ({ reached: { finding }, stop: async () => undefined });
   const found = await lookForOwnServer();
-  if (!found.ok) return { problem: found.problem, words: '', stop };
+  if (!found.ok) return without(failed('redis', found.problem));
   const { pid, command, hasData } = found;
-  if (pid === undefined && !hasData) return { words: `a private server will be started (${command})`, stop };
+  if (pid === undefined && !hasData) return without(fine('redis', `a private server will be started (${command})`));
+  const provided = await provideOwnRedis(config);
+  if (!provided.ok) return without(failed('redis', provided.problem));
   const words =
     pid === undefined ? 'a private server, started for this check' : `a private server runs (process ${pid})`;
-  const provided = await provideOwnRedis(config);
-  if (!provided.ok) return { problem: provided.problem, words, stop };
-  return connected(provided.url, `${words}; `, () => provided.stop());
+  return connect(provided.url, `${words}; `, () => provided.stop());
 }
 
-async function connected(address: RedisAddress, words: string, stopServer: () => Promise<void>): Promise<ReachedRedis> {
-  const redis = connectRedis(address, 'patient');
+async function connect(address: RedisAddress, words: string, stopServer: () => Promise<void>) {
+  const client = connectRedis(address, 'patient');
   const stop = async () => {
-    redis.disconnect();
+    client.disconnect();
     await stopServer();
   };
-  return untilReady(redis, REDIS_DEADLINE_MS).then(
-    () => ({ redis, words, stop }),
-    (error: Error) => ({ problem: error.message, words, stop }),
-  );
+  const problem = await untilReady(client, REDIS_DEADLINE_MS).catch((error: Error) => error.message);
+  const reached = problem === undefined ? { client, words } : { finding: failed('redis', problem) };
+  return { reached, stop };
 }
 
-/** Asks a Redis, if there is an address of one. Rejects when it cannot be reached. */
-export async function askRedis<T>(
-  { address }: { address?: RedisAddress | undefined },
-  work: (redis: RedisClient) => Promise<T>,
-): Promise<T | undefined> {
-  if (address === undefined) return undefined;
-  const { redis, problem, stop } = await connected(address, '', async () => undefined);
+/** Works on the Redis at an address. Rejects when it cannot be reached. */
+export async function askRedis<T>(address: RedisAddress, work: (redis: RedisClient) => Promise<T>): Promise<T> {
+  const redis = connectRedis(address, 'patient');
   try {
-    if (redis === undefined) throw new Error(problem);
+    await untilReady(redis, REDIS_DEADLINE_MS);
     return await work(redis);
   } finally {
-    await stop();
+    redis.disconnect();
   }
 }
 
 /** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis(config: Config, { redis, problem, words }: ReachedRedis): Promise<Finding[]> {
-  if (problem !== undefined) return [failed('redis', problem)];
-  if (redis === undefined) return [fine('redis', words)];
+export async function checkRedis({ config, redis: reached }: Ground): Promise<Finding[]> {
+  if (reached.client === undefined) return [reached.finding];
+  const { client: redis, words } = reached;
   try {
     const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
     const wrong = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis, config.SHARDS));
@@ -97,26 +85,25 @@ async function recordedIn(redis: RedisClient, config: Config, words: string): Pr
   const now = await createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS)({ nowMs, open: new Set() });
   const workers = await countWorkers(redis, nowMs);
   const allowed = (await readAllowed(redis)).map(({ chat }) => chat);
-  const waiting = now.shards.reduce((sum, { unanswered }) => sum + unanswered, 0);
+  const waiting = sum(now.shards, ({ unanswered }) => unanswered);
   const masters = serversOf(redis).length;
-  const finding = (part: string, { ready, isDegraded, detail = '' }: ReturnType<typeof redisCheck>, before = '') => ({
-    part,
-    ok: ready && isDegraded !== true,
-    detail: `${before}${detail}`,
-  });
   const running = `${counted(workers, 'process', 'processes')}; ${counted(waiting, 'message')} waiting`;
+  const ofGateway = [
+    finding("gateway's calls of the model", providerCheck(now)),
+    finding("gateway's polls", telegramCheck(now)),
+    finding("gateway's alerts", alertsCheck(now)),
+  ];
   return [
     finding('redis', redisCheck(now, undefined), `${words}${masters === 1 ? '' : `a cluster of ${masters} masters; `}`),
     fine('worker', workers === 0 ? 'none runs now' : running),
     ...(allowed.length === 0 ? [] : [fine('allowed ids', `${allowed.join(', ')} besides TELEGRAM_ALLOWED_IDS`)]),
-    ...(workers === 0
-      ? []
-      : [
-          finding("gateway's calls of the model", providerCheck(now)),
-          finding("gateway's polls", telegramCheck(now)),
-          finding("gateway's alerts", alertsCheck(now)),
-        ]),
+    ...(workers === 0 ? [] : ofGateway),
   ];
+}
+
+function finding(part: string, check: Parameters<typeof stateOf>[0], before = ''): Finding {
+  const { isWell, detail } = stateOf(check);
+  return { part, ok: isWell, detail: `${before}${detail}` };
 }
 
 type Server = ReturnType<typeof serversOf>[number];

@@ -1,7 +1,7 @@
 import type { Config } from '../../shared/base/config.ts';
 import { counted } from '../../shared/base/text.ts';
 import { type BotProfile, createTelegram, type WebhookInfo } from '../../shared/telegram/client.ts';
-import { advised, type Finding, failed, fine } from './terminal.ts';
+import { advised, type Finding, failed, fine, type Ground } from './finding.ts';
 
 const TELEGRAM_DEADLINE_MS = 10_000;
 
@@ -9,7 +9,7 @@ const clientOf = ({ TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot }: Con
   createTelegram({ token, apiRoot });
 
 /** Checks the bot's token, and says how its messages arrive. */
-export async function checkBot(config: Config): Promise<Finding[]> {
+export async function checkBot({ config }: Ground): Promise<Finding[]> {
   const telegram = clientOf(config);
   const me = await telegram.getMe();
   if (!me.ok) {
@@ -21,7 +21,7 @@ export async function checkBot(config: Config): Promise<Finding[]> {
   const receiving = receivingOf(config, webhook.ok ? webhook.value : undefined);
   return [
     fine('telegram', `the bot is @${me.value.username}; ${receiving}`),
-    fine('groups', groupsOf(config, me.value)),
+    groupsOf(config, me.value),
     ...guestsOf(config, me.value),
   ];
 }
@@ -30,12 +30,14 @@ export async function checkBot(config: Config): Promise<Finding[]> {
 function groupsOf(
   { TELEGRAM_ANSWER_ALL_IDS: all }: Config,
   { can_read_all_group_messages: readsAll }: BotProfile,
-): string {
-  if (readsAll === true) return 'the bot sees every message of its groups, and answers those that are addressed to it';
+): Finding {
+  if (readsAll === true)
+    return fine('groups', 'the bot sees every message of its groups, and answers those that are addressed to it');
   const privacy = 'privacy mode is on: the bot sees commands and replies to it, but no mentions';
   const isTooLittle = all === 'everyone' || all.size > 0;
   const advice = 'send /setprivacy to BotFather, then remove it from the group and add it again';
-  return isTooLittle ? `${privacy}, and TELEGRAM_ANSWER_ALL_IDS has no effect: ${advice}` : privacy;
+  if (!isTooLittle) return fine('groups', privacy);
+  return advised('groups', `${privacy}, and TELEGRAM_ANSWER_ALL_IDS has no effect: ${advice}`);
 }
 
 /** Telegram delivers no call from elsewhere until the bot's owner has switched that on. */
@@ -46,18 +48,13 @@ function guestsOf({ TELEGRAM_GUESTS: guests }: Config, { supports_guest_queries:
 }
 
 /** Shows "typing…" to the operator: it leaves nothing in the chat, and fails where a message would. */
-export async function checkAlerts(config: Config): Promise<Finding> {
-  const { TELEGRAM_ALERT_CHAT_ID: chatId, ALERT_WEBHOOK_URL: webhook } = config;
-  const second =
-    webhook === undefined ? 'no second channel (ALERT_WEBHOOK_URL)' : 'ALERT_WEBHOOK_URL is the second channel';
-  if (chatId === undefined) {
-    const instead = webhook === undefined ? 'alerts go to the log alone' : 'alerts go to ALERT_WEBHOOK_URL';
-    return fine('alerts', `TELEGRAM_ALERT_CHAT_ID is none: ${instead}`);
-  }
+export async function checkAlerts({ config }: Ground): Promise<Finding[]> {
+  const { TELEGRAM_ALERT_CHAT_ID: chatId } = config;
+  if (chatId === undefined) return [fine('alerts', 'TELEGRAM_ALERT_CHAT_ID is none: no chat gets them')];
   const shown = await clientOf(config).sendTyping({ chatId });
-  if (shown.ok) return fine('alerts', `the operator's chat can be written to; ${second}`);
+  if (shown.ok) return [fine('alerts', "the operator's chat can be written to")];
   const { kind, description } = shown.failure;
-  return failed('alerts', `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description}); ${second}`);
+  return [failed('alerts', `TELEGRAM_ALERT_CHAT_ID cannot be written to (${kind}: ${description})`)];
 }
 
 /** How messages will arrive, and what a start will change about that. */
@@ -77,8 +74,8 @@ const NO_SECOND =
 const NO_CHAT =
   'TELEGRAM_ALERT_CHAT_ID is none and ALERT_WEBHOOK_URL is not set: alerts are in the log alone, and nobody is told of anything';
 
-/** Says what it means that nobody would hear of a dead gateway, or of trouble while Telegram is away. */
-export function checkWatchers(config: Config): Finding[] {
+/** Names the channels beside Telegram, and the risk without them. */
+export function checkWatchers({ config }: Ground): Finding[] {
   const { DEADMAN_URL: deadMan, TELEGRAM_ALERT_CHAT_ID: chat } = config;
   const set = (['ALERT_WEBHOOK_URL', 'ALERTMANAGER_URL'] as const).filter((name) => config[name] !== undefined);
   return [

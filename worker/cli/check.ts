@@ -9,10 +9,10 @@ import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../settings.ts';
 import type { McpServerState } from '../tools/mcp/client.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
-import { askWindow, checkLives, checkModel, checkMoney, checkRoom, type StatedWindow } from './check-model.ts';
-import { checkRedis, type ReachedRedis, reachRedis } from './check-redis.ts';
+import { askWindow, checkLives, checkModel, checkMoney, checkRoom } from './check-model.ts';
+import { checkRedis, reachRedis } from './check-redis.ts';
 import { checkAlerts, checkBot, checkWatchers } from './check-telegram.ts';
-import { advised, type Finding, failed, fine } from './terminal.ts';
+import { advised, type Finding, failed, fine, type Ground } from './finding.ts';
 import type { Call } from './verb.ts';
 
 /** A server that is downloaded first, as npx does, needs time. */
@@ -21,19 +21,11 @@ const TOOLS_DEADLINE_MS = 30_000;
 const TELEMETRY_DEADLINE_MS = 12_000;
 const WRONG_SETTINGS = 2;
 
-/** What checks work with. */
-interface Ground {
-  config: Config;
-  files: SettingFiles;
-  redis: ReachedRedis;
-  stated: Promise<StatedWindow>;
-}
-
 /** One check, and the settings of which it needs every one, by their names. */
 interface Check {
   needs?: RegExp;
   needsRedis?: true;
-  run: (ground: Ground) => Finding | Finding[] | Promise<Finding | Finding[]>;
+  run: (ground: Ground) => Finding[] | Promise<Finding[]>;
 }
 
 const OF_REDIS = /^(?:REDIS_|SHARDS|BLOB_URL)/;
@@ -42,17 +34,17 @@ const OF_MODEL = /^(?:ANTHROPIC_\w+|MODEL|CONTEXT_WINDOW_TOKENS) /;
 
 /** Everything that a start and a first message need, in the order of the output. */
 const CHECKS: readonly Check[] = [
-  { needsRedis: true, run: ({ config, redis }) => checkRedis(config, redis) },
-  { needsRedis: true, run: ({ config, redis }) => checkBlobs(config, redis) },
-  { needs: OF_TELEGRAM, run: ({ config }) => checkBot(config) },
-  { needs: OF_TELEGRAM, run: ({ config }) => checkAlerts(config) },
-  { needs: OF_MODEL, run: ({ config, stated }) => checkModel(config, stated) },
-  { needs: OF_MODEL, run: ({ config }) => checkLives(config) },
+  { needsRedis: true, run: checkRedis },
+  { needsRedis: true, run: checkBlobs },
+  { needs: OF_TELEGRAM, run: checkBot },
+  { needs: OF_TELEGRAM, run: checkAlerts },
+  { needs: OF_MODEL, run: checkModel },
+  { needs: OF_MODEL, run: checkLives },
   { needs: OF_MODEL, run: checkTools },
   { run: checkDecoder },
-  { needsRedis: true, needs: /^HTTP_/, run: ({ config, redis }) => checkPort(config, redis) },
-  { run: ({ config, files }) => checkMoney(config, files.prices) },
-  { run: ({ config }) => checkWatchers(config) },
+  { needsRedis: true, needs: /^HTTP_/, run: checkPort },
+  { run: checkMoney },
+  { run: checkWatchers },
   { needs: /^OTEL_/, run: checkTelemetry },
   { run: checkProxy },
 ];
@@ -78,7 +70,6 @@ export async function check({ isJson, terminal }: Call): Promise<number> {
   return isWell ? 0 : 1;
 }
 
-/** Of the same width each. */
 function markOf({ ok, isAdvice }: Finding): string {
   if (!ok) return 'FAILED';
   return isAdvice ? 'advice' : 'ok    ';
@@ -89,13 +80,14 @@ async function runAll(config: Config, files: SettingFiles, problems: readonly st
   const isSound = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
   // A private server is looked for, and fetched, by settings that may start.
   const hasRedis = isSound(OF_REDIS) && (redisAddressOf(config) !== undefined || problems.length === 0);
-  const redis = hasRedis ? await reachRedis(config) : { words: '', stop: async () => undefined };
+  const redis = hasRedis ? await reachRedis(config) : undefined;
   const stated = isSound(OF_MODEL) ? askWindow(config) : Promise.resolve({ isKnown: false });
   const possible = CHECKS.filter(({ needs, needsRedis }) => (!needs || isSound(needs)) && (!needsRedis || hasRedis));
   try {
-    return (await Promise.all(possible.map(({ run }) => run({ config, files, redis, stated })))).flat();
+    const ground = { config, files, redis: redis?.reached ?? { finding: failed('redis', 'not looked for') }, stated };
+    return (await Promise.all(possible.map(({ run }) => run(ground)))).flat();
   } finally {
-    await redis.stop();
+    await redis?.stop();
   }
 }
 
@@ -135,8 +127,10 @@ async function checkDecoder(): Promise<Finding[]> {
  * Starts the tool servers, and says whether a first message fits beside what every request holds with their tools. An
  * omitted tool is not a failure: the gateway runs without it. A tool of CHATS_FILE that no server offers may be misspelt.
  */
-async function checkTools({ config, files: { servers, systemPrompt: system, chats }, stated }: Ground) {
-  if (servers.length === 0) return [await checkRoom(config, { system, tools: [] }, stated)];
+async function checkTools(ground: Ground): Promise<Finding[]> {
+  const { config, files } = ground;
+  const { servers, systemPrompt: system, chats } = files;
+  if (servers.length === 0) return [await checkRoom(ground, { system, tools: [] })];
   const { startConfinedMcp } = await import('../tools/mcp/client.ts');
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
   const tools = await startConfinedMcp(config, servers, { limits, log: createLogger('silent') });
@@ -147,7 +141,7 @@ async function checkTools({ config, files: { servers, systemPrompt: system, chat
       const missing = named.filter((name) => !known.has(name) && !name.endsWith('__*'));
       return missing.length === 0 ? [] : [advised(`tools of chat ${chat}`, `no server offers ${missing.join(', ')}`)];
     });
-    return [...tools.state().map(serverFinding), ...unknown, await checkRoom(config, { system, tools: specs }, stated)];
+    return [...tools.state().map(serverFinding), ...unknown, await checkRoom(ground, { system, tools: specs })];
   } finally {
     await tools.stop();
   }

@@ -33,7 +33,6 @@ function withChat({ words, terminal }: Call, work: (ground: SessionGround) => Pr
   });
 }
 
-/** Binds the chat to the records of a file or of standard input. */
 export async function importAll(call: Call): Promise<number> {
   const { words, terminal } = call;
   const [, file] = words;
@@ -53,27 +52,21 @@ export async function importAll(call: Call): Promise<number> {
   });
 }
 
-/** Writes the session as JSON lines. */
 export async function exportAll(call: Call): Promise<number> {
   const { terminal } = call;
   return withChat(call, async ({ redis, keys, store, shard, chat }) => {
     const id = await boundSession({ redis, keys, chat });
-    let written = 0;
     const onUnreadable = (segment: number) =>
       terminal.note(`segment ${segment} of the archive is damaged and left out`);
     for await (const record of readSession({ redis, keys, blobs: store?.blobsOf(shard) }, id, onUnreadable)) {
       if (!terminal.isRead()) break;
       const text = exportLine(record);
-      if (text === undefined) continue;
-      terminal.line(text);
-      written += 1;
-      if (written % 5_000 === 0) terminal.note(`${written} records`);
+      if (text !== undefined) terminal.line(text);
     }
     return 0;
   });
 }
 
-/** Binds the chat to an empty session. */
 export async function reset(call: Call): Promise<number> {
   return withChat(call, async (ground) => {
     const parent = await boundSession(ground);

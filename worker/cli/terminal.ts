@@ -4,7 +4,6 @@ import type { ConfigReading, Role } from '../../shared/base/config.ts';
 export interface Terminal {
   /** The settings as a role needs them. Contract: never throws; says what is wrong with unusable ones. */
   readConfig(role: Role): ConfigReading;
-  /** Standard input. */
   readonly input: NodeJS.ReadableStream;
   /** Whether somebody still reads the result. A verb that only reads ends when nobody does. */
   isRead(): boolean;
@@ -18,24 +17,3 @@ export interface Terminal {
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
-
-/** The settings as a role needs them. Throws `UsageError` with all problems of unusable ones. */
-export function usableConfig(terminal: Terminal, role: Role): Extract<ConfigReading, { ok: true }> {
-  const reading = terminal.readConfig(role);
-  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  return reading;
-}
-
-/** The result of a check of one part. */
-export interface Finding {
-  part: string;
-  ok: boolean;
-  /** All works, and something should be otherwise. */
-  isAdvice?: true;
-  /** Text for the operator; never a secret. */
-  detail: string;
-}
-
-export const fine = (part: string, detail: string): Finding => ({ part, ok: true, detail });
-export const advised = (part: string, detail: string): Finding => ({ part, ok: true, isAdvice: true, detail });
-export const failed = (part: string, detail: string): Finding => ({ part, ok: false, detail });

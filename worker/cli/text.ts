@@ -55,7 +55,6 @@ function tableLines({ columns, rows }: NonNullable<Section['table']>, nowMs: num
   return lines.map((cells) => `  ${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd());
 }
 
-/** Of the same width each. */
 function stamp(atMs: number | undefined, fromMs: number): string {
   return atMs === undefined ? ' '.repeat(34) : `${utcTime(atMs)} ${`+${inWords(atMs - fromMs)}`.padStart(10)}`;
 }

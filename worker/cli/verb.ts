@@ -5,27 +5,18 @@ import { pause } from '../../shared/base/lifecycle.ts';
 import { type ConnectionUse, connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { shardsProblem } from '../../shared/redis/keeping.ts';
 import type { Attribution } from '../../shared/state/process/actions.ts';
-import { ARGUMENTS, type Kinds, kindOf, type Option, optionProblem, wordsProblem } from '../report/arguments.ts';
-import type { ReportGround } from '../report/report.ts';
-import { type ReportName, reportOf } from '../report/reports.ts';
-import { type Terminal, UsageError, usableConfig } from './terminal.ts';
+import { ARGUMENTS, kindOf, type Option, optionProblem, wordsProblem } from '../report/arguments.ts';
+import { type ReportGround, some } from '../report/report.ts';
+import { type ReportName, type ReportRule, reportOf } from '../report/reports.ts';
+import { type Terminal, UsageError } from './terminal.ts';
 import { textOf } from './text.ts';
 
 /** A verb of the command line: its arguments, its help and what it does come from here alone. */
-export interface Verb {
+export interface Verb extends Pick<ReportRule, 'args' | 'options' | 'summary' | 'about' | 'exits' | 'examples'> {
   /** One word, or two: `dead list`. */
   name: string;
-  /** One that may be absent ends with `?`. */
-  args?: Kinds;
-  options?: Readonly<Record<string, Option>>;
   /** It changes something: it takes `--why` and `--by`. */
   acts?: true;
-  /** For the list of verbs. */
-  summary: string;
-  about: string;
-  /** The exit codes; by default 0, or 2 for usage or configuration. */
-  exits?: string;
-  examples?: readonly string[];
   /** Loaded alone: what the other verbs need would make up most of its time. */
   load: () => Promise<RunVerb>;
 }
@@ -45,7 +36,6 @@ export interface Call {
   print(value: unknown, words: () => string): void;
 }
 
-/** The installation that a verb reads and changes. */
 export type Ground = ReportGround;
 
 const READY_MS = 10_000;
@@ -57,10 +47,7 @@ const ERASE_BELOW = '\x1b[J';
 const ACTS: Readonly<Record<string, Option>> = { why: { as: 'TEXT' }, by: { as: 'NAME' } };
 const ACTS_HELP =
   'Who did it and why is recorded (see "actions"): --why TEXT, and --by NAME instead of the user of this machine.';
-/** No argument begins with a zero byte. */
-const MARK = '\0';
 
-/** A verb with its arguments. Pure. */
 export function namedUsage({ name, args = [] }: Verb): string {
   const words = args.map((arg) => {
     const { as } = ARGUMENTS[kindOf(arg)];
@@ -69,35 +56,40 @@ export function namedUsage({ name, args = [] }: Verb): string {
   return [name, ...words].join(' ');
 }
 
-/** A verb with its arguments and options. */
+function optionsOf({ options, acts }: Verb): Readonly<Record<string, Option>> {
+  return { ...options, ...(acts && ACTS), json: {} };
+}
+
 function usageOf(verb: Verb): string {
-  const { options = {}, acts } = verb;
-  const all = { ...options, ...(acts && ACTS), json: {} };
-  const optional = Object.entries(all).map(
-    ([each, { as }]: [string, Option]) => `[--${each}${as === undefined ? '' : ` ${as}`}]`,
+  const optional = Object.entries(optionsOf(verb)).map(
+    ([each, { as }]) => `[--${each}${as === undefined ? '' : ` ${as}`}]`,
   );
   return [namedUsage(verb), ...optional].join(' ');
 }
 
-/** The help of a verb. Pure. */
 export function helpOf(verb: Verb): string {
-  const { about, acts, exits = '0, or 2 for usage or configuration', examples = [] } = verb;
+  const { summary, about, acts, exits = '0', examples = [] } = verb;
+  const head = some(`${summary.slice(0, 1).toUpperCase()}${summary.slice(1)}.`, about);
   const lines = examples.map((example) => `  npm run cli -- ${example}`);
-  const text = [about, ...(acts ? [ACTS_HELP] : []), `Exit code ${exits}.`].join('\n');
+  const text = [...head, ...(acts ? [ACTS_HELP] : []), `Exit code ${exits}; 2 for usage or configuration.`].join('\n');
   return [`Usage: npm run cli -- ${usageOf(verb)}`, text, ...(lines.length > 0 ? [lines.join('\n')] : [])].join('\n\n');
 }
 
-/** Reads what stands behind a verb. The id of a group begins with a minus sign, and is no option. Throws `UsageError`. */
+/** Reads what stands behind a verb. Throws `UsageError`. */
 export function callOf(verb: Verb, args: readonly string[], terminal: Terminal): Call {
   const help = helpOf(verb);
-  const options = { ...verb.options, ...(verb.acts && ACTS) };
-  const { positionals, values } = parsed(args, options, help);
-  const problem = wordsProblem(verb.args ?? [], positionals);
+  const { words, options } = parsed(args, optionsOf(verb), help);
+  const problems = Object.entries(optionsOf(verb)).map(([name, option]) => {
+    const value = options[name];
+    return value === undefined ? undefined : optionProblem(name, value, option);
+  });
+  const wrongOption = problems.find((problem) => problem !== undefined);
+  const problem = wrongOption === undefined ? wordsProblem(verb.args ?? [], words) : `--${wrongOption}`;
   if (problem !== undefined) throw new UsageError(`${problem}\n\n${help}`.trim());
-  const isJson = values.json !== undefined;
+  const isJson = options.json !== undefined;
   return {
-    ...{ words: positionals, options: values, isJson, terminal, help },
-    attribution: { by: values.by || userOfMachine(), why: values.why ?? '' },
+    ...{ words, options, isJson, terminal, help },
+    attribution: { by: options.by || userOfMachine(), why: options.why ?? '' },
     print: (value, words) => terminal.line(isJson ? JSON.stringify(value) : words()),
   };
 }
@@ -106,20 +98,19 @@ function parsed(args: readonly string[], options: Readonly<Record<string, Option
   const types = Object.entries(options).map(
     ([name, { as }]) => [name, { type: as === undefined ? 'boolean' : 'string' }] as const,
   );
-  const config = { json: { type: 'boolean' as const }, ...Object.fromEntries(types) };
-  const escaped = args.map((arg) => (/^-\d/.test(arg) ? MARK + arg : arg));
-  const plain = (text: unknown) => String(text).replace(MARK, '');
+  // The id of a group begins with a minus sign. parseArgs takes it for options unless a space is before it.
+  const spaced = args.map((arg) => arg.replace(/^(?=-\d)/, ' '));
   try {
-    const { positionals, values } = parseArgs({ args: escaped, options: config, allowPositionals: true });
-    const given = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, plain(value)]));
-    for (const [name, value] of Object.entries(given)) {
-      const problem = optionProblem(name, value, options[name]);
-      if (problem !== undefined) throw new UsageError(`--${problem}\n\n${help}`);
-    }
-    return { positionals: positionals.map(plain), values: given as Call['options'] };
-  } catch (error) {
+    const config = { args: spaced, options: Object.fromEntries(types), allowPositionals: true };
+    const { positionals, values } = parseArgs(config);
+    const given = Object.entries(values).map(([name, value]) => [name, String(value).trimStart()]);
+    return {
+      words: positionals.map((word) => word.trimStart()),
+      options: Object.fromEntries(given) as Call['options'],
+    };
+  } catch {
     // The message of parseArgs about an option says less than the help.
-    throw error instanceof UsageError ? error : new UsageError(help);
+    throw new UsageError(help);
   }
 }
 
@@ -141,7 +132,9 @@ export async function withRedis(
   work: (ground: Ground) => Promise<number>,
   use: ConnectionUse = 'patient',
 ): Promise<number> {
-  const { config } = usableConfig(terminal, 'tool');
+  const reading = terminal.readConfig('tool');
+  if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
+  const { config } = reading;
   const provided = await provideOwnRedis(config);
   if (!provided.ok) throw new UsageError(provided.problem);
   const redis = connectRedis(provided.url, use);
@@ -158,15 +151,13 @@ export async function withRedis(
 
 /** Prints a report, again and again with `--watch`; the exit code is that of the report. */
 export async function show(name: ReportName, call: Call): Promise<number> {
-  const { words, options, isJson, terminal } = call;
+  const { words, options, isJson, terminal, help } = call;
+  const { every, watch, content } = options;
+  if (every !== undefined && watch === undefined) throw new UsageError(`--every needs --watch.\n\n${help}`);
   const { read, showsWords } = reportOf(name);
-  const seesWords = showsWords || options.content !== undefined;
-  const asked = { words, options, ...(seesWords && { content: true }) };
-  const everyMs = Number(options.every ?? EVERY_S_DEFAULT) * 1000;
-  const screen = (text: string) =>
-    terminal.line(`${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`);
+  const asked = { words, options, ...((showsWords || content !== undefined) && { content: true }) };
   const readNow = await read();
-  const print = async (ground: Ground, line: (text: string) => void): Promise<number> => {
+  const next = async (ground: Ground) => {
     const {
       report,
       json,
@@ -174,15 +165,18 @@ export async function show(name: ReportName, call: Call): Promise<number> {
     } = await readNow(ground, asked).catch((error: Error) => {
       throw ground.redis.status === 'ready' ? error : new Error('Redis does not answer.');
     });
-    line(isJson ? JSON.stringify(json) : textOf(report));
-    return code;
+    return { code, text: isJson ? JSON.stringify(json) : textOf(report) };
   };
   const work = async (ground: Ground): Promise<number> => {
-    if (options.watch === undefined) return print(ground, terminal.line);
-    const line = isJson ? terminal.line : screen;
+    if (watch === undefined) {
+      const { code, text } = await next(ground);
+      terminal.line(text);
+      return code;
+    }
     while (terminal.isRead()) {
-      await print(ground, line).catch((error: Error) => terminal.line(`RED  ${error.message}`));
-      await pause(everyMs);
+      const { text } = await next(ground).catch((error: Error) => ({ text: `RED  ${error.message}` }));
+      terminal.line(isJson ? text : `${HOME}${text.replaceAll('\n', ERASE_LINE)}${ERASE_LINE}${ERASE_BELOW}`);
+      await pause(Number(every ?? EVERY_S_DEFAULT) * 1000);
     }
     return 0;
   };

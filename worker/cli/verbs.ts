@@ -7,10 +7,15 @@ import { callOf, helpOf, namedUsage, show, type Verb } from './verb.ts';
 
 const FLAG: Option = {};
 
-/** A report as a verb. */
 function reading(name: ReportName): Verb {
   return { name, ...reportOf(name), load: async () => (call) => show(name, call) };
 }
+
+type ActVerb = 'cancel' | 'retry' | 'pause' | 'resume' | 'allow' | 'replay' | 'purge';
+type SessionVerb = 'exportAll' | 'importAll' | 'reset' | 'forget';
+
+const acting = (name: ActVerb) => async () => (await import('./act.ts'))[name];
+const onSession = (name: SessionVerb) => async () => (await import('./session.ts'))[name];
 
 const LOOKING: readonly Verb[] = [
   { ...reading('status'), options: { watch: FLAG, every: { as: 'SECONDS', min: 1, max: 3600 } } },
@@ -18,14 +23,11 @@ const LOOKING: readonly Verb[] = [
   {
     name: 'check',
     summary: 'checks the configuration and every connection, including tool servers',
-    about: `Reads the whole configuration and the files that it names, and tries what a start and a first message need: Redis (number of
-shards, role, memory, writes, recommended settings), the blob store, Telegram, the model endpoint (one call of a few
-tokens), when each model in use retires, what limits the cost, the operator's chat (a typing action), HTTP_PORT, the
-servers of MCP_CONFIG and their tools, and whether the system prompt and the tools leave room for a message. Everything that
-is wrong is reported in one run, and what a running gateway recorded of its calls, polls and alerts.
-Sends no message; sends a span and a metric where OTEL_EXPORTER_OTLP_ENDPOINT is set. Starts nothing but the MCP servers that
-are programs, and a private Redis that has data and is not running; it ends them again. Advice fails nothing.`,
-    exits: '0 when all is well, 1 when something that was tried fails, 2 for configuration',
+    about: `Reports all that is wrong in one run, and what a running gateway recorded of its calls, polls and alerts.
+Sends no message: it makes one call of the model of a few tokens, shows "typing" in the operator's chat, and sends a span and
+a metric where OTEL_EXPORTER_OTLP_ENDPOINT is set. Starts nothing but the MCP servers that are programs, and a private Redis
+that has data and is not running; it ends them again. Advice fails nothing.`,
+    exits: '0 when all is well, 1 when something that was tried fails',
     load: async () => (await import('./check.ts')).check,
   },
 ];
@@ -36,45 +38,41 @@ const ACTING: readonly Verb[] = [
     args: ['target'],
     acts: true,
     summary: 'ends one message, or everything that a chat is waiting for, as /stop does',
-    about: `Of a chat: ends what is running and what is waiting, as its user's /stop does and in the same way: by a message of its own,
-which is settled like any other; the chat reads that it was stopped. Of one message: ends that one alone, and its user is
-told. An id is as for "message". In a paused chat both take effect when it is resumed.`,
-    exits: '0 when it is cancelled, also when it was before; 1 when there is nothing to cancel; 2 for usage',
+    about: `Its user reads that it was stopped. An id is as for "message". In a paused chat it takes effect when that is resumed.`,
+    exits: '0 when it is cancelled, also when it was before; 1 when there is nothing to cancel',
     examples: ['cancel 1700000000000-0 --why "hangs in a tool"', 'cancel -1001234567890'],
-    load: async () => (await import('./act.ts')).cancel,
+    load: acting('cancel'),
   },
   {
     name: 'retry',
     args: ['message'],
     acts: true,
     summary: 'tries a message again now: one that was put off, or one that failed',
-    about: `Tries a message again now: one that was put off stops waiting, one that failed comes back to the end of its chat's lane as a
-new entry. An id is as for "message".`,
-    exits: '0 when it is tried again or under way, 1 when it cannot be, 2 for usage or configuration',
+    about: `One that failed comes back to the end of its chat's lane as a new entry. An id is as for "message".`,
+    exits: '0 when it is tried again or under way, 1 when it cannot be',
     examples: ['retry 1700000000000-0 --why "the provider is back"'],
-    load: async () => (await import('./act.ts')).retry,
+    load: acting('retry'),
   },
   {
     name: 'pause',
     args: ['chat?'],
     acts: true,
     summary: 'pauses a chat, or every chat; messages are accepted and wait',
-    about: `Pauses a chat, or without one every chat. Messages are still accepted, and wait, commands too; what is being answered now
-ends as it would. Nothing is lost, and nobody is told. A topic is a chat of its own.`,
-    exits: '0 when it is paused, also when it was before; 2 for usage or configuration',
+    about: `Commands wait, too; what is being answered now ends as it would. Nothing is lost, and nobody is told. A topic is a chat of
+its own.`,
+    exits: '0 when it is paused, also when it was before',
     examples: ['pause 123456789 --why "asks in a loop"', 'pause --why "maintenance at the provider"'],
-    load: async () => (await import('./act.ts')).pause,
+    load: acting('pause'),
   },
   {
     name: 'resume',
     args: ['chat?'],
     acts: true,
     summary: 'ends a pause',
-    about: `Ends the pause of a chat, or without one that of every chat: what is waiting is answered in order, within seconds. A chat
-that was paused by itself stays paused when every chat is resumed.`,
-    exits: '0 when it is resumed, 1 when it was not paused, 2 for usage or configuration',
-    examples: ['resume 123456789', 'resume'],
-    load: async () => (await import('./act.ts')).resume,
+    about: `Of a chat, or of every chat. What is waiting is answered in order. A chat that was paused by itself stays paused when every
+chat is resumed.`,
+    exits: '0 when it is resumed, 1 when it was not paused',
+    load: acting('resume'),
   },
 ];
 
@@ -84,13 +82,12 @@ const PEOPLE: Verb = {
   options: { remove: FLAG },
   acts: true,
   summary: 'lets a person or a group in without a restart, or with --remove out again; alone, lists them',
-  about: `Lets a person (in the private chat, and as no guest of a group) or a group in, within a second and without a restart.
-TELEGRAM_ALLOWED_IDS stays as it is: what is added is kept in Redis, with who did it and why. What somebody wrote before is not
-answered. --remove takes back what was added, and not what the setting says; what was accepted before is still answered (see
-"cancel"). Without an id: who is allowed.`,
-  exits: '0 when it is so now, 1 when --remove had nothing to take back, 2 for usage or configuration',
+  about: `TELEGRAM_ALLOWED_IDS stays as it is: what is added is kept in Redis, with who did it and why. What somebody wrote before is
+not answered. --remove takes back what was added, and not what the setting says; what was accepted before is still answered
+(see "cancel").`,
+  exits: '0 when it is so now, 1 when --remove had nothing to take back',
   examples: ['allow 123456789 --why "Rita, support"', 'allow --remove 123456789', 'allow'],
-  load: async () => (await import('./allow.ts')).allow,
+  load: acting('allow'),
 };
 
 const LETTERS: readonly Verb[] = [
@@ -101,12 +98,11 @@ const LETTERS: readonly Verb[] = [
     options: { ...FILTERS, all: FLAG },
     acts: true,
     summary: "puts one, or with --all many, back at the end of its chat's lane",
-    about: `Puts one back at the end of its chat's lane: it is answered once, after what is waiting there. An answer that was finished
-and could not be delivered is delivered, without asking the model. ${LETTER_HELP}
+    about: `An answer that was finished and could not be delivered is delivered, without asking the model. ${LETTER_HELP}
 ${FILTERS_HELP}`,
-    exits: '0, 1 when it is not there or names no chat, 2 for usage or configuration',
+    exits: '0, 1 when it is not there or names no chat',
     examples: ['dead replay --all --chat 123456789'],
-    load: async () => (await import('./dead.ts')).replay,
+    load: acting('replay'),
   },
   {
     name: 'dead purge',
@@ -114,10 +110,10 @@ ${FILTERS_HELP}`,
     options: { ...FILTERS, before: { as: 'DAYS', min: 1, max: 99_999 }, all: FLAG, yes: FLAG },
     acts: true,
     summary: 'removes one, or many, for good',
-    about: `Removes one for good, or those that failed more than DAYS ago, or with --all --yes every one. ${LETTER_HELP}
+    about: `--before removes those that failed more than DAYS ago, --all --yes every one. ${LETTER_HELP}
 ${FILTERS_HELP}`,
-    exits: '0, 1 when it is not there, 2 for usage or configuration',
-    load: async () => (await import('./dead.ts')).purge,
+    exits: '0, 1 when it is not there',
+    load: acting('purge'),
   },
 ];
 
@@ -128,8 +124,8 @@ const SESSIONS: readonly Verb[] = [
     args: ['chat'],
     summary: 'writes the session as JSON lines to standard output',
     about: 'Writes the lines that "session import" reads, with more fields.',
-    exits: '0, 1 when there is none, 2 for usage or configuration',
-    load: async () => (await import('./session.ts')).exportAll,
+    exits: '0, 1 when there is none',
+    load: onSession('exportAll'),
   },
   {
     name: 'session import',
@@ -138,18 +134,17 @@ const SESSIONS: readonly Verb[] = [
     summary: "reads JSON lines (a file, or standard input) as the chat's new session",
     about: `Reads JSON lines, {"role":"user"|"assistant","content": text or Messages API blocks, "at"?: ISO time}, and binds the chat
 to them as a new session. A bad line is named by its number, and then nothing is imported.`,
-    exits: '0, 1 when a line is bad, 2 for usage or configuration',
-    load: async () => (await import('./session.ts')).importAll,
+    exits: '0, 1 when a line is bad',
+    load: onSession('importAll'),
   },
   {
     name: 'session reset',
     args: ['chat'],
     acts: true,
     summary: 'starts an empty session; the old one is kept',
-    about:
-      'Starts an empty session, as /new does; the old one is kept. A message that is being answered now ends in the old one.',
-    exits: '0, 1 when there is none, 2 for usage or configuration',
-    load: async () => (await import('./session.ts')).reset,
+    about: 'As /new does. A message that is being answered now ends in the old session.',
+    exits: '0, 1 when there is none',
+    load: onSession('reset'),
   },
   {
     name: 'session forget',
@@ -157,10 +152,10 @@ to them as a new session. A bad line is named by its number, and then nothing is
     options: { yes: FLAG },
     acts: true,
     summary: 'erases all of the chat for good: conversations, files, failed messages',
-    about: `Erases all of the chat for good, as /forget does: conversations, files, failed messages, reminders, memory, choices. Asks
-first in a terminal; elsewhere it needs --yes.`,
-    exits: '0, 1 while messages of the chat are waiting, 2 for usage or configuration',
-    load: async () => (await import('./session.ts')).forget,
+    about:
+      'As /forget does: reminders, memory and choices as well. Asks first in a terminal; elsewhere it needs --yes.',
+    exits: '0, 1 while messages of the chat are waiting',
+    load: onSession('forget'),
   },
 ];
 

@@ -13,7 +13,6 @@ const A_CHAT = 'a chat: its number, with a minus sign for a group, and .<topic> 
 const isMessage = (word: string) => ENTRY_NAME.test(word) || TRACE_NAME.test(word);
 const isChat = (word: string) => parseChatKey(word) !== undefined;
 
-/** Whether a word can be an argument of its kind, and what is expected. */
 export const ARGUMENTS = {
   message: { as: '<id>', isValid: isMessage, expected: AN_ENTRY },
   chat: { as: '<chat>', isValid: isChat, expected: A_CHAT },
@@ -51,16 +50,15 @@ export interface Option {
   as?: string;
   min?: number;
   max?: number;
-  /** What is wrong with a value, of one that is not a number. */
+  /** Checks a value that is not a number, and returns its problem. */
   problem?: (value: string) => string | undefined;
 }
 
-/** The kind of an argument. */
 export function kindOf(kind: Kinds[number] | undefined): Kind {
   return (kind ?? 'file').replace('?', '') as Kind;
 }
 
-/** What is wrong with arguments; `undefined` where nothing is, empty where there are too few or too many. Pure. */
+/** The problem of arguments, if any; empty where there are too few or too many. Pure. */
 export function wordsProblem(kinds: Kinds, words: readonly string[]): string | undefined {
   const needed = kinds.filter((kind) => !kind.endsWith('?')).length;
   if (words.length < needed || words.length > kinds.length) return '';
@@ -71,7 +69,7 @@ export function wordsProblem(kinds: Kinds, words: readonly string[]): string | u
   return undefined;
 }
 
-/** What is wrong with the value of an option; `undefined` where nothing is. Pure. */
+/** The problem of the value of an option, if any. Pure. */
 export function optionProblem(name: string, value: string, option: Option = {}): string | undefined {
   const { min, max = Number.POSITIVE_INFINITY, problem } = option;
   if (problem !== undefined) return problem(value);

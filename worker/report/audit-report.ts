@@ -1,7 +1,8 @@
 import { counted } from '../../shared/base/text.ts';
 import { readSpent } from '../../shared/state/spending/budget.ts';
-import { type Spent, totalsOf } from '../../shared/state/spending/limit.ts';
+import { totalsOf } from '../../shared/state/spending/limit.ts';
 import { loadPrices } from '../model/prices.ts';
+import { imbalanceOf, type Proof, readProof } from './proof.ts';
 import {
   type Asked,
   chatName,
@@ -16,64 +17,64 @@ import {
   type Verdict,
 } from './report.ts';
 import { type Counts, type RollUp, readRollUp, type Spending } from './roll-up.ts';
-import { budgetFacts, type Proof, readProof } from './status.ts';
+import { budgetFacts } from './status.ts';
 import { money, percent, thousands } from './words.ts';
 
-/** A period in numbers, with the proof as of now, and what is spent of the limits. */
-interface Audit extends RollUp {
-  days: number;
-  nowMs: number;
-  proof: Proof;
-  budgets: readonly Spent[];
-}
+/** A period in numbers, and what is spent of the limits. */
+type Audit = Awaited<ReturnType<typeof readAudit>>;
 
 const DAY_MS = 24 * 3600_000;
 const AUDIT_DAYS = 7;
 const COST_DAYS = 1;
 
-/** Outcomes and cost of a period, and the proof that nothing was lost. */
+/** Outcomes and cost of a period, and the proof, as of now, that nothing was lost. */
 export const showAudit: ReadReport = async (at, asked) => {
+  const proof = await readProof(at);
   const audit = await readAudit(at, asked, AUDIT_DAYS);
-  const { days, nowMs, proof, budgets, ...rollUp } = audit;
+  const { title, nowMs, period, rollUp, budgets } = audit;
   const sections: Section[] = [
-    { facts: headFacts(audit) },
-    { title: 'Outcomes', facts: outcomeFacts(audit) },
-    { title: 'Context safety', facts: safetyFacts(audit.contextSafety) },
+    { facts: headFacts(rollUp) },
+    { title: 'Outcomes', facts: outcomeFacts(rollUp) },
+    { title: 'Context safety', facts: safetyFacts(rollUp.contextSafety) },
     ...costSections(audit),
   ];
   return {
-    report: { title: `Audit of ${counted(days, 'day')}`, nowMs, verdict: proofVerdict(proof), sections },
-    json: { ...periodOf(audit), proof, ...rollUp, budgets },
+    report: { title: `Audit of ${title}`, nowMs, verdict: proofVerdict(proof), sections },
+    json: { ...period, proof, ...rollUp, budgets },
     code: proof.failedShards.length === 0 && rollUp.delivery.unconfirmed === 0 ? 0 : 1,
   };
 };
 
-/** What a period has cost, and whom. */
 export const showCost: ReadReport = async (at, asked) => {
   const audit = await readAudit(at, asked, COST_DAYS);
-  const { days, nowMs, tokens, cost, topChats, budgets } = audit;
-  const sections = [{ facts: headFacts(audit).slice(0, 1) }, ...costSections(audit)];
-  const json = { ...periodOf(audit), tokens, cost, topChats, budgets };
-  return { report: { title: `Cost of ${counted(days, 'day')}`, nowMs, sections }, json };
+  const { title, nowMs, period, rollUp, budgets } = audit;
+  const { tokens, cost, topChats } = rollUp;
+  const sections = [{ facts: headFacts(rollUp).slice(0, 1) }, ...costSections(audit)];
+  return {
+    report: { title: `Cost of ${title}`, nowMs, sections },
+    json: { ...period, tokens, cost, topChats, budgets },
+  };
 };
 
-function periodOf({ days, nowMs }: Audit) {
-  return { days, from: new Date(nowMs - days * DAY_MS).toISOString(), to: new Date(nowMs).toISOString() };
-}
-
 /** Adds up the last days, of 24 hours each. */
-async function readAudit(at: ReportGround, { options }: Asked, daysDefault: number): Promise<Audit> {
+async function readAudit({ redis, shards, config }: ReportGround, { options }: Asked, daysDefault: number) {
   const days = Number(options.days ?? daysDefault);
-  const prices = await loadPrices(at.config.MODEL_PRICES_FILE).catch((error: Error) => {
+  const prices = await loadPrices(config.MODEL_PRICES_FILE).catch((error: Error) => {
     throw new UnusableSetting(error.message);
   });
   const nowMs = Date.now();
-  const [proof, rollUp] = [await readProof(at), await readRollUp(at, nowMs - days * DAY_MS, prices)];
-  return { ...rollUp, days, nowMs, proof, budgets: await readSpent(at.redis, totalsOf(at.config), nowMs) };
+  const fromMs = nowMs - days * DAY_MS;
+  return {
+    title: counted(days, 'day'),
+    nowMs,
+    period: { days, from: new Date(fromMs).toISOString(), to: new Date(nowMs).toISOString() },
+    rollUp: await readRollUp({ redis, shards }, fromMs, prices),
+    budgets: await readSpent(redis, totalsOf(config), nowMs),
+  };
 }
 
-function costSections({ budgets, topChats, ...rollUp }: Audit): Section[] {
-  const rows = topChats.map(({ chat, messages, calls, tokens, dollars }) => [
+function costSections({ budgets, rollUp }: Audit): Section[] {
+  const rows = rollUp.topChats.map(({ chat, messages, calls, tokens, dollars }) => [
     chatName(chat),
     messages,
     calls,
@@ -88,19 +89,12 @@ function costSections({ budgets, topChats, ...rollUp }: Audit): Section[] {
 }
 
 function proofVerdict(proof: Proof): Verdict {
-  const { accepted, settled, pending, unaccounted, isCounted, failedShards } = proof;
+  const { accepted, settled, pending, unaccounted, isCounted } = proof;
   const reason = `Proof, since counting began: accepted ${accepted} - settled ${settled} - pending ${pending} = ${unaccounted}`;
-  if (failedShards.length > 0) {
-    const what = unaccounted < 0 ? 'came in uncounted' : 'went without an outcome';
-    const how = unaccounted === 0 ? 'shards cancel each other out' : `${Math.abs(unaccounted)} ${what}`;
-    return { tone: 'bad', reason, more: [`${how} (shard ${failedShards.join(', ')}): see the runbook`] };
-  }
-  const holds = 'Every message that was accepted has its outcome or is waiting for it.';
-  return {
-    tone: isCounted ? 'good' : 'plain',
-    reason,
-    more: [isCounted ? holds : 'Nothing has been counted yet, so nothing is proven.'],
-  };
+  const imbalance = imbalanceOf(proof);
+  if (imbalance !== undefined) return { tone: 'bad', reason, more: [`${imbalance}: see the runbook`] };
+  if (!isCounted) return { tone: 'plain', reason, more: ['Nothing has been counted yet, so nothing is proven.'] };
+  return { tone: 'good', reason, more: ['Every message that was accepted has its outcome or is waiting for it.'] };
 }
 
 function headFacts({ outcomes, latencyMs, cost }: RollUp): Fact[] {

@@ -12,12 +12,14 @@ import { createUsageBook, type Used } from '../../shared/state/spending/usage-bo
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState } from '../command/chat-state.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
+import { sum } from '../watch/snapshot.ts';
 import { locateMessage } from './message-location.ts';
 import {
   type Act,
   type Action,
   chatName,
   fact,
+  matching,
   messageName,
   type Name,
   pauseAction,
@@ -26,15 +28,14 @@ import {
   type ReportSource,
   resumeAction,
   type Section,
+  sessionName,
   some,
   tableSection,
   UnknownName,
   type Verdict,
 } from './report.ts';
-import { sessionName } from './session.ts';
-import { inWords, money, thousands, whereOf } from './words.ts';
+import { money, pausedWords, thousands, whereOf } from './words.ts';
 
-/** The state of one chat. Times are ms since the epoch. */
 type ChatReport = NonNullable<Awaited<ReturnType<typeof readChat>>>;
 
 const OUTCOMES_SHOWN = 10;
@@ -48,12 +49,13 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
   const nowMs = await serverTimeMs(redis, keys.lanes);
   const stored = await readChatFields(redis, keys, chat);
   const { session: id, movedTo, movedFrom } = stored ?? {};
-  const [waiting, head, outcomes, [today = NOTHING_USED], letters, reminders, pauses, session] = await Promise.all([
+  const isOfChat = (record: OutcomeRecord) => record.chat === chat;
+  const [waiting, head, outcomes, [today], letters, reminders, pauses, session] = await Promise.all([
     readWaiting(redis, keys, chat),
     readFirst(redis, keys, chat),
-    newestOf(outcomesIn(redis, keys), chat, OUTCOMES_SHOWN),
+    matching(outcomesIn(redis, keys).newest(LOOKED_AT_MAX), isOfChat, OUTCOMES_SHOWN),
     createUsageBook(redis, keys).ofDays(movedTo ?? chat, 1, nowMs),
-    newestOf(letterRecordsIn(redis, keys), chat, LOOKED_AT_MAX),
+    matching(letterRecordsIn(redis, keys).newest(LOOKED_AT_MAX), isOfChat),
     createReminderBook(redis, keys).of(chat),
     readPauses(redis, keys),
     id && createChatState(redis, keys).session(id),
@@ -62,18 +64,15 @@ export async function readChat({ redis, shards }: ReportSource, chat: ChatKey) {
   return {
     // Waiting are those in its lanes, the one that is being answered and commands included.
     ...{ chat, shard, waiting, head, session: id && session ? { id, ...session } : undefined, outcomes },
-    recoveries: outcomes.reduce((sum, { recoveries: each }) => sum + each, 0),
-    ...{ today, deadLetters: letters.length, reminders: reminders.length, pause: pauseOfChat(pauses, chat) },
-    ...{ movedTo, movedFrom },
+    recoveries: sum(outcomes, (outcome) => outcome.recoveries),
+    ...{ today: today as Used, deadLetters: letters.length, reminders: reminders.length },
+    ...{ pause: pauseOfChat(pauses, chat), movedTo, movedFrom },
   };
 }
-
-const NOTHING_USED: Used = { calls: 0, inputTokens: 0, outputTokens: 0, dollars: 0, unpricedCalls: 0, shares: [] };
 
 type Redis = ReportSource['redis'];
 type ShardKeys = ReturnType<typeof keysOf>;
 
-/** The message that is first, and where it is. */
 async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey) {
   const entry = await readHead(redis, keys, chat);
   const inbound = entry === undefined ? undefined : await readInbound(redis, keys, entry);
@@ -82,16 +81,6 @@ async function readFirst(redis: Redis, keys: ShardKeys, chat: ChatKey) {
   return { entry: inbound.entry, acceptedMs: inbound.acceptedMs, place };
 }
 
-async function newestOf(records: ReturnType<typeof outcomesIn>, chat: ChatKey, most: number): Promise<OutcomeRecord[]> {
-  const found: OutcomeRecord[] = [];
-  for await (const record of records.newest(LOOKED_AT_MAX)) {
-    if (record.chat === chat) found.push(record);
-    if (found.length === most) break;
-  }
-  return found;
-}
-
-/** The state of one chat, and what can be done. */
 export const showChat: ReadReport = async (at, { words: [word = ''] }) => {
   const chat = parseChatKey(word)?.chat;
   const read = chat && (await readChat(at, chat));
@@ -139,8 +128,7 @@ function chatReport(report: ChatReport, nowMs: number): Report {
 }
 
 function laneVerdict({ head, pause }: ChatReport, nowMs: number): Verdict {
-  const why = pause?.why ? `: ${pause.why}` : '';
-  const more = pause === undefined ? [] : [`PAUSED by ${pause.by} for ${inWords(nowMs - pause.sinceMs)}${why}`];
+  const more = pause === undefined ? [] : [pausedWords(pause, nowMs)];
   if (head === undefined) return { tone: 'plain', reason: 'No message is waiting.', more };
   const { entry, acceptedMs, place } = head;
   const where = `: ${whereOf(place, nowMs)}`;

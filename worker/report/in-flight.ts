@@ -1,11 +1,12 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { chatOf, type EntryId, type Keys, type LaneKey } from '../../shared/redis/keys.ts';
-import { EVERY_CHAT, type Pause, readPauses } from '../../shared/state/lane/stops.ts';
+import { type Pause, readPauses } from '../../shared/state/lane/stops.ts';
 import { type LaneDepth, readDepths } from '../../shared/state/lane/waiting.ts';
 import { readInbound, readOldest } from '../../shared/state/message/inbound.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { type JobCounts, viewJobs } from '../lane/job-view.ts';
-import { type Action, type ReportSource, resumeAction, shardsOf } from './report.ts';
+import { sum } from '../watch/snapshot.ts';
+import { type ReportSource, shardsOf } from './report.ts';
 
 const DEEPEST_SHOWN = 5;
 /** As many as a screen can show; `JobCounts` has the number of all. */
@@ -16,11 +17,11 @@ export async function readInFlight(source: ReportSource, own?: { entry: EntryId;
   const { redis } = source;
   const all = await Promise.all(
     shardsOf(source).map(async (keys) => {
-      const jobs = viewJobs(redis, keys);
+      const view = viewJobs(redis, keys);
       return {
         depths: await readDepths(redis, keys),
-        counts: await jobs.counts(),
-        running: await Promise.all((await jobs.active(RUNNING_MAX)).map((entry) => runningTurn(redis, keys, entry))),
+        counts: await view.counts(),
+        running: await Promise.all((await view.active(RUNNING_MAX)).map((entry) => runningTurn(redis, keys, entry))),
         oldest: await readOldest(redis, keys),
       };
     }),
@@ -29,10 +30,10 @@ export async function readInFlight(source: ReportSource, own?: { entry: EntryId;
     .flatMap((shard) => shard.oldest ?? [])
     .filter(({ entry }) => entry !== own?.entry)
     .sort((one, other) => one.acceptedMs - other.acceptedMs)[0];
-  const sum = (state: keyof JobCounts) => all.reduce((total, { counts }) => total + counts[state], 0);
+  const jobs = (state: keyof JobCounts) => sum(all, ({ counts }) => counts[state]);
   return {
     lanes: lanesOf(all.flatMap(({ depths }) => depths).filter(({ lane }) => lane !== own?.lane)),
-    jobs: { waiting: sum('waiting'), active: Math.max(0, sum('active') - (own ? 1 : 0)), delayed: sum('delayed') },
+    jobs: { waiting: jobs('waiting'), active: Math.max(0, jobs('active') - (own ? 1 : 0)), delayed: jobs('delayed') },
     running: all
       .flatMap(({ running }) => running.flatMap((turn) => turn ?? []))
       .filter(({ entry }) => entry !== own?.entry)
@@ -50,7 +51,7 @@ function lanesOf(depths: LaneDepth[]) {
     // Those with more than the message that is being answered.
     waiting: depths.filter(({ messages }) => messages > 1).length,
     parked: parked.length,
-    behindQuestions: parked.reduce((sum, { messages }) => sum + messages - 1, 0),
+    behindQuestions: sum(parked, ({ messages }) => messages - 1),
     deepest: depths.toSorted((one, other) => other.messages - one.messages).slice(0, DEEPEST_SHOWN),
   };
 }
@@ -59,12 +60,6 @@ function lanesOf(depths: LaneDepth[]) {
 export async function readAllPauses(source: ReportSource): Promise<Pause[]> {
   const all = (await Promise.all(shardsOf(source).map((keys) => readPauses(source.redis, keys)))).flat();
   return all.filter(({ chat }, at) => all.findIndex((other) => other.chat === chat) === at);
-}
-
-/** What stops all chats, or lets them go on. A pause of all has no button but on a page, where it is asked for once more. */
-export function everyChatAction(pauses: readonly Pause[]): Action {
-  const isPaused = pauses.some(({ chat }) => chat === EVERY_CHAT);
-  return isPaused ? resumeAction(EVERY_CHAT) : { act: { verb: 'pause', target: EVERY_CHAT, label: 'Pause all' } };
 }
 
 /** A turn in flight; it has no `sinceMs` for the moment before its attempt begins. */

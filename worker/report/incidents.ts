@@ -9,8 +9,9 @@ import { createBookStore, glimpse } from '../alerts/book-store.ts';
 import { rowAt, SEVERITIES, severityOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf, REOPEN_MS } from '../alerts/incident.ts';
 import { timeOfLetters } from '../alerts/letters.ts';
-import { everyChatAction, readAllPauses } from './in-flight.ts';
+import { readAllPauses } from './in-flight.ts';
 import { replayAction } from './letters.ts';
+import { everyChatAction } from './operators.ts';
 import {
   type Action,
   chatName,
@@ -57,7 +58,6 @@ export const showIncidents: ReadReport = async (at, { options }) => {
   return { report, json: onlyOpen ? open : all, code: open.length > 0 ? 1 : 0 };
 };
 
-/** One incident: what it is, since when, whom it concerns, what can be done. */
 export const showIncident: ReadReport = async (at, { words: [asked = ''] }) => {
   const incident = (await readIncidents(at)).find(({ name }) => name === asked);
   if (incident === undefined)
@@ -124,7 +124,6 @@ function unreadReport([name, json]: [name: string, json: string]): IncidentRepor
   };
 }
 
-/** Incidents in the given order; one that is over has no colour. Pure. */
 export function incidentItems(all: readonly IncidentReport[], nowMs: number, template?: string): Item[] {
   return all.map((incident) => {
     const { name, title, cause, severity, isOpen, sinceMs, lastMs, endedMs, count, chats } = incident;
@@ -158,7 +157,7 @@ function namesOf({ chats, chatNames }: IncidentReport): Piece[] {
   return names.length > 0 && chats > chatNames.length ? [...names, ', …'] : names;
 }
 
-/** What stops the chats that an incident names, or lets them go on. */
+/** Pauses the chats of an incident, or ends that. */
 function chatActions({ chats, chatNames }: IncidentReport, pauses: readonly Pause[]): Action[] {
   if (chats > CHATS_PAUSED_MAX) return [];
   const known = chatNames.map((name) => parseChatKey(name)?.chat).filter((chat): chat is ChatKey => chat !== undefined);

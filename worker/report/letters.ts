@@ -86,7 +86,6 @@ export function wordsOf(stored: string | undefined): string | undefined {
   return decoded.ok ? decoded.value.content.text : stored;
 }
 
-/** The words of a message, or why they are not there. Pure. */
 export function contentSection(text: string | { hidden: string } | undefined): Section {
   if (typeof text === 'string') return { title: 'Content', quote: text };
   return { title: 'Content', empty: text?.hidden ?? 'No longer stored.' };
@@ -109,7 +108,7 @@ function aboutOf({ name, id, record: about }: DeadLetter) {
   return { ...about, id: name, at: new Date(msOf(id)).toISOString(), ageSeconds };
 }
 
-/** What puts back what failed within a time, until now where it has no end; nothing where nothing would come back. */
+/** The action that replays the dead letters of a time, until now where it has no end; none where there are none. */
 export async function replayAction(
   at: ReportSource,
   { sinceMs, untilMs, labelOf }: { sinceMs: number; untilMs?: number | undefined; labelOf: (count: number) => string },

@@ -8,7 +8,7 @@ import { readHead, readPosition } from '../../shared/state/lane/waiting.ts';
 import { pendingOfTrace, readEntry } from '../../shared/state/message/inbound.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import { viewJobs } from '../lane/job-view.ts';
-import { messageName, type ReportSource, shardsOf, UnknownName } from './report.ts';
+import { matching, messageName, type ReportSource, shardsOf, UnknownName } from './report.ts';
 
 /** Where a message without an outcome is. Times are ms since the epoch. */
 export type MessageLocation =
@@ -25,7 +25,6 @@ export type MessageLocation =
   /** At the head of its lane without a job: the reconciler makes one within seconds. */
   | { at: 'no job' };
 
-/** Where a message is. */
 export async function locateMessage(
   redis: RedisClient,
   keys: Keys,
@@ -48,7 +47,6 @@ export async function locateMessage(
   return { at: 'delayed', untilMs: job.untilMs, ...(reason !== undefined && { reason }) };
 }
 
-/** Where a message is kept: its shard, and its entry. */
 export interface MessageName {
   shard: number;
   keys: Keys;
@@ -88,7 +86,6 @@ export async function namedMessage(source: ReportSource, id: string): Promise<Me
   throw new UnknownName(`There are ${all.length} messages ${id}. Which one? ${which}`, all.map(messageName));
 }
 
-/** Nothing is kept of a message of this name. */
 export function unknownMessage(id: string): UnknownName {
   return new UnknownName(
     `Nothing is kept of a message “${clip(id, NAME_CHARS)}”. It is named by its entry, such as 1700000000000-0, by its trace, or by its dead letter; the ledger goes back LEDGER_RETENTION_DAYS, 90 unless it is set.`,
@@ -100,21 +97,17 @@ async function entryIn({ redis }: ReportSource, keys: Keys, id: string): Promise
   if (await readTurn(redis, keys, id as EntryId)) return id as EntryId;
   const ofLetter = (await fieldOfLetter(redis, keys, id, 'entry')) as EntryId | undefined;
   if (ofLetter !== undefined) return ofLetter;
-  for await (const { entry } of outcomesIn(redis, keys).since(msOf(id))) if (entry === id) return id as EntryId;
-  return undefined;
+  const [outcome] = await matching(outcomesIn(redis, keys).since(msOf(id)), ({ entry }) => entry === id, 1);
+  return outcome?.entry;
 }
 
 /** Messages under way first, then the ledger from its end: an alert is about something recent. */
 async function findByTrace(source: ReportSource, traceId: string): Promise<MessageName[]> {
   for (const [shard, keys] of shardsOf(source).entries()) {
-    const entry = (await pendingOfTrace(source.redis, keys, traceId)) ?? (await settledOfTrace(source, keys, traceId));
+    const pending = await pendingOfTrace(source.redis, keys, traceId);
+    const newest = outcomesIn(source.redis, keys).newest(LOOKED_AT_MAX);
+    const entry = pending ?? (await matching(newest, (record) => record.traceId === traceId, 1))[0]?.entry;
     if (entry !== undefined) return [{ shard, keys, entry }];
   }
   return [];
-}
-
-async function settledOfTrace({ redis }: ReportSource, keys: Keys, traceId: string): Promise<EntryId | undefined> {
-  for await (const record of outcomesIn(redis, keys).newest(LOOKED_AT_MAX))
-    if (record.traceId === traceId) return record.entry;
-  return undefined;
 }

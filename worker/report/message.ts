@@ -3,36 +3,27 @@ import { utcTime } from '../../shared/base/utc-time.ts';
 import { chatOf, type EntryId, isDeskLane, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';
-import { eventsIn, type KeptEvent, outcomesIn } from '../../shared/state/lane/record-streams.ts';
-import { EVERY_CHAT, type Pause, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
+import { eventsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { EVERY_CHAT, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import { contentSection, wordsOf } from './letters.ts';
-import {
-  locateMessage,
-  type MessageLocation,
-  type MessageName,
-  namedMessage,
-  unknownMessage,
-} from './message-location.ts';
+import { locateMessage, type MessageName, namedMessage, unknownMessage } from './message-location.ts';
 import {
   type Action,
   chatName,
   fact,
+  matching,
   type ReadReport,
-  type Report,
   type ReportSource,
   resumeAction,
-  some,
+  type Section,
   type Verdict,
 } from './report.ts';
 import { timelineOf } from './timeline.ts';
-import { because, inWords, traceText, whereOf } from './words.ts';
-
-/** A step that an operator can take about a message. */
-type Remedy = 'cancel' | 'retry' | 'resume' | 'show chat' | 'show letter';
+import { because, pausedWords, traceText, whereOf } from './words.ts';
 
 /** The life of one message, and where it is now. Times are ms since the epoch. */
 export type MessageReport = NonNullable<Awaited<ReturnType<typeof readMessage>>>;
@@ -43,7 +34,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
     readInbound(redis, keys, entry),
     readTurn(redis, keys, entry),
     readLedgerOf(redis, keys, entry),
-    readEventsOf(redis, keys, entry),
+    matching(eventsIn(redis, keys).since(msOf(entry)), (event) => event.entry === entry),
     letterOfMessage(redis, keys, entry),
   ]);
   const { outcome } = ledger;
@@ -62,7 +53,7 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
     // The kind is known while there is no outcome.
     ...{ sentAtMs: inbound?.sentAtMs ?? outcome?.sentAtMs, kind: inbound?.kind },
     timeline: timelineOf({ acceptedMs, inbound, turn, events, before, outcome }),
-    ...{ outcome, letter, place, pause, turn, can: remediesOf(place, pause, letter) },
+    ...{ outcome, letter, place, pause, turn },
   };
 }
 
@@ -70,13 +61,6 @@ export async function readMessage({ redis }: Pick<ReportSource, 'redis'>, { keys
 function delivered(turn: TurnSummary, outcome: OutcomeRecord | undefined): TurnSummary {
   if (turn.parts === undefined || outcome === undefined || outcome.outcome === 'undeliverable') return turn;
   return { ...turn, parts: { ...turn.parts, sent: turn.parts.total } };
-}
-
-/** The steps that make sense, the likeliest first. Pure. */
-function remediesOf(place: MessageLocation | undefined, pause: Pause | undefined, letter?: string): Remedy[] {
-  if (letter !== undefined) return ['retry', 'show letter', 'show chat'];
-  if (place === undefined) return ['show chat'];
-  return some(pause && 'resume', place.at === 'delayed' && 'retry', 'cancel', 'show chat');
 }
 
 /** The outcome of a message, and what else of its shard ended since it was accepted with an older entry. */
@@ -92,71 +76,72 @@ async function readLedgerOf(redis: ReportSource['redis'], keys: Keys, entry: Ent
 /** Messages that were accepted before it and ended after that: as many as all lanes of a shard may hold. */
 const BEFORE_MAX = 10_000;
 
-async function readEventsOf(redis: ReportSource['redis'], keys: Keys, entry: EntryId): Promise<KeptEvent[]> {
-  const events: KeptEvent[] = [];
-  for await (const event of eventsIn(redis, keys).since(msOf(entry))) if (event.entry === entry) events.push(event);
-  return events;
-}
-
 /** The words of a message that has no outcome yet, or whose dead letter is kept. */
 async function readContent({ redis }: ReportSource, { keys, entry }: MessageName, letter: string | undefined) {
   const pending = await storedMessage(redis, keys, entry);
   return wordsOf(pending ?? (letter === undefined ? undefined : await fieldOfLetter(redis, keys, letter, 'message')));
 }
 
-/** The life of one message: where it is now, its timeline, and what can be done. */
 export const showMessage: ReadReport = async (at, { words: [id = ''], content }) => {
   const name = await namedMessage(at, id);
   const read = await readMessage(at, name);
   if (read === undefined) throw unknownMessage(id);
-  const shard = at.shards > 1 ? `${name.shard}/` : '';
-  const report = messageReport(read, await serverTimeMs(at.redis), shard, at.config.TRACE_URL_TEMPLATE);
-  if (content === undefined) return { report, json: read };
+  const steps = stepsOf(read, at.shards > 1 ? `${name.shard}/` : '');
+  const nowMs = await serverTimeMs(at.redis);
   const words = content ? await readContent(at, name, read.letter) : { hidden: 'Not shown: LOG_CONTENT is off.' };
-  return { report: { ...report, sections: [...report.sections, contentSection(words)] }, json: read };
+  const sections = [
+    ...sectionsOf(read, at.config.TRACE_URL_TEMPLATE),
+    ...(content === undefined ? [] : [contentSection(words)]),
+  ];
+  return {
+    report: {
+      title: `Message ${read.entry}`,
+      nowMs,
+      verdict: verdictOf(read, nowMs),
+      sections,
+      actions: Object.values(steps),
+    },
+    json: { ...read, can: Object.keys(steps) },
+  };
 };
 
-function messageReport(report: MessageReport, nowMs: number, shard: string, template: string | undefined): Report {
-  const { entry, chat, traceId, kind, timeline, acceptedMs, turn, outcome } = report;
+function sectionsOf(report: MessageReport, template: string | undefined): Section[] {
+  const { chat, traceId, kind, timeline, acceptedMs, turn, outcome } = report;
   const attempt = turn?.attempt ?? outcome?.attempts ?? 0;
   const recoveries = turn?.recoveries ?? outcome?.recoveries ?? 0;
-  return {
-    title: `Message ${entry}`,
-    nowMs,
-    verdict: verdictOf(report, nowMs),
-    sections: [
-      {
-        facts: [
-          fact('Chat', chatName(chat), kind),
-          fact('Accepted', { atMs: acceptedMs }, utcTime(acceptedMs)),
-          fact('Attempt', attempt, counted(recoveries, 'recovery', 'recoveries')),
-        ],
-      },
-      { title: 'Timeline', timeline: { fromMs: acceptedMs, steps: timeline } },
-      { intro: traceText(template, traceId) },
-    ],
-    actions: report.can.map((remedy) => actionOf(remedy, report, shard)),
-  };
+  return [
+    {
+      facts: [
+        fact('Chat', chatName(chat), kind),
+        fact('Accepted', { atMs: acceptedMs }, utcTime(acceptedMs)),
+        fact('Attempt', attempt, counted(recoveries, 'recovery', 'recoveries')),
+      ],
+    },
+    { title: 'Timeline', timeline: { fromMs: acceptedMs, steps: timeline } },
+    { intro: traceText(template, traceId) },
+  ];
 }
 
-/** The exact command of a remedy, and the button for it; names begin with the shard where there are several. */
-function actionOf(remedy: Remedy, { entry, chat, letter, pause }: MessageReport, shard: string): Action {
+/** The steps that make sense, the likeliest first; their names begin with the shard where there are several. Pure. */
+function stepsOf({ entry, chat, letter, place, pause }: MessageReport, shard: string): Record<string, Action> {
   const target = `${shard}${entry}`;
-  const letterName = `${shard}${letter ?? entry}`;
-  switch (remedy) {
-    case 'cancel':
-      return { command: `cancel ${entry}`, act: { verb: 'cancel', target, label: 'Cancel' } };
-    case 'retry':
-      return letter === undefined
-        ? { command: `retry ${entry}`, act: { verb: 'retry', target, label: 'Try now' } }
-        : { command: `retry ${entry}`, act: { verb: 'replay', target: letterName, label: 'Put back' } };
-    case 'resume':
-      return resumeAction(pause?.chat === EVERY_CHAT ? EVERY_CHAT : chat);
-    case 'show chat':
-      return { command: `chat ${chat}` };
-    case 'show letter':
-      return { command: `dead show ${letterName}` };
+  const [cancel, retry] = [`cancel ${entry}`, `retry ${entry}`];
+  const showChat = { 'show chat': { command: `chat ${chat}` } };
+  if (letter !== undefined) {
+    const name = `${shard}${letter}`;
+    return {
+      retry: { command: retry, act: { verb: 'replay', target: name, label: 'Put back' } },
+      'show letter': { command: `dead show ${name}` },
+      ...showChat,
+    };
   }
+  if (place === undefined) return showChat;
+  return {
+    ...(pause && { resume: resumeAction(pause.chat === EVERY_CHAT ? EVERY_CHAT : chat) }),
+    ...(place.at === 'delayed' && { retry: { command: retry, act: { verb: 'retry', target, label: 'Try now' } } }),
+    cancel: { command: cancel, act: { verb: 'cancel', target, label: 'Cancel' } },
+    ...showChat,
+  };
 }
 
 function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: number): Verdict {
@@ -166,7 +151,7 @@ function verdictOf({ place, outcome, pause, letter }: MessageReport, nowMs: numb
     const how = `: ${outcome.outcome}${because(outcome.reason)}${kept}`;
     return { tone, reason: ['Ended ', { atMs: outcome.settledAtMs }, how] };
   }
-  const paused = pause === undefined ? '' : `; PAUSED by ${pause.by} for ${inWords(nowMs - pause.sinceMs)}`;
+  const paused = pause === undefined ? '' : `; ${pausedWords(pause, nowMs)}`;
   const reason = place === undefined ? 'Where it is, is not known.' : `Now: ${whereOf(place, nowMs)}${paused}`;
   return { tone: 'plain', reason };
 }

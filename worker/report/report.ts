@@ -18,7 +18,16 @@ export interface Report {
 
 /** Words, with names that lead to another report and moments. */
 export type Text = Piece | readonly Piece[];
-export type Piece = string | number | Name | Moment | Letter | Link;
+export type Piece =
+  | string
+  | number
+  | Name
+  /** "3 min ago". */
+  | { atMs: number }
+  /** A dead letter, by its name: a page has its buttons. */
+  | { letter: string }
+  /** A page elsewhere. */
+  | { href: string; text: string };
 
 /**
  * The name of another report, or of a section of the runbook. A session is named `<chat>/<id>`; `dead` are the dead letters of
@@ -29,22 +38,6 @@ export interface Name {
   id: string;
   /** Shown instead of the id. */
   text?: string | number;
-}
-
-/** "3 min ago". */
-export interface Moment {
-  atMs: number;
-}
-
-/** A dead letter, by its name: a page has its buttons. */
-export interface Letter {
-  letter: string;
-}
-
-/** A page elsewhere. */
-export interface Link {
-  href: string;
-  text: string;
 }
 
 /** One colour on every surface: green, yellow, red, or none. */
@@ -93,18 +86,17 @@ export interface Item {
   runbook?: string;
 }
 
-/** What an operator can do: the arguments of the command line, and the button of a page. */
+/** A step that an operator can take: the arguments of the command line, and the button of a page. */
 export interface Action {
   command?: string;
   act?: Act;
 }
 
-/** What a button does: a verb of `worker/operator/`, and what it is about. */
+/** An act of `worker/operator/`, as a button. */
 export interface Act {
   verb: 'cancel' | 'retry' | 'pause' | 'resume' | 'replay' | 'purge' | 'close';
   /** A message, a chat, the name of a dead letter or of an incident, or `*` for every chat. */
   target: string;
-  /** The words on the button. */
   label: string;
 }
 
@@ -114,7 +106,6 @@ export function listSection(title: string, part: Pick<Section, 'items' | 'table'
   return count === 0 ? { title, empty } : { title, ...part };
 }
 
-/** A section with a table, or else that there is nothing in it. */
 export function tableSection(title: string, columns: readonly string[], rows: readonly Text[][], empty?: string) {
   return listSection(title, { table: { columns, rows } }, empty);
 }
@@ -129,15 +120,24 @@ export function some<T>(...parts: readonly (T | false | undefined)[]): T[] {
   return parts.filter((part): part is T => part !== false && part !== undefined);
 }
 
+/** The records that match, in their order, up to so many. */
+export async function matching<T>(records: AsyncIterable<T>, isMatch: (record: T) => boolean, most?: number) {
+  const found: T[] = [];
+  for await (const record of records) {
+    if (isMatch(record)) found.push(record);
+    if (found.length === most) break;
+  }
+  return found;
+}
+
 export const messageName = (id: string): Name => ({ of: 'message', id });
 export const chatName = (id: string): Name => ({ of: 'chat', id });
+export const sessionName = (chat: string, id: string): Name => ({ of: 'session', id: `${chat}/${id}`, text: id });
 
-/** The pieces of a text. */
 export function piecesOf(text: Text): readonly Piece[] {
   return Array.isArray(text) ? text : [text as Piece];
 }
 
-/** Words that name a section of the runbook. */
 export function runbookWords(before: string, name: string): Piece[] {
   return [before === '' ? 'Runbook: ' : `${before} Runbook: `, { of: 'runbook', id: name }];
 }
@@ -148,7 +148,6 @@ export function resumeAction(chat: ChatKey | typeof EVERY_CHAT, label = 'Resume'
   return { command: `resume ${chat}`, act: { verb: 'resume', target: chat, label } };
 }
 
-/** The pause of a chat. */
 export function pauseAction(chat: ChatKey, label = 'Pause'): Action {
   return { command: `pause ${chat}`, act: { verb: 'pause', target: chat, label } };
 }
@@ -156,7 +155,6 @@ export function pauseAction(chat: ChatKey, label = 'Pause'): Action {
 /** The source of a report. Contract of every report: it only reads; it rejects when Redis cannot be reached. */
 export interface ReportSource {
   redis: RedisClient;
-  /** The number of shards. */
   shards: number;
 }
 
@@ -165,7 +163,7 @@ export interface ReportGround extends ReportSource {
   config: Config;
 }
 
-/** What somebody asked a report for. */
+/** The arguments of a report. */
 export interface Asked {
   words: readonly string[];
   options: Readonly<Record<string, string | undefined>>;

@@ -1,12 +1,12 @@
 import { jsonFields } from '../../shared/base/fields.ts';
 import { eventsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import type { CallRecord } from '../../shared/state/spending/usage-book.ts';
 import type { AuditEvent } from '../lane/events.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
 import type { Usage } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 
-/** How often each of several things was seen. */
 export type Counts = Record<string, number>;
 
 /** The cost of the calls of one model for one purpose. `dollars` is absent when the price is unknown. */
@@ -21,22 +21,13 @@ export type RollUp = Awaited<ReturnType<typeof readRollUp>>;
 const TOP_CHATS = 10;
 const ENTRIES_MAX = 10;
 const DELIVERED = new Set(['answered', 'command']);
-const NOTHING_SPENT: Spending = {
-  ...{ calls: 0, inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
+const NO_USAGE = {
+  ...{ inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
   ...{ thinkingTokens: 0, searches: 0 },
 };
-/** Events that are counted in a figure by themselves. */
-const PLAIN = {
-  'context.compacted': 'compacted',
-  'context.force-pruned': 'forcePruned',
-  'context.new-session': 'newSessions',
-  'context.thinking-dropped': 'thinkingDropped',
-  'context.output-lowered': 'outputLowered',
-  'context.gave-up': 'gaveUp',
-} as const;
+const COUNTERS = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[];
 
-/** The sums over a period in which nothing happened. */
-function emptySums() {
+function noFigures() {
   return {
     outcomes: { total: 0, byOutcome: {} as Counts, byReason: {} as Counts },
     attempts: {} as Counts,
@@ -51,7 +42,6 @@ function emptySums() {
       unknown: 0,
       /** Called delivered, although a part was neither confirmed nor repeated: there must be none. */
       unconfirmed: 0,
-      /** The entries of the first of those. */
       unconfirmedEntries: [] as string[],
     },
     /** How requests were handled that did not fit or were not taken. */
@@ -74,87 +64,114 @@ function emptySums() {
   };
 }
 
-type Sums = ReturnType<typeof emptySums>;
+type Figures = ReturnType<typeof noFigures>;
 
-/** Adds up the ledger and the audit trail since a time. Contract: as at `ReportSource`. */
-export async function readRollUp(source: ReportSource, fromMs: number, prices?: Prices) {
-  const builder = createRollUp(prices);
-  for (const keys of shardsOf(source)) {
-    for await (const text of outcomesIn(source.redis, keys).textsSince(fromMs)) builder.addOutcome(jsonFields(text));
-    for await (const text of eventsIn(source.redis, keys).textsSince(fromMs)) builder.addEvent(jsonFields(text));
-  }
-  return builder.result();
+/** The sums so far. They grow only with the number of answers and of chats. */
+interface Sums {
+  figures: Figures;
+  latencies: number[];
+  chats: Map<string, ChatTotals>;
+  prices: Prices | undefined;
 }
 
 /**
- * An empty roll-up, to which records are added one by one; memory grows only with the number of answers and of chats. Pure
- * except for its own sums; ignores unknown events, and counts what cannot be read, or lacks a part.
+ * Adds up the ledger and the audit trail since a time: ignores unknown events, and counts what cannot be read, or lacks a
+ * part. Contract: as at `ReportSource`.
  */
-export function createRollUp(prices?: Prices) {
-  const sums = emptySums();
-  const latencies: number[] = [];
-  const chats = new Map<string, ChatTotals>();
-  const totalsOf = (chat: string) => {
-    const totals = chats.get(chat) ?? { chat, messages: 0, calls: 0, tokens: 0, dollars: 0 };
-    chats.set(chat, totals);
-    return totals;
+export async function readRollUp({ redis, shards }: ReportSource, fromMs: number, prices?: Prices) {
+  const sums: Sums = { figures: noFigures(), latencies: [], chats: new Map(), prices };
+  const { figures, latencies, chats } = sums;
+  const addAll = async <T>(texts: AsyncIterable<string>, add: (sums: Sums, record: T) => void) => {
+    for await (const text of texts) {
+      const record = jsonFields(text);
+      if (record === undefined) count(figures, 'unreadable');
+      else add(sums, record as T);
+    }
   };
-  const spend = (purpose: string, usage: Spent, chat: string | undefined): void => {
-    const dollars = usage.dollars ?? costOf(usage.model, usage, prices);
-    sums.tokens[purpose] ??= {};
-    const models = sums.tokens[purpose];
-    models[usage.model] = addSpent(models[usage.model] ?? NOTHING_SPENT, usage, dollars);
-    if (chat === undefined) return;
-    const totals = totalsOf(chat);
-    totals.calls += 1;
-    totals.tokens += usage.inputTokens + usage.outputTokens;
-    totals.dollars += dollars ?? 0;
-  };
+  for (const keys of shardsOf({ shards })) {
+    await addAll(outcomesIn(redis, keys).textsSince(fromMs), addOutcome);
+    await addAll(eventsIn(redis, keys).textsSince(fromMs), addEvent);
+  }
   return {
-    addOutcome(read: object | undefined): void {
-      if (read === undefined) {
-        sums.unreadable += 1;
-        return;
-      }
-      const record = read as OutcomeRecord;
-      const { chat, outcome, reason, attempts, recoveries, sentAtMs, settledAtMs } = record;
-      addToProof(sums.delivery, record);
-      sums.outcomes.total += 1;
-      if (chat !== undefined) totalsOf(chat).messages += 1;
-      count(sums.outcomes.byOutcome, outcome);
-      if (reason !== undefined) count(sums.outcomes.byReason, reason);
-      count(sums.attempts, String(attempts));
-      count(sums.recoveries, String(recoveries));
-      if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
-    },
-    addEvent(read: object | undefined): void {
-      const event = (read ?? { event: 'unreadable' }) as AuditEvent & { chat?: string };
-      const isCall = event.event === 'model.answered' || event.event === 'model.failed';
-      if (read === undefined || (isCall && !hasCounters(event))) sums.unreadable += 1;
-      else if (event.event === 'model.answered') spend(event.purpose, event, event.chat);
-      else if (event.event === 'model.failed') {
-        if (event.billed) spend('retry', event, event.chat);
-        sums.failedCalls.billed += event.billed ? 1 : 0;
-        count(sums.failedCalls.byReason, event.reason ?? 'unknown');
-      } else addToSafety(sums.contextSafety, event);
-    },
-    result: () => ({
-      ...sums,
-      /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
-      latencyMs: { answered: latencies.length, ...percentiles(latencies) },
-      cost: costIn(sums.tokens),
-      topChats: dearest([...chats.values()]),
-    }),
+    ...figures,
+    /** Answered messages only: from the time that Telegram states, in whole seconds, to the outcome. */
+    latencyMs: { answered: latencies.length, ...percentiles(latencies) },
+    cost: costIn(figures.tokens),
+    topChats: dearest([...chats.values()]),
   };
 }
 
-interface ChatTotals {
-  chat: string;
-  messages: number;
-  calls: number;
-  tokens: number;
-  dollars: number;
+function addOutcome({ figures, latencies, chats }: Sums, record: OutcomeRecord): void {
+  const { chat, outcome, reason, attempts, recoveries, sentAtMs, settledAtMs } = record;
+  addToProof(figures.delivery, record);
+  count(figures.outcomes, 'total');
+  if (chat !== undefined) count(totalsOf(chats, chat), 'messages');
+  count(figures.outcomes.byOutcome, outcome);
+  if (reason !== undefined) count(figures.outcomes.byReason, reason);
+  count(figures.attempts, String(attempts));
+  count(figures.recoveries, String(recoveries));
+  if (outcome === 'answered' && sentAtMs !== undefined) latencies.push(Math.max(0, settledAtMs - sentAtMs));
 }
+
+type EventName = AuditEvent['event'];
+type Safety = Figures['contextSafety'];
+type Adder<Name extends EventName> = (safety: Safety, event: Extract<AuditEvent, { event: Name }>) => void;
+
+/** How each event of the audit trail but a call is counted. */
+const ADDERS: { readonly [Name in EventName]?: Adder<Name> } = {
+  'context.exceeded': ({ exceeded }, { kind, phase }) => {
+    exceeded[kind] ??= {};
+    count(exceeded[kind], phase);
+  },
+  'context.compacted': (safety) => count(safety, 'compacted'),
+  'context.compaction-failed': (safety, { reason }) => count(safety.compactionFailed, reason),
+  'context.force-pruned': (safety) => count(safety, 'forcePruned'),
+  'context.new-session': (safety) => count(safety, 'newSessions'),
+  'context.scrubbed': ({ scrubbed }, { kind, parts, bytes }) => {
+    scrubbed[kind] ??= { messages: 0, parts: 0, bytes: 0 };
+    count(scrubbed[kind], 'messages');
+    count(scrubbed[kind], 'parts', parts);
+    count(scrubbed[kind], 'bytes', bytes);
+  },
+  'context.thinking-dropped': (safety) => count(safety, 'thinkingDropped'),
+  'context.output-lowered': (safety) => count(safety, 'outputLowered'),
+  'context.gave-up': (safety) => count(safety, 'gaveUp'),
+  'message.capped': (safety, { kind }) => count(safety.capped, kind),
+  'request.invalid': (safety, { rule }) => count(safety.invalid, rule),
+  'session.torn': (safety, { records }) => count(safety, 'tornRecords', records),
+};
+
+function addEvent(sums: Sums, event: AuditEvent & { chat?: string }): void {
+  if (event.event === 'model.answered' || event.event === 'model.failed') addCall(sums, event);
+  else if (Object.hasOwn(ADDERS, event.event))
+    (ADDERS[event.event] as Adder<EventName>)(sums.figures.contextSafety, event);
+}
+
+function addCall({ figures, chats, prices }: Sums, call: CallRecord & { chat?: string }): void {
+  const { event, billed, reason = 'unknown', purpose, model, chat, inputTokens, outputTokens, cacheReadTokens } = call;
+  if (![inputTokens, outputTokens, cacheReadTokens].every(Number.isFinite)) {
+    count(figures, 'unreadable');
+    return;
+  }
+  const isFailed = event === 'model.failed';
+  if (isFailed) count(figures.failedCalls.byReason, reason);
+  if (isFailed && !billed) return;
+  if (isFailed) count(figures.failedCalls, 'billed');
+  // A line of an earlier version has no `dollars`.
+  const dollars = call.dollars ?? costOf(model, call, prices);
+  const name = isFailed ? 'retry' : purpose;
+  figures.tokens[name] ??= {};
+  const models = figures.tokens[name];
+  models[model] = addSpent(models[model] ?? { ...NO_USAGE, calls: 0 }, call, dollars);
+  if (chat === undefined) return;
+  const totals = totalsOf(chats, chat);
+  count(totals, 'calls');
+  count(totals, 'tokens', inputTokens + outputTokens);
+  count(totals, 'dollars', dollars ?? 0);
+}
+
+const noTotals = (chat: string) => ({ chat, messages: 0, calls: 0, tokens: 0, dollars: 0 });
+type ChatTotals = ReturnType<typeof noTotals>;
 
 /** The chats that cost most; where nothing has a price, those with most tokens. */
 function dearest(chats: ChatTotals[]): ChatTotals[] {
@@ -164,19 +181,18 @@ function dearest(chats: ChatTotals[]): ChatTotals[] {
     .map((totals) => ({ ...totals, dollars: rounded(totals.dollars) }));
 }
 
-/** What a call came to. A line of an earlier version has no `dollars`. */
-type Spent = Usage & { model: string; dollars?: number };
-
-function hasCounters({ inputTokens, outputTokens, cacheReadTokens }: Usage): boolean {
-  return [inputTokens, outputTokens, cacheReadTokens].every(Number.isFinite);
+function totalsOf(chats: Sums['chats'], chat: string): ChatTotals {
+  const totals = chats.get(chat) ?? noTotals(chat);
+  chats.set(chat, totals);
+  return totals;
 }
 
-function count(counts: Counts, name: string): void {
-  counts[name] = (counts[name] ?? 0) + 1;
+function count<Name extends string>(counts: { [Each in Name]?: number }, name: Name, more = 1): void {
+  counts[name] = (counts[name] ?? 0) + more;
 }
 
 /** Adds a line of the ledger. Lines that call nothing delivered are no part of the proof. */
-function addToProof(proof: Sums['delivery'], { entry, outcome, delivery }: OutcomeRecord): void {
+function addToProof(proof: Figures['delivery'], { entry, outcome, delivery }: OutcomeRecord): void {
   if (!DELIVERED.has(outcome)) return;
   const { parts = 0, confirmed = 0, unsure = 0 } = delivery ?? {};
   if (delivery === undefined) proof.unknown += 1;
@@ -187,34 +203,14 @@ function addToProof(proof: Sums['delivery'], { entry, outcome, delivery }: Outco
   else proof.confirmed += 1;
 }
 
-/** Adds an event of the audit trail; ignores those that are about something else. */
-function addToSafety(safety: Sums['contextSafety'], event: AuditEvent): void {
-  if (event.event === 'context.exceeded') {
-    safety.exceeded[event.kind] ??= {};
-    count(safety.exceeded[event.kind] as Counts, event.phase);
-  } else if (event.event === 'context.scrubbed') {
-    const { messages, parts, bytes } = safety.scrubbed[event.kind] ?? { messages: 0, parts: 0, bytes: 0 };
-    safety.scrubbed[event.kind] = { messages: messages + 1, parts: parts + event.parts, bytes: bytes + event.bytes };
-  } else if (event.event === 'context.compaction-failed') count(safety.compactionFailed, event.reason);
-  else if (event.event === 'message.capped') count(safety.capped, event.kind);
-  else if (event.event === 'request.invalid') count(safety.invalid, event.rule);
-  else if (event.event === 'session.torn') safety.tornRecords += event.records;
-  else if (Object.hasOwn(PLAIN, event.event)) safety[PLAIN[event.event as keyof typeof PLAIN]] += 1;
-}
-
 function addSpent(before: Spending, usage: Usage, dollars: number | undefined): Spending {
-  const names = Object.keys(NOTHING_SPENT) as (keyof typeof NOTHING_SPENT & keyof Usage)[];
-  const sums = names.map((name) => [name, before[name] + Number(usage[name] ?? 0)]);
-  return {
-    ...before,
-    ...Object.fromEntries(sums),
-    calls: before.calls + 1,
-    ...(dollars !== undefined && { dollars: rounded((before.dollars ?? 0) + dollars) }),
-  };
+  const after = { ...before, calls: before.calls + 1 };
+  for (const name of COUNTERS) count(after, name, usage[name] ?? 0);
+  return dollars === undefined ? after : { ...after, dollars: rounded((before.dollars ?? 0) + dollars) };
 }
 
 /** At list prices, or the operator's own; excludes models without a price. */
-function costIn(tokens: Sums['tokens']) {
+function costIn(tokens: Figures['tokens']) {
   const byPurpose: Record<string, number> = {};
   const byModel: Record<string, number> = {};
   const unpriced = new Set<string>();

@@ -5,16 +5,11 @@ import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';
 import { createChatState } from '../command/chat-state.ts';
 import { decodeRecord, textOf } from '../session/record.ts';
-import { chatName, fact, type Name, type ReadReport, type Section, some, UnknownName } from './report.ts';
+import { chatName, fact, type ReadReport, type Section, sessionName, some, UnknownName } from './report.ts';
 import { thousands } from './words.ts';
 
 const RECORDS_SHOWN = 6;
 const CHARS_SHOWN = 160;
-
-/** The name of a session, which leads to its report. */
-export function sessionName(chat: ChatKey, id: SessionId): Name {
-  return { of: 'session', id: `${chat}/${id}`, text: id };
-}
 
 /** One session of a chat, the one that it has now unless another is named: its size, since when, and what it continues. */
 export const showSession: ReadReport = async ({ redis, shards }, { words: [asked = ''], content }) => {
@@ -32,12 +27,10 @@ export const showSession: ReadReport = async ({ redis, shards }, { words: [asked
     fact('Chat', chatName(chat)),
     fact('Messages', messages, `${records} records, ${(bytes / 1e6).toFixed(2)} MB`),
     fact('Tokens', thousands(tokens), 'of its newest request'),
-  ];
-  const history = [
     fact('Began', moment(sinceMs)),
     fact('Compacted', moment(compactedMs), `window from record ${windowStart}`),
     fact('Window', limitTokens === undefined ? 'as the model states it' : `${limitTokens} tokens`),
-    fact('Continues', parent === undefined ? 'none' : sessionName(chat, parent as SessionId)),
+    fact('Continues', parent === undefined ? 'none' : sessionName(chat, parent)),
   ];
   return {
     report: {
@@ -45,7 +38,6 @@ export const showSession: ReadReport = async ({ redis, shards }, { words: [asked
       nowMs: Date.now(),
       sections: some<Section>(
         { facts },
-        { title: 'Its time', facts: history },
         newest.length > 0 && { title: 'Newest records', quote: newest.map(beginningOf).join('\n') },
       ),
     },

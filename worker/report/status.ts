@@ -2,9 +2,6 @@ import type { Config } from '../../shared/base/config.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { chatOf, keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
-import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
-import { EVERY_CHAT } from '../../shared/state/lane/stops.ts';
-import type { Order } from '../../shared/state/orders.ts';
 import { findRefusedWrites, hostAndPid, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { countWorkers, readShown } from '../../shared/state/process/workers.ts';
@@ -14,10 +11,12 @@ import { readTelegramPause } from '../../shared/state/telegram/telegram.ts';
 import { modelsInUse } from '../model/catalog.ts';
 import { alertsCheck, providerCheck, telegramCheck } from '../watch/readiness.ts';
 import { conditionsOf, POLL_AGE_MS } from '../watch/rules.ts';
-import { createSnapshotReader, type Snapshot, sum } from '../watch/snapshot.ts';
+import { createSnapshotReader, sum } from '../watch/snapshot.ts';
 import { colourOf, troublesOf } from '../watch/verdict.ts';
-import { everyChatAction, readInFlight } from './in-flight.ts';
+import { readInFlight } from './in-flight.ts';
 import { incidentItems, readIncidents } from './incidents.ts';
+import { allowedSection, everyChatAction, ordersSection } from './operators.ts';
+import { imbalanceOf, readProof } from './proof.ts';
 import {
   type Asked,
   chatName,
@@ -29,20 +28,17 @@ import {
   type ReadReport,
   type Report,
   type ReportGround,
-  type ReportSource,
   runbookWords,
   type Section,
-  shardsOf,
   some,
   type Text,
   type Verdict,
 } from './report.ts';
-import { inWords, megabytes, percent } from './words.ts';
+import { inWords, megabytes, percent, stateOf, whenOf } from './words.ts';
 
 /** The state of the whole installation at one moment. Times are ms since the epoch, by Redis' clock. */
 export type Status = Awaited<ReturnType<typeof readStatus>>;
 
-/** The state of everything: its colour first, and why. */
 export const showStatus: ReadReport = async (at, { own }) => {
   const status = await readStatus(at, own);
   return { report: statusReport(status), json: status, code: status.colour === 'red' ? 1 : 0 };
@@ -70,11 +66,11 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
   const now = await snapshotAt({ nowMs, open });
   const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(config) });
   const takesWrites = refusal === undefined;
-  const { accepted, settled, pending, failedShards } = proof;
-  const unaccounted = proof.unaccounted || failedShards.length;
+  const { accepted, settled, pending, unaccounted } = proof;
+  const answeredMs = now.poll?.lastAnswerMs;
   const troubles = troublesOf(
     { nowMs, conditions, incidents, newest: now.newest, openLetters: sum(now.shards, (shard) => shard.openLetters) },
-    { workers, takesWrites, unaccounted, pauses: inFlight.pauses, isStarting: starting },
+    { workers, takesWrites, imbalance: imbalanceOf(proof), pauses: inFlight.pauses, isStarting: starting },
   );
   const colour = colourOf(troubles, starting);
   const { usedBytes, maxBytes } = now.redis;
@@ -86,33 +82,20 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
     breakers: { models, telegram },
     budgets: now.spent,
     ...inFlight,
-    ...partsOf(now, by),
-    telemetry: [...new Set(shown.flatMap(({ exportTrouble }) => exportTrouble || []))],
-    deadLetters: now.shards.reduce((sum, { deadLetters }) => sum + deadLetters, 0),
-    redis: { ...memory, takesWrites, isVolatile: now.redis.isOnDisk !== true },
-  };
-}
-
-/** How the parts fare that a watchdog looks at. Pure. */
-function partsOf(now: Snapshot, by: string | undefined) {
-  const stateOf = ({ ready, isDegraded, detail = '' }: ReturnType<typeof providerCheck>) => ({
-    isWell: ready && isDegraded !== true,
-    detail,
-  });
-  const answeredMs = now.poll?.lastAnswerMs;
-  return {
-    // Its age is that of the last answer.
     receiving: {
       ...stateOf(telegramCheck(now)),
-      ageMs: answeredMs === undefined ? undefined : Math.max(0, now.nowMs - answeredMs),
+      // Its age is that of the last answer.
+      ageMs: answeredMs === undefined ? undefined : Math.max(0, nowMs - answeredMs),
       by: by === undefined ? undefined : `${hostAndPid(by).host}, process ${hostAndPid(by).pid}`,
     },
     provider: stateOf(providerCheck(now)),
     alerts: stateOf(alertsCheck(now)),
+    telemetry: [...new Set(shown.flatMap(({ exportTrouble }) => exportTrouble || []))],
+    deadLetters: sum(now.shards, (shard) => shard.deadLetters),
+    redis: { ...memory, takesWrites, isVolatile: now.redis.isOnDisk !== true },
   };
 }
 
-/** The state of each connection, in words. Pure. */
 function connectionFacts(status: Status): Fact[] {
   const { receiving, provider, breakers, alerts, telemetry, redis, atMs: nowMs } = status;
   const { usedBytes, maxBytes, share, takesWrites, isVolatile } = redis;
@@ -122,18 +105,15 @@ function connectionFacts(status: Status): Fact[] {
   const open = [
     ...breakers.models.map((each) => ({ ...each, name: each.model })),
     ...(breakers.telegram ? [{ ...breakers.telegram, name: 'Telegram' }] : []),
-  ].map(({ name, sinceMs, untilMs }) => {
-    const next = untilMs <= nowMs ? 'now' : `in ${inWords(untilMs - nowMs)}`;
-    return `${name}: open since ${utcTime(sinceMs)}, next try ${next}`;
-  });
-  const fact = (name: string, isWell: boolean, value: string): Fact => ({ name, value, tone: isWell ? 'good' : 'bad' });
+  ].map(({ name, sinceMs, untilMs }) => `${name}: open since ${utcTime(sinceMs)}, next try ${whenOf(untilMs, nowMs)}`);
+  const part = (name: string, isWell: boolean, value: string): Fact => ({ name, value, tone: isWell ? 'good' : 'bad' });
   return [
-    fact('Receiving', receiving.isWell, `${receiving.detail}${by}`),
-    fact('Model', provider.isWell, provider.detail),
-    fact('Breakers', open.length === 0, open.join('; ') || 'closed'),
-    fact('Alerts', alerts.isWell, alerts.detail),
-    fact('Redis', takesWrites, `${megabytes(usedBytes)} ${room}; ${state}`),
-    ...telemetry.map((detail) => fact('Telemetry', false, detail)),
+    part('Receiving', receiving.isWell, `${receiving.detail}${by}`),
+    part('Model', provider.isWell, provider.detail),
+    part('Breakers', open.length === 0, open.join('; ') || 'closed'),
+    part('Alerts', alerts.isWell, alerts.detail),
+    part('Redis', takesWrites, `${megabytes(usedBytes)} ${room}; ${state}`),
+    ...telemetry.map((detail) => part('Telemetry', false, detail)),
   ];
 }
 
@@ -145,26 +125,8 @@ function ruleLimits(config: Config) {
   return { unansweredMs, deadLettersMax, totals: totalsOf(config), isVolatileAccepted, ...own };
 }
 
-/** The proof over all shards, as of now. */
-export interface Proof extends Balance {
-  isCounted: boolean;
-  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
-  failedShards: number[];
-}
-
-export async function readProof(source: ReportSource): Promise<Proof> {
-  const all = await Promise.all(shardsOf(source).map((keys) => createLedger(source.redis, keys).read()));
-  const sum = (name: keyof Balance) => all.reduce((total, reading) => total + reading[name], 0);
-  return {
-    ...{ accepted: sum('accepted'), settled: sum('settled'), pending: sum('pending'), unaccounted: sum('unaccounted') },
-    isCounted: all.every(({ isCounted }) => isCounted),
-    failedShards: all.flatMap(({ unaccounted }, shard) => (unaccounted === 0 ? [] : [shard])),
-  };
-}
-
 const RUNNING_SHOWN = 10;
 const INCIDENTS_SHOWN = 8;
-const ORDERS_SHOWN = 20;
 
 function statusReport(status: Status): Report {
   const { atMs, allowed, budgets, incidents, pauses } = status;
@@ -191,7 +153,6 @@ function statusReport(status: Status): Report {
   };
 }
 
-/** The part of each limit of all chats that is spent. Pure. */
 export function budgetFacts(budgets: readonly Spent[]): Fact[] {
   return budgets.map((each) => fact(each.limit.setting, `${spentInWords(each)}, ${percentOf(each)} %`));
 }
@@ -249,29 +210,4 @@ function lanes({ lanes: { count, waiting, parked, behindQuestions, deepest } }: 
   const intro = `Chats with messages: ${count}; in ${waiting} of them, messages wait for the one before.${questions}`;
   const rows = deepest.map(({ lane, messages }) => [chatName(chatOf(lane)), messages]);
   return { title: 'Lanes', intro, table: { columns: ['Chat', 'Messages'], rows } };
-}
-
-/** Who is allowed by the settings, and who was let in besides. */
-export const showAllowed: ReadReport = async ({ redis, config: { TELEGRAM_ALLOWED_IDS: ids } }) => {
-  const added = await readAllowed(redis);
-  const set = ids === 'everyone' ? ['*'] : [...ids].map(String);
-  const facts = [fact('TELEGRAM_ALLOWED_IDS', set.join(', ') || 'not set here')];
-  return { report: { nowMs: Date.now(), sections: [{ facts }, allowedSection(added)] }, json: { set, added } };
-};
-
-function allowedSection(allowed: readonly Order[]): Section {
-  return ordersSection('Allowed besides TELEGRAM_ALLOWED_IDS', 'Id', allowed, 'id');
-}
-
-function ordersSection(title: string, of: string, orders: readonly Order[], noun: string): Section {
-  const rows = orders
-    .slice(0, ORDERS_SHOWN)
-    .map(({ chat, sinceMs, by, why }) => [
-      chat === EVERY_CHAT ? 'every chat' : chatName(chat),
-      { atMs: sinceMs },
-      by,
-      why || 'no reason given',
-    ]);
-  const more = { count: orders.length - ORDERS_SHOWN, noun };
-  return listSection(title, { table: { columns: [of, 'Since', 'By', 'Reason'], rows }, more });
 }

@@ -1,12 +1,11 @@
 import { counted } from '../../shared/base/text.ts';
-import type { KeptEvent } from '../../shared/state/lane/record-streams.ts';
+import { eventsIn, type KeptEvent } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
 import type { OutcomeRecord } from '../lane/lane.ts';
-import { some } from './report.ts';
+import { chatName, matching, messageName, type ReadReport, shardsOf, some, tableSection } from './report.ts';
 
-/** One thing that happened to a message. */
 interface Step {
   /** Ms since the epoch; absent when only that it happened is known. */
   atMs?: number;
@@ -14,7 +13,6 @@ interface Step {
   text: string;
 }
 
-/** All that is kept of one message. */
 interface Trail {
   acceptedMs: number;
   inbound: InboundEntry | undefined;
@@ -59,7 +57,7 @@ function eventStep(kept: KeptEvent): Step {
 }
 
 /** The numbers and codes of an event; it holds nothing that anybody wrote. */
-export function detailsOf(about: object): string {
+function detailsOf(about: object): string {
   return Object.entries(about)
     .filter(([, value]) => value !== 0 && value !== '' && value !== undefined)
     .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`)
@@ -81,3 +79,30 @@ function untimed({ crashes, toolRounds, parts }: TurnSummary): Step[] {
     parts && { kind: 'parts', text: `${parts.sent} of ${parts.total} parts delivered` },
   );
 }
+
+const SHOWN_MAX = 50;
+/** Calls of the model stand between them. */
+const LOOKED_AT_MAX = 5_000;
+
+/** The newest steps by which a request was made to fit, or to be accepted, newest first. */
+export const showRecoveries: ReadReport = async (at) => {
+  const isStep = ({ event }: KeptEvent) => !event.startsWith('model.');
+  const all = await Promise.all(
+    shardsOf(at).map((keys) => matching(eventsIn(at.redis, keys).newest(LOOKED_AT_MAX), isStep, SHOWN_MAX)),
+  );
+  const steps = all
+    .flat()
+    .sort((one, other) => other.atMs - one.atMs)
+    .slice(0, SHOWN_MAX);
+  const rows = steps.map(({ atMs, chat, entry, event, traceId: _, ...about }) => [
+    { atMs },
+    event,
+    detailsOf(about),
+    chatName(chat),
+    messageName(entry),
+  ]);
+  const title = 'Requests that did not fit or were refused, and what was done';
+  const columns = ['When', 'Step', 'Details', 'Chat', 'Message'];
+  const sections = [tableSection(title, columns, rows, 'None on record.')];
+  return { report: { title: 'Recoveries', nowMs: Date.now(), sections }, json: steps };
+};

@@ -1,4 +1,6 @@
+import type { ReadinessPart } from '../../shared/app/health.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
+import type { Pause } from '../../shared/state/lane/stops.ts';
 import { traceUrl } from '../alerts/message.ts';
 import type { MessageLocation } from './message-location.ts';
 import type { Piece } from './report.ts';
@@ -16,24 +18,29 @@ export function money(dollars: number): string {
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 }
 
-/** A large number, such as of tokens. Pure. */
 export function thousands(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** Pure. */
 export function megabytes(bytes: number): string {
   return `${Math.round(bytes / (1024 * 1024))} MB`;
 }
 
-/** A part of a whole. Pure. */
 export function percent(part: number, whole = 1): string {
   return `${whole === 0 ? 0 : Math.round((part / whole) * 100)} %`;
 }
 
-/** A reason in brackets, where there is one. Pure. */
+/** Whether a part of readiness is well, and its state in words. Pure. */
+export function stateOf({ ready, isDegraded, detail = '' }: Awaited<ReturnType<ReadinessPart['check']>>) {
+  return { isWell: ready && isDegraded !== true, detail };
+}
+
 export function because(reason: string | undefined): string {
   return reason === undefined ? '' : ` (${reason})`;
+}
+
+export function pausedWords({ by, sinceMs, why }: Pause, nowMs: number): string {
+  return `PAUSED by ${by} for ${inWords(nowMs - sinceMs)}${why === '' ? '' : `: ${why}`}`;
 }
 
 /** A trace, with the way to its page where there is an address for traces. Pure. */
@@ -42,7 +49,6 @@ export function traceText(template: string | undefined, traceId: string): Piece[
   return ['Trace ', hasPage ? { href: traceUrl(template, traceId), text: traceId } : traceId || 'none'];
 }
 
-/** Where a message is, in words. Pure. */
 export function whereOf(place: MessageLocation, nowMs: number): string {
   switch (place.at) {
     case 'stream':
@@ -56,12 +62,12 @@ export function whereOf(place: MessageLocation, nowMs: number): string {
     case 'no job':
       return 'first in its lane, without a job: the reconciler creates one within seconds';
     case 'delayed':
-      return `put off${place.reason === undefined ? '' : ` (${place.reason})`}, next try ${whenOf(place.untilMs, nowMs)}`;
+      return `put off${because(place.reason)}, next try ${whenOf(place.untilMs, nowMs)}`;
     case 'running':
       return `${place.step}, attempt ${place.attempt}${place.sinceMs === undefined ? '' : `, for ${inWords(nowMs - place.sinceMs)}`}`;
   }
 }
 
-function whenOf(atMs: number, nowMs: number): string {
+export function whenOf(atMs: number, nowMs: number): string {
   return atMs <= nowMs ? 'now' : `in ${inWords(atMs - nowMs)} (${utcTime(atMs)})`;
 }

@@ -95,7 +95,7 @@ export function redisCheck(
   }
   if (now === undefined) return ready('not looked at yet');
   const { role, usedBytes, maxBytes, unwritten } = now.redis;
-  const room = maxBytes === 0 ? 'without a limit' : `of ${megabytes(maxBytes)}`;
+  const room = maxBytes === 0 ? 'without a limit' : `of ${megabytes(maxBytes)} MB`;
   const detail = `${role}, takes writes, ${megabytes(usedBytes)} MB used ${room}`;
   return unwritten === undefined ? ready(detail) : degraded(`${detail}; cannot write its files (${unwritten})`);
 }

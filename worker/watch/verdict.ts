@@ -42,7 +42,8 @@ export interface Judged {
 export interface Seen {
   workers: number;
   takesWrites: boolean;
-  unaccounted: number;
+  /** The numbers of the ledger that do not add up, in words. */
+  imbalance: string | undefined;
   pauses: readonly Pause[];
   /** Whether a process has just been started, and had no time yet to show itself. */
   isStarting: boolean;
@@ -107,7 +108,7 @@ function isWhole({ cause, severity }: Trouble): boolean {
   return rowOf(cause)?.severity === severity;
 }
 
-function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Trouble[] {
+function ofProcesses({ workers, takesWrites, imbalance, pauses }: Seen): Trouble[] {
   const all = pauses.find(({ chat }) => chat === EVERY_CHAT);
   const red = (cause: string, text: string, todo: string): Trouble => ({ cause, severity: 'page', text, todo });
   const troubles: Trouble[] = [];
@@ -115,8 +116,7 @@ function ofProcesses({ workers, takesWrites, unaccounted, pauses }: Seen): Troub
     troubles.push(red('redis-writes', 'Redis answers, but takes no writes.', 'See "npm run cli -- check".'));
   // Where nothing can be written, no worker can show that it lives.
   else if (workers === 0) troubles.push(red('worker', 'No worker process is alive.', 'Start the gateway.'));
-  if (unaccounted !== 0)
-    troubles.push(red('ledger', `Unaccounted for: ${counted(unaccounted, 'message')}.`, CAUSES.ledger.todo ?? ''));
+  if (imbalance !== undefined) troubles.push(red('ledger', `${imbalance}.`, CAUSES.ledger.todo ?? ''));
   if (all) {
     const text = `Everything is paused by ${all.by}: ${all.why || 'no reason was given'}.`;
     troubles.push(red('paused', text, CAUSES.paused.todo ?? ''));

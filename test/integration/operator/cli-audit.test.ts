@@ -3,6 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
+import type { AuditEvent } from '../../../worker/lane/events.ts';
+import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { type RollUp, readRollUp } from '../../../worker/report/roll-up.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
@@ -93,7 +96,7 @@ test('audit exits 1 when a message has no outcome', async () => {
   await world.peek.hincrby(world.keys.counts, 'accepted', 1);
   const { code, stdout } = await audit();
   expect(code).toBe(1);
-  expect(stdout).toMatch(/= 1\n {2}1 went without an outcome/);
+  expect(stdout).toMatch(/= 1\n {2}1 message went without an outcome \(shard 0\): see the runbook/);
 });
 
 test('audit exits 1 when two shards are off by opposite amounts, and names both', async () => {
@@ -103,7 +106,8 @@ test('audit exits 1 when two shards are off by opposite amounts, and names both'
   const { code, stdout } = await audit('--json');
   expect(code).toBe(1);
   expect(JSON.parse(stdout).proof).toMatchObject({ unaccounted: 0, failedShards: [0, 1] });
-  expect((await audit()).stdout).toMatch(/shards cancel each other out \(shard 0, 1\)/);
+  expect((await audit()).stdout).toMatch(/2 shards do not add up, and cancel each other out \(shard 0, 1\)/);
+  expect((await runCli(['status'], world.env)).stdout).toMatch(/2 shards do not add up, .* \(shard 0, 1\)\./);
 });
 
 test('audit counts damaged records as unreadable and still reads the others', async () => {
@@ -123,4 +127,144 @@ test('audit reads 2,345 outcomes, more than a page', async () => {
   for (let n = 0; n < 2_345; n++) pipeline.xadd(world.keys.outcomes, '*', 'record', JSON.stringify(record));
   await pipeline.exec();
   expect(JSON.parse((await audit('--json')).stdout)).toMatchObject({ outcomes: { total: 2_345 } });
+});
+
+const BASE = { entry: '1-0', traceId: 't', settledAtMs: 10_000, attempts: 1, recoveries: 0 } as OutcomeRecord;
+
+/** The figures of the audit of records that are written first. */
+async function rolledUp(
+  outcomes: readonly Partial<OutcomeRecord>[] = [],
+  events: readonly (AuditEvent & { chat?: string })[] = [],
+): Promise<RollUp> {
+  const pipeline = world.peek.pipeline();
+  for (const each of outcomes) pipeline.xadd(world.keys.outcomes, '*', 'record', JSON.stringify({ ...BASE, ...each }));
+  for (const each of events) pipeline.xadd(world.keys.events, '*', 'record', JSON.stringify(each));
+  await pipeline.exec();
+  return readRollUp({ redis: world.peek, shards: 1 }, 0);
+}
+
+test('latency covers only answers with a known send time, and is never negative', async () => {
+  const answered = Array.from(
+    { length: 100 },
+    (_, at) => ({ outcome: 'answered', sentAtMs: 10_000 - at * 10 }) as const,
+  );
+  expect((await rolledUp()).latencyMs).toEqual({ answered: 0, p50: 0, p95: 0, p99: 0 });
+  const { latencyMs } = await rolledUp([
+    ...answered,
+    { outcome: 'answered' },
+    { outcome: 'failed', sentAtMs: 0 },
+    { outcome: 'answered', sentAtMs: 99_999 },
+  ]);
+  expect(latencyMs).toEqual({ answered: 101, p50: 490, p95: 940, p99: 980 });
+});
+
+const MOVE = { entries: 1, from: 'a', to: 'b', isTrial: false, hasSummary: true };
+const NEW_SESSION = { event: 'context.new-session', ...MOVE, seedChars: 2, bytesRead: 3, tookMs: 4 } as const;
+
+test('counts each event of the audit trail in its own figure', async () => {
+  const { contextSafety, tokens } = await rolledUp(
+    [],
+    [
+      { event: 'context.exceeded', phase: 'counted', kind: 'token', stage: 'none', reason: 'token_limit' },
+      { event: 'context.exceeded', phase: 'refused', kind: 'token', stage: 'none', reason: 'token_limit' },
+      { event: 'context.exceeded', phase: 'refused', kind: 'wire', stage: 'none', reason: 'token_limit' },
+      { event: 'context.compacted', tokensBefore: 9, tokensAfter: 1, calls: 2, summaryChars: 3 },
+      { event: 'context.compaction-failed', reason: 'empty_summary', calls: 1 },
+      { event: 'context.force-pruned', tokensBefore: 9, tokensAfter: 1 },
+      NEW_SESSION,
+      { event: 'context.scrubbed', action: 'scrub', kind: 'wire', parts: 2, bytes: 100 },
+      { event: 'context.scrubbed', action: 'scrub', kind: 'wire', parts: 1, bytes: 50 },
+      { event: 'context.thinking-dropped', reason: 'thinking_signature' },
+      { event: 'context.output-lowered', maxOutputTokens: 5 },
+      { event: 'context.gave-up', reason: 'prompt_too_long' },
+      { event: 'message.capped', kind: 'tool_result', chars: 9 },
+      { event: 'request.invalid', rule: 'tool-pairs' },
+      { event: 'session.torn', records: 3 },
+      { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 10, outputTokens: 2, cacheReadTokens: 5 },
+      { event: 'model.answered', purpose: 'answer', model: 'm', inputTokens: 20, outputTokens: 3, cacheReadTokens: 15 },
+    ],
+  );
+  expect(contextSafety).toEqual({
+    exceeded: { token: { counted: 1, refused: 1 }, wire: { refused: 1 } },
+    compacted: 1,
+    compactionFailed: { empty_summary: 1 },
+    forcePruned: 1,
+    newSessions: 1,
+    scrubbed: { wire: { messages: 2, parts: 3, bytes: 150 } },
+    thinkingDropped: 1,
+    outputLowered: 1,
+    gaveUp: 1,
+    capped: { tool_result: 1 },
+    invalid: { 'tool-pairs': 1 },
+    tornRecords: 3,
+  });
+  const none = { cacheWriteTokens: 0, cacheWrite1hTokens: 0, searches: 0, thinkingTokens: 0 };
+  expect(tokens).toEqual({
+    answer: { m: { calls: 2, inputTokens: 30, outputTokens: 5, cacheReadTokens: 20, ...none } },
+  });
+});
+
+const MILLION = 1_000_000;
+
+test('sums the cost of each call by purpose; billed calls without an answer have the purpose retry', async () => {
+  const model = 'claude-opus-5-5';
+  const usage = { inputTokens: MILLION, outputTokens: 100_000, cacheReadTokens: 500_000, cacheWriteTokens: 500_000 };
+  const uncached = { ...usage, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  const spent = { inputTokens: 50_000, outputTokens: 0, cacheReadTokens: 0 };
+  const none = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
+  const { cost, tokens, failedCalls } = await rolledUp(
+    [],
+    [
+      { event: 'model.answered', purpose: 'answer', model, ...usage, cacheWrite1hTokens: 100_000, thinkingTokens: 9 },
+      { event: 'model.answered', purpose: 'answer', model: 'anthropic/claude-opus-5.5', ...spent },
+      { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...spent },
+      { event: 'model.answered', purpose: 'summary', model: 'claude-haiku-5-5', ...uncached },
+      { event: 'model.answered', purpose: 'probe', model: 'llama', ...spent },
+      { event: 'model.failed', purpose: 'answer', model, reason: 'timeout', billed: true, ...uncached },
+      { event: 'model.failed', purpose: 'summary', model, reason: 'overloaded', billed: false, ...none },
+    ],
+  );
+  // 0.1 read + 2 written for 5 minutes + 0.8 for an hour + 2 of output, and 0.2; 0.005 and, beyond 100,000 tokens, 0.75.
+  expect(cost).toEqual({
+    dollars: 11.855,
+    byPurpose: { answer: 5.1, summary: 0.755, retry: 6 },
+    byModel: { 'claude-opus-5-5': 10.9, 'claude-haiku-5-5': 0.755, 'anthropic/claude-opus-5.5': 0.2 },
+    unpricedModels: ['llama'],
+  });
+  expect(tokens.retry?.[model]).toMatchObject({ calls: 1, inputTokens: MILLION, dollars: 6 });
+  expect(tokens.probe?.llama).not.toHaveProperty('dollars');
+  expect(tokens.answer?.[model]).toMatchObject({
+    cacheWriteTokens: 500_000,
+    cacheWrite1hTokens: 100_000,
+    thinkingTokens: 9,
+  });
+  expect(failedCalls).toEqual({ byReason: { timeout: 1, overloaded: 1 }, billed: 1 });
+});
+
+test('a usage without its counters is counted as unreadable, and changes no other sum', async () => {
+  const before = await rolledUp();
+  const call = { purpose: 'answer', model: 'm', billed: true } as const;
+  const odd = [
+    { event: 'model.answered', ...call },
+    { event: 'model.failed', ...call },
+  ] as AuditEvent[];
+  expect(await rolledUp([], odd)).toEqual({ ...before, unreadable: 2 });
+});
+
+test('top chats are those that cost most, then those with most tokens; what names no chat is in none', async () => {
+  const usage = { inputTokens: 1_000_000, outputTokens: 0, cacheReadTokens: 0 };
+  const call = { event: 'model.answered', purpose: 'answer', ...usage } as const;
+  const { topChats } = await rolledUp(
+    [],
+    [
+      { ...call, model: 'llama', chat: '1' },
+      { ...call, model: 'claude-opus-5-5', chat: '2' },
+      { ...call, model: 'claude-opus-5-5' },
+      { ...call, event: 'model.failed', reason: 'timeout', billed: false, model: 'llama', chat: '3' },
+    ],
+  );
+  expect(topChats.map(({ chat, calls }) => [chat, calls])).toEqual([
+    ['2', 1],
+    ['1', 1],
+  ]);
 });

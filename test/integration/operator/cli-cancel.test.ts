@@ -69,13 +69,3 @@ test('cancel of a chat ends all that waits as /stop does, with one reply and a b
   expect(await world.peek.hgetall(world.keys.counts)).toMatchObject({ accepted: '4', settled: '4' });
   expect(await cancel(String(CHAT))).toMatchObject({ code: 1, stdout: expect.stringMatching(/has nothing waiting/) });
 });
-
-test.each(['cancel', 'retry'])(
-  '%s of an unknown id exits 1 and names valid ids; a malformed id exits 2',
-  async (verb) => {
-    const run = (...args: string[]) => runCli([verb, ...args], world.env);
-    expect(await run('1700000000000-0')).toMatchObject({ code: 1, stderr: expect.stringMatching(/such as 17/) });
-    for (const args of [[], ['hello'], ['1-0', '2-0'], ['1-0', '--wings']]) expect((await run(...args)).code).toBe(2);
-    expect(await world.peek.exists(world.keys.actions)).toBe(0);
-  },
-);

@@ -177,15 +177,6 @@ test('a failed message is found by its entry and by the id of its dead letter', 
   expect((await message(entry)).stdout).toMatch(/failed \(authentication\); kept as dead letter/);
 });
 
-test('an id of which nothing is kept exits 1 and says what ids look like; what is no id exits 2', async () => {
-  for (const id of ['1700000000000-0', '0af7651916cd43dd8448eb211c80319c'])
-    expect(await message(id)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/Nothing is kept .* such as 17/),
-    });
-  for (const args of [[], ['hello'], ['1-0', '2-0'], ['--wings']]) expect((await message(...args)).code).toBe(2);
-});
-
 test('chat states lane, session, newest outcomes and what today cost, and no words', async () => {
   world.claude.react((call) =>
     call.pendingText === 'stuck'
@@ -214,12 +205,6 @@ test('chat states lane, session, newest outcomes and what today cost, and no wor
   expect(words.stdout).toMatch(/\nFirst: \d+-\d+, accepted \d+ s ago: asking the model[\s\S]*\nWaiting +2;/);
   expect(words.stdout).toContain(`npm run cli -- cancel ${CHAT}`);
   expect(words.stdout + JSON.stringify(report)).not.toMatch(/secret|private answer|behind it/);
-});
-
-test('an unknown chat exits 1 and says what an id looks like; what is no id exits 2', async () => {
-  const said = expect.stringMatching(/Nothing is known .*numeric id/);
-  expect(await chat('-100777')).toMatchObject({ code: 1, stderr: said });
-  for (const args of [[], ['bob'], ['1', '2'], ['1', '--wings']]) expect((await chat(...args)).code).toBe(2);
 });
 
 test('incidents exits 0 when none is open, and 1 with cause, count and what to do when one is', async () => {

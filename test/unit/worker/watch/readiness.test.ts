@@ -30,7 +30,7 @@ const SOUND: Snapshot = {
 };
 
 test('redisCheck states role and memory; it is not ready without writes, and degraded with unwritten files', () => {
-  expect(redisCheck(SOUND, undefined)).toEqual({ ready: true, detail: 'master, takes writes, 2 MB used of 1024' });
+  expect(redisCheck(SOUND, undefined)).toEqual({ ready: true, detail: 'master, takes writes, 2 MB used of 1024 MB' });
   expect(redisCheck(SOUND, NOW)).toEqual({ ready: false, detail: 'takes no writes since 2026-11-22 12:00:00 UTC' });
   const unwritten = { ...SOUND, redis: { ...SOUND.redis, unwritten: 'aof_last_write_status' } };
   expect(redisCheck(unwritten, undefined)).toMatchObject({

@@ -6,7 +6,7 @@ import { colourOf, type Ended, type Judged, type Seen, troublesOf } from '../../
 const NOW = 1_800_000_000_000;
 const MINUTE = 60_000;
 const WELL: Judged = { nowMs: NOW, conditions: [], incidents: [], newest: [], openLetters: 0 };
-const SEEN: Seen = { workers: 1, takesWrites: true, unaccounted: 0, pauses: [], isStarting: false };
+const SEEN: Seen = { workers: 1, takesWrites: true, imbalance: undefined, pauses: [], isStarting: false };
 
 function incident(cause: string, part: Partial<Judged['incidents'][number]> = {}): Judged['incidents'][number] {
   return { cause: cause as Cause, isOpen: true, lastMs: NOW, latest: `It is ${cause}.`, ...part };
@@ -55,7 +55,7 @@ test.each<[string, string, Partial<Seen>]>([
   ['redis-writes', 'red', { takesWrites: false }],
   ['redis-writes', 'red', { takesWrites: false, workers: 0 }],
   ['worker', 'red', { workers: 0 }],
-  ['ledger', 'red', { unaccounted: -1 }],
+  ['ledger', 'red', { imbalance: '1 message came in uncounted' }],
   ['paused', 'red', { pauses: [{ chat: '*', sinceMs: 1, by: 'ann', why: '' }] }],
 ])('%s is a trouble by itself, and %s', (cause, expected, part) => {
   expect(troublesOf(WELL, { ...SEEN, ...part })).toEqual([expect.objectContaining({ cause })]);

@@ -1,0 +1,33 @@
+import { counted } from '../../shared/base/text.ts';
+import { type Balance, createLedger } from '../../shared/state/lane/ledger.ts';
+import { sum } from '../watch/snapshot.ts';
+import { type ReportSource, shardsOf } from './report.ts';
+
+/** The proof over all shards, as of now. */
+export interface Proof extends Balance {
+  isCounted: boolean;
+  /** Shards whose own numbers do not add up: another shard's surplus must not hide what is missing in one. */
+  failedShards: number[];
+}
+
+export async function readProof(source: ReportSource): Promise<Proof> {
+  const all = await Promise.all(shardsOf(source).map((keys) => createLedger(source.redis, keys).read()));
+  const total = (name: keyof Balance) => sum(all, (reading) => reading[name]);
+  return {
+    accepted: total('accepted'),
+    settled: total('settled'),
+    pending: total('pending'),
+    unaccounted: total('unaccounted'),
+    isCounted: all.every(({ isCounted }) => isCounted),
+    failedShards: all.flatMap(({ unaccounted }, shard) => (unaccounted === 0 ? [] : [shard])),
+  };
+}
+
+/** The numbers that do not add up, in words, if any. Pure. */
+export function imbalanceOf({ unaccounted, failedShards }: Proof): string | undefined {
+  if (failedShards.length === 0) return undefined;
+  const shards = `(shard ${failedShards.join(', ')})`;
+  if (unaccounted === 0) return `${failedShards.length} shards do not add up, and cancel each other out ${shards}`;
+  const what = unaccounted < 0 ? 'came in uncounted' : 'went without an outcome';
+  return `${counted(Math.abs(unaccounted), 'message')} ${what} ${shards}`;
+}
