@@ -8,6 +8,7 @@ import {
   importsAtOnce,
   lateImports,
   linesOf,
+  ownImports,
   percentile,
   product,
   read,
@@ -152,6 +153,13 @@ test('no file imports a root (a file that starts a process); producer and worker
       .map((target) => `${file} -> ${target}`),
   );
   expect(wrong).toEqual([]);
+});
+
+test('shared imports nothing of producer and worker, not even types', () => {
+  const upward = product.filter(
+    (file) => file.startsWith('shared/') && ownImports(file).some((target) => /^(?:producer|worker)\//.test(target)),
+  );
+  expect(upward).toEqual([]);
 });
 
 test('only shared/app imports shared/private-redis', () => {

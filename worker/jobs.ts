@@ -1,4 +1,5 @@
 import { rareWarning } from '../shared/base/log.ts';
+import type { ChatSettings, ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { openAccount } from '../shared/state/spending/usage-book.ts';
@@ -6,7 +7,6 @@ import { summonsBook } from '../shared/state/turn/summons.ts';
 import { askPorts } from './ask-ports.ts';
 import { commandPorts, progressViews } from './chat-ports.ts';
 import { transcriberOf } from './endpoint.ts';
-import type { ChatSettings, ChatTable } from './lane/chat-settings.ts';
 import { openWorker, QUEUE_LIMITS } from './lane/queue.ts';
 import { settingsFor } from './lane/settings.ts';
 import { chatRoom } from './model/count.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
+import type { ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { loadChatTable, promptOf } from './chat-table.ts';
-import type { ChatTable } from './lane/chat-settings.ts';
 import type { Settings } from './lane/settings.ts';
 import { RETRY_MS } from './lane/verdict.ts';
 import { modelsInUse, tokenizerFactor } from './model/catalog.ts';

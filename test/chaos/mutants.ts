@@ -160,7 +160,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a message that is to blame stays in its conversation',
-    mutations: { file: 'worker/turn/conclude.ts', from: '[...removeTurn(attempt), ...trialLost', to: '[...trialLost' },
+    mutations: { file: 'worker/turn/conclude.ts', from: '[...removeTurn(turn), ...trialLost', to: '[...trialLost' },
     scenario: 'claude-guarded',
     violates: 'I8',
   },

@@ -1,7 +1,7 @@
 import { QueueEvents } from 'bullmq';
 import { TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import type { AuditEvent } from '../../worker/lane/events.ts';
+import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import { type Stage, say } from './stage.ts';
 

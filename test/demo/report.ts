@@ -1,4 +1,4 @@
-import type { OutcomeRecord } from '../../worker/lane/lane.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import { type Stage, say } from './stage.ts';
 import { traceTree } from './trace-tree.ts';
 

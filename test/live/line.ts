@@ -1,7 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk';
+import type { Usage } from '../../shared/state/spending/usage-book.ts';
 import { createClaude } from '../../worker/model/claude/adapter.ts';
 import type { Failure } from '../../worker/model/errors/failure.ts';
-import type { ModelAnswer, ModelLimits, ModelRequest, Usage } from '../../worker/model/port.ts';
+import type { ModelAnswer, ModelLimits, ModelRequest } from '../../worker/model/port.ts';
 import { costOf } from '../../worker/model/prices.ts';
 import { InTrouble } from './expectation.ts';
 import { openTap, type Tap, type Tapped } from './tap.ts';

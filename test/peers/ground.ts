@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { OutcomeRecord } from '../../worker/lane/lane.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import { createClaude } from '../../worker/model/claude/adapter.ts';
 import type { Model } from '../../worker/model/port.ts';
 import { ALERT_CHAT, createWorld, startGateway, type World } from '../fixture/gateway.ts';

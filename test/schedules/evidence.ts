@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Alert } from '../../shared/flow/alert.ts';
 import { chatKey, type EntryId, INBOUND_GROUP, type SessionId } from '../../shared/redis/keys.ts';
-import type { OutcomeRecord } from '../../worker/lane/lane.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import type { Ground } from './ground.ts';
 
 /** What Redis holds when a schedule is at rest. */

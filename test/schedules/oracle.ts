@@ -66,12 +66,12 @@ const ACT = {
 export function toolsOf(process: Process, acts: EntryId[]): Toolbox {
   return {
     specs: () => [ACT],
-    call: ({ attempt }) =>
+    call: ({ turn }) =>
       process.effect({
         kind: 'tool',
         words: 'call the tool',
         apply() {
-          acts.push(attempt.entry);
+          acts.push(turn.entry);
           return toolText('Done.');
         },
       }),

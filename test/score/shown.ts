@@ -12,7 +12,6 @@ import type { Toolbox } from '../../worker/tools/toolbox.ts';
 import { givenLog } from '../fixture/archived-session.ts';
 import { ask, type ChatHistory } from '../fixture/chat-history.ts';
 import { compactionBy } from '../fixture/compaction.ts';
-import { inboundText } from '../fixture/inbound.ts';
 import { STAMP } from '../fixture/records.ts';
 import { scripted } from '../fixture/scripted-model.ts';
 import { askedIn, type Chat, type Note, type Question } from './chat.ts';
@@ -57,7 +56,7 @@ export async function treated(
 /** A system prompt with what the model of a chat has noted. */
 export function withNotes(system: string, { notes }: Chat): string {
   const memory = snapshotOf({ lines: linesOf(notes) }, WINDOW_TOKENS);
-  return systemWith(system, { memory, message: { ok: true, value: inboundText(1) } });
+  return systemWith(system, { memory, isOfGuest: false });
 }
 
 /** The messages of the request in which a question is asked. */

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { FoundRedisServer } from '../../shared/private-redis/install.ts';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../shared/redis/keys.ts';
-import type { OutcomeRecord } from '../../worker/lane/lane.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { type ChaosRedis, startChaosRedis } from '../chaos/redis.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';

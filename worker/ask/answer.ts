@@ -1,7 +1,9 @@
+import type { FilePart } from '../../shared/flow/reply.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
-import { type Attempt, isOfGuest, type RecoveryStage } from '../lane/attempt.ts';
+import type { RecoveryStage } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -12,7 +14,6 @@ import { isThinking, storable } from '../model/rules/blocks.ts';
 import { conversationSize } from '../model/usage.ts';
 import { trialWon } from '../recovery/fresh-session.ts';
 import { forgetLimit } from '../recovery/learnt-limit.ts';
-import type { FilePart } from '../reply/part.ts';
 import { planned } from '../reply/plan.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
@@ -36,7 +37,7 @@ export type Answered = Extract<Called, { ok: true }>;
 /** The failure that an answer hides: a refusal, a window exceeded without an error, or no text. */
 export function failureIn(
   { answer, isSeconded }: Answered,
-  { opened, attempt, windowTokens }: Pick<Call, 'opened' | 'attempt' | 'windowTokens'>,
+  { opened, turn, windowTokens }: Pick<Call, 'opened' | 'turn' | 'windowTokens'>,
   round: number,
   settings: Pick<Settings, 'toolRoundsMax'>,
 ): Failure | undefined {
@@ -53,7 +54,7 @@ export function failureIn(
   if (!isEmpty || goesOn(answer, round, settings)) return undefined;
   if (stopReason === 'max_tokens') return { kind: 'output', reason: 'cut_before_text' };
   // After its tools a model may have nothing to add, once it was asked a second time.
-  const isDone = attempt.rounds > 0 && (attempt.attempts > 1 || earlierWords(opened, attempt) !== '');
+  const isDone = turn.rounds > 0 && (turn.attempts > 1 || earlierWords(opened, turn) !== '');
   return isDone ? undefined : { kind: 'transient', reason: 'unknown' };
 }
 
@@ -61,7 +62,7 @@ export function failureIn(
  * An answer as the log keeps it: what the API takes back of it, without a call that was cut in the middle of its input,
  * and without a fallback model's thinking, which the first model would reject.
  */
-export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): AssistantRecord {
+export function recordOf(turn: Turn, { answer, byFallback }: Answered): AssistantRecord {
   const { model, usage, unreadable } = answer;
   const whole = wholeBlocks(answer);
   const kept = byFallback ? whole.filter((block) => !isThinking(block)) : whole;
@@ -69,52 +70,52 @@ export function recordOf(attempt: Attempt, { answer, byFallback }: Answered): As
     v: 1,
     t: 'assistant',
     ...newStamp(),
-    entry: attempt.entry,
+    entry: turn.entry,
     content: storable(kept),
     model,
     // Readers of the log know a call by its stop reason, which some endpoints state otherwise.
     stopReason: hasCalls(whole) ? 'tool_use' : answer.stopReason,
     usage,
-    ...(isOfGuest(attempt) && { isForGuest: true }),
+    ...(turn.isOfGuest && { isForGuest: true }),
     ...(unreadable && { unreadable }),
   };
 }
 
 /** The decision to end a message with the model's answer. */
 export function answered(
-  call: Pick<Call, 'attempt' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
+  call: Pick<Call, 'turn' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
   settings: Pick<Settings, 'rich' | 'timeZone' | 'modelName' | 'endpoint' | 'statedWindowTokens'>,
 ): Verdict {
-  const { attempt, opened, room, files, nearlySpent } = call;
+  const { turn, opened, room, files, nearlySpent } = call;
   const { rich } = settings;
   const { answer, sent, byFallback } = called;
-  const { keys, chat, session, refusalsInRow, unreportedCompactions } = attempt;
+  const { keys, chat, session, refusalsInRow, unreportedCompactions } = turn;
   const own = sessionState(keys, session);
-  const calibration = byFallback ? undefined : calibrate(attempt.calibration, sent.count, answer);
-  const record = recordOf(attempt, called);
-  const words = answerWords(attempt, opened, answer);
-  const notice = nearlySpent && nearlyInWords(attempt, settings, nearlySpent);
-  const text = answerText(attempt, opened, answer, { words, notice });
-  const won = trialWon(attempt);
-  const notices = attempt.trial ? [...attempt.notices, attempt.trial.notice] : attempt.notices;
+  const calibration = byFallback ? undefined : calibrate(turn.calibration, sent.count, answer);
+  const record = recordOf(turn, called);
+  const words = answerWords(turn, opened, answer);
+  const notice = nearlySpent && nearlyInWords(turn, settings, nearlySpent);
+  const text = answerText(turn, opened, answer, { words, notice });
+  const won = trialWon(turn);
+  const notices = turn.trial ? [...turn.notices, turn.trial.notice] : turn.notices;
   const tokens = tokensWith(answer, sent.count, sent.calibration);
   const isFull = tokens > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';
   const leftTokens = room.usableTokens - tokens;
   return {
     kind: 'conclude',
-    calledNothing: attempt.rounds === 0,
-    conclusion: { outcome: 'answered', ...planned([...notices, ...attempt.readingNotices], text, { rich }, files) },
+    calledNothing: turn.rounds === 0,
+    conclusion: { outcome: 'answered', ...planned([...notices, ...turn.readingNotices], text, { rich }, files) },
     changes: [
       ...append(keys, session, [record]),
       ...(calibration === undefined ? [] : [chatState(keys, chat).calibrate(calibration)]),
       ...(refusalsInRow > 0 ? [own.forgiveRefusals()] : []),
       ...won.changes,
-      ...forgetLimit(attempt, settings, takenTokens(called)),
+      ...forgetLimit(turn, settings, takenTokens(called)),
       ...(unreportedCompactions > 0 ? [own.reportCompactions()] : []),
     ],
     events: won.events,
-    ifCancelled: { changes: wordsCommands(attempt, { recorded: '', own: words }), events: [] },
+    ifCancelled: { changes: wordsCommands(turn, { recorded: '', own: words }), events: [] },
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room, leftTokens } }),
   };
 }
@@ -128,38 +129,32 @@ function takenTokens({ answer: { usage, content }, byFallback }: Answered): numb
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
   ports: Pick<CallPorts, 'settings' | 'observability'>,
-  attempt: Attempt,
+  turn: Turn,
   opened: OpenedSession,
   { called, speech }: { called: Answered; speech: Speech },
   round: number,
 ): Promise<OpenedSession> {
-  const record = recordOf(attempt, called);
-  const stage = stageAfterRound(attempt);
+  const record = recordOf(turn, called);
+  const stage = stageAfterRound(turn);
   const changes = [
-    ...append(attempt.keys, attempt.session, [record]),
-    ...attempt.turn.recordRound(round, { recoveries: attempt.recoveries, stage }),
+    ...append(turn.keys, turn.session, [record]),
+    ...turn.recordRound(round, { recoveries: turn.recoveries, stage }),
     ...speech.record(called.answer.text),
-    ...forgetLimit(attempt, ports.settings, takenTokens(called)),
+    ...forgetLimit(turn, ports.settings, takenTokens(called)),
   ];
-  await commit(ports.observability, attempt, { step: `round:${round}`, changes, events: [] });
+  await commit(ports.observability, turn, { step: `round:${round}`, changes, events: [] });
   ports.observability.reach('round stored');
   return withRecord(opened, record);
 }
 
 /** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
-export function progressed(attempt: Attempt, rounds: number): Attempt {
-  return {
-    ...attempt,
-    turn: attempt.turn.withoutOutage(),
-    rounds,
-    attempts: 1,
-    silences: 0,
-    recoveriesBefore: attempt.recoveries,
-    stage: stageAfterRound(attempt),
-  };
+export function progressed(turn: Turn, rounds: number): Turn {
+  const stage = stageAfterRound(turn);
+  const { recoveries: recoveriesBefore } = turn;
+  return turn.withoutOutage().with({ rounds, attempts: 1, silences: 0, recoveriesBefore, stage });
 }
 
 /** An accepted call ends `compacted`, so that the session can be compacted again. `fresh` stays for this message. */
-function stageAfterRound({ stage }: Attempt): RecoveryStage {
+function stageAfterRound({ stage }: Turn): RecoveryStage {
   return stage === 'compacted' ? 'none' : stage;
 }

@@ -1,6 +1,6 @@
 import type { NotedFiles } from '../../shared/state/turn/noted-files.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
-import { type Attempt, isOfGuest, payerOf } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
@@ -38,7 +38,7 @@ export interface CallPorts extends RoundPorts {
 
 /** A call of the model for an attempt. */
 export interface Call {
-  attempt: Attempt;
+  turn: Turn;
   opened: OpenedSession;
   room: Room;
   /** The window of the model itself, even if the chat may use less of it. */
@@ -80,12 +80,12 @@ const TURN_TIMES = 20;
  * too long or too large. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
-  const { attempt, opened, room, calibration } = call;
-  const window = withToolsOf(opened.window, isOfGuest(attempt));
+  const { turn, opened, room, calibration } = call;
+  const window = withToolsOf(opened.window, turn.isOfGuest);
   const messages = view(window);
-  const maxTokens = attempt.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
+  const maxTokens = turn.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const { systemPrompt, serverTools } = ports.settings;
-  const fixed = { system: systemWith(systemPrompt, attempt), tools: ports.tools.specs(), serverTools };
+  const fixed = { system: systemWith(systemPrompt, turn), tools: ports.tools.specs(), serverTools };
   const sent: Sent = {
     count: countRequest(fixed, window, messages, ports.settings.modelName, calibration),
     calibration,
@@ -100,7 +100,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
   const onText: OnText = (text) => call.onText(withoutCode(text));
   ports.observability.reach('model called');
-  const result = await sendOrFallBack(ports, attempt, request, { window, fixed, onText }, signal);
+  const result = await sendOrFallBack(ports, turn, request, { window, fixed, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const own = countRequest(fixed, { ...window, records: [] }, messages, ports.settings.modelName, calibration);
@@ -110,7 +110,7 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
   const { failure, silences } = result;
   if (failure.rule !== undefined) {
     const events = [{ event: 'request.invalid', rule: failure.rule } as const];
-    await commit(ports.observability, attempt, { step: '', events });
+    await commit(ports.observability, turn, { step: '', events });
   }
   return { ok: false, failure, silences, sent };
 }
@@ -119,8 +119,8 @@ export async function callModel(ports: CallPorts, call: Call, signal: AbortSigna
  * Prevention: a request that we count as too long or too large is not sent, unless recovery has decided to send it as it
  * is. A session is full when a load had to omit records: they must not disappear unnoticed.
  */
-function countedTooLarge({ attempt, opened, room }: Call, tokens: number): Failure | undefined {
-  const isTooLong = tokens > room.usableTokens && !triedBy(attempt).includes('as it is');
+function countedTooLarge({ turn, opened, room }: Call, tokens: number): Failure | undefined {
+  const isTooLong = tokens > room.usableTokens && !triedBy(turn).includes('as it is');
   if (isTooLong || opened.window.omitted > 0)
     return { kind: 'token', reason: 'counted_too_long', observedTokens: tokens, limitTokens: room.limitTokens };
   const isLarge = bytesOf(asShown(opened.window.records)) > HISTORY_BYTES_MAX;
@@ -130,26 +130,26 @@ function countedTooLarge({ attempt, opened, room }: Call, tokens: number): Failu
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
 export async function countExactly(
   ports: CallPorts,
-  about: Pick<Call, 'attempt' | 'opened'>,
+  about: Pick<Call, 'turn' | 'opened'>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { attempt, opened } = about;
-  const messages = view(withToolsOf(opened.window, isOfGuest(attempt)));
+  const { turn, opened } = about;
+  const messages = view(withToolsOf(opened.window, turn.isOfGuest));
   const request = await requestOf(ports, about, messages);
   return ports.endpoint.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
 async function requestOf(
   ports: CallPorts,
-  { attempt, opened: { window } }: Pick<Call, 'attempt' | 'opened'>,
+  { turn, opened: { window } }: Pick<Call, 'turn' | 'opened'>,
   messages: MessageParam[],
 ): Promise<Omit<ModelRequest, 'maxTokens'>> {
   return {
-    payer: payerOf(attempt),
-    session: attempt.session,
+    payer: turn.payer,
+    session: turn.session,
     model: ports.settings.modelName,
-    system: systemWith(ports.settings.systemPrompt, attempt),
-    messages: await filled(ports, attempt, messages),
+    system: systemWith(ports.settings.systemPrompt, turn),
+    messages: await filled(ports, turn, messages),
     tools: ports.tools.specs(),
     serverTools: ports.settings.serverTools,
     caches: true,
@@ -158,7 +158,7 @@ async function requestOf(
   };
 }
 
-async function filled({ store }: CallPorts, { home }: Attempt, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ store }: CallPorts, { home }: Turn, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
   return refs.length === 0 ? messages : fill(messages, await store.media.load(home, refs));
 }
@@ -188,7 +188,7 @@ type Fetched = ModelResult & {
  */
 async function sendOrFallBack(
   ports: CallPorts,
-  attempt: Attempt,
+  turn: Turn,
   request: ModelRequest,
   { window, fixed, onText }: { window: Window; fixed: FixedParts; onText: OnText },
   signal: AbortSignal,
@@ -203,7 +203,7 @@ async function sendOrFallBack(
   const count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
   const { windowTokens } = await model.limits(fallbackModel);
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
-  const again = { ...request, model: fallbackModel, messages: await filled(ports, attempt, messages) };
+  const again = { ...request, model: fallbackModel, messages: await filled(ports, turn, messages) };
   const second = await model.send(again, signal, onText);
   if (second.ok && second.answer.stopReason !== 'refusal')
     return { ...second, byFallback: true, silences: first.silences };

@@ -1,6 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { MemoryBook } from '../../shared/state/memory/book.ts';
-import { type Attempt, payerOf, type TurnTime } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { withMemory } from '../memory/memory.ts';
@@ -13,6 +13,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
+import type { TurnTime } from '../turn/deadline.ts';
 import { answered, failureIn, progressed, recordRound } from './answer.ts';
 import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
@@ -36,7 +37,7 @@ export interface Question {
 /** The message in question, and the room for it. */
 type About = Pick<
   FailedCall,
-  'attempt' | 'message' | 'pending' | 'opened' | 'windowTokens' | 'modelOutputTokens' | 'roundTokens'
+  'turn' | 'message' | 'pending' | 'opened' | 'windowTokens' | 'modelOutputTokens' | 'roundTokens'
 > & {
   /** The room that the chat may fill in the long run. */
   room: Room;
@@ -53,55 +54,55 @@ type About = Pick<
  */
 export async function askModel(
   ports: AskPorts,
-  begun: Attempt,
+  begun: Turn,
   { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Verdict> {
   const { settings } = ports;
   const { signal } = time;
-  let attempt = begun;
+  let turn = begun;
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(settings.modelName);
-  const learntTokens = learntWindow(attempt.limit, settings);
+  const learntTokens = learntWindow(turn.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
-  attempt = await withMemory(ports.memoryBook, attempt, room.limitTokens);
-  const calibration = calibrationFor(settings.modelName, attempt.calibration);
-  const pending = pendingRecord(settings, attempt, message, content);
+  turn = await withMemory(ports.memoryBook, turn, room.limitTokens);
+  const calibration = calibrationFor(settings.modelName, turn.calibration);
+  const pending = pendingRecord(settings, turn, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
   const hear: OnText = (text) => {
     time.progress();
     speech.hear(text);
     onText(text);
   };
-  let opened = await openSession(ports, attempt, pending, room.limitTokens);
-  for (let round = attempt.rounds; ; round++) {
-    const asking = askingIn(ports, attempt, opened, round);
+  let opened = await openSession(ports, turn, pending, room.limitTokens);
+  for (let round = turn.rounds; ; round++) {
+    const asking = askingIn(ports, turn, opened, round);
     if (asking) return { kind: 'park', asking };
-    const finished = await finishRound(ports, attempt, opened, { round, onTools, onResult: time.progress }, signal);
+    const finished = await finishRound(ports, turn, opened, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
     opened = finished;
-    if (hasOnlyUnreadableCalls(opened, attempt))
-      return failed('unreadable_calls', attempt.texts.unavailable, 'the model wrote calls of tools that are no JSON');
+    if (hasOnlyUnreadableCalls(opened, turn))
+      return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
     // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
     const awayMs = ports.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
-    opened = await leaveOutOldPictures(ports, attempt, opened, windowTokens);
+    opened = await leaveOutOldPictures(ports, turn, opened, windowTokens);
     const roundTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
-    const asked = { ...about, callRoom, roundTokens, opened, attempt };
+    const asked = { ...about, callRoom, roundTokens, opened, turn };
     const wordsOnly = round >= settings.toolRoundsMax;
     const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
     if (!called.ok) return reactTo(ports, asked, called, time);
     const failure = failureIn(called, asked, round, settings);
     if (failure) return reactTo(ports, asked, { ...called, failure, silences: 0 }, time);
-    if (!called.byFallback) attempt = await endModelChoice(ports, attempt);
-    const now = { ...asked, attempt };
+    if (!called.byFallback) turn = await endModelChoice(ports, turn);
+    const now = { ...asked, turn };
     if (!goesOn(called.answer, round, settings)) {
-      const files = attempt.rounds > 0 ? await ports.files.of(attempt) : [];
-      const nearlySpent = await ports.endpoint.budget?.nearlySpent(payerOf(attempt), attempt.entry);
+      const files = turn.rounds > 0 ? await ports.files.of(turn) : [];
+      const nearlySpent = await ports.endpoint.budget?.nearlySpent(turn.payer, turn.entry);
       return answered({ ...now, files, nearlySpent }, called, settings);
     }
-    opened = await recordRound(ports, attempt, opened, { called, speech }, round + 1);
-    attempt = progressed(attempt, round + 1);
+    opened = await recordRound(ports, turn, opened, { called, speech }, round + 1);
+    turn = progressed(turn, round + 1);
   }
 }
 
@@ -112,15 +113,15 @@ async function reactTo(
   { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
 ): Promise<Verdict> {
-  const fellSilent = about.attempt.silences + silences + (time.isSilent() ? 1 : 0);
-  const attempt = { ...about.attempt, silences: fellSilent };
-  if (fellSilent > about.attempt.silences) await attempt.write('', [attempt.turn.fallSilent(fellSilent)]);
+  const fellSilent = about.turn.silences + silences + (time.isSilent() ? 1 : 0);
+  const turn = about.turn.with({ silences: fellSilent });
+  if (fellSilent > about.turn.silences) await turn.write('', [turn.fallSilent(fellSilent)]);
   if (time.signal.aborted) return { kind: 'hand back' };
   const { count, fixedTokens, askedOutputTokens } = sent;
   const sizes = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
   const countTokens = (signal: AbortSignal) => countExactly(ports, about, signal);
   if (failure.kind === 'refusal') await speech.forget();
-  const call = { ...about, ...sizes, attempt, failure, countTokens, hasWords: speech.words.own !== '', tried: [] };
+  const call = { ...about, ...sizes, turn, failure, countTokens, hasWords: speech.words.own !== '', tried: [] };
   return recover(ports, call, time);
 }
 

@@ -1,4 +1,4 @@
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit } from '../lane/events.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
@@ -24,7 +24,7 @@ const LEFT_SHARE = 0.8;
  */
 export async function leaveOutOldPictures(
   ports: Pick<RecoverPorts, 'settings' | 'endpoint' | 'observability'>,
-  attempt: Attempt,
+  turn: Turn,
   opened: OpenedSession,
   windowTokens: number,
 ): Promise<OpenedSession> {
@@ -34,9 +34,9 @@ export async function leaveOutOldPictures(
   if (left.length === 0) return opened;
   const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(ports, records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(ports.observability, attempt, {
+  await commit(ports.observability, turn, {
     step: '',
-    changes: append(attempt.keys, attempt.session, changes),
+    changes: append(turn.keys, turn.session, changes),
     events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],
   });
   return changes.reduce(withRecord, opened);

@@ -4,7 +4,7 @@ import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
 import { channelOf, type DueReminder, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit } from '../lane/events.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { wellFormed } from '../model/block.ts';
@@ -28,14 +28,14 @@ export const LOAD_BYTES_PER_TOKEN = 14;
  */
 export async function openSession(
   ports: { store: Pick<ConversationStore, 'sessions'>; observability: Pick<Observability, 'telemetry' | 'reach'> },
-  attempt: Attempt,
+  turn: Turn,
   pending: UserRecord,
   limitTokens: number,
 ): Promise<OpenedSession> {
   const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
   const { observability } = ports;
   const opened = await observability.telemetry.span(SPAN.open, {}, async (span) => {
-    const loaded = await ports.store.sessions.open(attempt, pending, bytesMax);
+    const loaded = await ports.store.sessions.open(turn, pending, bytesMax);
     const { records } = loaded.window;
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
     return loaded;
@@ -44,8 +44,8 @@ export async function openSession(
   const { head, records } = opened.window;
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   const events = [{ event: 'session.torn', records: torn } as const];
-  if (torn > 0) await commit(observability, attempt, { step: `torn:${attempt.session}`, events });
-  return hideEarlierTry(attempt, opened);
+  if (torn > 0) await commit(observability, turn, { step: `torn:${turn.session}`, events });
+  return hideEarlierTry(turn, opened);
 }
 
 const PUT_BACK = '[This message failed, and stands again below. What was done for it before that follows.]';
@@ -54,8 +54,8 @@ const PUT_BACK = '[This message failed, and stands again below. What was done fo
  * Hides the earlier try of a message that failed and was put back: the message stands at the end now. The calls of tools
  * that were made for it stay, so that they are not made again. Contract: throws `FencedError`, or what Redis throws.
  */
-async function hideEarlierTry(attempt: Attempt, opened: OpenedSession): Promise<OpenedSession> {
-  const { replayOf: entry, keys, session, turn } = attempt;
+async function hideEarlierTry(turn: Turn, opened: OpenedSession): Promise<OpenedSession> {
+  const { replayOf: entry, keys, session } = turn;
   const { records } = opened.window;
   const step = `hidden:${session}`;
   const own = records.filter((record) => 'entry' in record && record.entry === entry);
@@ -64,25 +64,25 @@ async function hideEarlierTry(attempt: Attempt, opened: OpenedSession): Promise<
   const hidden = hasActed ? { text: PUT_BACK } : { text: '', turn: true };
   // Thinking is bound to all that stood before it.
   const added: LogRecord[] = [{ v: 1, t: 'scrub', ...newStamp(), entry, ...hidden }, trimOf('thinking', records)];
-  await attempt.write(step, append(keys, session, added));
+  await turn.write(step, append(keys, session, added));
   return added.reduce(withRecord, opened);
 }
 
 /** The message as the log keeps it. */
 export function pendingRecord(
   settings: Pick<Settings, 'timeZone' | 'headerSecret'>,
-  attempt: Pick<Attempt, 'chat' | 'entry' | 'choice'>,
+  turn: Pick<Turn, 'chat' | 'entry' | 'choice'>,
   message: InboundMessage,
   content: UserRecord['content'],
 ): UserRecord {
-  const code = messageCode(settings.headerSecret, attempt.entry);
-  const facts = { timeZone: timeZoneOf(attempt, settings), code, nowMs: Date.now() };
+  const code = messageCode(settings.headerSecret, turn.entry);
+  const facts = { timeZone: timeZoneOf(turn, settings), code, nowMs: Date.now() };
   return wellFormed({
     v: 1,
     t: 'user',
     ...newStamp(),
     content,
-    entry: attempt.entry,
+    entry: turn.entry,
     channel: channelOf(message),
     header: headerOf(message, facts),
     ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),

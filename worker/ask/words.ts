@@ -1,6 +1,6 @@
 import type { Change } from '../../shared/state/change.ts';
 import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
-import { type Attempt, spentMs } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import type { Block } from '../model/block.ts';
 import type { ModelAnswer } from '../model/port.ts';
@@ -24,7 +24,7 @@ export interface Words {
 const SAID_CHARS_MAX = 500_000;
 
 /** The words that were kept with a turn. */
-export function keptWords({ turn }: Pick<Attempt, 'turn'>): Words {
+export function keptWords(turn: Turn): Words {
   const { text, recordedChars } = turn.said;
   return { recorded: text.slice(0, recordedChars), own: text.slice(recordedChars).replace(/^\s+/, '') };
 }
@@ -36,13 +36,13 @@ export function spoken({ recorded, own }: Words): string {
 
 /** The words of the model in one attempt at a message. */
 export class Speech {
-  readonly #attempt: Attempt;
+  readonly #turn: Turn;
   #words: Words;
   #kept: string;
 
-  constructor(attempt: Attempt) {
-    this.#attempt = attempt;
-    this.#words = keptWords(attempt);
+  constructor(turn: Turn) {
+    this.#turn = turn;
+    this.#words = keptWords(turn);
     this.#kept = spoken(this.#words);
   }
 
@@ -59,14 +59,14 @@ export class Speech {
   record(text: string): Change[] {
     this.#words = { recorded: joined(this.#words.recorded, text.trim()), own: '' };
     this.#kept = spoken(this.#words);
-    return this.#kept === '' ? [this.#attempt.turn.unsay()] : wordsCommands(this.#attempt, this.#words);
+    return this.#kept === '' ? [this.#turn.unsay()] : wordsCommands(this.#turn, this.#words);
   }
 
   /** Forgets the words: the model has taken them back. Contract: as `keep`. */
   async forget(): Promise<void> {
     this.#words = { recorded: '', own: '' };
     this.#kept = '';
-    await this.#attempt.write('', [this.#attempt.turn.unsay()]);
+    await this.#turn.write('', [this.#turn.unsay()]);
   }
 
   /**
@@ -75,22 +75,19 @@ export class Speech {
    */
   async keep(): Promise<void> {
     const said = spoken(this.#words);
-    if (said === this.#kept) return this.#attempt.assertOwned();
+    if (said === this.#kept) return this.#turn.assertOwned();
     await this.leave();
   }
 
   /** Keeps the words, and how long the turn has run, where the attempt ends without an answer. Contract: as `keep`. */
   async leave(): Promise<void> {
     this.#kept = spoken(this.#words);
-    await this.#attempt.write('', [
-      ...wordsCommands(this.#attempt, this.#words),
-      this.#attempt.turn.spend(spentMs(this.#attempt)),
-    ]);
+    await this.#turn.write('', [...wordsCommands(this.#turn, this.#words), this.#turn.spend(this.#turn.totalMs())]);
   }
 }
 
 /** Keeps the words with the turn; nothing where there are none. */
-export function wordsCommands({ turn }: Pick<Attempt, 'turn'>, words: Words): Change[] {
+export function wordsCommands(turn: Turn, words: Words): Change[] {
   const { recorded } = words;
   const said = spoken(words);
   if (said === '') return [];
@@ -101,7 +98,7 @@ export function wordsCommands({ turn }: Pick<Attempt, 'turn'>, words: Words): Ch
  * Records words as the assistant's turn, in the session that keeps the conversation. Only the text: a call or a thought
  * that was cut in its middle would be refused with every later request.
  */
-export function recordCommands({ keys, entry, session, trial }: Attempt, { own }: Words): Change[] {
+export function recordCommands({ keys, entry, session, trial }: Turn, { own }: Words): Change[] {
   const text = own.toWellFormed().trim();
   if (text === '') return [];
   const record = { v: 1, t: 'assistant', ...newStamp(), entry, content: [{ type: 'text', text }] } as const;
@@ -109,20 +106,20 @@ export function recordCommands({ keys, entry, session, trial }: Attempt, { own }
 }
 
 /** The words of an answer: its text, or what the model said last before its tools, or that there is nothing to add. */
-export function answerWords(attempt: Attempt, opened: OpenedSession, { text }: ModelAnswer): string {
-  return (text.trim() === '' ? earlierWords(opened, attempt) : text) || attempt.texts.nothingToAdd;
+export function answerWords(turn: Turn, opened: OpenedSession, { text }: ModelAnswer): string {
+  return (text.trim() === '' ? earlierWords(opened, turn) : text) || turn.texts.nothingToAdd;
 }
 
 /** The words of an answer with their sources, and with what its user is told in the same message. */
 export function answerText(
-  attempt: Attempt,
+  turn: Turn,
   opened: OpenedSession,
   answer: ModelAnswer,
   { words, notice }: { words: string; notice: string | undefined },
 ): string {
-  const { texts, unreportedCompactions } = attempt;
+  const { texts, unreportedCompactions } = turn;
   return [
-    withSources(words, sourcesOf([...ownBlocks(opened, attempt), ...answer.content])),
+    withSources(words, sourcesOf([...ownBlocks(opened, turn), ...answer.content])),
     ...(isCut(answer) ? [texts.cutAnswer] : []),
     ...(unreportedCompactions > 0 ? [`_${texts.compacted(unreportedCompactions)}_`] : []),
     ...(notice === undefined ? [] : [`_${notice}_`]),
@@ -136,15 +133,15 @@ export function answerText(
  * in a private chat. The total budget, and a person's budget in a group, are shown as a percentage. Pure.
  */
 export function nearlyInWords(
-  attempt: Pick<Attempt, 'texts' | 'choice' | 'message'>,
+  turn: Pick<Turn, 'texts' | 'choice' | 'message'>,
   settings: Pick<Settings, 'timeZone'>,
   spent: Spent,
 ): string {
   const { whose, period } = spent.limit;
-  const { budget } = attempt.texts;
-  const again = { atMs: spent.againMs, timeZone: timeZoneOf(attempt, settings) };
+  const { budget } = turn.texts;
+  const again = { atMs: spent.againMs, timeZone: timeZoneOf(turn, settings) };
   if (spent.isUsedUp) return budget.usedUp(whose, period, again);
-  const isPrivate = attempt.message.ok && attempt.message.value.chatType === 'private';
+  const isPrivate = turn.message.ok && turn.message.value.chatType === 'private';
   const areTheirs = whose === 'chat' || (whose === 'person' && isPrivate);
   const share = areTheirs ? spentInWords(spent, budget.share) : `${percentOf(spent)}%`;
   return budget.nearly(whose, period, share, again);
@@ -176,7 +173,7 @@ export function hasCalls(content: AssistantRecord['content']): boolean {
 }
 
 /** The blocks that the model wrote earlier for this message, tool calls included. */
-function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
+function ownBlocks({ window }: OpenedSession, { entry }: Turn): Block[] {
   return window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry && typeof record.content !== 'string' ? record.content : [],
   );
@@ -185,7 +182,7 @@ function ownBlocks({ window }: OpenedSession, { entry }: Attempt): Block[] {
 /**
  * The last text that the model wrote for this message before it called tools: it may have nothing to add after them.
  */
-export function earlierWords({ window }: OpenedSession, { entry }: Attempt): string {
+export function earlierWords({ window }: OpenedSession, { entry }: Turn): string {
   const own = window.records.filter((record) => record.t === 'assistant' && record.entry === entry);
   const texts = (own as AssistantRecord[]).map(({ content }) => textOf(content).trim());
   return texts.findLast((text) => text !== '') ?? '';

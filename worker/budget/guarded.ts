@@ -1,11 +1,12 @@
 import { pause } from '../../shared/base/lifecycle.ts';
 import type { Bounds, Budget, Reservation } from '../../shared/state/spending/budget.ts';
+import type { Payer } from '../../shared/state/spending/limit.ts';
 import { type Bill, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
-import type { BookCall, CallRecord } from '../../shared/state/spending/usage-book.ts';
+import type { BookCall, CallRecord, Usage } from '../../shared/state/spending/usage-book.ts';
 import type { Recording, Transcriber } from '../media/transcriber.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { Model, ModelRequest, ModelResult, Payer, Usage } from '../model/port.ts';
+import type { Model, ModelRequest, ModelResult } from '../model/port.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 
 /** How often somebody looks again for whom nothing is left before other calls have ended. */

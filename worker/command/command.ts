@@ -1,19 +1,21 @@
 import type { Observability } from '../../shared/base/observability.ts';
+import { type Block, type Inline, paragraph } from '../../shared/flow/reply.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { DeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
 import type { ReminderBook } from '../../shared/state/reminder/book.ts';
 import type { UsageBook } from '../../shared/state/spending/usage-book.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { AskPorts } from '../ask/conversation.ts';
-import type { Attempt, Conclusion, TurnTime } from '../lane/attempt.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
 import { entityParts, textOf } from '../reply/format/layout.ts';
-import { type Block, type Inline, paragraph } from '../reply/format/tree.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
 import type { ConversationStore } from '../session/store.ts';
 import type { ChatMemory } from '../tools/recall/chat-memory.ts';
+import type { TurnTime } from '../turn/deadline.ts';
 import type { ChatArchive } from './chat-archive.ts';
 import type { ChatState } from './chat-state.ts';
 
@@ -38,7 +40,7 @@ export interface CommandPorts {
 
 /** A command that its sender may give, and where it was given. */
 export interface CommandContext {
-  attempt: Attempt;
+  turn: Turn;
   /** The text behind the command's name, trimmed. */
   words: string;
   isGroup: boolean;

@@ -11,10 +11,10 @@ const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shr
 
 /** `/compact`: older messages become a summary now. A crash after that repeats only the reply. */
 export const compact: CommandHandler = async (ports, context) => {
-  const { attempt, time } = context;
-  const { texts, session } = attempt;
-  const room = await roomIn(ports.ask, attempt);
-  const isDone = attempt.turn.hasDone(STEP);
+  const { turn, time } = context;
+  const { texts, session } = turn;
+  const room = await roomIn(ports.ask, turn);
+  const isDone = turn.hasDone(STEP);
   const outcome = isDone ? { ok: true as const } : await summarise(ports, context, room);
   if (!outcome.ok && time.signal.aborted) return { kind: 'hand back' };
   if (!outcome.ok) return replied('compact', NOTHING.has(outcome.reason) ? texts.nothingToCompact : texts.notCompacted);
@@ -22,13 +22,13 @@ export const compact: CommandHandler = async (ports, context) => {
   return replied('compact', texts.compactedNow(Math.round((tokens / room.limitTokens) * 100)));
 };
 
-function summarise({ ask }: CommandPorts, { attempt, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
+function summarise({ ask }: CommandPorts, { turn, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
   const { settings } = ask;
-  const state = sessionState(attempt.keys, attempt.session);
+  const state = sessionState(turn.keys, turn.session);
   // The reply to the command says it, so the next answer need not.
   const effects = [state.reportCompactions()];
   return time.recovering(settings.recoveryTimeoutMs, async (signal) => {
-    const opened = await ask.store.sessions.load(attempt, room.limitTokens * LOAD_BYTES_PER_TOKEN);
-    return compactSession(ask, { attempt, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
+    const opened = await ask.store.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
+    return compactSession(ask, { turn, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
   });
 }

@@ -2,9 +2,10 @@ import { toolLabel } from '../../shared/base/text.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState, GRANT_MS, type ToolGrant } from '../../shared/state/chat/chat.ts';
+import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { type Decision, type Parked, toolsShown, verdicts } from '../../shared/state/turn/parking.ts';
-import type { Attempt } from '../lane/attempt.ts';
-import { type AuditEvent, commit } from '../lane/events.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
+import { commit } from '../lane/events.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { type CommandHandler, type CommandPorts, replied } from './command.ts';
 import { onDay } from './words.ts';
@@ -28,40 +29,40 @@ interface Press {
  * of that tool, and the question stays open for the others. The effect is stored before the reply: after a crash the reply
  * comes again.
  */
-export const decide: CommandHandler = async (ports, { attempt, words }) => {
-  const { approval } = attempt.texts;
-  const press = await pressed(ports, attempt, words);
+export const decide: CommandHandler = async (ports, { turn, words }) => {
+  const { approval } = turn.texts;
+  const press = await pressed(ports, turn, words);
   if (press === undefined) return replied('decide', approval.over);
   const { decision, grant, open } = press;
   const by = decision.by?.name ?? '';
   if (grant === undefined) return replied('decide', approval.decided(decision.how, by, decision.text ?? ''));
-  const until = onDay(grant.untilMs, timeZoneOf(attempt, ports.ask.settings));
+  const until = onDay(grant.untilMs, timeZoneOf(turn, ports.ask.settings));
   const granted = approval.granted(by, toolLabel(grant.tool), until);
   if (open === undefined) return replied('decide', granted);
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
 
 /** The effect of this press; undefined where it came too late, or names nothing that waits in its chat. */
-async function pressed(ports: CommandPorts, attempt: Attempt, words: string): Promise<Press | undefined> {
+async function pressed(ports: CommandPorts, turn: Turn, words: string): Promise<Press | undefined> {
   const [, entry, id, word] = PRESSED.exec(words) ?? [];
   if (entry === undefined || id === undefined || word === undefined) return undefined;
-  const waiting = await ports.state.parked(entry as EntryId, attempt.chat);
-  const stored = attempt.turn.content(PRESS);
+  const waiting = await ports.state.parked(entry as EntryId, turn.chat);
+  const stored = turn.content(PRESS);
   const before = stored === undefined ? undefined : (JSON.parse(stored) as Press);
   // The turn may have gone on already.
   if (waiting === undefined) return before;
   const { parking, head } = waiting;
   const parked = parking.newest;
-  const press = before ?? (parked?.id === id ? pressOn(word, parked, attempt) : undefined);
+  const press = before ?? (parked?.id === id ? pressOn(word, parked, turn) : undefined);
   if (parked === undefined || press === undefined) return undefined;
   if (before === undefined) {
     const { decision, grant, open } = press;
-    const written = await commit(ports.ask.observability, attempt, {
+    const written = await commit(ports.ask.observability, turn, {
       step: 'decided',
       changes: [
-        ...(open ? [parking.keepOpen(open)] : parking.decide(id, decision, attempt.nowMs())),
-        attempt.turn.keepContent(PRESS, JSON.stringify(press)),
-        ...(grant ? [granting(attempt, grant)] : []),
+        ...(open ? [parking.keepOpen(open)] : parking.decide(id, decision, turn.nowMs())),
+        turn.keepContent(PRESS, JSON.stringify(press)),
+        ...(grant ? [granting(turn, grant)] : []),
       ],
       expected: [...parking.isUndecided(id), parking.isAsked(parked)],
       events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
@@ -77,24 +78,24 @@ function questionDecided(of: EntryId, { how, by }: Decision, tools: readonly str
   return { event: 'question.decided', of, how, by: by?.id, tools };
 }
 
-function granting({ keys, chat, toolGrants, nowMs }: Attempt, grant: ToolGrant): Change {
+function granting({ keys, chat, toolGrants, nowMs }: Turn, grant: ToolGrant): Change {
   const others = toolGrants.filter(({ tool, untilMs }) => tool !== grant.tool && untilMs > nowMs());
   return chatState(keys, chat).grantTools([...others, grant]);
 }
 
-function pressOn(word: string, parked: Parked, attempt: Attempt): Press | undefined {
-  const by = attempt.message.ok ? attempt.message.value.from : undefined;
+function pressOn(word: string, parked: Parked, turn: Turn): Press | undefined {
+  const by = turn.message.ok ? turn.message.value.from : undefined;
   const who = by && { id: by.id, name: by.name };
   if (word === 'no') return { decision: { how: 'declined', by: who, ...verdicts(parked, 'declined') } };
   if (word === 'once' && parked.calls.length > 0)
     return { decision: { how: 'once', by: who, ...verdicts(parked, 'once') } };
-  if (word.startsWith('always')) return who && grantOn(Number(word.slice('always'.length)), parked, who, attempt);
+  if (word.startsWith('always')) return who && grantOn(Number(word.slice('always'.length)), parked, who, turn);
   const text = parked.choices[Number(word)];
   return text === undefined ? undefined : { decision: { how: 'chosen', by: who, text } };
 }
 
 /** A press on "Always" of the tool at this place: it decides about the calls of that tool alone. */
-function grantOn(at: number, parked: Parked, by: ToolGrant['by'], { nowMs }: Attempt): Press | undefined {
+function grantOn(at: number, parked: Parked, by: ToolGrant['by'], { nowMs }: Turn): Press | undefined {
   const tool = toolsShown(parked)[at];
   const definition = parked.calls.find((call) => call.tool === tool)?.definition;
   if (tool === undefined || definition === undefined) return undefined;

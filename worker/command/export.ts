@@ -1,5 +1,5 @@
+import { lettersOf } from '../../shared/flow/reply.ts';
 import { timeZoneOf } from '../lane/settings.ts';
-import { lettersOf } from '../reply/format/tree.ts';
 import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
@@ -12,12 +12,9 @@ import { inMinutes, inThousands } from './words.ts';
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CommandHandler = async (
-  { archive, ask: { settings, memoryBook }, reminders },
-  { attempt },
-) => {
-  const { session, texts, home } = attempt;
-  const timeZone = timeZoneOf(attempt, settings);
+export const exportChat: CommandHandler = async ({ archive, ask: { settings, memoryBook }, reminders }, { turn }) => {
+  const { session, texts, home } = turn;
+  const timeZone = timeZoneOf(turn, settings);
   const lines: string[] = [];
   const readable: string[] = [];
   let bytes = 0;

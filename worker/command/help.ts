@@ -6,12 +6,12 @@ import { type CommandContext, type CommandHandler, type CommandPorts, replied } 
 export const help: CommandHandler = async (ports, context) => replied('help', await helpOf(ports, context));
 
 /** What the bot can do in a chat. Contract: as `CommandHandler`. */
-export async function helpOf(ports: CommandPorts, { attempt: { texts }, isGroup }: CommandContext): Promise<string> {
+export async function helpOf(ports: CommandPorts, { turn: { texts }, isGroup }: CommandContext): Promise<string> {
   return [...(await place(ports, texts, isGroup)), menuOf(texts)].join('\n\n');
 }
 
 /** `/start`, which apps send when somebody opens the chat with the bot. */
-export const start: CommandHandler = async (ports, { attempt: { texts }, isGroup }) => {
+export const start: CommandHandler = async (ports, { turn: { texts }, isGroup }) => {
   const greeting = isGroup ? (await place(ports, texts, isGroup)).join('\n\n') : texts.start;
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };

@@ -3,14 +3,14 @@ import { LANGUAGES, languageOf, TEXTS } from '../../shared/texts/language.ts';
 import { type CommandHandler, replied } from './command.ts';
 
 /** `/lang <code|auto>`: the language of notices; without a code it says which, and offers all. */
-export const lang: CommandHandler = (_ports, { attempt, words }) => {
-  const { texts, message } = attempt;
-  const chat = chatState(attempt.keys, attempt.chat);
+export const lang: CommandHandler = (_ports, { turn, words }) => {
+  const { texts, message } = turn;
+  const chat = chatState(turn.keys, turn.chat);
   const buttons = [LANGUAGES.map((language) => ({ text: TEXTS[language].languageName, command: `/lang ${language}` }))];
   const word = words.toLowerCase();
   if (word === '') return replied('lang', texts.languageIs, { buttons });
   if (word === 'auto') {
-    const { language } = attempt.chatSettings;
+    const { language } = turn.chatSettings;
     const { languageAuto } = TEXTS[languageOf(message.ok ? message.value.from.language : undefined)];
     const text = language === undefined ? languageAuto : TEXTS[language].languageIs;
     return replied('lang', text, { changes: [chat.leaveToDefault('language')] });

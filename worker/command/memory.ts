@@ -1,10 +1,10 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { Memory, MemoryBook, MemoryChange, MemoryLine } from '../../shared/state/memory/book.ts';
 import { carriedMemory } from '../../shared/state/session/session.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { CONFIRMED } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import type { Ending } from '../lane/verdict.ts';
 import { CHARS_MAX, charsOf, hasRoomFor, LINES_MAX } from '../memory/memory.ts';
 import { type CommandHandler, inRows, replied } from './command.ts';
@@ -20,8 +20,8 @@ const ALL = 'forget all';
  * `/memory forget <id>`, `/memory forget all`, and under an answer that changed it `/memory undo <id>`. A change is
  * stored in one step with the reply that says so, and the next request shows it.
  */
-export const memory: CommandHandler = async ({ ask: { memoryBook: book } }, { attempt, words }) => {
-  const { texts, home } = attempt;
+export const memory: CommandHandler = async ({ ask: { memoryBook: book } }, { turn, words }) => {
+  const { texts, home } = turn;
   const now = await book.of(home);
   if (words === '') return shown(texts, now.lines);
   if (words === ALL)
@@ -29,7 +29,7 @@ export const memory: CommandHandler = async ({ ask: { memoryBook: book } }, { at
       buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}`, destroys: true }]],
     });
   if (words === `${ALL} ${CONFIRMED}`)
-    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(home)), shownAnew(attempt)] });
+    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(home)), shownAnew(turn)] });
   const [, verb, id] = WORDS.exec(words) ?? [];
   if (verb === undefined) return replied('memory', texts.memory.usage);
   const made = await book.changes(home);
@@ -37,7 +37,7 @@ export const memory: CommandHandler = async ({ ask: { memoryBook: book } }, { at
     said,
     changes,
     lines = now.lines,
-  } = verb === 'forget' ? deletion(book, attempt, { now, made, id }) : undoing(book, attempt, { now, made, id });
+  } = verb === 'forget' ? deletion(book, turn, { now, made, id }) : undoing(book, turn, { now, made, id });
   return shown(texts, lines, { before: `${said}\n\n`, changes });
 };
 
@@ -50,41 +50,41 @@ interface About {
 /** What is said of a command, its changes, and the lines after it. */
 type Done = { said: string; changes: Change[]; lines?: readonly MemoryLine[] };
 
-function deletion(book: MemoryBook, attempt: Attempt, { now, made, id }: About): Done {
-  const { memory: text } = attempt.texts;
+function deletion(book: MemoryBook, turn: Turn, { now, made, id }: About): Done {
+  const { memory: text } = turn.texts;
   const line = now.lines.find((each) => each.id === id);
   if (line === undefined) return { said: text.unknown, changes: [] };
   return {
     said: text.deleted(line.text),
-    changes: [...book.delete(now, line, made), ...(isCarried(attempt, line.id) ? [shownAnew(attempt)] : [])],
+    changes: [...book.delete(now, line, made), ...(isCarried(turn, line.id) ? [shownAnew(turn)] : [])],
     lines: now.lines.filter((each) => each !== line),
   };
 }
 
 /** Takes a change back, where the line is still as the change left it. */
-function undoing(book: MemoryBook, attempt: Attempt, { now, made, id }: About): Done {
-  const { memory: text } = attempt.texts;
+function undoing(book: MemoryBook, turn: Turn, { now, made, id }: About): Done {
+  const { memory: text } = turn.texts;
   const change = made.find((each) => each.id === id);
   const { before, after } = change ?? {};
   const at = now.lines.findIndex((each) => each.id === (after ?? before)?.id);
   if (change === undefined || now.lines[at]?.text !== after?.text) return { said: text.tooLate, changes: [] };
   const others = now.lines.filter((_, index) => index !== at);
   if (before !== undefined && !hasRoomFor(others, before.text)) return { said: text.full, changes: [] };
-  const isToShow = after === undefined || isCarried(attempt, after.id);
+  const isToShow = after === undefined || isCarried(turn, after.id);
   return {
     said: before === undefined ? text.deleted(after?.text ?? '') : text.restored(before.text),
-    changes: [...book.undo(now, change), ...(isToShow ? [shownAnew(attempt)] : [])],
+    changes: [...book.undo(now, change), ...(isToShow ? [shownAnew(turn)] : [])],
     lines: before === undefined ? others : [...others, before].sort((one, other) => one.notedAtMs - other.notedAtMs),
   };
 }
 
 /** Whether the requests of the session show a line. */
-function isCarried({ memory: carried = '' }: Attempt, id: string): boolean {
+function isCarried({ memory: carried = '' }: Turn, id: string): boolean {
   return carried.includes(`${id}:`);
 }
 
 /** What a person has deleted is in no later request, although that costs the cached prefix once. */
-function shownAnew({ keys, session }: Attempt): Change {
+function shownAnew({ keys, session }: Turn): Change {
   return carriedMemory(keys, session).renew();
 }
 

@@ -5,8 +5,8 @@ import { type CommandHandler, replied } from './command.ts';
 const BUTTON_BYTES_MAX = 64;
 
 /** `/model <name>`: the model of this chat, of those that the operator allows. */
-export const model: CommandHandler = ({ ask: { settings } }, { attempt, words }) => {
-  const { texts } = attempt;
+export const model: CommandHandler = ({ ask: { settings } }, { turn, words }) => {
+  const { texts } = turn;
   const { models, modelName } = settings;
   const buttons = models
     .map((name) => [{ text: name, command: `/model ${name}` }])
@@ -14,6 +14,6 @@ export const model: CommandHandler = ({ ask: { settings } }, { attempt, words })
   if (words === '') return replied('model', texts.modelIs(modelName), { buttons });
   const chosen = models.find((name) => name.toLowerCase() === words.toLowerCase());
   if (chosen === undefined) return replied('model', texts.modelUnknown(models), { buttons });
-  const changes = [chatState(attempt.keys, attempt.chat).choose('model', chosen)];
+  const changes = [chatState(turn.keys, turn.chat).choose('model', chosen)];
   return replied('model', texts.modelSet(chosen), { changes });
 };

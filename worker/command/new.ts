@@ -8,10 +8,10 @@ export const BEGUN_ANEW = 'begun anew';
  * `/new`: as `/stop`, and the chat goes on in an empty session. With words behind it these are the first message there,
  * and their answer says that the conversation is a new one.
  */
-export const newConversation: CommandHandler = async (_ports, { attempt, words }) => {
-  const { keys, chat, session, texts, turn, notices } = attempt;
+export const newConversation: CommandHandler = async (_ports, { turn, words }) => {
+  const { keys, chat, session, texts, notices } = turn;
   const changes = emptySession(keys, chat, session, newSessionId());
   if (words === '') return replied('new', texts.newConversation, { changes });
-  await attempt.write(BEGUN_ANEW, [...changes, turn.notify([...notices, texts.newConversation])]);
+  await turn.write(BEGUN_ANEW, [...changes, turn.notify([...notices, texts.newConversation])]);
   return { kind: 'hand back', reason: 'begun_anew' };
 };

@@ -6,7 +6,7 @@ const QUERY_CHARS_MAX = 1_000;
 /** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
 export const recall: CommandHandler = async (
   { memory, ask: { observability } },
-  { attempt: { session, texts, entry }, words },
+  { turn: { session, texts, entry }, words },
 ) => {
   if (words === '') return replied('recall', texts.recallUsage);
   try {

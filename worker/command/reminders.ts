@@ -1,10 +1,10 @@
 import { visibleInLine } from '../../shared/base/visible.ts';
+import { type Inline, plain } from '../../shared/flow/reply.ts';
 import { type CancelledReminder, type Coming, REMINDERS_MAX } from '../../shared/state/reminder/book.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { nextDueMs, rhythmOf } from '../reminders/schedule.ts';
-import { type Inline, plain } from '../reply/format/tree.ts';
 import { type CommandHandler, inRows, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
@@ -16,12 +16,12 @@ const WORDS = /^(cancel|restore) (\w{1,32})$/;
  * and the one under an answer for which the model cancelled a reminder `/reminders restore <id>`. The change is stored in
  * one step with the reply that says so.
  */
-export const reminders: CommandHandler = async ({ ask: { settings }, reminders: book }, { attempt, words }) => {
-  const { texts, home } = attempt;
+export const reminders: CommandHandler = async ({ ask: { settings }, reminders: book }, { turn, words }) => {
+  const { texts, home } = turn;
   const [, verb, id] = WORDS.exec(words) ?? [];
   if (verb === undefined && words !== '') return replied('reminders', texts.reminders.usage);
   const coming = await book.of(home);
-  const zone = timeZoneOf(attempt, settings);
+  const zone = timeZoneOf(turn, settings);
   if (verb === undefined) {
     const { list, buttons } = listed(texts, coming, zone);
     return replied('reminders', list, { buttons });
@@ -44,7 +44,7 @@ export const reminders: CommandHandler = async ({ ask: { settings }, reminders: 
     const problem = chosen === undefined ? texts.reminders.unknown : texts.reminders.full(REMINDERS_MAX);
     if (chosen === undefined || coming.length >= REMINDERS_MAX)
       return { said: [plain(problem)], changes: [], after: coming };
-    const dueAtMs = dueAgainMs(chosen, attempt.nowMs());
+    const dueAtMs = dueAgainMs(chosen, turn.nowMs());
     const restored = { ...chosen, dueAtMs };
     return {
       said: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],

@@ -10,19 +10,19 @@ import { gaugeOf, inMinutes, inThousands } from './words.ts';
 export const status: CommandHandler = async (ports, context) => replied('status', await statusOf(ports, context));
 
 /** The state of a conversation in lines. Contract: as `CommandHandler`. */
-export async function statusOf({ ask, state, usageBook }: CommandPorts, { attempt }: CommandContext): Promise<string> {
-  const { chat, home, session, texts } = attempt;
+export async function statusOf({ ask, state, usageBook }: CommandPorts, { turn }: CommandContext): Promise<string> {
+  const { chat, home, session, texts } = turn;
   const { settings } = ask;
   const [held, work, [today], { limitTokens }] = await Promise.all([
     state.session(session),
-    state.work(chat, attempt.nowMs()),
-    usageBook.ofDays(home, 1, attempt.nowMs()),
-    roomIn(ask, attempt),
+    state.work(chat, turn.nowMs()),
+    usageBook.ofDays(home, 1, turn.nowMs()),
+    roomIn(ask, turn),
   ]);
   return [
     texts.status.model(settings.modelName),
     contextLine(texts, held.tokens, limitTokens),
-    ...conversationLines(texts, held, timeZoneOf(attempt, settings)),
+    ...conversationLines(texts, held, timeZoneOf(turn, settings)),
     ...workLines(texts, work),
     texts.status.today(inDollars(today?.dollars ?? 0)),
   ].join('\n');
@@ -31,7 +31,7 @@ export async function statusOf({ ask, state, usageBook }: CommandPorts, { attemp
 /** The room of a command's chat, with the model that it uses. */
 export async function roomIn(
   { endpoint, settings }: CommandPorts['ask'],
-  { limit }: CommandContext['attempt'],
+  { limit }: CommandContext['turn'],
 ): Promise<Room> {
   const { windowTokens } = await endpoint.model.limits(settings.modelName);
   return chatRoom(windowTokens, learntWindow(limit, settings), settings);

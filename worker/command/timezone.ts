@@ -7,11 +7,11 @@ import { inMinutes } from './words.ts';
 const SHOWN_CHARS_MAX = 64;
 
 /** `/timezone <name|auto>`: the zone of the chat's times. Reminders keep the one in which they were set. */
-export const timezone: CommandHandler = ({ ask: { settings } }, { attempt, words }) => {
-  const { texts } = attempt;
-  const chat = chatState(attempt.keys, attempt.chat);
-  const now = (zone: string) => inMinutes(attempt.nowMs(), zone);
-  const current = timeZoneOf(attempt, settings);
+export const timezone: CommandHandler = ({ ask: { settings } }, { turn, words }) => {
+  const { texts } = turn;
+  const chat = chatState(turn.keys, turn.chat);
+  const now = (zone: string) => inMinutes(turn.nowMs(), zone);
+  const current = timeZoneOf(turn, settings);
   if (words === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
   const isAuto = words.toLowerCase() === 'auto';
   const zone = isAuto ? settings.timeZone : readTimeZone(words);

@@ -2,7 +2,6 @@ import { inDollars, percentOf, spentInWords } from '../../shared/state/spending/
 import type { Share, Used } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { plainName } from '../ask/pending.ts';
-import { payerOf } from '../lane/attempt.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inThousands } from './words.ts';
 
@@ -18,11 +17,11 @@ const NAMED_MAX = 5;
  * `/usage`: what this chat has cost, in a group also by person, with how many calls, and how much that is of its limits and
  * its sender's.
  */
-export const usage: CommandHandler = async ({ usageBook, ask }, { attempt }) => {
-  const { home, texts } = attempt;
-  const days = await usageBook.ofDays(home, 30, attempt.nowMs());
+export const usage: CommandHandler = async ({ usageBook, ask }, { turn }) => {
+  const { home, texts } = turn;
+  const days = await usageBook.ofDays(home, 30, turn.nowMs());
   const sums = PERIODS.map(([period, length]) => lineOf(texts, period, sumOf(days.slice(0, length))));
-  const spent = (await ask.endpoint.budget?.spentBy(payerOf(attempt))) ?? [];
+  const spent = (await ask.endpoint.budget?.spentBy(turn.payer)) ?? [];
   const limits = spent.map((each) =>
     texts.budget.line(each.limit.whose, each.limit.period, spentInWords(each, texts.budget.share), percentOf(each)),
   );

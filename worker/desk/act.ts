@@ -54,7 +54,7 @@ export const takeBack: DeskHandler = () => ({ text: 'Nothing was done.', isAnswe
  * note, or completes the act if there is none.
  */
 export const pressButton: DeskHandler = async (ports, call) => {
-  const { attempts, entry } = call.context.attempt;
+  const { attempts, entry } = call.context.turn;
   const [, opening = '', name = '', target = '', questionS] = PRESSED.exec(call.words.join(' ')) ?? [];
   if (!isAct(name)) return { text: 'This version does not know that button. Nothing was done.' };
   const incident = await readOpening(ports.redis, opening);
@@ -75,7 +75,7 @@ export const pressButton: DeskHandler = async (ports, call) => {
 
 async function runPress(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<DeskReply> {
   const { name, questionMs } = press;
-  const { entry } = call.context.attempt;
+  const { entry } = call.context.turn;
   const act: Act = ACTS[name];
   const subject = await subjectOf(ports, call, incident, press);
   const warning = questionMs === undefined ? await act.asks?.(ports, subject) : undefined;
@@ -101,7 +101,7 @@ async function subjectOf(ports: DeskPorts, call: DeskCall, incident: Incident, p
     const subject: ProbeSubject = { ...everyChat, ask };
     return subject;
   }
-  const pressedMs = msOf(call.context.attempt.entry);
+  const pressedMs = msOf(call.context.turn.entry);
   return findFor(ports, ACTS[name], targetOf(incident, press, pressedMs, ports.shards));
 }
 
@@ -126,9 +126,9 @@ async function questionReply({ redis }: DeskPorts, { words }: DeskCall, act: Act
 }
 
 /** The reply with the noted result of an act. If the press waited long, the reply says when it was. */
-function notedReply({ chatPorts, context: { attempt } }: DeskCall, text: string, doneMs: number): DeskReply {
+function notedReply({ chatPorts, context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
   chatPorts.ask.observability.reach('act noted');
-  const pressedMs = attempt.message.ok ? attempt.message.value.sentAtMs : doneMs;
+  const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;
   if (doneMs - pressedMs < LATE_MS) return { text };
   const late = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
   return { text: `${text} ${late}` };
@@ -160,7 +160,7 @@ async function runTyped(ports: DeskPorts, call: DeskCall, name: 'pause' | 'resum
 /** Runs an act for an operator. The message that asks for the act makes a repeated run recognisable. */
 function runHere(ports: DeskPorts, call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
   const { reach } = call.chatPorts.ask.observability;
-  const { entry } = call.context.attempt;
+  const { entry } = call.context.turn;
   return runAct({ ...ports, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
 }
 

@@ -1,8 +1,8 @@
 import type { AllowedIds, Config } from '../../shared/base/config.ts';
+import type { Block, Inline } from '../../shared/flow/reply.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import { type CommandContext, type CommandHandler, type CommandPorts, laidOut, replied } from '../command/command.ts';
 import { plainLine } from '../memory/memory.ts';
-import type { Block, Inline } from '../reply/format/tree.ts';
 import type { ReportSource } from '../report/report.ts';
 import { oldButton, pauseChat, pressButton, resumeChat, takeBack } from './act.ts';
 import { help } from './help.ts';
@@ -51,7 +51,7 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
 /** Creates the handler of all that operators type or press in the chat of alerts. Contract: as `DeskHandler`. */
 export function createDesk(ports: DeskPorts): CommandHandler {
   return async (chatPorts, context) => {
-    const { message } = context.attempt;
+    const { message } = context.turn;
     const [word = '', ...words] = context.words.split(' ');
     const { id = 0, name = '' } = message.ok ? message.value.from : {};
     // A button of another version may send an unknown word.

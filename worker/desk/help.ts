@@ -11,8 +11,8 @@ export const help: DeskHandler = async (ports, call) => {
 };
 
 /** Whether the chat of alerts is also one in which the bot answers messages. */
-export async function isConversation({ allowed }: DeskPorts, { context: { attempt } }: DeskCall): Promise<boolean> {
+export async function isConversation({ allowed }: DeskPorts, { context: { turn } }: DeskCall): Promise<boolean> {
   const ids = await allowed();
-  const { chatId = 0 } = parseChatKey(attempt.chat) ?? {};
+  const { chatId = 0 } = parseChatKey(turn.chat) ?? {};
   return ids === 'everyone' || ids.has(chatId);
 }

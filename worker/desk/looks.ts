@@ -1,7 +1,7 @@
 import { clip } from '../../shared/base/text.ts';
+import { paragraph, plain } from '../../shared/flow/reply.ts';
 import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
 import { statusOf } from '../command/status.ts';
-import { paragraph, plain } from '../reply/format/tree.ts';
 import { ARGUMENTS, optionProblem, wordsProblem } from '../report/arguments.ts';
 import { readIncidents } from '../report/incidents.ts';
 import { UnknownName, UnusableSetting } from '../report/report.ts';
@@ -33,7 +33,7 @@ function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler
     const problem = isOption ? optionProblem(option, word, options[option]) : wordsProblem(args, words);
     if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(ports, call, typed?.word ?? '');
     if (problem !== undefined) return { text: problem || `Name ${ARGUMENTS.message.expected}.` };
-    const { entry, lane } = call.context.attempt;
+    const { entry, lane } = call.context.turn;
     try {
       const { report } = await (await read())(ports, { words, options: given, own: { entry, lane } });
       return { blocks: onPhone(report), buttons: reportButtons(report) };

@@ -1,6 +1,6 @@
 import { clip, counted } from '../../shared/base/text.ts';
+import { type Block, type Inline, paragraph, plain } from '../../shared/flow/reply.ts';
 import { plainLine } from '../memory/memory.ts';
-import { type Block, type Inline, paragraph, plain } from '../reply/format/tree.ts';
 import {
   type Fact,
   type Item,

@@ -3,62 +3,15 @@ import type { Failpoint } from '../../shared/base/failpoint.ts';
 import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, type MetricName, SPAN } from '../../shared/base/telemetry.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
-import type { EntryId } from '../../shared/redis/keys.ts';
-import type { Change } from '../../shared/state/change.ts';
+import type { Change, Expected, Written } from '../../shared/state/change.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
+import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { auditLine } from '../../shared/state/lane/record-streams.ts';
-import type { CallRecord } from '../../shared/state/spending/usage-book.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
 import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';
 import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
-import type { Attempt, Expected, Written } from './attempt.ts';
-
-/** A step of a message that the audit trail records, besides the outcomes. Content never gets in here. */
-export type AuditEvent =
-  | {
-      event: 'context.exceeded';
-      /** Whether our own count detected it before the call, or the provider after it. */
-      phase: 'counted' | 'refused';
-      kind: string;
-      stage: string;
-      reason: string;
-      observedTokens?: number;
-      limitTokens?: number;
-    }
-  | { event: 'context.compacted'; tokensBefore: number; tokensAfter: number; calls: number; summaryChars: number }
-  | { event: 'context.compaction-failed'; reason: string; calls: number }
-  | {
-      event: 'context.new-session';
-      entries: number;
-      seedChars: number;
-      from: string;
-      to: string;
-      bytesRead: number;
-      tookMs: number;
-      /** The session that is left, and who is told, is decided when the model answers in the new one. */
-      isTrial: boolean;
-      hasSummary: boolean;
-    }
-  /** Unreadable lines of a session log. They keep their place and are not shown. */
-  | { event: 'session.torn'; records: number }
-  /** A request broke a rule of the API and was not sent. */
-  | { event: 'request.invalid'; rule: string }
-  /** Parts of messages that were too large, or not accepted, are no longer shown; `bytes` is their former size. */
-  | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
-  | { event: 'context.thinking-dropped'; reason: string }
-  /** Each old tool result is shown as one line; no summary was needed. */
-  | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
-  /** A call; its account writes the line. Before version 0.4 the answers of a compaction were one line without `dollars`. */
-  | CallRecord
-  /** A payload was cut before it was first sent; `chars` is its original length. */
-  | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
-  | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
-  | { event: 'context.gave-up'; reason: string }
-  /** A question was decided, by this person or by nobody; `tools` waited for an approval. */
-  | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }
-  /** The API refused a tool by name; the process continues without it. */
-  | { event: 'tool.excluded'; tool: string };
 
 /** An event that the operator is told of, and the audit trail does not record. */
 export type ToldEvent =
@@ -80,7 +33,7 @@ interface Report<Event> {
   /** Whether the audit trail has a line of it, written in one step with its effect. */
   audit?: true;
   /** Queued in the same step. */
-  alert?: (attempt: Attempt, event: Event) => Alert | undefined;
+  alert?: (turn: Turn, event: Event) => Alert | undefined;
   /** Counted once it is written. */
   count?: (event: Event) => readonly [metric: MetricName, attributes: Attributes];
   /** A span without a duration, once it is written. */
@@ -112,7 +65,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.compaction-failed': { audit: true, count: ({ reason }) => recovered('compact', reason) },
   'context.new-session': {
     audit: true,
-    alert: (attempt, { isTrial, entries, to }) => (isTrial ? undefined : freshSessionAlert(attempt, entries, to)),
+    alert: (turn, { isTrial, entries, to }) => (isTrial ? undefined : freshSessionAlert(turn, entries, to)),
     count: () => recovered('new_session'),
     mark: ({ entries, hasSummary, seedChars }) => [
       SPAN.overflowNewSession,
@@ -125,7 +78,7 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.output-lowered': { audit: true, count: () => recovered('lower_output') },
   'context.output-raised': { audit: true, count: () => recovered('raise_output') },
   'context.gave-up': { audit: true, count: ({ reason }) => recovered('give_up', reason) },
-  'session.torn': { audit: true, alert: (attempt, { records }) => tornAlert(attempt, records) },
+  'session.torn': { audit: true, alert: (turn, { records }) => tornAlert(turn, records) },
   'request.invalid': { audit: true },
   'model.answered': {},
   'model.failed': {},
@@ -133,25 +86,25 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'question.decided': { audit: true },
   'tool.excluded': {
     audit: true,
-    alert: (attempt, { tool }) => refusedToolAlert(attempt, tool),
+    alert: (turn, { tool }) => refusedToolAlert(turn, tool),
     count: () => recovered('exclude_tool'),
   },
-  'message.failed': { alert: (attempt, { reason, detail }) => failedAlert(attempt, reason, detail) },
-  'message.gave-up': { alert: (attempt, { reason, fault }) => gaveUpAlert(attempt, reason, fault) },
-  'history.refused': { alert: (attempt, about) => historyRefusedAlert({ ...attempt, ...about }) },
+  'message.failed': { alert: (turn, { reason, detail }) => failedAlert(turn, reason, detail) },
+  'message.gave-up': { alert: (turn, { reason, fault }) => gaveUpAlert(turn, reason, fault) },
+  'history.refused': { alert: (turn, about) => historyRefusedAlert({ ...turn, ...about }) },
   'window.contradicted': {
-    alert: (attempt, { model, statedTokens, takenTokens }) => windowAlert(attempt, model, statedTokens, takenTokens),
+    alert: (turn, { model, statedTokens, takenTokens }) => windowAlert(turn, model, statedTokens, takenTokens),
   },
-  'fixed-parts.refused': { alert: (attempt, { why, status }) => fixedPartsAlert(attempt, why, status) },
-  'model.gone': { alert: (attempt, { gone, now }) => modelGoneAlert(attempt, gone, now) },
+  'fixed-parts.refused': { alert: (turn, { why, status }) => fixedPartsAlert(turn, why, status) },
+  'model.gone': { alert: (turn, { gone, now }) => modelGoneAlert(turn, gone, now) },
 };
 
 /** The changes that record events in one step with their effect: lines of the audit trail, and alerts. */
-export function recorded(attempt: Attempt, events: readonly TurnEvent[]): Change[] {
+export function recorded(turn: Turn, events: readonly TurnEvent[]): Change[] {
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);
-    const told = alert?.(attempt, event);
-    return [...(audit ? [auditLine(attempt, event)] : []), ...(told ? [queuedAlert(attempt.keys, told)] : [])];
+    const told = alert?.(turn, event);
+    return [...(audit ? [auditLine(turn, event)] : []), ...(told ? [queuedAlert(turn.keys, told)] : [])];
   });
 }
 
@@ -180,14 +133,14 @@ export interface Step {
 /**
  * Writes a step and what is recorded of its events at once, and observes them then.
  *
- * Contract: as `Attempt.write`. Of a step that was written before, the events are observed again.
+ * Contract: as `Turn.write`. Of a step that was written before, the events are observed again.
  */
 export async function commit(
   observability: Pick<Observability, 'telemetry' | 'reach'>,
-  attempt: Attempt,
+  turn: Turn,
   { step, changes = [], expected, events }: Step,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const written = await attempt.write(step, [...changes, ...recorded(attempt, events)], expected);
+  const written = await turn.write(step, [...changes, ...recorded(turn, events)], expected);
   if (written !== 'unmet') observe(observability, events);
   return written;
 }

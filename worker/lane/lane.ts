@@ -1,84 +1,27 @@
+import { pause } from '../../shared/base/lifecycle.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
-import type { Outcome, Waiting } from '../../shared/flow/message.ts';
+import type { Waiting } from '../../shared/flow/message.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ChatKey, EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import type { EntryId, Keys, LaneKey, SessionId } from '../../shared/redis/keys.ts';
+import { refusalOf } from '../../shared/redis/server-state.ts';
+import type { ChatTable } from '../../shared/state/chat/chat-settings.ts';
 import { queueAlert } from '../../shared/state/incident/book.ts';
 import {
   type Admission,
+  createClock,
   createLaneStore,
-  type Head,
   type Readmission,
   type Settled,
 } from '../../shared/state/lane/lanes.ts';
 import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import { readBehind, readDepth, readRefusedNext } from '../../shared/state/lane/waiting.ts';
 import { createPasses, proveWrites } from '../../shared/state/process/process.ts';
+import type { Begun } from '../../shared/state/turn/begin.ts';
+import { type BeginReply, beginTurn } from '../../shared/state/turn/begin.ts';
 import { bindTurnScripts, turnReads } from '../../shared/state/turn/summary.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { leftLanesAlert } from '../alerts/causes/watch.ts';
-import type { Attempt } from './attempt.ts';
-import { type BeginReply, beginAttempt } from './begin-attempt.ts';
-import type { ChatTable } from './chat-settings.ts';
-import { createRefusedAttempts } from './refused-attempts.ts';
-
-/**
- * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
- * is learnt from replies to ordinary requests, and carried forward by the monotonic clock.
- */
-export interface RedisClock {
-  /** Ms since the epoch; this process's own time until a reply has set it. */
-  nowMs(): number;
-  /** Sends a request to Redis whose reply states the time. */
-  learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
-}
-
-/** A reply that took longer was delayed or re-sent, and says too little about the present. */
-const ROUND_TRIP_MS_MAX = 1_000;
-
-/** A clock that has learnt nothing yet. */
-export function createClock(): RedisClock {
-  /** The time of Redis at which our monotonic clock began. */
-  let startMs: number | undefined;
-  return {
-    nowMs: () => Math.round(startMs === undefined ? Date.now() : startMs + performance.now()),
-    async learn(ask, timeOf) {
-      const askedMs = performance.now();
-      const reply = await ask();
-      const answeredMs = performance.now();
-      const timeMs = timeOf(reply);
-      const isQuick = answeredMs - askedMs <= ROUND_TRIP_MS_MAX;
-      if (timeMs !== undefined && (isQuick || startMs === undefined)) startMs = timeMs - (askedMs + answeredMs) / 2;
-      return reply;
-    },
-  };
-}
-
-/** Telegram's word on the parts of a reply: the ledger's proof that `answered` was seen. */
-export interface DeliveryRecord {
-  parts: number;
-  /** Telegram has confirmed them. */
-  confirmed: number;
-  /** Repeated and marked as such, while Telegram confirmed other messages; it did not say whether it took the repeat. */
-  unsure: number;
-}
-
-/** One line of the ledger: how a message ended. Times are ms since the epoch. */
-export interface OutcomeRecord {
-  entry: EntryId;
-  chat?: ChatKey;
-  outcome: Outcome;
-  /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
-  reason?: string;
-  /** The message into which this one was merged. */
-  into?: EntryId;
-  traceId: string;
-  sentAtMs?: number;
-  settledAtMs: number;
-  attempts: number;
-  recoveries: number;
-  session?: SessionId;
-  /** Absent where nothing was sent, and in what a version before 0.3 wrote. */
-  delivery?: DeliveryRecord;
-}
 
 /**
  * The FIFOs of unanswered messages of one shard, one per chat, and one more per chat for the commands that act while a
@@ -119,31 +62,17 @@ export interface Lane {
   /** The message directly behind a lane's head, if it was refused at admission and not cancelled since. */
   refusedNext(lane: LaneKey): Promise<EntryId | undefined>;
   /** Notes that an attempt makes progress: its message is not overdue as long as it does. */
-  noteProgress(attempt: Pick<Attempt, 'entry' | 'fencingToken'>): Promise<void>;
+  noteProgress(turn: Pick<Turn, 'entry' | 'fencingToken'>): Promise<void>;
   /** Reports the error that ended an attempt. If Redis refused its write, the attempt is not counted. Returns at once. */
-  afterThrow(attempt: Pick<Attempt, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
+  afterThrow(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
    * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter holds
    * what was to be delivered.
    */
-  settle(attempt: Attempt, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
+  settle(turn: Turn, record: OutcomeRecord, keepsAnswer?: boolean): Promise<Settled>;
   /** Dead-letters an entry that names no chat, or that no turn can end. */
   discard(entry: EntryId, record: OutcomeRecord, alert: string): Promise<boolean>;
 }
-
-/** The result of beginning an attempt. */
-export type Begun =
-  | { kind: 'begun'; attempt: Attempt }
-  /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
-  | { kind: 'settled'; head?: Head }
-  /** Another message of the chat comes first. */
-  | { kind: 'waiting'; head: Head }
-  /** The message may have killed processes, and an older poison candidate comes first. */
-  | { kind: 'poison candidate' }
-  /** An operator has paused the chat: the reconciler makes it a job again when that is over. */
-  | { kind: 'paused' }
-  /** The reply was lost, and another attempt took over before the command was re-sent. */
-  | { kind: 'fenced' };
 
 const LANE_MESSAGES_MAX = 50;
 const DAY_SECONDS = 24 * 3600;
@@ -162,10 +91,10 @@ export function createLane(
 ): Lane {
   const { begin, write, release, noteProgress } = bindTurnScripts<BeginReply>(redis);
   const clock = createClock();
-  const refused = createRefusedAttempts({
-    release: (entry, fence) => release([keys.turn(entry), keys.absent], [fence]),
-    proveWrites: () => proveWrites(redis, keys),
-  });
+  const refused = createRefusedAttempts(
+    (entry, fence) => release([keys.turn(entry), keys.absent], [fence]),
+    () => proveWrites(redis, keys),
+  );
   const { settle, readmit, ...store } = createLaneStore(redis, keys, clock, messagesMax);
   return {
     ...store,
@@ -178,12 +107,12 @@ export function createLane(
     readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
     async begin(entry, lane, newSession) {
       await refused.beforeBegin(entry);
-      return beginAttempt({ begin, write, keys, clock, chats }, entry, lane, newSession);
+      return beginTurn({ begin, write, keys, clock, chats }, entry, lane, newSession);
     },
     noteProgress: async ({ entry, fencingToken }) => void (await noteProgress([keys.turn(entry)], [fencingToken])),
     afterThrow: ({ entry, fencingToken }, error, ending) => void refused.ended(entry, fencingToken, error, ending),
-    settle: (attempt, record, keepsAnswer = false) =>
-      settle(attempt, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
+    settle: (turn, record, keepsAnswer = false) =>
+      settle(turn, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
     refusedNext: (lane) => readRefusedNext(redis, keys, lane),
   };
 }
@@ -208,5 +137,50 @@ export function tellingOfLeft(
     if (left > told) await tell(leftLanesAlert(left));
     told = left;
     return found;
+  };
+}
+
+/** How long a release waits before it is tried again. */
+const RETRY_MS = 1_000;
+
+/**
+ * The attempts of this process that ended because Redis refused a write. Such an attempt counts neither
+ * as an attempt nor as a process death; Redis gets this correction as soon as it accepts writes. After a refusal, no
+ * attempt begins until a test write succeeds, so that no model call is paid for an answer that cannot be stored.
+ */
+function createRefusedAttempts(
+  /** Ends the attempt with this fencing token as if it had not begun. */
+  release: (entry: EntryId, fence: string) => Promise<unknown>,
+  /** Rejects while Redis takes no writes. */
+  proveWrites: () => Promise<void>,
+) {
+  const unreleased = new Map<EntryId, string>();
+  let isRefusing = false;
+  const releaseNow = async (entry: EntryId): Promise<void> => {
+    const fence = unreleased.get(entry);
+    if (fence === undefined) return;
+    await release(entry, fence);
+    if (unreleased.get(entry) === fence) unreleased.delete(entry);
+  };
+  return {
+    /** Call before an attempt begins: releases the entry's refused attempt, and rejects while Redis refuses writes. */
+    async beforeBegin(entry: EntryId): Promise<void> {
+      await releaseNow(entry);
+      if (isRefusing) await proveWrites();
+      isRefusing = false;
+    },
+    /** An attempt threw. If Redis refused a write, releases the attempt, now or later, until `ending` aborts. Never rejects. */
+    async ended(entry: EntryId, fence: string, error: unknown, ending: AbortSignal): Promise<void> {
+      if (refusalOf(error) === undefined) return;
+      isRefusing = true;
+      unreleased.set(entry, fence);
+      while (unreleased.has(entry) && !ending.aborted) {
+        try {
+          await releaseNow(entry);
+        } catch {
+          await pause(RETRY_MS, ending);
+        }
+      }
+    },
   };
 }

@@ -1,9 +1,9 @@
+import { type ChatSettings, hasTool } from '../../shared/state/chat/chat-settings.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { RoomSettings } from '../model/count.ts';
 import type { Effort } from '../model/port.ts';
 import type { Prices } from '../model/prices.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
-import type { Attempt } from './attempt.ts';
-import { type ChatSettings, hasTool } from './chat-settings.ts';
 
 /** The operator's settings, as turns use them. One value for the process; `settingsFor` makes that of a chat. */
 export interface Settings extends RoomSettings {
@@ -113,7 +113,7 @@ export function limitOwner({ modelName, endpoint }: Pick<Settings, 'modelName' |
 }
 
 /** The zone of a chat's dates and times: the one that its people chose, or else the operator's. */
-export function timeZoneOf({ choice }: Pick<Attempt, 'choice'>, { timeZone }: Pick<Settings, 'timeZone'>): string {
+export function timeZoneOf({ choice }: Pick<Turn, 'choice'>, { timeZone }: Pick<Settings, 'timeZone'>): string {
   return readTimeZone(choice('timezone') ?? '') ?? timeZone;
 }
 

@@ -1,10 +1,10 @@
 import type { Change } from '../../shared/state/change.ts';
+import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Room } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Asking } from '../tools/asking.ts';
-import type { Conclusion } from './attempt.ts';
 import type { TurnEvent } from './events.ts';
-import type { DeliveryRecord } from './lane.ts';
 
 /** Why a message waits that nobody could be told an answer to. */
 export const TELEGRAM_AWAY = 'telegram_away';

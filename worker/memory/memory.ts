@@ -1,6 +1,6 @@
 import type { Memory, MemoryBook, MemoryLine, Source } from '../../shared/state/memory/book.ts';
 import { carriedMemory } from '../../shared/state/session/session.ts';
-import { type Attempt, isOfGuest } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { estimateText } from '../model/estimate.ts';
 
 /** The most lines of a memory, and the most characters of all of them together, and of one. */
@@ -51,9 +51,9 @@ export function snapshotOf({ lines }: Pick<Memory, 'lines'>, windowTokens: numbe
 }
 
 /** The system prompt with the memory that the session carries, which is not shown to guests of a group. Pure. */
-export function systemWith(systemPrompt: string, attempt: Pick<Attempt, 'memory' | 'message'>): string {
-  const { memory = '' } = attempt;
-  return memory === '' || isOfGuest(attempt) ? systemPrompt : `${systemPrompt}\n\n${FRAME}\n\n${memory}`;
+export function systemWith(systemPrompt: string, turn: Pick<Turn, 'memory' | 'isOfGuest'>): string {
+  const { memory = '' } = turn;
+  return memory === '' || turn.isOfGuest ? systemPrompt : `${systemPrompt}\n\n${FRAME}\n\n${memory}`;
 }
 
 /**
@@ -62,15 +62,15 @@ export function systemWith(systemPrompt: string, attempt: Pick<Attempt, 'memory'
  */
 export async function withMemory(
   book: Pick<MemoryBook, 'of' | 'unchanged'>,
-  attempt: Attempt,
+  turn: Turn,
   windowTokens: number,
-): Promise<Attempt> {
-  if (attempt.memory !== undefined) return attempt;
+): Promise<Turn> {
+  if (turn.memory !== undefined) return turn;
   for (;;) {
-    const now = await book.of(attempt.home);
+    const now = await book.of(turn.home);
     const memory = snapshotOf(now, windowTokens);
-    const changes = [carriedMemory(attempt.keys, attempt.session).fix(memory)];
+    const changes = [carriedMemory(turn.keys, turn.session).fix(memory)];
     // Somebody may delete a line in between.
-    if ((await attempt.write('', changes, [book.unchanged(now)])) !== 'unmet') return { ...attempt, memory };
+    if ((await turn.write('', changes, [book.unchanged(now)])) !== 'unmet') return turn.with({ memory });
   }
 }

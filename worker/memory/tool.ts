@@ -7,7 +7,7 @@ import {
   SOURCES,
   type Source,
 } from '../../shared/state/memory/book.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
 import { CHARS_MAX, hasRoomFor, LINE_CHARS_MAX, LINES_MAX, plainLine, shownLine } from './memory.ts';
 
@@ -52,11 +52,11 @@ export function createMemory(book: Ports): Toolbox {
   return {
     specs: () => specs,
     async call(call) {
-      const { name, input, attempt } = call;
+      const { name, input, turn } = call;
       if (name !== NAME) return toolError(`There is no tool ${name} here.`);
-      if (input.action === 'list') return shown(book, attempt);
-      if (!attempt.message.ok) return toolError('The message that asks for it cannot be read.');
-      if (attempt.message.value.content.kind === 'reminder')
+      if (input.action === 'list') return shown(book, turn);
+      if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
+      if (turn.message.value.content.kind === 'reminder')
         return toolError(
           'A reminder that is due may list the memory, and not change it: nobody has asked for that now.',
         );
@@ -66,26 +66,26 @@ export function createMemory(book: Ports): Toolbox {
 }
 
 async function change(book: Ports, call: ToolCall): Promise<ToolOutput> {
-  const { attempt, input } = call;
-  const { entry, home, turn } = attempt;
+  const { turn, input } = call;
+  const { entry, home } = turn;
   const step = `memory:${call.id}`;
   const id = hash('sha256', `${entry} ${call.id}`).slice(0, ID_CHARS);
   for (let isDone = turn.hasDone(step); !isDone; ) {
     const memory = await book.of(home);
     const made = (await book.changes(home)).filter(({ madeIn }) => madeIn === entry);
-    const plan = planOf(memory, input, { id, chat: home, notedAtMs: attempt.nowMs(), ...sourceOf(call) });
+    const plan = planOf(memory, input, { id, chat: home, notedAtMs: turn.nowMs(), ...sourceOf(call) });
     if (typeof plan === 'string') return toolError(plan);
     if (plan.before?.text === plan.after?.text && plan.before?.source === plan.after?.source) break;
     if (made.length >= CHANGES_MAX)
       return toolError(`${CHANGES_MAX} changes for one message are the most: people could not look through more.`);
-    const changes = book.change(memory, { id, madeIn: entry, madeAtMs: attempt.nowMs(), chat: home, ...plan });
-    isDone = (await attempt.write(step, changes, [book.unchanged(memory)])) !== 'unmet';
+    const changes = book.change(memory, { id, madeIn: entry, madeAtMs: turn.nowMs(), chat: home, ...plan });
+    isDone = (await turn.write(step, changes, [book.unchanged(memory)])) !== 'unmet';
   }
-  return shown(book, attempt);
+  return shown(book, turn);
 }
 
 /** Where a line may be from, whether the model says so or not. */
-function sourceOf({ attempt: { message }, hasReadOthers }: ToolCall): { source?: Source } {
+function sourceOf({ turn: { message }, hasReadOthers }: ToolCall): { source?: Source } {
   if (message.ok && message.value.forwardedFrom !== undefined) return { source: 'forward' };
   return hasReadOthers ? { source: 'unsure' } : {};
 }
@@ -120,7 +120,7 @@ function sourceIn({ source }: Input): Source | undefined | null {
   return SOURCES.find((known) => known === source) ?? null;
 }
 
-async function shown(book: Ports, { home }: Attempt): Promise<ToolOutput> {
+async function shown(book: Ports, { home }: Turn): Promise<ToolOutput> {
   const { lines } = await book.of(home);
   if (lines.length === 0) return toolText('The memory of this chat is empty now.');
   return toolText(`The memory of this chat is now:\n${lines.map(shownLine).join('\n')}`);

@@ -1,5 +1,5 @@
+import type { FailureReason } from '../../shared/flow/failure.ts';
 import { estimateRequest } from './count.ts';
-import type { FailureReason } from './errors/failure.ts';
 import type { Model, ModelRequest, ModelResult } from './port.ts';
 
 /** The recent record of one model's endpoint. */

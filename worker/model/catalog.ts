@@ -1,4 +1,5 @@
 import type { Config } from '../../shared/base/config.ts';
+import { type Lifecycle, STAGES } from '../../shared/state/provider/provider.ts';
 
 /** The facts that a model's name alone shows; its endpoint's statements take precedence. */
 
@@ -70,16 +71,6 @@ function familyOf(model: string): Family {
   const day = /-(20\d{6})(?!\d)/.exec(model)?.[0] ?? '';
   return FAMILIES.find(({ names }) => names.test(`${name}${day}`)) ?? UNKNOWN;
 }
-
-/** Where a model is in its life, as its endpoint states it. */
-export interface Lifecycle {
-  /** A deprecated model answers, and is to be retired; a retired one does not answer any more. */
-  stage: (typeof STAGES)[number];
-  /** When it is to be retired, in ms since the epoch; absent where no date is stated. May have passed. */
-  retiresAtMs?: number;
-}
-
-const STAGES = ['active', 'deprecated', 'retired'] as const;
 /** No model of this API is older; an earlier date stands for an unknown one. */
 const FIRST_YEAR = 2023;
 const LAST_YEAR = 2100;

@@ -1,6 +1,7 @@
 import type { MessageParam } from '@anthropic-ai/sdk/resources/messages';
-import type { ChatKey, EntryId, SessionId } from '../../shared/redis/keys.ts';
-import type { OwnLimits } from '../../shared/state/spending/limit.ts';
+import type { SessionId } from '../../shared/redis/keys.ts';
+import type { Payer } from '../../shared/state/spending/limit.ts';
+import type { Purpose, Usage } from '../../shared/state/spending/usage-book.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import type { Block } from './block.ts';
@@ -17,27 +18,6 @@ export interface ModelLimits {
   windowTokens: number;
   /** Absent where it is not stated. */
   maxOutputTokens?: number;
-}
-
-/** The purpose of a call: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
-export type Purpose = 'answer' | 'summary' | 'probe';
-
-/** For whom a call is made: their limits bound it. */
-export interface Payer {
-  chat: ChatKey;
-  /** Under which its sums are kept, where that is another one: a group that moved. */
-  home?: ChatKey;
-  /** The message that is answered, and its trace. */
-  entry?: EntryId;
-  traceId?: string;
-  /** The id of whoever wrote. */
-  person?: number;
-  /** Their name as a group saw it; absent in a private chat. */
-  groupName?: string;
-  /** Whether they may use the bot only where somebody else let it in. */
-  isGuest?: boolean;
-  /** The chat's own limits. */
-  own?: OwnLimits;
 }
 
 /** A request as the flow builds it; the adapter adds what the wire needs. */
@@ -68,35 +48,6 @@ export interface ModelRequest {
 
 /** How long the provider keeps a prefix after it was last read. */
 export type CacheLifetime = '5m' | '1h';
-
-/**
- * The bill of a call: the sum of its passes, where a tool of the provider made the model run several times. How large
- * the conversation was is another matter, see `conversationSize`.
- */
-export interface Usage {
-  /** All input, including what was read from the cache or written to it. */
-  inputTokens: number;
-  outputTokens: number;
-  /** The part of the input that was read from the cache. */
-  cacheReadTokens: number;
-  /** The part of the input that was written to the cache; absent where it is not stated. */
-  cacheWriteTokens?: number;
-  /** The part of the cache writes that is kept for an hour. */
-  cacheWrite1hTokens?: number;
-  /** The part of the output that is thinking; absent where it is not stated. */
-  thinkingTokens?: number;
-  /** Searches of the web that the provider made, each for a fee; absent for none. */
-  searches?: number;
-  /** The passes, or that there may be several and they are not stated; absent: the call was one pass. */
-  passes?: Passes | 'unstated';
-}
-
-/** How much input the first and the last pass of a call had, and the last one's output, in tokens. */
-export interface Passes {
-  firstInputTokens: number;
-  lastInputTokens: number;
-  lastOutputTokens: number;
-}
 
 /** The model's answer. `content` is verbatim, unknown block types included. */
 export interface ModelAnswer {

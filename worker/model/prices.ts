@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { jsonValue } from '../../shared/base/fields.ts';
+import type { Usage } from '../../shared/state/spending/usage-book.ts';
 import { canonicalName } from './catalog.ts';
-import type { CacheLifetime, Usage } from './port.ts';
+import type { CacheLifetime } from './port.ts';
 
 const dollars = z
   .number('expected dollars per million tokens, a number of at least 0')

@@ -2,8 +2,9 @@ import type Anthropic from '@anthropic-ai/sdk';
 import type { Attributes, Span } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN, type Telemetry } from '../../shared/base/telemetry.ts';
+import type { Purpose, Usage } from '../../shared/state/spending/usage-book.ts';
 import { type Block, isServerSide } from './block.ts';
-import type { Model, ModelResult, Purpose, Usage } from './port.ts';
+import type { Model, ModelResult } from './port.ts';
 import { costOf, type Prices } from './prices.ts';
 
 /** The counters of one pass of the model as the API names them; proxies omit any of them. */

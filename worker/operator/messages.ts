@@ -1,7 +1,7 @@
 import { counted } from '../../shared/base/text.ts';
 import { type ChatKey, type EntryId, type Keys, parseChatKey } from '../../shared/redis/keys.ts';
 import { type Cancelled, markCancelled } from '../../shared/state/lane/stops.ts';
-import { BY_OPERATOR } from '../lane/attempt.ts';
+import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
 import { openQueue } from '../lane/queue.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';

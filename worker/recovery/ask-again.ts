@@ -13,28 +13,28 @@ const RAISE_FACTOR = 2;
 /** Has the message wait for trouble that passes. The operator is told of a wait that is longer than an hour. */
 export async function wait(
   { observability }: RecoverPorts,
-  { attempt }: FailedCall,
+  { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isFree, isLong }: Wait,
 ): Promise<Verdict> {
-  const { keys, turn } = attempt;
+  const { keys } = turn;
   const changes = [
-    ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(attempt, 'model', why.longWaitMs))]),
+    ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
     ...(isFree ? [turn.waits.waitForModel({ waitedMs, tries })] : []),
   ];
-  if (changes.length > 0) await commit(observability, attempt, { step: '', changes, events: [] });
+  if (changes.length > 0) await commit(observability, turn, { step: '', changes, events: [] });
   return { kind: 'later', delayMs, reason: why.reason, isFree, isLongWait: isLong };
 }
 
 /** Sends the same request once more after a pause; that uses up no attempt. */
 export async function repeatCall(call: FailedCall, delayMs: number): Promise<Verdict> {
-  const { attempt, failure } = call;
-  await attempt.write('', changesToNote(call, `repeat ${failure.kind}`));
+  const { turn, failure } = call;
+  await turn.write('', changesToNote(call, `repeat ${failure.kind}`));
   return { kind: 'later', delayMs, reason: `doubted_${failure.reason}`, isFree: true };
 }
 
 /** Sends the request although our own count is against it. */
 export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
-  await call.attempt.write('', [...changesToNote(call, 'as it is'), call.attempt.turn.freeAttempt()]);
+  await call.turn.write('', [...changesToNote(call, 'as it is'), call.turn.freeAttempt()]);
   return { kind: 'again' };
 }
 
@@ -43,14 +43,14 @@ export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
  * nothing when no other amount would help.
  */
 export async function changeOutput(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
-  const { attempt, failure } = call;
+  const { turn, failure } = call;
   const { limitTokens } = roomFor(ports.settings, call);
   const maxOutputTokens = failure.kind === 'output' ? raised(call, limitTokens) : lowered(call, limitTokens);
   if (maxOutputTokens === undefined) return undefined;
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
-  await commit(ports.observability, attempt, {
-    step: `recover:${attempt.recoveries}`,
-    changes: [attempt.turn.askForOutput(maxOutputTokens), ...changesOfStep(call, 'output')],
+  await commit(ports.observability, turn, {
+    step: `recover:${turn.recoveries}`,
+    changes: [turn.askForOutput(maxOutputTokens), ...changesOfStep(call, 'output')],
     events: [{ event, maxOutputTokens }],
   });
   return { kind: 'again' };
@@ -64,8 +64,8 @@ function lowered({ failure, askedOutputTokens }: FailedCall, limitTokens: number
 
 /** Twice the output. If the model or the window allows no more, the same output, once. Undefined after a silent call. */
 function raised(call: FailedCall, limitTokens: number): number | undefined {
-  const { attempt, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = call;
-  if (attempt.silences > 0) return undefined;
+  const { turn, askedOutputTokens, modelOutputTokens = Number.POSITIVE_INFINITY, sentTokens } = call;
+  if (turn.silences > 0) return undefined;
   const left = limitTokens - sentTokens - MARGIN_TOKENS;
   const wanted = Math.min(askedOutputTokens * RAISE_FACTOR, modelOutputTokens, left);
   if (wanted > askedOutputTokens) return wanted;

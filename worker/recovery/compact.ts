@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
-import { type Attempt, payerOf } from '../lane/attempt.ts';
-import { type AuditEvent, commit } from '../lane/events.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
+import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { systemWith } from '../memory/memory.ts';
 import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count.ts';
@@ -28,7 +29,7 @@ export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailur
 
 /** A session to compact, and for whom. */
 export interface Subject {
-  attempt: Attempt;
+  turn: Turn;
   opened: OpenedSession;
   room: Room;
   /** The step under which the result is stored, once. */
@@ -61,7 +62,7 @@ export function compactSession(ports: RecoverPorts, subject: Subject, signal: Ab
     if (reason === 'aborted') return result;
     span.setAttributes({ 'error.type': reason });
     const event = { event: 'context.compaction-failed', reason, calls } as const;
-    await commit(ports.observability, subject.attempt, { step: '', events: [event] });
+    await commit(ports.observability, subject.turn, { step: '', events: [event] });
     return result;
   });
 }
@@ -94,7 +95,7 @@ async function summariseSession(
   subject: Subject,
   signal: AbortSignal,
 ): Promise<Masked | CompactionResult> {
-  const { attempt, opened, room } = subject;
+  const { turn, opened, room } = subject;
   const { records, omitted } = opened.window;
   const options = {
     room,
@@ -112,7 +113,7 @@ async function summariseSession(
   const { head, changes, tokensBefore, tokensAfter, calls } = result;
   const windowStart = opened.firstIndex + head.records;
   const record = { ...head, ...newStamp(), records: windowStart };
-  const compacted = sessionState(attempt.keys, attempt.session).compact({
+  const compacted = sessionState(turn.keys, turn.session).compact({
     // The record lands at the end of the log, behind everything that was loaded.
     head: opened.logRecords,
     windowStart,
@@ -128,7 +129,7 @@ async function summariseSession(
 
 async function summariserOf(
   { settings, endpoint: { model }, observability }: RecoverPorts,
-  { attempt, room, isWaitedFor }: Subject,
+  { turn, room, isWaitedFor }: Subject,
 ): Promise<Summariser> {
   const { compactionModel: name, fallbackModel, modelName, summaryTimeMs } = settings;
   const { windowTokens, maxOutputTokens } = await model.limits(name);
@@ -139,15 +140,15 @@ async function summariserOf(
     limitTokens: Math.min(windowTokens, room.limitTokens),
     outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
     settings,
-    done: attempt.summaryPart === undefined ? undefined : (JSON.parse(attempt.summaryPart) as SummaryPart),
+    done: turn.summaryPart === undefined ? undefined : (JSON.parse(turn.summaryPart) as SummaryPart),
     untilMs: performance.now() + summaryTimeMs,
     waitsOut: isWaitedFor,
     send: async (request, signal, onText) => {
-      await attempt.assertOwned();
-      return model.send({ ...request, payer: payerOf(attempt) }, signal, onText);
+      await turn.assertOwned();
+      return model.send({ ...request, payer: turn.payer }, signal, onText);
     },
     keepPart: async (part) => {
-      await attempt.write('', [summaryPart(attempt.keys, attempt.session).keep(JSON.stringify(part))]);
+      await turn.write('', [summaryPart(turn.keys, turn.session).keep(JSON.stringify(part))]);
       observability.reach('summary part stored');
     },
   };
@@ -159,14 +160,14 @@ async function summariserOf(
  */
 async function store(
   { observability, settings, tools }: RecoverPorts,
-  { attempt, room, step, effects }: Subject,
+  { turn, room, step, effects }: Subject,
   { keptTokens }: Progress,
   records: readonly LogRecord[],
   event: AuditEvent,
 ): Promise<void> {
-  const { keys, session, vainCompactions, calibration } = attempt;
+  const { keys, session, vainCompactions, calibration } = turn;
   const { systemPrompt, serverTools, modelName } = settings;
-  const fixed = { system: systemWith(systemPrompt, attempt), tools: tools.specs(), serverTools };
+  const fixed = { system: systemWith(systemPrompt, turn), tools: tools.specs(), serverTools };
   const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
   const changes: Change[] = [
     ...append(keys, session, records),
@@ -175,7 +176,7 @@ async function store(
     summaryPart(keys, session).forget(),
     ...effects,
   ];
-  await commit(observability, attempt, { step, changes, events: [event] });
+  await commit(observability, turn, { step, changes, events: [event] });
 }
 
 /** After this many useless compactions in a row, none follows a reply. A call that needs the room still compacts. */
@@ -196,11 +197,11 @@ export async function maskForRetry(ports: RecoverPorts, call: FailedCall): Promi
 }
 
 function subjectOf({ settings }: RecoverPorts, call: FailedCall): Subject {
-  const { attempt, opened } = call;
-  const learnt = learnLimit(attempt, settings, learntFrom(settings, call));
+  const { turn, opened } = call;
+  const learnt = learnLimit(turn, settings, learntFrom(settings, call));
   const effects = [...changesOfStep(call, undefined, 'compacted'), ...learnt];
-  const step = `recover:${attempt.recoveries}`;
-  return { attempt, opened, room: roomFor(settings, call), step, effects, isWaitedFor: true };
+  const step = `recover:${turn.recoveries}`;
+  return { turn, opened, room: roomFor(settings, call), step, effects, isWaitedFor: true };
 }
 
 /**
@@ -210,14 +211,14 @@ function subjectOf({ settings }: RecoverPorts, call: FailedCall): Subject {
  */
 export async function compactAfterReply(
   ports: RecoverPorts,
-  attempt: Attempt,
+  turn: Turn,
   opened: OpenedSession,
   room: Room,
   signal: AbortSignal,
 ): Promise<void> {
-  if (attempt.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
-  const state = sessionState(attempt.keys, attempt.session);
-  await attempt.write('', [attempt.turn.markReplied(), state.setVainCompactions(attempt.vainCompactions + 1)]);
-  const subject = { attempt, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
+  if (turn.vainCompactions >= VAIN_AFTER_REPLY_MAX) return;
+  const state = sessionState(turn.keys, turn.session);
+  await turn.write('', [turn.markReplied(), state.setVainCompactions(turn.vainCompactions + 1)]);
+  const subject = { turn, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
   await compactSession(ports, subject, signal);
 }

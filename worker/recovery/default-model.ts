@@ -1,5 +1,5 @@
 import { chatState } from '../../shared/state/chat/chat.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { FailedCall, RecoverPorts } from './effects.ts';
@@ -8,8 +8,8 @@ import type { FailedCall, RecoverPorts } from './effects.ts';
  * Has the chat's default model answer the message, where the endpoint does not let the chat use the model that it chose.
  * Only the default model's answer shows that the endpoint is well, and ends the choice: see `endModelChoice`.
  */
-export async function useDefaultModel({ settings }: RecoverPorts, { attempt }: FailedCall): Promise<Verdict> {
-  await attempt.write('', attempt.turn.setModelAside(settings.modelName));
+export async function useDefaultModel({ settings }: RecoverPorts, { turn }: FailedCall): Promise<Verdict> {
+  await turn.write('', turn.setModelAside(settings.modelName));
   return { kind: 'again' };
 }
 
@@ -22,18 +22,18 @@ export async function useDefaultModel({ settings }: RecoverPorts, { attempt }: F
  */
 export async function endModelChoice(
   { settings: { modelName }, observability }: Pick<RecoverPorts, 'settings' | 'observability'>,
-  attempt: Attempt,
-): Promise<Attempt> {
-  const { keys, chat, texts, notices, turn } = attempt;
+  turn: Turn,
+): Promise<Turn> {
+  const { keys, chat, texts, notices } = turn;
   const gone = turn.goneModel;
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
-  if (gone === undefined || notices.includes(notice)) return attempt;
+  if (gone === undefined || notices.includes(notice)) return turn;
   const withNotice = [...notices, notice];
-  const written = await commit(observability, attempt, {
+  const written = await commit(observability, turn, {
     step: 'model gone',
     changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
     expected: [chatState(keys, chat).hasChosen('model', gone)],
     events: [{ event: 'model.gone', gone, now: modelName }],
   });
-  return written === 'unmet' ? attempt : { ...attempt, notices: withNotice };
+  return written === 'unmet' ? turn : turn.with({ notices: withNotice });
 }

@@ -3,7 +3,8 @@ import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Budget } from '../../shared/state/spending/budget.ts';
-import type { Attempt, RecoveryStage } from '../lane/attempt.ts';
+import type { RecoveryStage } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
@@ -40,7 +41,7 @@ export interface Endpoint {
 
 /** A call that failed, and the request that it was about. Sizes are in tokens, by our own count. */
 export interface FailedCall {
-  attempt: Attempt;
+  turn: Turn;
   message: InboundMessage;
   /** The message as the log keeps it. */
   pending: UserRecord;
@@ -72,7 +73,8 @@ export interface FailedCall {
 const PER_MESSAGE: ReadonlySet<Tried> = new Set<Tried>(['summary', 'quoteless']);
 
 /** The bounded steps that were taken for the present request, and for the whole message. */
-export function triedBy({ turn, rounds, stage }: Attempt): Tried[] {
+export function triedBy(turn: Turn): Tried[] {
+  const { rounds, stage } = turn;
   return turn.tried.flatMap((noted) => {
     const [step = '', request] = noted.split('@');
     return request === undefined || request === `${rounds} ${stage}` ? [step as Tried] : [];
@@ -80,14 +82,14 @@ export function triedBy({ turn, rounds, stage }: Attempt): Tried[] {
 }
 
 /** The changes that store a step that changes the request: its stage, and the bounded steps tried so far. */
-export function changesOfStep(call: FailedCall, step?: Tried, stage: RecoveryStage = call.attempt.stage): Change[] {
-  return [...call.attempt.turn.enter(stage), ...changesToNote(call, step)];
+export function changesOfStep(call: FailedCall, step?: Tried, stage: RecoveryStage = call.turn.stage): Change[] {
+  return [...call.turn.enter(stage), ...changesToNote(call, step)];
 }
 
 /** The changes that store a bounded step, and the bounded steps before it in this attempt that had nothing to do. */
-export function changesToNote({ attempt, tried }: Pick<FailedCall, 'attempt' | 'tried'>, step?: Tried): Change[] {
-  const { turn, rounds, stage } = attempt;
-  const steps = [...tried.slice(triedBy(attempt).length), ...(step ? [step] : [])];
+export function changesToNote({ turn, tried }: Pick<FailedCall, 'turn' | 'tried'>, step?: Tried): Change[] {
+  const { rounds, stage } = turn;
+  const steps = [...tried.slice(triedBy(turn).length), ...(step ? [step] : [])];
   if (steps.length === 0) return [];
   return [turn.noteTried(steps.map((each) => (PER_MESSAGE.has(each) ? each : `${each}@${rounds} ${stage}`)))];
 }

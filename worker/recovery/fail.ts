@@ -1,5 +1,5 @@
 import { sessionState } from '../../shared/state/session/session.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
@@ -24,25 +24,25 @@ const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered; the chat stays usable. */
 export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['trouble']): Ending {
-  const { attempt, failure } = call;
+  const { turn, failure } = call;
   const { reason, status = 'none' } = failure;
   switch (trouble) {
     case 'silence':
-      return fallenSilent(attempt);
+      return fallenSilent(turn);
     case 'endpoint':
-      return endpointFailed(attempt, failure);
+      return endpointFailed(turn, failure);
     case 'account':
-      return withRefusal(attempt, failed(reason, attempt.texts.misconfigured, `status ${status}`));
+      return withRefusal(turn, failed(reason, turn.texts.misconfigured, `status ${status}`));
     case 'fixed parts':
-      return fixedPartsRefused(attempt, failure);
+      return fixedPartsRefused(turn, failure);
     case 'message':
-      reportFailedStage(ports, attempt.stage, reason);
-      return withRefusal(attempt, gaveUp(call));
+      reportFailedStage(ports, turn.stage, reason);
+      return withRefusal(turn, gaveUp(call));
   }
 }
 
 /** No chat is to blame, so none is changed. The operator is notified once for all of them. */
-function fixedPartsRefused({ texts }: Attempt, { reason, status }: Failure): Ending {
+function fixedPartsRefused({ texts }: Turn, { reason, status }: Failure): Ending {
   const ending = conclude(
     { outcome: 'failed', reason, parts: [texts.misconfigured] },
     {
@@ -56,17 +56,17 @@ function fixedPartsRefused({ texts }: Attempt, { reason, status }: Failure): End
 }
 
 /** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
-function gaveUp({ attempt, failure, opened }: FailedCall): Ending {
+function gaveUp({ turn, failure, opened }: FailedCall): Ending {
   const { kind, reason } = failure;
   const message = opened.window.records.findLast(startsTurn);
   const isShort = message?.t === 'user' && estimateContent(message.content) < SHORT_TOKENS;
   const isGuilty = isBlamed(failure);
   const fault = kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
   return conclude(
-    { outcome: 'failed', reason, parts: [attempt.texts[NOTICE_OF[kind] ?? (isShort ? 'notTaken' : 'gaveUp')]] },
+    { outcome: 'failed', reason, parts: [turn.texts[NOTICE_OF[kind] ?? (isShort ? 'notTaken' : 'gaveUp')]] },
     {
       // On trial, the end of the trial removes the message.
-      changes: isGuilty && attempt.trial === undefined ? removeTurn(attempt) : [],
+      changes: isGuilty && turn.trial === undefined ? removeTurn(turn) : [],
       events: [
         { event: 'message.gave-up', reason, fault },
         { event: 'context.gave-up', reason },
@@ -76,28 +76,28 @@ function gaveUp({ attempt, failure, opened }: FailedCall): Ending {
 }
 
 /** Counts the message among those in a row that ended refused: the next such message is tried without its history. */
-function withRefusal({ keys, trial, session }: Attempt, ending: Ending): Ending {
+function withRefusal({ keys, trial, session }: Turn, ending: Ending): Ending {
   return { ...ending, changes: [...ending.changes, sessionState(keys, trial?.of ?? session).countRefusal()] };
 }
 
 /** An outage says nothing about the message; an error of the server that lasts may be about it. */
-function endpointFailed(attempt: Attempt, failure: Failure): Ending {
-  const ending = failed(failure.reason, attempt.texts.unavailable, 'the endpoint was in trouble for too long');
-  return isAnsweredWithError(failure) ? withRefusal(attempt, ending) : ending;
+function endpointFailed(turn: Turn, failure: Failure): Ending {
+  const ending = failed(failure.reason, turn.texts.unavailable, 'the endpoint was in trouble for too long');
+  return isAnsweredWithError(failure) ? withRefusal(turn, ending) : ending;
 }
 
 /** Ends a message whose calls fell silent too often. */
-export function fallenSilent({ texts }: Attempt): Ending {
+export function fallenSilent({ texts }: Turn): Ending {
   return failed('fell_silent', texts.unavailable, 'the model fell silent twice');
 }
 
 /** Refuses a message since a budget is used up; the person reads when the budget starts again. */
 export function refuseOverBudget(
-  attempt: Pick<Attempt, 'texts' | 'choice'>,
+  turn: Pick<Turn, 'texts' | 'choice'>,
   settings: Pick<Settings, 'timeZone'>,
   { reason, budget }: Failure,
 ): Ending {
   const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };
-  const again = { atMs: againMs, timeZone: timeZoneOf(attempt, settings) };
-  return conclude(refused(reason, attempt.texts.budget.usedUp(whose, period, again)));
+  const again = { atMs: againMs, timeZone: timeZoneOf(turn, settings) };
+  return conclude(refused(reason, turn.texts.budget.usedUp(whose, period, again)));
 }

@@ -113,7 +113,7 @@ export async function excludeTools(
   named: string,
   signal: AbortSignal,
 ): Promise<Verdict | undefined> {
-  const { attempt, failure } = call;
+  const { turn, failure } = call;
   const excluded: string[] = [];
   for (let tool: string | undefined = named; tool !== undefined && excluded.length < TOOLS_MAX; ) {
     if (!ports.tools.exclude(tool, failure.reason)) break;
@@ -124,9 +124,9 @@ export async function excludeTools(
   // Another chat may have excluded the tool since the call began.
   const isExcluded = ports.tools.excluded().some(({ tool }) => tool === named);
   if (excluded.length === 0 && !isExcluded) return undefined;
-  await commit(ports.observability, attempt, {
-    step: `recover:${attempt.recoveries}`,
-    changes: [...changesOfStep(call), attempt.turn.clearBlame()],
+  await commit(ports.observability, turn, {
+    step: `recover:${turn.recoveries}`,
+    changes: [...changesOfStep(call), turn.clearBlame()],
     events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),
   });
   return { kind: 'again' };

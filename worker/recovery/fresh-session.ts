@@ -5,7 +5,8 @@ import type { SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
-import type { Attempt, Trial } from '../lane/attempt.ts';
+import type { Trial } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type LogRecord, newStamp } from '../session/record.ts';
@@ -41,11 +42,11 @@ export async function startFreshSession(
   call: FailedCall,
   { quotes, isTrial }: { quotes: boolean; isTrial: boolean },
 ): Promise<Verdict> {
-  const { attempt, message, pending } = call;
+  const { turn, message, pending } = call;
   return ports.observability.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
     const learnt = learntFrom(ports.settings, call);
-    const from = attempt.session;
+    const from = turn.session;
     const tail = await ports.store.sessions.tail(from, SEED_READ_BYTES_MAX);
     // The pending message stands in the log as well, and is not left behind.
     const move: Move = { from, to: newSessionId(), entries: Math.max(0, tail.entries - 1) };
@@ -53,7 +54,7 @@ export async function startFreshSession(
     const text = build({
       records: tail.records,
       total: move.entries,
-      pending: attempt.entry,
+      pending: turn.entry,
       channel: channelOf(message),
       boundary: randomBytes(9).toString('base64url'),
       tokensMax: seedTokensMax(learnt.limitTokens),
@@ -61,17 +62,17 @@ export async function startFreshSession(
     });
     const hasSummary = move.entries > 0 && quotes;
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: move.entries };
-    const { keys, chat, turn } = attempt;
-    await commit(ports.observability, attempt, {
-      step: `recover:${attempt.recoveries}`,
+    const { keys, chat } = turn;
+    await commit(ports.observability, turn, {
+      step: `recover:${turn.recoveries}`,
       changes: [
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
-        ...learnLimit({ keys, session: move.to }, ports.settings, learnt, attempt.limit),
+        ...learnLimit({ keys, session: move.to }, ports.settings, learnt, turn.limit),
         ...(quotes ? [] : [carriedMemory(keys, move.to).fix('')]),
         ...append(keys, move.to, [seed, pending, ...shorteningsOf(call)]),
         turn.recordIn(move.to, PENDING_INDEX),
         ...changesOfStep(call, quotes ? undefined : 'quoteless', 'fresh'),
-        ...(isTrial ? trialBegun(call, move, quotes) : moved(attempt, move)),
+        ...(isTrial ? trialBegun(call, move, quotes) : moved(turn, move)),
       ],
       expected: [chatState(keys, chat).isIn(from)],
       events: [
@@ -92,9 +93,9 @@ export async function startFreshSession(
 }
 
 /** The shortenings of the pending message: they stay with it. */
-function shorteningsOf({ attempt, opened }: FailedCall): LogRecord[] {
+function shorteningsOf({ turn, opened }: FailedCall): LogRecord[] {
   return opened.window.records.filter(
-    (record) => record.t === 'scrub' && record.entry === attempt.entry && record.turn !== true,
+    (record) => record.t === 'scrub' && record.entry === turn.entry && record.turn !== true,
   );
 }
 
@@ -104,7 +105,8 @@ function seedTokensMax(limitTokens: number): number {
 }
 
 /** The chat goes on in the fresh session, and its user is told if anything had been said before. */
-function moved({ keys, chat, turn, notices, texts }: Attempt, { from, to, entries }: Move): Change[] {
+function moved(turn: Turn, { from, to, entries }: Move): Change[] {
+  const { keys, chat, notices, texts } = turn;
   return [
     chatState(keys, chat).moveTo(to),
     ...sessionState(keys, from).closeFor(to),
@@ -112,19 +114,20 @@ function moved({ keys, chat, turn, notices, texts }: Attempt, { from, to, entrie
   ];
 }
 
-function trialBegun({ attempt, failure }: FailedCall, { from, to, entries }: Move, quotes: boolean): Change[] {
-  const { bareAfterPoison, freshAfterPoison, freshSession } = attempt.texts;
+function trialBegun({ turn, failure }: FailedCall, { from, to, entries }: Move, quotes: boolean): Change[] {
+  const { bareAfterPoison, freshAfterPoison, freshSession } = turn.texts;
   const refused = quotes ? freshAfterPoison : bareAfterPoison;
   const notice = isOfSize(failure) && quotes ? freshSession : refused;
   const trial: Trial = { of: from, in: to, entries, notice, why: failure.reason };
   // After a lost trial no session names the fresh one as its parent. The erasure of the chat finds it by this note.
-  return [attempt.turn.tryIn(trial), sessionState(attempt.keys, from).tryAnother(to)];
+  return [turn.tryIn(trial), sessionState(turn.keys, from).tryAnother(to)];
 }
 
 const REMOVED = '[A message that the model did not take was left out, with all that was said and done about it.]';
 
 /** Stored with the answer that wins a trial, beside the move of the chat: the session before is closed. */
-export function trialWon({ keys, trial, session, turn }: Attempt): { changes: Change[]; events: TurnEvent[] } {
+export function trialWon(turn: Turn): { changes: Change[]; events: TurnEvent[] } {
+  const { keys, trial, session } = turn;
   if (trial === undefined) return { changes: [], events: [] };
   const { of: from, entries, why } = trial;
   return {
@@ -134,13 +137,14 @@ export function trialWon({ keys, trial, session, turn }: Attempt): { changes: Ch
 }
 
 /** Stored with any other end of a message on trial: the chat has stayed in its session, and the fresh one is closed. */
-export function trialLost({ keys, trial, session, turn }: Attempt): Change[] {
+export function trialLost(turn: Turn): Change[] {
+  const { keys, trial, session } = turn;
   if (trial === undefined) return [];
   return [...sessionState(keys, session).closeFor(trial.of), turn.endTrial()];
 }
 
 /** Removes a message, with its whole turn, from its conversation. */
-export function removeTurn({ keys, entry, trial, session }: Attempt): Change[] {
+export function removeTurn({ keys, entry, trial, session }: Turn): Change[] {
   const removed: LogRecord = { v: 1, t: 'scrub', ...newStamp(), entry, turn: true, text: REMOVED };
   return append(keys, trial?.of ?? session, [removed]);
 }

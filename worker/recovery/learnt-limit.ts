@@ -1,6 +1,6 @@
 import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { learntWindow, limitOwner, type Settings } from '../lane/settings.ts';
 import type { FailedCall } from './effects.ts';
 
@@ -68,10 +68,10 @@ const LEARNT_KEEP_MS = 24 * 3600_000;
  * `known` before, with the rest of its lifetime.
  */
 export function learnLimit(
-  { keys, session }: Pick<Attempt, 'keys' | 'session'>,
+  { keys, session }: Pick<Turn, 'keys' | 'session'>,
   settings: Pick<Settings, 'modelName' | 'endpoint'>,
   { keptTokens }: Pick<LearntLimit, 'keptTokens'>,
-  known?: Attempt['limit'],
+  known?: Turn['limit'],
 ): Change[] {
   const own = { untilMs: Date.now() + LEARNT_KEEP_MS, of: limitOwner(settings) };
   const learnt = keptTokens === undefined ? known : { tokens: keptTokens, ...own };
@@ -80,7 +80,7 @@ export function learnLimit(
 
 /** Forgets the window that was learnt of this endpoint and model once a larger request was accepted. */
 export function forgetLimit(
-  { keys, session, limit }: Pick<Attempt, 'keys' | 'session' | 'limit'>,
+  { keys, session, limit }: Pick<Turn, 'keys' | 'session' | 'limit'>,
   settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,
   takenTokens: number,
 ): Change[] {

@@ -1,5 +1,5 @@
 import type { Change } from '../../shared/state/change.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/block.ts';
@@ -20,11 +20,11 @@ import type { LeftOut } from './state.ts';
  */
 export async function leaveOut(ports: RecoverPorts, call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
   if (what === 'thinking') return leaveOutThinking(ports, call);
-  const { attempt } = call;
+  const { turn } = call;
   const parts = partsToLeaveOut(call, what);
   if (parts.length === 0) return undefined;
-  const notice = removedNotice(attempt.texts, parts);
-  await storeParts(ports, call, parts, [withNotice(attempt, notice), ...changesOfStep(call, what)], 'scrub');
+  const notice = removedNotice(turn.texts, parts);
+  await storeParts(ports, call, parts, [withNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }
 
@@ -58,25 +58,23 @@ function isNamed(part: Part, { opened, failure: { path } }: FailedCall): boolean
 }
 
 /** Stores the notice; on trial, only for the answer, because a lost trial discards the session with its omissions. */
-function withNotice({ turn, trial, readingNotices, notices }: Attempt, notice: string): Change {
+function withNotice(turn: Turn, notice: string): Change {
+  const { trial, readingNotices, notices } = turn;
   return trial ? turn.notifyReading([...readingNotices, notice]) : turn.notify([...notices, notice]);
 }
 
 /** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. */
 async function leaveOutThinking(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
-  const { attempt, opened, failure } = call;
+  const { turn, opened, failure } = call;
   const { records } = opened.window;
   if (failure.reason === 'thinking_signature') ports.endpoint.boundModels.add(ports.settings.modelName);
   const hasThinking = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
   );
   if (!hasThinking) return undefined;
-  await commit(ports.observability, attempt, {
-    step: `recover:${attempt.recoveries}`,
-    changes: [
-      ...append(attempt.keys, attempt.session, [trimOf('thinking', records)]),
-      ...changesOfStep(call, 'thinking'),
-    ],
+  await commit(ports.observability, turn, {
+    step: `recover:${turn.recoveries}`,
+    changes: [...append(turn.keys, turn.session, [trimOf('thinking', records)]), ...changesOfStep(call, 'thinking')],
     events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
   });
   return { kind: 'again' };
@@ -88,16 +86,16 @@ async function leaveOutThinking(ports: RecoverPorts, call: FailedCall): Promise<
  */
 export async function storeParts(
   ports: RecoverPorts,
-  { attempt, opened, failure }: FailedCall,
+  { turn, opened, failure }: FailedCall,
   parts: readonly Part[],
   effects: readonly Change[],
   action: 'scrub' | 'shorten',
 ): Promise<void> {
   const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(ports, opened.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(ports.observability, attempt, {
-    step: `recover:${attempt.recoveries}`,
-    changes: [...append(attempt.keys, attempt.session, records), ...effects],
+  await commit(ports.observability, turn, {
+    step: `recover:${turn.recoveries}`,
+    changes: [...append(turn.keys, turn.session, records), ...effects],
     events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: parts.length, bytes }],
   });
 }

@@ -8,28 +8,26 @@ import type { RecoveryState, Sizes } from './state.ts';
 
 /** Collects the state of a failed call without making another call. Pure, except for the random spread of the waits. */
 export function observe(settings: Settings, call: FailedCall): RecoveryState {
-  const { attempt, opened } = call;
-  const tried = triedBy(attempt);
-  const repeats = attempt.turn.tried.filter(
-    (step) => step.startsWith('repeat ') && step.includes(`@${attempt.rounds} `),
-  );
-  const { waitedMs, tries } = attempt.turn.waits.outage;
+  const { turn, opened } = call;
+  const tried = triedBy(turn);
+  const repeats = turn.tried.filter((step) => step.startsWith('repeat ') && step.includes(`@${turn.rounds} `));
+  const { waitedMs, tries } = turn.waits.outage;
   const newest = opened.window.records.findLast(({ t }) => t === 'user');
   return {
-    stage: attempt.stage,
+    stage: turn.stage,
     tried,
-    failedCalls: attempt.recoveries - attempt.recoveriesBefore + repeats.length + 1,
-    isOnTrial: attempt.trial !== undefined,
-    refusedInRow: attempt.refusalsInRow,
-    vainCompactions: attempt.vainCompactions,
+    failedCalls: turn.recoveries - turn.recoveriesBefore + repeats.length + 1,
+    isOnTrial: turn.trial !== undefined,
+    refusedInRow: turn.refusalsInRow,
+    vainCompactions: turn.vainCompactions,
     isModelChosen: settings.modelName !== settings.models[0],
     sizes: sizesOf(settings, call),
     isOmitting: opened.window.omitted > 0,
     hasHistory: opened.window.head !== undefined || opened.window.records.findLastIndex(startsTurn) > 0,
-    isMidTurn: attempt.rounds > 0 && newest !== undefined && !startsTurn(newest),
-    outage: { tries, waitedMs: waitedMs + (tries > 0 ? attempt.elapsedMs() : 0) },
-    attempts: attempt.attempts,
-    silences: attempt.silences,
+    isMidTurn: turn.rounds > 0 && newest !== undefined && !startsTurn(newest),
+    outage: { tries, waitedMs: waitedMs + (tries > 0 ? turn.elapsedMs() : 0) },
+    attempts: turn.attempts,
+    silences: turn.silences,
     hasWords: call.hasWords,
     spread: Math.random(),
     evidence: {},
@@ -37,13 +35,13 @@ export function observe(settings: Settings, call: FailedCall): RecoveryState {
 }
 
 function sizesOf(settings: Settings, call: FailedCall): Sizes {
-  const { windowTokens, sentTokens, fixedTokens, roundTokens, attempt } = call;
+  const { windowTokens, sentTokens, fixedTokens, roundTokens, turn } = call;
   return {
     request: sentTokens,
     fixed: fixedTokens,
     round: roundTokens,
     room: roomFor(settings, call),
-    known: modelWindow(windowTokens, attempt.limit, settings),
+    known: modelWindow(windowTokens, turn.limit, settings),
     stated: windowTokens,
     statedUsable: usableTokens(windowTokens, settings.maxOutputTokens),
   };
@@ -56,7 +54,7 @@ export function roomFor(settings: Settings, call: FailedCall): Room {
 
 /** The window that a failure shows, for this message and for later ones. */
 export function learntFrom(settings: Settings, call: FailedCall) {
-  const known = modelWindow(call.windowTokens, call.attempt.limit, settings);
+  const known = modelWindow(call.windowTokens, call.turn.limit, settings);
   return limitFrom(call, known, settings.statedWindowTokens);
 }
 
@@ -67,14 +65,9 @@ const RATE_TRIES_MIN = 3;
  * The failure to decide on. A request that is larger than the rate limit never passes, however long it waits. So once the
  * stated wait has not helped, the failure becomes a `token` failure with the rate limit as its limit. Pure.
  */
-export function failureOf({
-  failure,
-  sentTokens,
-  attempt,
-}: Pick<FailedCall, 'failure' | 'sentTokens' | 'attempt'>): Failure {
+export function failureOf({ failure, sentTokens, turn }: Pick<FailedCall, 'failure' | 'sentTokens' | 'turn'>): Failure {
   const { rateTokens, retryAfterMs } = failure;
   const triesMin = retryAfterMs === undefined ? RATE_TRIES_MIN : 1;
-  if (rateTokens === undefined || rateTokens >= sentTokens || attempt.turn.waits.outage.tries < triesMin)
-    return failure;
+  if (rateTokens === undefined || rateTokens >= sentTokens || turn.waits.outage.tries < triesMin) return failure;
   return { kind: 'token', reason: 'rate_below_size', observedTokens: sentTokens, limitTokens: rateTokens };
 }

@@ -1,6 +1,6 @@
-import type { TurnTime } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
+import type { TurnTime } from '../turn/deadline.ts';
 import { changeOutput, repeatCall, sendAsItIs, wait } from './ask-again.ts';
 import { compactForRetry, maskForRetry } from './compact.ts';
 import { useDefaultModel } from './default-model.ts';
@@ -28,16 +28,15 @@ function isRecorded(step: Step): boolean {
  * Contract: throws `FencedError`, or what Redis and the blob store throw.
  */
 export async function recover(ports: RecoverPorts, call: FailedCall, time: TurnTime): Promise<Verdict> {
-  const { attempt } = call;
-  const { turn } = attempt;
-  const startedMs = attempt.elapsedMs();
+  const { turn } = call;
+  const startedMs = turn.elapsedMs();
   const leftMs = Math.max(0, ports.settings.recoveryTimeoutMs - turn.recoverySpentMs);
   return time.recovering(leftMs, async (signal, deadline) => {
     const verdict = await takeSteps(ports, call, { signal, deadline });
     // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
     // attempt gets the full recovery time, and one attempt is used up.
     if (signal.aborted && !deadline.aborted)
-      await attempt.write('', [turn.spendOnRecovery(turn.recoverySpentMs + attempt.elapsedMs() - startedMs)]);
+      await turn.write('', [turn.spendOnRecovery(turn.recoverySpentMs + turn.elapsedMs() - startedMs)]);
     return verdict;
   });
 }
@@ -90,7 +89,7 @@ async function carryOut(
     case 'compact':
       return compact(ports, call, step.how, { signal, deadline });
     case 'fresh session':
-      if (call.attempt.stage === 'compacted' && isOfSize(call.failure))
+      if (call.turn.stage === 'compacted' && isOfSize(call.failure))
         reportFailedStage(ports, 'compacted', 'second_overflow');
       return startFreshSession(ports, call, step);
     case 'leave out':
@@ -104,7 +103,7 @@ async function carryOut(
     case 'fail':
       return fail(ports, step.why ? { ...call, failure: step.why } : call, step.trouble);
     case 'refuse':
-      return refuseOverBudget(call.attempt, ports.settings, step.why);
+      return refuseOverBudget(call.turn, ports.settings, step.why);
   }
 }
 
@@ -126,10 +125,10 @@ async function compact(
 
 /** Records a failure in the audit trail, and marks its message as blamed if the message may be the cause. */
 async function reportFailure({ settings, observability }: RecoverPorts, call: FailedCall): Promise<void> {
-  const { attempt, failure } = call;
+  const { turn, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;
   if (kind === 'transient' || kind === 'terminal') return;
-  const { recoveries, stage, turn } = attempt;
+  const { recoveries, stage } = turn;
   const numbers = {
     ...(observedTokens !== undefined && { observedTokens }),
     ...(limitTokens !== undefined && { limitTokens }),
@@ -138,11 +137,11 @@ async function reportFailure({ settings, observability }: RecoverPorts, call: Fa
   const { modelName: model, statedWindowTokens: statedTokens = 0 } = settings;
   const { contradictingTokens: takenTokens } = learntFrom(settings, call);
   if (takenTokens !== undefined)
-    await commit(observability, attempt, {
+    await commit(observability, turn, {
       step: `window:${takenTokens}`,
       events: [{ event: 'window.contradicted', model, statedTokens, takenTokens }],
     });
-  await commit(observability, attempt, {
+  await commit(observability, turn, {
     step: `exceeded:${recoveries}`,
     changes: isBlamed(failure) ? [turn.blame()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],

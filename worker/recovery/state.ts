@@ -1,4 +1,4 @@
-import type { RecoveryStage } from '../lane/attempt.ts';
+import type { RecoveryStage } from '../../shared/state/turn/record.ts';
 import type { Room } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { CompactionFailure } from './window-compaction.ts';

@@ -31,7 +31,7 @@ const CHARS_PER_TOKEN = 4;
  * Returns nothing when there is nothing to cut.
  */
 export async function trimRound(ports: RecoverPorts, call: FailedCall, tokens: number): Promise<Verdict | undefined> {
-  const { attempt, opened, roundTokens } = call;
+  const { turn, opened, roundTokens } = call;
   const { records } = opened.window;
   const round = records.findLast((record) => record.t === 'user');
   const shown = asShown(records).findLast((record) => record.t === 'user');
@@ -44,8 +44,8 @@ export async function trimRound(ports: RecoverPorts, call: FailedCall, tokens: n
   if (trimmed.length === 0) return undefined;
   const notices = trimmed.flatMap(({ notice }) => notice ?? []);
   const parts = trimmed.map(({ part }) => part);
-  const learnt = learnLimit(attempt, ports.settings, learntFrom(ports.settings, call));
-  const reading = notices.length > 0 ? [attempt.turn.notifyReading(notices)] : [];
+  const learnt = learnLimit(turn, ports.settings, learntFrom(ports.settings, call));
+  const reading = notices.length > 0 ? [turn.notifyReading(notices)] : [];
   const effects = [...reading, ...changesOfStep(call, 'trim'), ...learnt];
   await storeParts(ports, call, parts, effects, 'shorten');
   return { kind: 'again' };
@@ -58,13 +58,13 @@ function countFactor({ failure: { observedTokens, reason }, sentTokens }: Failed
 }
 
 async function trimPart(ports: RecoverPorts, call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
-  const { texts } = call.attempt;
+  const { texts } = call.turn;
   const { block } = place;
   if (block.type === 'document') return trimDocument(ports, call, place, share);
   const text = block.type === 'tool_result' ? resultText(block.content) : textOf([block]);
   if (block.type === 'image' || text === '') return { part: partOf(place, `[${labelWithRef(block)}, left out]`) };
   const keptChars = Math.max(TEXT_CHARS_MIN, Math.floor((text.length * share) / tokens));
-  const ref = await ports.store.media.keep(call.attempt.home, Buffer.from(text));
+  const ref = await ports.store.media.keep(call.turn.home, Buffer.from(text));
   const marker = `the middle left out; the tool "recall" reads it with {"ref":"${ref}"}`;
   const instead = holdsMedia(block) ? insteadOf(block, keptChars, marker) : clipMiddle(text, keptChars, marker);
   const part = partOf(place, instead);
@@ -76,7 +76,7 @@ async function trimPart(ports: RecoverPorts, call: FailedCall, { place, tokens, 
 /** The text of the leading pages takes less room than their pictures. */
 async function trimDocument(
   { store }: RecoverPorts,
-  { attempt: { home, texts } }: FailedCall,
+  { turn: { home, texts } }: FailedCall,
   place: Place,
   share: number,
 ): Promise<Trimmed> {

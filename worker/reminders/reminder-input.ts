@@ -1,4 +1,5 @@
-import { cronProblem, nextDueMs, type Repeat, type Schedule } from './schedule.ts';
+import type { Repeat, Schedule } from '../../shared/state/reminder/book.ts';
+import { cronProblem, nextDueMs } from './schedule.ts';
 import { instantOf, readWall, wallOf, wallText } from './wall-time.ts';
 
 /** A reminder as the model wants it; or what is wrong with that, in a sentence for it. */

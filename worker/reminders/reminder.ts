@@ -1,21 +1,8 @@
 import { clip } from '../../shared/base/text.ts';
 import { encodeMessage, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { nextDueMs, type Schedule } from './schedule.ts';
-
-/** A reminder that the model has set, while it answered a message. Plain JSON. */
-export interface Reminder extends Schedule {
-  readonly id: string;
-  /** The thing to say or do. */
-  readonly text: string;
-  /** Where that message was written, and by whom. */
-  readonly asked: Asked;
-  /** The message, and the beginning of its words; absent where an earlier version set it. */
-  readonly setIn?: EntryId;
-  readonly answering?: string;
-}
-
-export type Asked = Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType' | 'chatTitle' | 'messageId' | 'from'>;
+import type { Reminder } from '../../shared/state/reminder/book.ts';
+import { nextDueMs } from './schedule.ts';
 
 /**
  * A reminder that becomes a message: the message, as text, and when it comes again. No message where a later version has

@@ -1,18 +1,7 @@
 import { CronExpressionParser } from 'cron-parser';
+import type { Repeat, Schedule } from '../../shared/state/reminder/book.ts';
 import type { Rhythm, Times } from '../../shared/texts/times.ts';
 import { instantOf, wallOf } from './wall-time.ts';
-
-/** When a repeat comes again: at the times of a cron expression of five fields, or so many minutes after each other. */
-export type Repeat = { readonly cron: string } | { readonly everyMinutes: number };
-
-/** When a reminder is due. Plain JSON. */
-export interface Schedule {
-  readonly firstMs: number;
-  /** Absent for a reminder that comes once. */
-  readonly repeat?: Repeat;
-  /** The zone whose clocks it follows. */
-  readonly timeZone: string;
-}
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;

@@ -1,3 +1,4 @@
+import { FencedError } from '../../shared/state/change.ts';
 import {
   type Coming,
   REMINDERS_MAX,
@@ -5,7 +6,7 @@ import {
   SET_AT_ONCE_MAX,
   setBefore,
 } from '../../shared/state/reminder/book.ts';
-import { type Attempt, FencedError } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../tools/toolbox.ts';
 import { setIn } from './reminder.ts';
@@ -46,29 +47,29 @@ export function createReminders(ports: RemindersPorts): Toolbox {
   const specs = [specOf(ports.settings.reminderMinutesMin)];
   return {
     specs: () => specs,
-    async call({ id, name, input, attempt }) {
+    async call({ id, name, input, turn }) {
       if (name !== NAME) return toolError(`There is no tool ${name} here.`);
-      if (input.action === 'list') return list(ports, attempt);
+      if (input.action === 'list') return list(ports, turn);
       if (input.action !== 'set' && input.action !== 'cancel')
         return toolError('"action" must be set, list or cancel.');
-      return input.action === 'set' ? set(ports, attempt, id, input) : cancel(ports, attempt, id, input);
+      return input.action === 'set' ? set(ports, turn, id, input) : cancel(ports, turn, id, input);
     },
   };
 }
 
-async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: string, input: Input) {
-  if (!attempt.message.ok) return toolError('The message that asks for it cannot be read.');
-  const message = attempt.message.value;
-  const timeZone = timeZoneOf(attempt, settings);
-  const before = setBefore(attempt, call);
+async function set({ book, settings }: RemindersPorts, turn: Turn, call: string, input: Input) {
+  if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
+  const message = turn.message.value;
+  const timeZone = timeZoneOf(turn, settings);
+  const before = setBefore(turn, call);
   if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
   // A reminder that sets the next one is a repeat as well.
   const repeatMinutesMin = settings.reminderMinutesMin;
   const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
-  const asked = readReminderInput(input, { nowMs: attempt.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
+  const asked = readReminderInput(input, { nowMs: turn.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
   if (!asked.ok) return toolError(asked.problem);
   const { text, schedule, dueAtMs } = asked;
-  const done = await book.set(attempt, call, { ...schedule, text, ...setIn(attempt.entry, message) }, dueAtMs);
+  const done = await book.set(turn, call, { ...schedule, text, ...setIn(turn.entry, message) }, dueAtMs);
   if (done.kind === 'fenced') throw new FencedError();
   if (done.kind === 'too many')
     return toolError(
@@ -78,20 +79,20 @@ async function set({ book, settings }: RemindersPorts, attempt: Attempt, call: s
   return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
 }
 
-async function list({ book, settings }: RemindersPorts, attempt: Attempt): Promise<ToolOutput> {
-  const coming = await book.of(attempt.home);
-  const timeZone = timeZoneOf(attempt, settings);
+async function list({ book, settings }: RemindersPorts, turn: Turn): Promise<ToolOutput> {
+  const coming = await book.of(turn.home);
+  const timeZone = timeZoneOf(turn, settings);
   return toolText(coming.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
 }
 
 /** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
-async function cancel({ book }: RemindersPorts, attempt: Attempt, call: string, { id }: Input): Promise<ToolOutput> {
-  const found = (await book.of(attempt.home)).filter(({ reminder }) => reminder.id === id);
-  const isDone = attempt.turn.hasDone(`reminder:${call}`);
+async function cancel({ book }: RemindersPorts, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
+  const found = (await book.of(turn.home)).filter(({ reminder }) => reminder.id === id);
+  const isDone = turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
-  const before = await book.cancelled(attempt.home);
-  const by = { cancelledIn: attempt.entry, cancelledAtMs: attempt.nowMs() };
-  await attempt.write(`reminder:${call}`, book.cancellingForUndo(found, by, before));
+  const before = await book.cancelled(turn.home);
+  const by = { cancelledIn: turn.entry, cancelledAtMs: turn.nowMs() };
+  await turn.write(`reminder:${call}`, book.cancellingForUndo(found, by, before));
   return toolText(`Cancelled: ${id}.`);
 }
 

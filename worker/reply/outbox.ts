@@ -1,7 +1,10 @@
+import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
+
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { type Attempt, BY_OPERATOR, type Conclusion } from '../lane/attempt.ts';
-import type { DeliveryRecord } from '../lane/lane.ts';
 import {
   CONFIRMED,
   type Content,
@@ -43,7 +46,7 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
  */
 export async function deliver(
   ports: OutboxPorts,
-  attempt: Attempt,
+  turn: Turn,
   stored: Conclusion,
   to: Destination,
   { isNew, isFollowed, leaving }: DeliveryTime,
@@ -52,17 +55,17 @@ export async function deliver(
   let isMarked = isNew;
   let unsure = 0;
   const isStopped = conclusion.outcome === 'cancelled' && conclusion.reason !== BY_OPERATOR;
-  const isQuiet = isStopped || isPressed(attempt);
+  const isQuiet = isStopped || isPressed(turn);
   for (let index = 0; index < conclusion.parts.length; ) {
-    const isRepeat = !isMarked && isUnsure(attempt, index);
-    const count = albumFrom(conclusion, index, attempt.part);
+    const isRepeat = !isMarked && isUnsure(turn, index);
+    const count = albumFrom(conclusion, index, turn.reply);
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
     const isFurther = index !== ringingPart(conclusion);
     const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
     const sent = isRepeat
-      ? await repeatPart(ports, attempt, slot, content, to)
-      : await sendPart(ports, attempt, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
+      ? await repeatPart(ports, turn, slot, content, to)
+      : await sendPart(ports, turn, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
     if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
       if (sent.kind === 'unsure') unsure += count;
@@ -70,14 +73,14 @@ export async function deliver(
       continue;
     }
     if (!isRefused(sent.failure) || !isFormatted(conclusion, index)) return sent;
-    conclusion = await simplify(attempt, conclusion, slot);
+    conclusion = await simplify(turn, conclusion, slot);
   }
   const parts = conclusion.parts.length;
   return { kind: 'delivered', record: { parts, confirmed: parts - unsure, unsure } };
 }
 
 /** Whether somebody pressed a button: they look at the chat, and nobody else is to be rung for that. */
-function isPressed({ message }: Attempt): boolean {
+function isPressed({ message }: Turn): boolean {
   return message.ok && message.value.pressed !== undefined;
 }
 
@@ -88,20 +91,20 @@ function isRefused({ kind }: TelegramFailure): boolean {
 
 async function sendPart(
   ports: OutboxPorts,
-  attempt: Attempt,
+  turn: Turn,
   slot: PartSlot,
   content: Content,
   to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<PartDelivery> {
   const { index } = slot;
-  const before = deliveredBefore(attempt, index);
+  const before = deliveredBefore(turn, index);
   if (before) return before;
-  const sent = await sendMarked(ports, attempt, index, content, to, { ...slot, isMarked });
+  const sent = await sendMarked(ports, turn, index, content, to, { ...slot, isMarked });
   if (!sent.ok) return notDelivered(sent.failure);
   ports.observability.reach('part sent');
   if (!isFollowed) return CONFIRMED;
-  await attempt.write('', marksOf(attempt, slot, 'sent'));
+  await turn.write('', marksOf(turn, slot, 'sent'));
   ports.observability.reach('part marked');
   return CONFIRMED;
 }

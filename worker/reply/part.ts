@@ -1,11 +1,12 @@
 import type { MessageEntity } from '@grammyjs/types';
 import type { Observability } from '../../shared/base/observability.ts';
 import type { Change } from '../../shared/state/change.ts';
+import type { PartMark, PartPlace } from '../../shared/state/turn/aspects.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { BreakerView } from '../../shared/telegram/breaker.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { failed, isFinal, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
-import type { Attempt, PartMark, PartPlace } from '../lane/attempt.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
 import type { RichBlock } from './format/rich.ts';
 
@@ -31,8 +32,8 @@ export const CONFIRMED: PartDelivery = { kind: 'confirmed' };
 export const UNSURE: PartDelivery = { kind: 'unsure' };
 
 /** The delivery of a part as known before anything is sent; `undefined` while it has to be sent. */
-export function deliveredBefore(attempt: Attempt, at: PartPlace): PartDelivery | undefined {
-  const mark = attempt.part(at);
+export function deliveredBefore(turn: Turn, at: PartPlace): PartDelivery | undefined {
+  const mark = turn.reply.markOf(at);
   if (mark === 'sent') return CONFIRMED;
   return mark === 'unsure' ? UNSURE : undefined;
 }
@@ -63,17 +64,6 @@ export interface FileContent {
   sha256?: string;
 }
 
-/** A file of a reply: it is sent in its place, like a message. Plain JSON, stored with the conclusion. */
-export interface FilePart {
-  readonly path: 'file';
-  readonly name: string;
-  /** Its content, for a text; otherwise `sha256` names its bytes among the kept ones. */
-  readonly text?: string;
-  readonly sha256?: string;
-  /** It is shown as a photo, and in an album with its neighbours that are. */
-  readonly isPicture?: true;
-}
-
 /** How a part is sent. */
 export interface Sending {
   /** The mark was written before, with something else. */
@@ -95,12 +85,8 @@ export interface PartSlot {
 }
 
 /** The marks of a part, and of those that stand in the same album. */
-export function marksOf(
-  attempt: Attempt,
-  { index, count }: Pick<PartSlot, 'index' | 'count'>,
-  mark: PartMark,
-): Change[] {
-  return Array.from({ length: count }, (_, at) => attempt.turn.reply.mark(index + at, mark));
+export function marksOf(turn: Turn, { index, count }: Pick<PartSlot, 'index' | 'count'>, mark: PartMark): Change[] {
+  return Array.from({ length: count }, (_, at) => turn.reply.mark(index + at, mark));
 }
 
 /**
@@ -109,22 +95,22 @@ export function marksOf(
  */
 export async function sendMarked(
   ports: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
-  attempt: Attempt,
+  turn: Turn,
   at: PartPlace,
   content: Content,
   to: Destination,
   { isMarked = false, isSilent = false, isFurther = false, leaving }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
-  const { reply } = attempt.turn;
-  const before = isMarked ? undefined : attempt.part(at);
+  const { reply } = turn;
+  const before = isMarked ? undefined : turn.reply.markOf(at);
   const places = content.kind === 'album' && typeof at === 'number' ? content.files.map((_, next) => at + next) : [at];
   const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
-  const sentNow = () => places.map((place) => reply.send(place, attempt.nowMs()));
-  if (!isMarked) await attempt.write('', [...markAll('sending'), ...sentNow()]);
-  const answered = isFurther ? undefined : askedIn(attempt);
-  const replyTo = pressedByOperator(attempt) ?? answered;
+  const sentNow = () => places.map((place) => reply.send(place, turn.nowMs()));
+  if (!isMarked) await turn.write('', [...markAll('sending'), ...sentNow()]);
+  const answered = isFurther ? undefined : askedIn(turn);
+  const replyTo = pressedByOperator(turn) ?? answered;
   const sent = await send(ports, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
-  if (!sent.ok && sent.failure.kind !== 'unknown') await attempt.write('', markAll(before));
+  if (!sent.ok && sent.failure.kind !== 'unknown') await turn.write('', markAll(before));
   return sent;
 }
 
@@ -195,12 +181,12 @@ export function fileKind(name: string, bytes: Buffer): FileKind {
 }
 
 /** The message about an incident whose button an operator pressed: the reply points to it. */
-function pressedByOperator({ message }: Attempt): number | undefined {
+function pressedByOperator({ message }: Turn): number | undefined {
   return message.ok && message.value.from.isOperator ? message.value.pressed : undefined;
 }
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */
-function askedIn({ message }: Attempt): number | undefined {
+function askedIn({ message }: Turn): number | undefined {
   if (!message.ok || message.value.chatType === 'private' || message.value.summons) return undefined;
   return message.value.messageId;
 }

@@ -1,12 +1,15 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
+import type { FilePart, Part } from '../../shared/flow/reply.ts';
+import type { Reply } from '../../shared/state/turn/aspects.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type Formatted, finished, newCanvas } from './format/canvas.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
-import { type LayoutOptions, layOut, type Part, stepDown, textOf } from './format/layout.ts';
+import { type LayoutOptions, layOut, stepDown, textOf } from './format/layout.ts';
 import { piecesOf } from './format/pieces.ts';
 import { richBlocks } from './format/rich.ts';
-import type { Content, FileContent, FilePart, PartSlot } from './part.ts';
+import type { Content, FileContent, PartSlot } from './part.ts';
 import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
@@ -57,9 +60,9 @@ function fileContent(part: FilePart, text: string): FileContent {
 }
 
 /** How many parts stand in one album from a part on: pictures of which the same is known. 1 where it is none. Pure. */
-export function albumFrom({ layout = [] }: Conclusion, index: number, part: Attempt['part']): number {
+export function albumFrom({ layout = [] }: Conclusion, index: number, reply: Pick<Reply, 'markOf'>): number {
   const rest = layout.slice(index, index + ALBUM_MAX);
-  const end = rest.findIndex((each, at) => !isPicture(each) || part(index + at) !== part(index));
+  const end = rest.findIndex((each, at) => !isPicture(each) || reply.markOf(index + at) !== reply.markOf(index));
   return Math.max(1, end === -1 ? rest.length : end);
 }
 
@@ -93,21 +96,21 @@ export function isFormatted({ layout }: Conclusion, index: number): boolean {
  * find the same parts. No later part was sent yet, so their marks are free.
  */
 export async function simplify(
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   { index, count }: Pick<PartSlot, 'index' | 'count'>,
 ): Promise<Conclusion> {
   const { parts, layout = [] } = conclusion;
-  if (count > 1) return replace(attempt, { ...conclusion, layout: apart(layout, index, count) });
+  if (count > 1) return replace(turn, { ...conclusion, layout: apart(layout, index, count) });
   const refused = layout[index] as Part | FilePart;
-  if (refused.path === 'file') return withoutFile(attempt, conclusion, index, refused);
+  if (refused.path === 'file') return withoutFile(turn, conclusion, index, refused);
   const instead = stepDown(refused);
   const simpler = {
     ...conclusion,
     parts: parts.toSpliced(index, 1, ...instead.map(textOf)),
     layout: layout.toSpliced(index, 1, ...instead),
   };
-  return replace(attempt, simpler);
+  return replace(turn, simpler);
 }
 
 /** Pictures of an album that are sent one by one. */
@@ -125,17 +128,17 @@ function apart(
 
 /** A file that Telegram does not take is told of in its place. */
 async function withoutFile(
-  attempt: Attempt,
+  turn: Turn,
   { layout = [], ...conclusion }: Conclusion,
   index: number,
   { name }: FilePart,
 ): Promise<Conclusion> {
-  const parts = conclusion.parts.with(index, attempt.texts.fileNotSent(name));
-  return replace(attempt, { ...conclusion, parts, layout: layout.with(index, null) });
+  const parts = conclusion.parts.with(index, turn.texts.fileNotSent(name));
+  return replace(turn, { ...conclusion, parts, layout: layout.with(index, null) });
 }
 
-async function replace(attempt: Attempt, conclusion: Conclusion): Promise<Conclusion> {
-  await attempt.write('', [attempt.turn.reviseConclusion(conclusion)]);
+async function replace(turn: Turn, conclusion: Conclusion): Promise<Conclusion> {
+  await turn.write('', [turn.reviseConclusion(conclusion)]);
   return conclusion;
 }
 

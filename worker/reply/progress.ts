@@ -1,6 +1,6 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import type { Drafts, KeepShown } from './drafts.ts';
 import type { StatusLines } from './status-line.ts';
 
@@ -17,11 +17,11 @@ export interface Progress {
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
   /** `keep` ends before any of the text is shown. */
-  begin(attempt: Attempt, message: InboundMessage, to: Destination, keep: KeepShown): Progress;
+  begin(turn: Turn, message: InboundMessage, to: Destination, keep: KeepShown): Progress;
   /** Whether something of it stays in the chat until it is cleared. */
-  isLeft(attempt: Attempt): boolean;
+  isLeft(turn: Turn): boolean;
   /** Takes that away, once the answer is there. Contract: throws nothing; what cannot be taken away stays. */
-  clear(attempt: Attempt, to: Destination): Promise<void>;
+  clear(turn: Turn, to: Destination): Promise<void>;
 }
 
 export interface ProgressPorts {
@@ -39,13 +39,13 @@ export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => 
 /** Shows progress in the way that the operator has chosen and the chat allows. */
 export function createProgressViews({ drafts, statusLines, streaming }: ProgressPorts): ProgressViews {
   return {
-    begin(attempt, message, to, keep) {
+    begin(turn, message, to, keep) {
       if (streaming === 'off') return NOTHING;
       if (streaming === 'draft' && message.chatType === 'private') return inDraft(drafts.begin(message, to, keep));
-      return inStatusLine(statusLines.begin(attempt, to));
+      return inStatusLine(statusLines.begin(turn, to));
     },
-    isLeft: (attempt) => statusLines.isShown(attempt),
-    clear: (attempt, to) => statusLines.remove(attempt, to),
+    isLeft: (turn) => statusLines.isShown(turn),
+    clear: (turn, to) => statusLines.remove(turn, to),
   };
 }
 

@@ -2,9 +2,9 @@ import type { MessageEntity } from '@grammyjs/types';
 import { clip, toolLabel } from '../../shared/base/text.ts';
 import { visible, visibleInLine } from '../../shared/base/visible.ts';
 import { type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
 
 /** A question as a chat sees it: a file with what one message cannot show, and below it the message with the buttons. */
@@ -27,7 +27,7 @@ const MARK = '▸';
 const VALUE_MARK = '    │ ';
 
 /** A question with its buttons, as it is asked in the chat. Pure. */
-export function questionIn({ entry, texts, message }: Attempt, asking: Asking, parked: Parked): ShownQuestion {
+export function questionIn({ entry, texts, message }: Turn, asking: Asking, parked: Parked): ShownQuestion {
   const press = (word: string) => `/decide ${entry} ${asking.id} ${word}`;
   const replyTo = message.ok ? message.value.messageId : undefined;
   if (asking.kind === 'question')

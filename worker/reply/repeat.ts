@@ -1,8 +1,9 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
+import type { PartPlace } from '../../shared/state/turn/aspects.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/causes/telegram.ts';
-import type { Attempt, PartPlace } from '../lane/attempt.ts';
 import {
   CONFIRMED,
   type Content,
@@ -23,10 +24,10 @@ const WITNESS_MS = 60_000;
 const LOOK_EVERY_MS = 2_000;
 
 /** Whether it is unknown what became of a part that an earlier attempt sent. */
-export function isUnsure(attempt: Attempt, index: number): boolean {
-  const mark = attempt.part(index);
+export function isUnsure(turn: Turn, index: number): boolean {
+  const mark = turn.reply.markOf(index);
   if (mark === 'sent' || mark === 'unsure') return false;
-  return mark !== undefined || attempt.part(repeatOf(index)) !== undefined || lineOf(attempt, index) !== undefined;
+  return mark !== undefined || turn.reply.markOf(repeatOf(index)) !== undefined || lineOf(turn, index) !== undefined;
 }
 
 /**
@@ -37,41 +38,41 @@ export function isUnsure(attempt: Attempt, index: number): boolean {
  */
 export async function repeatPart(
   ports: OutboxPorts,
-  attempt: Attempt,
+  turn: Turn,
   slot: PartSlot,
   content: Content,
   to: Destination,
 ): Promise<PartDelivery> {
   const at = repeatOf(slot.index);
-  const before = deliveredBefore(attempt, at) ?? (await editedInto(ports, attempt, slot, content, to));
+  const before = deliveredBefore(turn, at) ?? (await editedInto(ports, turn, slot, content, to));
   if (before) return before;
-  if (attempt.part(at) !== undefined) return endRepeat(ports, attempt, slot, at);
+  if (turn.reply.markOf(at) !== undefined) return endRepeat(ports, turn, slot, at);
   if (!(await ports.breaker.answersNow())) return wait('Telegram does not answer', await ports.breaker.awayMs());
   ports.observability.telemetry.count(METRIC.unknownSends, { resent: false });
-  const sent = await sendMarked(ports, attempt, at, repeated(attempt, slot.index, content), to, slot);
+  const sent = await sendMarked(ports, turn, at, repeated(turn, slot.index, content), to, slot);
   if (!sent.ok) {
-    if (sent.failure.isAnswered) await attempt.write('', [attempt.turn.reply.mark(at, undefined)]);
+    if (sent.failure.isAnswered) await turn.write('', [turn.reply.mark(at, undefined)]);
     return notDelivered(sent.failure);
   }
   ports.observability.reach('part sent');
-  await attempt.write('', [attempt.turn.reply.mark(at, 'sent'), ...marksOf(attempt, slot, 'sent')]);
+  await turn.write('', [turn.reply.mark(at, 'sent'), ...marksOf(turn, slot, 'sent')]);
   return CONFIRMED;
 }
 
 /** The end of a part whose repeat has an unknown result. */
 async function endRepeat(
   { breaker, observability }: OutboxPorts,
-  attempt: Attempt,
+  turn: Turn,
   slot: PartSlot,
   at: PartPlace,
 ): Promise<PartDelivery> {
-  const sentMs = attempt.turn.reply.sentMs(at);
-  const isLongAgo = attempt.nowMs() - sentMs >= WITNESS_MS;
+  const sentMs = turn.reply.sentMs(at);
+  const isLongAgo = turn.nowMs() - sentMs >= WITNESS_MS;
   const isSeen = (await breaker.confirmedMs()) > sentMs || (isLongAgo && (await breaker.answersNow()));
   if (!isSeen) return wait('no message was confirmed since', LOOK_EVERY_MS);
   observability.telemetry.count(METRIC.unknownSends, { resent: true });
-  const unsure = [attempt.turn.reply.mark(at, 'unsure'), ...marksOf(attempt, slot, 'unsure')];
-  await attempt.write(`unsure:${at}`, [...unsure, queuedAlert(attempt.keys, unsureAlert(attempt))]);
+  const unsure = [turn.reply.mark(at, 'unsure'), ...marksOf(turn, slot, 'unsure')];
+  await turn.write(`unsure:${at}`, [...unsure, queuedAlert(turn.keys, unsureAlert(turn))]);
   return UNSURE;
 }
 
@@ -82,28 +83,28 @@ function wait(why: string, retryAfterMs: number): Undelivered {
 /** An earlier version sent a line first, and edited the text into it. An edit may be repeated. */
 async function editedInto(
   { telegram, observability }: OutboxPorts,
-  attempt: Attempt,
+  turn: Turn,
   { index, leaving }: PartSlot,
   content: Content,
   to: Destination,
 ): Promise<PartDelivery | undefined> {
-  const line = lineOf(attempt, index);
+  const line = lineOf(turn, index);
   if (line === undefined || content.kind !== 'text') return undefined;
-  const { text, entities } = attempt.part(index) === undefined ? content : repeatedText(attempt, content);
+  const { text, entities } = turn.reply.markOf(index) === undefined ? content : repeatedText(turn, content);
   const edited = await telegram.editMessage(to, line, text, { ...content, entities, leaving });
   observability.reach('part sent');
   // The user removed the line.
   if (!edited.ok) return edited.failure.kind === 'message_gone' ? undefined : notDelivered(edited.failure);
-  await attempt.write('', [attempt.turn.reply.mark(index, 'sent')]);
+  await turn.write('', [turn.reply.mark(index, 'sent')]);
   return CONFIRMED;
 }
 
 /** The content with the line that it may be a repeat. */
-function repeated(attempt: Attempt, index: number, content: Content): Content {
-  const notice = attempt.texts.repeat;
+function repeated(turn: Turn, index: number, content: Content): Content {
+  const notice = turn.texts.repeat;
   // No mark on the part: an earlier version sent only the line, so this text is no repeat.
-  if (attempt.part(index) === undefined) return content;
-  if (content.kind === 'text') return repeatedText(attempt, content);
+  if (turn.reply.markOf(index) === undefined) return content;
+  if (content.kind === 'text') return repeatedText(turn, content);
   if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };
   if (content.kind === 'file') return { ...content, caption: `${notice} ${content.caption || content.name}` };
   const [first, ...others] = content.files;
@@ -112,7 +113,7 @@ function repeated(attempt: Attempt, index: number, content: Content): Content {
 }
 
 /** In a full message there is no room for the line. */
-function repeatedText({ texts }: Attempt, content: Extract<Content, { kind: 'text' }>): typeof content {
+function repeatedText({ texts }: Turn, content: Extract<Content, { kind: 'text' }>): typeof content {
   const notice = `${texts.repeat}\n\n`;
   if (notice.length + content.text.length > MESSAGE_CHARS_MAX) return content;
   const entities = content.entities.map((entity) => ({ ...entity, offset: entity.offset + notice.length }));
@@ -124,6 +125,6 @@ function repeatOf(index: number): PartPlace {
   return index === 0 ? 'text' : `${index}:text`;
 }
 
-function lineOf({ turn: { reply } }: Attempt, index: number): number | undefined {
+function lineOf({ reply }: Turn, index: number): number | undefined {
   return reply.placeholder(index === 0 ? 'reply' : `reply:${index}`);
 }

@@ -1,5 +1,5 @@
+import { paragraph, plain } from '../../shared/flow/reply.ts';
 import { entityParts, textOf } from './format/layout.ts';
-import { paragraph, plain } from './format/tree.ts';
 
 /** Telegram's limit for a text message, in UTF-16 units. */
 export const MESSAGE_CHARS_MAX = 4_096;

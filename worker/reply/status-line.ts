@@ -1,6 +1,6 @@
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Attempt } from '../lane/attempt.ts';
 
 /** The line of one attempt. Contract: `doing` returns at once; neither throws. */
 export interface StatusLine {
@@ -13,11 +13,11 @@ export interface StatusLine {
  * the answer, so a late edit of it does no harm.
  */
 export interface StatusLines {
-  begin(attempt: Attempt, to: Destination): StatusLine;
+  begin(turn: Turn, to: Destination): StatusLine;
   /** Whether a message has a line. */
-  isShown(attempt: Attempt): boolean;
+  isShown(turn: Turn): boolean;
   /** Deletes the line of a message, if it has one. Contract: throws nothing; a line that cannot be deleted stays. */
-  remove(attempt: Attempt, to: Destination): Promise<void>;
+  remove(turn: Turn, to: Destination): Promise<void>;
 }
 
 export interface StatusLinesPorts {
@@ -33,27 +33,27 @@ export const STATUS_EVERY_MS = 3_000;
 
 /** The status lines of a process. The ids that a running attempt learns are kept beside what it has read. */
 export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPorts): StatusLines {
-  const learnt = new WeakMap<Attempt, number>();
-  const idOf = (attempt: Attempt): number | undefined => {
-    const { statusLine } = attempt.turn.reply;
-    return learnt.get(attempt) ?? (statusLine === 'sending' ? undefined : statusLine);
+  const learnt = new WeakMap<Turn, number>();
+  const idOf = (turn: Turn): number | undefined => {
+    const { statusLine } = turn.reply;
+    return learnt.get(turn) ?? (statusLine === 'sending' ? undefined : statusLine);
   };
-  const show = async (attempt: Attempt, to: Destination, text: string): Promise<void> => {
-    const buttons = [[{ text: attempt.texts.stopButton, command: '/stop' }]];
-    const id = idOf(attempt);
+  const show = async (turn: Turn, to: Destination, text: string): Promise<void> => {
+    const buttons = [[{ text: turn.texts.stopButton, command: '/stop' }]];
+    const id = idOf(turn);
     if (id !== undefined) {
-      await attempt.assertOwned();
+      await turn.assertOwned();
       await telegram.editMessage(to, id, text, { buttons, isOptional: true });
-    } else if (attempt.turn.reply.statusLine === undefined) {
-      const sent = await sendLine(telegram, attempt, to, text, buttons);
-      if (sent !== undefined) learnt.set(attempt, sent);
+    } else if (turn.reply.statusLine === undefined) {
+      const sent = await sendLine(telegram, turn, to, text, buttons);
+      if (sent !== undefined) learnt.set(turn, sent);
     }
   };
   return {
-    begin: (attempt, to) => startLine({ afterMs, everyMs }, attempt, (text) => show(attempt, to, text)),
-    isShown: (attempt) => idOf(attempt) !== undefined,
-    async remove(attempt, to) {
-      const id = idOf(attempt);
+    begin: (turn, to) => startLine({ afterMs, everyMs }, turn, (text) => show(turn, to, text)),
+    isShown: (turn) => idOf(turn) !== undefined,
+    async remove(turn, to) {
+      const id = idOf(turn);
       if (id !== undefined) await telegram.deleteMessage(to, id);
     },
   };
@@ -62,7 +62,7 @@ export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPor
 /** Sends the line and stores its id. A worker that was overtaken meanwhile takes its own line away again. */
 async function sendLine(
   telegram: StatusLinesPorts['telegram'],
-  { turn: { reply }, write }: Attempt,
+  { reply, write }: Turn,
   to: Destination,
   text: string,
   buttons: readonly { text: string; command: string }[][],
@@ -84,7 +84,7 @@ async function sendLine(
 /** Shows the newest words at intervals, never two calls at a time, until a call fails or the line ends. */
 function startLine(
   { afterMs, everyMs }: Pick<StatusLinesPorts, 'afterMs' | 'everyMs'>,
-  { texts }: Attempt,
+  { texts }: Turn,
   show: (text: string) => Promise<void>,
 ): StatusLine {
   let words = '';

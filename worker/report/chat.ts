@@ -2,7 +2,7 @@ import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
-import { letterRecordsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { letterRecordsIn, type OutcomeRecord, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { readHead, readWaiting } from '../../shared/state/lane/waiting.ts';
 import { readInbound } from '../../shared/state/message/inbound.ts';
@@ -11,7 +11,6 @@ import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { createUsageBook, type Used } from '../../shared/state/spending/usage-book.ts';
 import { readTurn } from '../../shared/state/turn/summary.ts';
 import { createChatState } from '../command/chat-state.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
 import { sum } from '../watch/snapshot.ts';
 import { locateMessage } from './message-location.ts';
 import {

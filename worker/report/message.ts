@@ -3,12 +3,11 @@ import { utcTime } from '../../shared/base/utc-time.ts';
 import { chatOf, type EntryId, isDeskLane, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';
-import { eventsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import { eventsIn, type OutcomeRecord, outcomesIn } from '../../shared/state/lane/record-streams.ts';
 import { EVERY_CHAT, pauseOfChat, readPauses } from '../../shared/state/lane/stops.ts';
 import { readInbound, storedMessage } from '../../shared/state/message/inbound.ts';
 import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
 import { contentSection, wordsOf } from './letters.ts';
 import { locateMessage, type MessageName, namedMessage, unknownMessage } from './message-location.ts';
 import {

@@ -1,9 +1,6 @@
 import { jsonFields } from '../../shared/base/fields.ts';
-import { eventsIn, outcomesIn } from '../../shared/state/lane/record-streams.ts';
-import type { CallRecord } from '../../shared/state/spending/usage-book.ts';
-import type { AuditEvent } from '../lane/events.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
-import type { Usage } from '../model/port.ts';
+import { type AuditEvent, eventsIn, type OutcomeRecord, outcomesIn } from '../../shared/state/lane/record-streams.ts';
+import type { CallRecord, Usage } from '../../shared/state/spending/usage-book.ts';
 import { costOf, type Prices } from '../model/prices.ts';
 import { type ReportSource, shardsOf } from './report.ts';
 

@@ -198,7 +198,7 @@ function turnsInFlight({ running, jobs, atMs }: Status): Section {
       attempt,
       sinceMs === undefined ? 'just begun' : inWords(atMs - sinceMs),
     ]);
-  const table = { columns: ['Message', 'Chat', 'Step', 'Attempt', 'For'], rows };
+  const table = { columns: ['Message', 'Chat', 'Step', 'Turn', 'For'], rows };
   return listSection('Turns in flight', { table, more: { count: jobs.active - rows.length, noun: 'turn' } });
 }
 

@@ -1,9 +1,8 @@
 import { counted } from '../../shared/base/text.ts';
-import { eventsIn, type KeptEvent } from '../../shared/state/lane/record-streams.ts';
+import { eventsIn, type KeptEvent, type OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import type { InboundEntry } from '../../shared/state/message/inbound.ts';
 import type { EndedAttempt } from '../../shared/state/turn/aspects.ts';
 import type { TurnSummary } from '../../shared/state/turn/summary.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
 import { chatName, matching, messageName, type ReadReport, shardsOf, some, tableSection } from './report.ts';
 
 interface Step {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { jsonFields } from '../../shared/base/fields.ts';
+import type { Usage } from '../../shared/state/spending/usage-book.ts';
 import type { Block } from '../model/block.ts';
-import type { Usage } from '../model/port.ts';
 
 type Content = string | readonly Block[];
 

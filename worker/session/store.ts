@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
+import { FencedError } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { chainOf, readHeader } from '../../shared/state/session/header.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
-import { type Attempt, FencedError } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { MediaStore } from '../media/store.ts';
 import { type OpenedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
@@ -44,15 +45,15 @@ export const SEED_READ_BYTES_MAX = 512 * 1024;
 /** Binds the session logs of a shard to a connection. `windows` may be shared by all shards of the process. */
 export function createSessions(redis: RedisClient, keys: Keys, windows = new WindowCache()) {
   const logs = sessionLogs(redis, keys);
-  const load = async (attempt: Attempt, pending: string, bytesMax: number): Promise<OpenedSession> => {
-    const held = windows.of(attempt.session);
-    const reply = await logs.open(attempt, pending, bytesMax, placeOf(held));
+  const load = async (turn: Turn, pending: string, bytesMax: number): Promise<OpenedSession> => {
+    const held = windows.of(turn.session);
+    const reply = await logs.open(turn, pending, bytesMax, placeOf(held));
     if (reply[0] === 'fenced') throw new FencedError();
     const read =
       readWindow(held, reply, bytesMax) ??
-      readWindow(undefined, await logs.open(attempt, pending, bytesMax, placeOf(undefined)), bytesMax);
+      readWindow(undefined, await logs.open(turn, pending, bytesMax, placeOf(undefined)), bytesMax);
     if (read === undefined) throw new FencedError();
-    windows.hold(attempt.session, read.held);
+    windows.hold(turn.session, read.held);
     return read.opened;
   };
   return {
@@ -60,9 +61,9 @@ export function createSessions(redis: RedisClient, keys: Keys, windows = new Win
      * Records the pending message, once per session and message, and loads at most `bytesMax` of the window. It always
      * loads the message and everything after it.
      */
-    open: (attempt: Attempt, pending: UserRecord, bytesMax: number) => load(attempt, encodeRecord(pending), bytesMax),
+    open: (turn: Turn, pending: UserRecord, bytesMax: number) => load(turn, encodeRecord(pending), bytesMax),
     /** Loads at most `bytesMax` of the window, without a message. */
-    load: (attempt: Attempt, bytesMax: number) => load(attempt, '', bytesMax),
+    load: (turn: Turn, bytesMax: number) => load(turn, '', bytesMax),
     /**
      * Reads the newest records, at most `bytesMax` in total, and continues into the session's parents. Archived records
      * are not read: up to `SEED_READ_BYTES_MAX` that makes no difference.

@@ -1,5 +1,5 @@
 import { graphemePrefix, isBlank } from '../../shared/base/text.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TurnEvent } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import { fitPicture } from '../media/decoding.ts';
@@ -24,7 +24,7 @@ const NOTHING = '(no output)';
  */
 export async function resultBlock(
   ports: ResultPorts,
-  attempt: Attempt,
+  turn: Turn,
   callId: string,
   { parts: pieces, files = [], isError }: ToolOutput,
 ): Promise<{ block: Block; events: TurnEvent[] }> {
@@ -33,10 +33,10 @@ export async function resultBlock(
     .join('\n')
     .toWellFormed();
   const media = await Promise.all(
-    pieces.filter(isMedia).map((piece, at) => mediaBlocks(ports, attempt, piece, { at, isError })),
+    pieces.filter(isMedia).map((piece, at) => mediaBlocks(ports, turn, piece, { at, isError })),
   );
   const isCut = text.length > ports.settings.toolResultMaxChars;
-  const shown = isCut ? await cut(ports, attempt, text) : text;
+  const shown = isCut ? await cut(ports, turn, text) : text;
   const words: Block[] = isBlank(shown) ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...media.flat(), ...files];
   return {
@@ -56,7 +56,7 @@ function isMedia(piece: ToolPart): piece is Media {
   return piece.type !== 'text';
 }
 
-async function cut({ settings, store }: ResultPorts, { home }: Attempt, text: string): Promise<string> {
+async function cut({ settings, store }: ResultPorts, { home }: Turn, text: string): Promise<string> {
   const ref = await store.media.keep(home, Buffer.from(text));
   const head = graphemePrefix(text, settings.toolResultMaxChars);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
@@ -65,7 +65,7 @@ async function cut({ settings, store }: ResultPorts, { home }: Attempt, text: st
 /** A picture, and behind it the reference under which `send_file` finds it. An error may only name it, as audio is named. */
 async function mediaBlocks(
   { store }: ResultPorts,
-  { home }: Attempt,
+  { home }: Turn,
   piece: Media,
   { at, isError }: { at: number; isError: boolean },
 ): Promise<Block[]> {

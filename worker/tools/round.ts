@@ -2,7 +2,7 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { type Attempt, isOfGuest } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
@@ -33,7 +33,7 @@ const INTERRUPTED =
   'The call was interrupted, and nobody knows whether it took effect. Find that out before you make it again.';
 
 /** The calls of this message's newest answer, while they still wait for their results. Pure. */
-function openCalls({ window }: OpenedSession, { entry }: Attempt): readonly ToolUse[] {
+function openCalls({ window }: OpenedSession, { entry }: Turn): readonly ToolUse[] {
   const last = window.records.findLast(({ t }) => t === 'user' || t === 'assistant');
   if (last?.t !== 'assistant' || last.entry !== entry) return [];
   return [...new Map(callsOf(last).map((call) => [call.id, call])).values()];
@@ -47,7 +47,7 @@ function callsOf({ content, unreadable }: AssistantRecord): ToolUse[] {
 const UNREADABLE_ANSWERS_MAX = 3;
 
 /** Whether the newest answers for a message, as many as the bound, called tools and none of their calls could be read. Pure. */
-export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Attempt): boolean {
+export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Turn): boolean {
   const own = window.records.filter((record) => record.t === 'assistant').filter((record) => record.entry === entry);
   const newest = own.slice(-UNREADABLE_ANSWERS_MAX).map(callsOf);
   const areUnreadable = (calls: ToolUse[]) => calls.length > 0 && !calls.some(({ isReadable }) => isReadable);
@@ -58,7 +58,7 @@ export function hasOnlyUnreadableCalls({ window }: OpenedSession, { entry }: Att
 const OWN: ReadonlySet<unknown> = new Set(['memory', 'reminders', 'send_file', 'ask_user']);
 
 /** Whether a result of a tool that others may have written was read for a message; so, too, where that left the window. Pure. */
-function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Attempt): boolean {
+function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Turn): boolean {
   const answers = window.records.flatMap((record) =>
     record.t === 'assistant' && record.entry === entry ? [record.content] : [],
   );
@@ -75,18 +75,18 @@ function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Attempt): b
 /** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
 export function askingIn(
   { tools }: Pick<RoundPorts, 'tools'>,
-  attempt: Attempt,
+  turn: Turn,
   opened: OpenedSession,
   round: number,
 ): Asking | undefined {
-  const calls = openCalls(opened, attempt);
-  return calls.length === 0 ? undefined : askingOf(roundOf(tools, attempt, calls, round));
+  const calls = openCalls(opened, turn);
+  return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
 }
 
 /** Grants cover only calls on behalf of people on the allow list; calls on behalf of guests need an approval each time. */
-function roundOf(tools: Toolbox, attempt: Attempt, calls: readonly ToolUse[], round: number): DecidableRound {
-  const { toolGrants: grants, turn } = attempt;
-  const policy = { specs: tools.specs(), grants, mayGrant: !isOfGuest(attempt), nowMs: attempt.nowMs() };
+function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: number): DecidableRound {
+  const { toolGrants: grants } = turn;
+  const policy = { specs: tools.specs(), grants, mayGrant: !turn.isOfGuest, nowMs: turn.nowMs() };
   return { calls, round, parking: turn.parking, policy };
 }
 
@@ -101,25 +101,25 @@ function roundOf(tools: Toolbox, attempt: Attempt, calls: readonly ToolUse[], ro
  */
 export async function finishRound(
   ports: RoundPorts,
-  attempt: Attempt,
+  turn: Turn,
   opened: OpenedSession,
   { round, onTools, onResult }: { round: number; onTools: (names: readonly string[]) => void; onResult: () => void },
   signal: AbortSignal,
 ): Promise<OpenedSession | undefined> {
-  const calls = openCalls(opened, attempt);
+  const calls = openCalls(opened, turn);
   if (calls.length === 0) return opened;
   onTools(calls.map(({ name }) => name));
-  const { keys, chat, toolGrants } = attempt;
+  const { keys, chat, toolGrants } = turn;
   const grantsHold = toolGrants.length === 0 ? [] : [chatState(keys, chat).hasGrants(toolGrants)];
-  const written = await attempt.write(`calls:${round}`, [], grantsHold);
+  const written = await turn.write(`calls:${round}`, [], grantsHold);
   // The grants have changed since they were read: the next attempt reads them again.
   if (written === 'unmet') return undefined;
-  const made = { calls, round, isBegun: written === 'repeated', hasReadOthers: hasReadOthers(opened, attempt) };
+  const made = { calls, round, isBegun: written === 'repeated', hasReadOthers: hasReadOthers(opened, turn) };
   const failed = new AbortController();
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(ports, attempt, call, made, either)
+      resultOf(ports, turn, call, made, either)
         .catch((error: unknown) => {
           failed.abort();
           throw error;
@@ -132,10 +132,7 @@ export async function finishRound(
   if (content.length < calls.length) return undefined;
   const record: LogRecord = { v: 1, t: 'user', ...newStamp(), content };
   const fields = calls.map(({ id }) => fieldOf(round, id));
-  await attempt.write(`results:${round}`, [
-    ...append(attempt.keys, attempt.session, [record]),
-    attempt.turn.forgetContents(fields),
-  ]);
+  await turn.write(`results:${round}`, [...append(turn.keys, turn.session, [record]), turn.forgetContents(fields)]);
   ports.observability.reach('results stored');
   return withRecord(opened, record);
 }
@@ -146,24 +143,24 @@ type MadeRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; h
 /** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */
 async function resultOf(
   ports: RoundPorts,
-  attempt: Attempt,
+  turn: Turn,
   call: ToolUse,
   { calls, round, isBegun, hasReadOthers }: MadeRound,
   signal: AbortSignal,
 ): Promise<Block | undefined> {
   const field = fieldOf(round, call.id);
-  const kept = attempt.turn.content(field);
+  const kept = turn.content(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    insteadOf(call, roundOf(ports.tools, attempt, calls, round)) ??
+    insteadOf(call, roundOf(ports.tools, turn, calls, round)) ??
     (isBegun && call.isReadable && specOf(ports.tools, call)?.repeatable !== true
       ? toolError(INTERRUPTED)
-      : await make(ports, { ...call, id: field, attempt, hasReadOthers }, signal));
+      : await make(ports, { ...call, id: field, turn, hasReadOthers }, signal));
   if (signal.aborted) return undefined;
-  const { block, events } = await resultBlock(ports, attempt, call.id, output);
-  await commit(ports.observability, attempt, {
+  const { block, events } = await resultBlock(ports, turn, call.id, output);
+  await commit(ports.observability, turn, {
     step: '',
-    changes: [attempt.turn.keepContent(field, JSON.stringify(block))],
+    changes: [turn.keepContent(field, JSON.stringify(block))],
     events,
   });
   ports.observability.reach('tool result stored');

@@ -1,8 +1,10 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
+import type { FilePart } from '../../shared/flow/reply.ts';
 import type { ChatKey } from '../../shared/redis/keys.ts';
+import { FencedError } from '../../shared/state/change.ts';
 import { FILES_MAX, type NotedFiles } from '../../shared/state/turn/noted-files.ts';
-import { type Attempt, FencedError } from '../lane/attempt.ts';
-import { type FilePart, fileKind } from '../reply/part.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
+import { fileKind } from '../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 export interface SendFilePorts {
@@ -41,7 +43,7 @@ type Source = { content: string } | { ref: string };
  * was noted. A call that is repeated after a crash notes the same file once.
  */
 export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbox {
-  const partOf = async ({ home }: Attempt, name: string, source: Source): Promise<FilePart | undefined> => {
+  const partOf = async ({ home }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
     const part = { path: 'file', name } as const;
     if ('content' in source) return { ...part, sha256: await keep(home, Buffer.from(source.content), KEEP_SECONDS) };
     const bytes = await loadKept(home, source.ref);
@@ -51,16 +53,16 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
   const inOrder = createOrder();
   return {
     specs: () => [SPEC],
-    async call({ id, name: tool, input, attempt }) {
+    async call({ id, name: tool, input, turn }) {
       if (tool !== SPEC.name) return toolError(`There is no tool ${tool} here.`);
       const name = typeof input.name === 'string' ? fileName(input.name) : undefined;
       if (name === undefined) return toolError('"name" must be a file name with an extension, such as "table.csv".');
       const source = sourceOf(input);
       if (typeof source === 'string') return toolError(source);
-      return inOrder(attempt, async () => {
-        const part = await partOf(attempt, name, source);
+      return inOrder(turn, async () => {
+        const part = await partOf(turn, name, source);
         if (part === undefined) return toolError('No bytes are kept under this reference (any more).');
-        const noted = await files.note(attempt, id, part);
+        const noted = await files.note(turn, id, part);
         if (noted === 'fenced') throw new FencedError();
         if (noted === 'full') return toolError(`An answer can bring at most ${FILES_MAX} files: this one is not sent.`);
         return toolText(`"${name}" will be sent with your answer.`);
@@ -71,10 +73,10 @@ export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbo
 
 /** Runs the work of calls of one attempt one after the other, as they came: a large file takes longer to keep. */
 function createOrder() {
-  const last = new WeakMap<Attempt, Promise<unknown>>();
-  return <Result>(attempt: Attempt, work: () => Promise<Result>): Promise<Result> => {
-    const mine = (last.get(attempt) ?? Promise.resolve()).then(work, work);
-    last.set(attempt, mine);
+  const last = new WeakMap<Turn, Promise<unknown>>();
+  return <Result>(turn: Turn, work: () => Promise<Result>): Promise<Result> => {
+    const mine = (last.get(turn) ?? Promise.resolve()).then(work, work);
+    last.set(turn, mine);
     return mine;
   };
 }

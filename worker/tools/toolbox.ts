@@ -1,5 +1,5 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Attempt } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Block } from '../model/block.ts';
 
 /** A tool as the model is shown it. */
@@ -37,7 +37,7 @@ export interface ToolCall {
   id: string;
   name: string;
   input: Readonly<Record<string, unknown>>;
-  attempt: Attempt;
+  turn: Turn;
   /** Whether something was read for the message that nobody of the chat wrote: the result of a tool. Absent: not. */
   hasReadOthers?: boolean;
 }

@@ -1,4 +1,4 @@
-import { type ChatSettings, hasTool } from '../lane/chat-settings.ts';
+import { type ChatSettings, hasTool } from '../../shared/state/chat/chat-settings.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from './toolbox.ts';
 
 /** Returns the same array while its items are unchanged. */

@@ -1,7 +1,8 @@
-import type { Change } from '../../shared/state/change.ts';
+import type { Change, Expected, Written } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
-import { type Attempt, type Conclusion, type Expected, summonsOf, type Written } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
@@ -21,15 +22,15 @@ import { withUndo } from './undo.ts';
  */
 export async function concludeTurn(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
   const { observability } = ports.ask;
-  const conclusion = await withUndo(ports, attempt, withNotices(attempt, ending.conclusion), ending);
-  const stored = await storeConclusion(ports, attempt, conclusion, ending);
+  const conclusion = await withUndo(ports, turn, withNotices(turn, ending.conclusion), ending);
+  const stored = await storeConclusion(ports, turn, conclusion, ending);
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
-    await commit(observability, attempt, { step: 'cancelled meanwhile', changes, events });
+    await commit(observability, turn, { step: 'cancelled meanwhile', changes, events });
     return { kind: 'hand back' };
   }
   if (stored === 'repeated') return { kind: 'again' };
@@ -46,27 +47,27 @@ export async function concludeTurn(
  */
 async function storeConclusion(
   { ask: { observability } }: Pick<TurnPorts, 'ask'>,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const { keys, chat, turn } = attempt;
+  const { keys, chat } = turn;
   // An answer to a summons is not sent but edited in.
-  const marks = summonsOf(attempt) ? [] : [turn.reply.mark(0, 'sending')];
+  const marks = turn.summons ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
-    commit(observability, attempt, {
+    commit(observability, turn, {
       step: 'conclusion',
       changes: [...stored, ...more],
       expected: [...expected, ...uncancelled],
       events,
     });
   const isAnswered = conclusion.outcome === 'answered';
-  const { trial } = attempt;
+  const { trial } = turn;
   // A message that may be to blame leaves the conversation, or the next message would be refused because of it.
-  if (trial === undefined) return store(attempt.isBlamed && !isAnswered && !isInnocent ? removeTurn(attempt) : [], []);
-  if (!isAnswered) return store([...removeTurn(attempt), ...trialLost(attempt)], []);
+  if (trial === undefined) return store(turn.isBlamed && !isAnswered && !isInnocent ? removeTurn(turn) : [], []);
+  if (!isAnswered) return store([...removeTurn(turn), ...trialLost(turn)], []);
   const moved = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
   // The chat was bound to another session in the meantime: that binding stands.
   return moved === 'unmet' ? store([], []) : moved;
@@ -77,12 +78,12 @@ async function storeConclusion(
  * conversation; an answer carries its notices already. A reminder that gets no answer is given in its own words first.
  * Under the notice of a failure stands a button that tries the message again.
  */
-function withNotices(attempt: Attempt, conclusion: Conclusion): Conclusion {
+function withNotices(turn: Turn, conclusion: Conclusion): Conclusion {
   // The conclusion of the message into which this one was merged carries the notices.
   if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
-  const told = inOneMessage(inItsOwnWords(attempt, conclusion), conclusion, attempt.notices);
-  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || summonsOf(attempt)) return told;
-  return { ...told, buttons: [[{ text: attempt.texts.retryButton, command: `/retry ${attempt.entry}` }]] };
+  const told = inOneMessage(inItsOwnWords(turn, conclusion), conclusion, turn.notices);
+  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.summons) return told;
+  return { ...told, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
 }
 
 /** A conclusion with plain texts before and after its own; one message where they fit into one. */
@@ -105,16 +106,16 @@ export function inOneMessage(before: readonly string[], conclusion: Conclusion, 
  */
 export async function withWords(
   { settings, files }: Pick<TurnPorts['ask'], 'settings' | 'files'>,
-  attempt: Attempt,
+  turn: Turn,
   decided: Verdict,
-  words: Words = keptWords(attempt),
+  words: Words = keptWords(turn),
 ): Promise<Verdict> {
   const said = spoken(words);
   if (said === '' || decided.kind !== 'conclude') return decided;
   const { outcome, reason, parts } = decided.conclusion;
   if (outcome !== 'failed' && !(outcome === 'refused' && isOverBudget(reason))) return decided;
-  const text = [healed(said), attempt.texts.brokenOff, ...parts].join('\n\n');
-  const shown = planned(attempt.readingNotices, text, { rich: settings.rich }, await files.of(attempt));
-  const changes = [...recordCommands(attempt, words), ...decided.changes];
+  const text = [healed(said), turn.texts.brokenOff, ...parts].join('\n\n');
+  const shown = planned(turn.readingNotices, text, { rich: settings.rich }, await files.of(turn));
+  const changes = [...recordCommands(turn, words), ...decided.changes];
   return { ...decided, conclusion: { ...decided.conclusion, ...shown }, changes };
 }

@@ -1,4 +1,5 @@
-import type { TurnTime } from '../lane/attempt.ts';
+import type { InboundMessage } from '../../shared/flow/message.ts';
+import type { Slot } from '../lane/slots.ts';
 
 /** The time limits of one attempt. */
 export interface Deadline extends TurnTime {
@@ -75,4 +76,25 @@ export function startDeadline(limits: TurnLimits): Deadline {
     isTimedOut: () => cut.signal.reason === SILENT || cut.signal.reason === OVER,
     end: stop,
   };
+}
+
+/** The time that an attempt has. */
+export interface TurnTime {
+  /** Aborted when the attempt must stop. */
+  readonly signal: AbortSignal;
+  /** Runs a recovery under its own deadline. The turn's clock stops meanwhile, since the turn ends with the recovery. */
+  recovering<T>(leftMs: number, work: (signal: AbortSignal, deadline: AbortSignal) => Promise<T>): Promise<T>;
+  /** Notes that something arrived or ended: the attempt is not silent. */
+  progress(): void;
+  /** Whether the attempt was stopped because nothing arrived for too long. */
+  isSilent(): boolean;
+  /** Notes that the chat is about to see something of the answer: from then on nothing joins its message. */
+  see(): void;
+  isSeen(): boolean;
+  /** Set once the message is answered: whether what is still done for it yields to a message that waits. */
+  yieldsTo?: (message: InboundMessage) => boolean;
+  /** Its place among the turns that run: given back before it delivers. */
+  readonly slot: Slot;
+  /** Aborted when the process ends, or has lost the job: what waits to be sent is not sent here any more. */
+  readonly leaving: AbortSignal;
 }

@@ -7,11 +7,12 @@ import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { Coming } from '../../shared/state/reminder/book.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
 import { lineText } from '../command/memory.ts';
-import { type Attempt, type Conclusion, sessionAfter } from '../lane/attempt.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import type { DeliveryTime } from '../reply/outbox.ts';
@@ -26,31 +27,31 @@ const UNAUTHORIZED_RETRY_MS = 30_000;
 /** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
 export async function deliverAndClear(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   to: Destination,
   { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
 ): Promise<Delivered> {
-  const isLeft = ports.progress.isLeft(attempt);
-  const verdict = await deliverConclusion(ports, attempt, conclusion, to, {
+  const isLeft = ports.progress.isLeft(turn);
+  const verdict = await deliverConclusion(ports, turn, conclusion, to, {
     ...time,
     isFollowed: isFollowed || isLeft,
   });
   if (verdict.kind !== 'settle') return verdict;
-  if (isLeft) await ports.progress.clear(attempt, to);
-  const asking = attempt.turn.parking.shown;
+  if (isLeft) await ports.progress.clear(turn, to);
+  const asking = turn.parking.shown;
   if (asking !== undefined) void ports.telegram.removeButtons(to, asking);
   // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
-  if (attempt.message.ok && attempt.message.value.pressed !== undefined && isDone)
-    void ports.telegram.removeButtons(to, attempt.message.value.pressed);
+  if (turn.message.ok && turn.message.value.pressed !== undefined && isDone)
+    void ports.telegram.removeButtons(to, turn.message.value.pressed);
   return verdict;
 }
 
 /** Delivers a stored conclusion, and says what follows from what Telegram says. Contract: as `runTurn`. */
 async function deliverConclusion(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
@@ -61,24 +62,24 @@ async function deliverConclusion(
     telegram: ports.telegram,
     breaker: ports.breaker,
     observability,
-    loadKept: (id: string) => store.media.read(attempt.home, id),
+    loadKept: (id: string) => store.media.read(turn.home, id),
     summonses: ports.summonses,
   };
   const work = async (span: Span) => {
-    const delivered = await deliver(adapters, attempt, conclusion, to, time);
+    const delivered = await deliver(adapters, turn, conclusion, to, time);
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
   const delivery = await observability.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
-    if (record.confirmed > 0 && attempt.refusedAnswers.length > 0) await bringBackUndelivered(ports, attempt);
+    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await bringBackUndelivered(ports, turn);
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    const told = await moveChat(ports, attempt, conclusion, failure.migratedTo);
-    return deliverConclusion(ports, attempt, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
+    const told = await moveChat(ports, turn, conclusion, failure.migratedTo);
+    return deliverConclusion(ports, turn, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
   }
   // A rejected token affects every message, and is not this one's fault.
   if (failure.kind === 'unauthorized')
@@ -88,8 +89,8 @@ async function deliverConclusion(
       reason: 'telegram_unauthorized',
       isFree: true,
     };
-  if (delivery.kind === 'later') return waitWithAnswer(ports, attempt, conclusion, failure);
-  return afterRefusal(ports, attempt, conclusion, failure, to);
+  if (delivery.kind === 'later') return waitWithAnswer(ports, turn, conclusion, failure);
+  return afterRefusal(ports, turn, conclusion, failure, to);
 }
 
 /** Those that wait for the same probe do not all return in the same moment. */
@@ -109,34 +110,34 @@ const LONG_WAIT_MS = 600_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function heldBack(ports: TurnPorts, attempt: Attempt): Promise<Delivered | undefined> {
-  if (attempt.conclusion === undefined && isGone(attempt)) {
-    const alert = undeliverableAlert(attempt, 'gone: the bot was blocked or removed');
-    const commands = await endingOwnRepeat(ports, attempt);
-    await leaveConversation(attempt);
+export async function heldBack(ports: TurnPorts, turn: Turn): Promise<Delivered | undefined> {
+  if (turn.conclusion === undefined && isGone(turn)) {
+    const alert = undeliverableAlert(turn, 'gone: the bot was blocked or removed');
+    const commands = await endingOwnRepeat(ports, turn);
+    await leaveConversation(turn);
     const ended = { outcome: 'undeliverable', parts: [] } as const;
-    return undelivered(attempt, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
+    return undelivered(turn, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
   }
-  const quietMs = attempt.quietUntilMs - attempt.nowMs();
+  const quietMs = turn.quietUntilMs - turn.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
   // What was not to be seen then, the send sees.
   const retryAfterMs = await ports.breaker.awayMs(LOOKED_MS);
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
-  return attempt.conclusion ? waitWithAnswer(ports, attempt, attempt.conclusion, failure) : waitForTelegram(failure);
+  return turn.conclusion ? waitWithAnswer(ports, turn, turn.conclusion, failure) : waitForTelegram(failure);
 }
 
 /** Removes a message that may be to blame for a refusal from its conversation, and ends its trial. */
-async function leaveConversation(attempt: Attempt): Promise<void> {
-  if (attempt.trial === undefined && !attempt.isBlamed) return;
-  await attempt.write('gone', [...removeTurn(attempt), ...trialLost(attempt)]);
+async function leaveConversation(turn: Turn): Promise<void> {
+  if (turn.trial === undefined && !turn.isBlamed) return;
+  await turn.write('gone', [...removeTurn(turn), ...trialLost(turn)]);
 }
 
 /**
  * Whether nobody in the chat can be told anything: what was written after that proves that the bot is back. A command is
  * carried out all the same: who has everything erased and then leaves is not to be remembered.
  */
-function isGone({ goneMs, message }: Attempt): boolean {
+function isGone({ goneMs, message }: Turn): boolean {
   if (goneMs === 0 || !message.ok || message.value.summons || commandIn(message.value) !== undefined) return false;
   return message.value.content.kind === 'reminder' || message.value.sentAtMs <= goneMs;
 }
@@ -153,34 +154,34 @@ export function waitForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 'ret
  */
 export async function waitWithAnswer(
   { ask: { settings } }: Pick<TurnPorts, 'ask'>,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   failure: TelegramFailure,
 ): Promise<Delivered> {
-  if (failure.kind === 'throttled') return waitThrottled(attempt, failure);
+  if (failure.kind === 'throttled') return waitThrottled(turn, failure);
   const isTry = failure.kind !== 'away';
-  const before = attempt.turn.waits.telegram;
+  const before = turn.waits.telegram;
   const tries = before.tries + (isTry ? 1 : 0);
-  const waitedMs = before.waitedMs + attempt.elapsedMs();
+  const waitedMs = before.waitedMs + turn.elapsedMs();
   const leftMs = settings.telegramPatienceMs - waitedMs;
   if (leftMs <= 0)
-    return undelivered(attempt, conclusion, {
+    return undelivered(turn, conclusion, {
       outcome: 'failed',
       reason: TELEGRAM_AWAY,
-      alert: telegramAwayAlert(attempt, waitedMs, failure),
+      alert: telegramAwayAlert(turn, waitedMs, failure),
     });
   const wait = isTry ? later(failure, backoffMs(tries, settings.retryMs)) : waitForTelegram(failure);
   const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
-  await attempt.write('', [attempt.turn.waits.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
+  await turn.write('', [turn.waits.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
   return { ...wait, delayMs };
 }
 
 /** Leaves the chat alone for as long as Telegram asks, whatever message comes and whatever is restarted. */
-export async function waitThrottled(attempt: Attempt, failure: TelegramFailure): Promise<Later> {
+export async function waitThrottled(turn: Turn, failure: TelegramFailure): Promise<Later> {
   const wait = later(failure, Math.max(failure.retryAfterMs ?? 0, THROTTLED_MS_MIN));
-  const noted = chatState(attempt.keys, attempt.chat).keepQuietUntil(attempt.nowMs() + wait.delayMs);
-  const alert = queuedAlert(attempt.keys, longWaitAlert(attempt, 'telegram', wait.delayMs));
-  if (wait.delayMs >= NOTED_MS_MIN) await attempt.write('', wait.delayMs > LONG_WAIT_MS ? [noted, alert] : [noted]);
+  const noted = chatState(turn.keys, turn.chat).keepQuietUntil(turn.nowMs() + wait.delayMs);
+  const alert = queuedAlert(turn.keys, longWaitAlert(turn, 'telegram', wait.delayMs));
+  if (wait.delayMs >= NOTED_MS_MIN) await turn.write('', wait.delayMs > LONG_WAIT_MS ? [noted, alert] : [noted]);
   return wait;
 }
 
@@ -197,14 +198,14 @@ const LEFT_CHARS = 70;
  */
 export async function moveChat(
   { ask: { settings, memoryBook }, commands: { reminders } }: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   to: number,
 ): Promise<Conclusion> {
-  const { keys, chat, home, texts, turn, write } = attempt;
+  const { keys, chat, home, texts, write } = turn;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
-  const current = sessionAfter(attempt, conclusion);
+  const current = turn.sessionAfter(conclusion);
   const left = isSameShard ? [] : await reminders.of(home);
   const { lines } = isSameShard ? { lines: [] } : await memoryBook.of(home);
   const lost = [
@@ -235,10 +236,10 @@ function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusi
 }
 
 /** Where the replies of a message go: its chat, or the one that it became. */
-export function destinationOf(attempt: Attempt): Destination {
-  const parsed = parseChatKey(attempt.home);
-  if (!parsed) throw new Error(`not a chat key: ${attempt.home}`);
-  const { migratedTo } = attempt.turn;
+export function destinationOf(turn: Turn): Destination {
+  const parsed = parseChatKey(turn.home);
+  if (!parsed) throw new Error(`not a chat key: ${turn.home}`);
+  const { migratedTo } = turn;
   if (migratedTo !== undefined) return { chatId: migratedTo };
   return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

@@ -1,8 +1,10 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
-import { turnOf } from '../../shared/state/turn/turn.ts';
+
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import { BY_OPERATOR, turnOf } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
-import { type Attempt, ageMs, BY_OPERATOR, type Conclusion, summonsOf } from '../lane/attempt.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -25,17 +27,17 @@ type FirstLook = { kind: 'open'; message: InboundMessage; command: ReturnType<ty
  * The message, unless its end is decided before anything is done for it: by another message, by an operator, at its
  * admission, by its attempts, or by who gave the command. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<FirstLook> {
-  if (!attempt.message.ok) return unreadable(attempt, attempt.message);
-  const message = attempt.message.value;
-  const before = mergedConclusion(attempt) ?? stopped(attempt);
+export async function endedEarly(ports: TurnPorts, turn: Turn): Promise<FirstLook> {
+  if (!turn.message.ok) return unreadable(turn, turn.message);
+  const message = turn.message.value;
+  const before = mergedConclusion(turn) ?? stopped(turn);
   if (before) return conclude(before);
-  const ended = usedUp(attempt, ports.ask.settings);
-  if (ended) return endedWithout(ports, attempt, ended);
-  if (attempt.turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, attempt);
+  const ended = usedUp(turn, ports.ask.settings);
+  if (ended) return endedWithout(ports, turn, ended);
+  if (turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, turn);
   const command = commandIn(message);
   // The words behind a `/new`, and the file whose caption they are, are what its new conversation begins with.
-  if (command && attempt.turn.hasDone(BEGUN_ANEW))
+  if (command && turn.hasDone(BEGUN_ANEW))
     return {
       kind: 'open',
       message: { ...message, content: { ...message.content, text: command.words } },
@@ -43,47 +45,47 @@ export async function endedEarly(ports: TurnPorts, attempt: Attempt): Promise<Fi
     };
   const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined && !message.summons;
   const meant = isOwn ? meantCommand(message.content.text) : undefined;
-  if (meant) return conclude(suggested(attempt, meant));
+  if (meant) return conclude(suggested(turn, meant));
   if (command && !isPermitted(command, message.from))
-    return conclude(refused('not_permitted', attempt.texts.notPermitted));
+    return conclude(refused('not_permitted', turn.texts.notPermitted));
   return { kind: 'open', message, command };
 }
 
 /** The end of a message that gets no answer, with the words so far; its pieces end with it. */
-export async function endedWithout(ports: TurnPorts, attempt: Attempt, ended: Ending): Promise<Verdict> {
-  return failTogether(attempt, await withWords(ports.ask, attempt, ended));
+export async function endedWithout(ports: TurnPorts, turn: Turn, ended: Ending): Promise<Verdict> {
+  return failTogether(turn, await withWords(ports.ask, turn, ended));
 }
 
 /** The end of a message that nearly was a command: the model would only guess what it means. */
-function suggested({ texts }: Attempt, meant: string): Conclusion {
+function suggested({ texts }: Turn, meant: string): Conclusion {
   const buttons = [[{ text: `/${meant}`, command: `/${meant}` }]];
   return { outcome: 'command', reason: 'suggested', parts: [texts.didYouMean(meant)], buttons };
 }
 
 /** A newer worker takes over what this one cannot read; if none does, the user is notified. */
-function unreadable(attempt: Attempt, { isNewer, problem }: Extract<Attempt['message'], { ok: false }>): Verdict {
-  if (isNewer && ageMs(attempt) < NEWER_MS_MAX)
+function unreadable(turn: Turn, { isNewer, problem }: Extract<Turn['message'], { ok: false }>): Verdict {
+  if (isNewer && turn.ageMs() < NEWER_MS_MAX)
     return { kind: 'later', delayMs: NEWER_RETRY_MS, reason: 'newer_version', isFree: true };
-  return failed('undecodable', attempt.texts.unreadable, problem);
+  return failed('undecodable', turn.texts.unreadable, problem);
 }
 
 /** The end of a message for which no more calls are made: they fell silent, or its time or its attempts are used up. */
-function usedUp(attempt: Attempt, { turnMaxMs, maxAttempts }: Settings): Ending | undefined {
-  const { unavailable } = attempt.texts;
-  if (attempt.silences >= SILENCES_MAX) return fallenSilent(attempt);
-  if (attempt.turn.spentMs >= turnMaxMs) return failed('turn_too_long', unavailable, 'its turn took too long');
-  if (attempt.attempts <= maxAttempts) return undefined;
+function usedUp(turn: Turn, { turnMaxMs, maxAttempts }: Settings): Ending | undefined {
+  const { unavailable } = turn.texts;
+  if (turn.silences >= SILENCES_MAX) return fallenSilent(turn);
+  if (turn.spentMs >= turnMaxMs) return failed('turn_too_long', unavailable, 'its turn took too long');
+  if (turn.attempts <= maxAttempts) return undefined;
   return failed('attempts_used_up', unavailable, 'each attempt was cut short');
 }
 
 /** The end of a message that its user or an operator cancelled, with what the model had said until then. */
-function stopped(attempt: Attempt): Conclusion | undefined {
-  const { cancelledBy: command, said } = attempt.turn;
+function stopped(turn: Turn): Conclusion | undefined {
+  const { cancelledBy: command, said } = turn;
   if (command === undefined) return undefined;
   // No command's reply is seen where the bot was called.
-  const isTold = command !== BY_OPERATOR && !summonsOf(attempt);
-  if (said.text === '') return cancelled(command, isTold ? [] : [attempt.texts.stoppedByOperator]);
-  const text = `${healed(said.text)}\n\n${attempt.texts.stoppedHere}`;
+  const isTold = command !== BY_OPERATOR && !turn.summons;
+  if (said.text === '') return cancelled(command, isTold ? [] : [turn.texts.stoppedByOperator]);
+  const text = `${healed(said.text)}\n\n${turn.texts.stoppedHere}`;
   return { ...cancelled(command), ...planned([], text, { rich: 'off' }) };
 }
 
@@ -95,12 +97,12 @@ const REASON = 'lane_full';
  *
  * Contract: throws what Redis throws.
  */
-async function notTaken({ lane }: { lane: Pick<Lane, 'refusedNext'> }, attempt: Attempt): Promise<Verdict> {
+async function notTaken({ lane }: { lane: Pick<Lane, 'refusedNext'> }, turn: Turn): Promise<Verdict> {
   // Each has a place of its own, in which the person is told.
-  if (summonsOf(attempt)) return conclude(refused(REASON, attempt.texts.laneFull(1)));
-  const count = 1 + attempt.turn.company.refusedBesides;
-  const into = await lane.refusedNext(attempt.lane);
-  if (into === undefined) return conclude(refused(REASON, attempt.texts.laneFull(count)));
-  const changes = [turnOf(attempt.keys, into).company.reportRefused(count)];
+  if (turn.summons) return conclude(refused(REASON, turn.texts.laneFull(1)));
+  const count = 1 + turn.company.refusedBesides;
+  const into = await lane.refusedNext(turn.lane);
+  if (into === undefined) return conclude(refused(REASON, turn.texts.laneFull(count)));
+  const changes = [turnOf(turn.keys, into).company.reportRefused(count)];
   return conclude({ outcome: 'refused', reason: REASON, into, parts: [] }, { changes });
 }

@@ -1,7 +1,7 @@
 import type { InboundFile } from '../../shared/flow/message.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import { backoffMs, failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
@@ -31,25 +31,25 @@ const PDF_PAGES_MAX = 100;
  */
 export async function readFile(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   toRead: FileToRead,
   signal: AbortSignal,
 ): Promise<FileReading> {
-  const kept = attempt.turn.content(toRead.field);
+  const kept = turn.content(toRead.field);
   if (kept !== undefined) return { kind: 'read', block: JSON.parse(kept) as Block };
-  const loaded = await downloadOnce(ports, attempt, toRead, signal);
+  const loaded = await downloadOnce(ports, turn, toRead, signal);
   if (loaded.kind !== 'loaded') return loaded;
-  return keep(ports, attempt, toRead, loaded.bytes);
+  return keep(ports, turn, toRead, loaded.bytes);
 }
 
-async function keep({ ask }: TurnPorts, attempt: Attempt, { file, field }: FileToRead, bytes: Buffer) {
+async function keep({ ask }: TurnPorts, turn: Turn, { file, field }: FileToRead, bytes: Buffer) {
   const limits = { textMaxChars: ask.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.kept) await ask.store.media.keep(attempt.home, read.kept);
-  await commit(ask.observability, attempt, {
+  if (read.kept) await ask.store.media.keep(turn.home, read.kept);
+  await commit(ask.observability, turn, {
     step: field,
-    changes: [attempt.turn.keepContent(field, JSON.stringify(read.block))],
+    changes: [turn.keepContent(field, JSON.stringify(read.block))],
     events:
       read.block.type === 'text' && read.kept
         ? [{ event: 'message.capped', kind: 'document', chars: read.kept.length }]
@@ -64,7 +64,7 @@ export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, 
 /** Downloads a file. One that Telegram refuses will not arrive; any other trouble may pass. */
 export async function downloadOnce(
   { ask: { settings }, telegram }: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
   signal: AbortSignal,
 ): Promise<Download> {
@@ -74,12 +74,12 @@ export async function downloadOnce(
   const { failure } = loaded;
   if (failure.kind === 'aborted') return { kind: 'hand back' };
   if (failure.kind === 'away') return waitForTelegram(failure);
-  const why = refusalOf(failure) ?? (attempt.attempts >= triesMax ? 'not_downloaded' : undefined);
+  const why = refusalOf(failure) ?? (turn.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
-  if (attempt.attempts >= settings.maxAttempts)
-    return failed('file_not_downloaded', attempt.texts.fileAway, failure.description);
+  if (turn.attempts >= settings.maxAttempts)
+    return failed('file_not_downloaded', turn.texts.fileAway, failure.description);
   // Telegram's own wait is never cut short.
-  const delayMs = Math.max(backoffMs(attempt.attempts, settings.retryMs), failure.retryAfterMs ?? 0);
+  const delayMs = Math.max(backoffMs(turn.attempts, settings.retryMs), failure.retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }
 

@@ -7,10 +7,12 @@ import {
   type Waiting,
 } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { turnOf } from '../../shared/state/turn/turn.ts';
-import { type Attempt, type Conclusion, isOfGuest, type TurnTime } from '../lane/attempt.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import { turnOf } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Verdict } from '../lane/verdict.ts';
+import type { TurnTime } from './deadline.ts';
 import { isLateReminder, keepReminders } from './reminder.ts';
 
 /** The ports of gathering. */
@@ -33,29 +35,28 @@ const WAIT_MS = 1_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function gather({ lane }: GatherPorts, attempt: Attempt, message: InboundMessage): Promise<Gathering> {
-  const taken = attempt.turn.company.pieces;
+export async function gather({ lane }: GatherPorts, turn: Turn, message: InboundMessage): Promise<Gathering> {
+  const taken = turn.company.pieces;
   // A message that stands in its conversation without its forwards cannot take them any more.
-  const mayTake = (mayBeComment(message) || isLateReminder(attempt)) && !attempt.isAloneAtBegin;
-  const needsNoPieces = mayTake && !attempt.turn.isRecordedIn(attempt.session);
+  const mayTake = (mayBeComment(message) || isLateReminder(turn)) && !turn.isAloneAtBegin;
+  const needsNoPieces = mayTake && !turn.isRecordedIn(turn.session);
   if (taken === undefined && !needsNoPieces && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
-  const behind = await lane.behind(attempt.lane);
+  const behind = await lane.behind(turn.lane);
   if (taken !== undefined) return { kind: 'gathered', pieces: behind.filter(({ entry }) => taken.includes(entry)) };
   const pieces = piecesOf(message, behind);
   // Most texts are no comment, and are not held up.
   if (needsNoPieces && pieces.length === 0) return { kind: 'gathered', pieces };
-  const { turn } = attempt;
   if (turn.company.piecesSeen !== pieces.length) {
-    await attempt.write('', [turn.company.seePieces(pieces.length)]);
+    await turn.write('', [turn.company.seePieces(pieces.length)]);
     return { kind: 'later', delayMs: WAIT_MS, reason: 'gathering', isFree: true };
   }
-  const turns = pieces.map(({ entry }) => turnOf(attempt.keys, entry));
-  const taking = await attempt.write(
+  const turns = pieces.map(({ entry }) => turnOf(turn.keys, entry));
+  const taking = await turn.write(
     'gathered',
     [
       turn.company.takePieces(pieces.map(({ entry }) => entry)),
-      ...keepReminders(attempt, pieces),
-      ...turns.map((piece) => piece.company.mergeInto(attempt.entry)),
+      ...keepReminders(turn, pieces),
+      ...turns.map((piece) => piece.company.mergeInto(turn.entry)),
     ],
     turns.map((piece) => piece.notCancelled()),
   );
@@ -63,17 +64,17 @@ export async function gather({ lane }: GatherPorts, attempt: Attempt, message: I
   if (taking === 'unmet') return { kind: 'hand back' };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
   // The next attempt says the times of all of them.
-  if (isLateReminder(attempt)) return { kind: 'hand back' };
+  if (isLateReminder(turn)) return { kind: 'hand back' };
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));
-  return { kind: 'gathered', pieces: (await lane.behind(attempt.lane)).filter(({ entry }) => marked.has(entry)) };
+  return { kind: 'gathered', pieces: (await lane.behind(turn.lane)).filter(({ entry }) => marked.has(entry)) };
 }
 
 /** How a message ends that was merged into another one; undefined for any other. Its user is notified there. */
-export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
-  const into = attempt.turn.company.mergedInto;
+export function mergedConclusion(turn: Turn): Conclusion | undefined {
+  const into = turn.company.mergedInto;
   if (into === undefined) return undefined;
-  if (!attempt.turn.company.isFailedMerge) return { outcome: 'merged', into, parts: [] };
+  if (!turn.company.isFailedMerge) return { outcome: 'merged', into, parts: [] };
   return { outcome: 'failed', reason: 'merged', into, parts: [] };
 }
 
@@ -81,10 +82,10 @@ export function mergedConclusion(attempt: Attempt): Conclusion | undefined {
  * A message that fails is kept as a dead letter together with its pieces: replayed together, they are one message
  * again.
  */
-export function failTogether(attempt: Attempt, decided: Verdict, pieces?: readonly Waiting[]): Verdict {
+export function failTogether(turn: Turn, decided: Verdict, pieces?: readonly Waiting[]): Verdict {
   if (decided.kind !== 'conclude' || decided.conclusion.outcome !== 'failed') return decided;
-  const taken = pieces?.map(({ entry }) => entry) ?? attempt.turn.company.pieces ?? [];
-  const marks = taken.map((entry) => turnOf(attempt.keys, entry).company.failMerge());
+  const taken = pieces?.map(({ entry }) => entry) ?? turn.company.pieces ?? [];
+  const marks = taken.map((entry) => turnOf(turn.keys, entry).company.failMerge());
   return { ...decided, changes: [...decided.changes, ...marks] };
 }
 
@@ -96,40 +97,41 @@ export function failTogether(attempt: Attempt, decided: Verdict, pieces?: readon
  */
 export async function supersededBy(
   { lane }: GatherPorts,
-  attempt: Attempt,
+  turn: Turn,
   running?: { isSeen: boolean },
 ): Promise<EntryId | undefined> {
-  if (!attempt.message.ok || attempt.message.value.content.kind === 'reminder') return undefined;
+  if (!turn.message.ok || turn.message.value.content.kind === 'reminder') return undefined;
   // What a person has decided is done, and not left for what came meanwhile.
-  if (attempt.turn.parking.newest !== undefined) return undefined;
-  if (attempt.stage !== 'none' || attempt.trial !== undefined || attempt.isBlamed) return undefined;
-  const way = attempt.choice('busy');
-  const isBegun = running !== undefined || attempt.turn.isRecordedIn(attempt.session);
+  if (turn.parking.newest !== undefined) return undefined;
+  if (turn.stage !== 'none' || turn.trial !== undefined || turn.isBlamed) return undefined;
+  const way = turn.choice('busy');
+  const isBegun = running !== undefined || turn.isRecordedIn(turn.session);
   const isOpen = way === 'interrupt' || (way === 'merge' && !isBegun);
-  const first = attempt.message.value;
-  const mayJoin = mayBeComment(first) && running?.isSeen !== true && !hasAnswerBegun(attempt);
+  const first = turn.message.value;
+  const mayJoin = mayBeComment(first) && running?.isSeen !== true && !hasAnswerBegun(turn);
   if (!isOpen && !mayJoin) return undefined;
-  const behind = await lane.behind(attempt.lane);
+  const behind = await lane.behind(turn.lane);
   const [next] = (isOpen ? behind : piecesOf(first, behind)).filter(
     ({ message, isTaken }) => isForModel(message) && !isTaken,
   );
   // What a guest asks is never done with the tools of others, nor what others ask without them.
-  return (next?.message.from.isGuest === true) === isOfGuest(attempt) ? next?.entry : undefined;
+  return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;
 }
 
 /** Whether the compaction after the reply must stop for the lane's next message. False before that compaction. */
 export async function isYielding(
   { lane }: GatherPorts,
-  attempt: Attempt,
+  turn: Turn,
   { yieldsTo }: Pick<TurnTime, 'yieldsTo'>,
 ): Promise<boolean> {
   if (yieldsTo === undefined) return false;
-  const [next] = await lane.behind(attempt.lane);
+  const [next] = await lane.behind(turn.lane);
   return next !== undefined && yieldsTo(next.message);
 }
 
 /** Whether an earlier attempt has shown words, or has acted. */
-function hasAnswerBegun({ turn, rounds }: Attempt): boolean {
+function hasAnswerBegun(turn: Turn): boolean {
+  const { rounds } = turn;
   return rounds > 0 || turn.said.text !== '';
 }
 

@@ -1,6 +1,6 @@
 import { clip, graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
-import { type Attempt, payerOf } from '../lane/attempt.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { backoffMs, conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
 import { refuseOverBudget } from '../recovery/fail.ts';
@@ -11,7 +11,7 @@ import type { TurnPorts } from './ports.ts';
 /**
  * The words in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
  */
-export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; attempt: Attempt } | Verdict;
+export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; turn: Turn } | Verdict;
 
 type Heard = { kind: 'words'; text: string } | Verdict;
 
@@ -26,7 +26,7 @@ const QUOTED_CHARS = 300;
  */
 export async function hear(
   ports: TurnPorts,
-  begun: Attempt,
+  begun: Turn,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   signal: AbortSignal,
 ): Promise<Hearing> {
@@ -36,25 +36,23 @@ export async function hear(
   const canHear = transcriber !== undefined && soundIn(messages[0]) !== undefined;
   if (isAlone && !canHear) return conclude(refused('unsupported_kind', unsupportedKind(begun.texts, content.what)));
   const words = new Map<number, string>();
-  let attempt = begun;
+  let turn = begun;
   for (const [at, message] of messages.entries()) {
     const sound = soundIn(message);
     if (sound === undefined || transcriber === undefined) continue;
     const field = at === 0 ? 'heard' : `heard:${at}`;
-    const kept = attempt.turn.content(field);
+    const kept = turn.content(field);
     const heard: Heard =
-      kept === undefined
-        ? await listen({ ...ports, transcriber }, attempt, sound, signal)
-        : { kind: 'words', text: kept };
+      kept === undefined ? await listen({ ...ports, transcriber }, turn, sound, signal) : { kind: 'words', text: kept };
     if (heard.kind !== 'words') {
       if (isAlone || heard.kind !== 'conclude') return heard;
       continue;
     }
-    if (kept === undefined) attempt = await keep(attempt, field, heard);
-    if (heard.text === '' && isAlone) return conclude(refused('nothing_heard', attempt.texts.nothingHeard));
+    if (kept === undefined) turn = await keep(turn, field, heard);
+    if (heard.text === '' && isAlone) return conclude(refused('nothing_heard', turn.texts.nothingHeard));
     if (heard.text !== '') words.set(at, heard.text);
   }
-  return { kind: 'heard', words, attempt };
+  return { kind: 'heard', words, turn };
 }
 
 /** The sound of a message, in which words may be heard. */
@@ -62,54 +60,54 @@ export function soundIn({ content }: InboundMessage): Sound | undefined {
   return 'sound' in content ? content.sound : undefined;
 }
 
-async function keep(attempt: Attempt, field: string, { text }: Extract<Heard, { kind: 'words' }>): Promise<Attempt> {
-  const shown = text === '' ? [] : [attempt.texts.heard(clip(text.replace(/\s+/g, ' '), QUOTED_CHARS))];
-  const notices = [...attempt.notices, ...shown];
-  await attempt.write(field, [attempt.turn.keepContent(field, text), attempt.turn.notify(notices)]);
-  return { ...attempt, notices };
+async function keep(turn: Turn, field: string, { text }: Extract<Heard, { kind: 'words' }>): Promise<Turn> {
+  const shown = text === '' ? [] : [turn.texts.heard(clip(text.replace(/\s+/g, ' '), QUOTED_CHARS))];
+  const notices = [...turn.notices, ...shown];
+  await turn.write(field, [turn.keepContent(field, text), turn.notify(notices)]);
+  return turn.with({ notices });
 }
 
 async function listen(
   ports: TurnPorts & { transcriber: Transcriber },
-  attempt: Attempt,
+  turn: Turn,
   sound: Sound,
   signal: AbortSignal,
 ): Promise<Heard> {
   const file = { what: 'document', ...sound } as const;
-  const loaded = await downloadOnce(ports, attempt, { file }, signal);
+  const loaded = await downloadOnce(ports, turn, { file }, signal);
   if (loaded.kind === 'unreadable') {
-    const notice = unreadableFile(attempt.texts, loaded.why, sound.name);
+    const notice = unreadableFile(turn.texts, loaded.why, sound.name);
     return conclude(refused(`file_${loaded.why}`, notice));
   }
   if (loaded.kind !== 'loaded') return loaded;
-  const said = await ports.transcriber.transcribe(recordingOf(attempt, sound, loaded.bytes), signal);
+  const said = await ports.transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
   if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.ask.settings.textMaxChars) };
-  return unheard(ports, attempt, said);
+  return unheard(ports, turn, said);
 }
 
 function unheard(
   { ask: { settings } }: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   said: Exclude<Transcription, { kind: 'heard' }>,
 ): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
-  if (said.kind === 'over budget') return refuseOverBudget(attempt, settings, said.failure);
-  if (said.kind === 'trouble' && attempt.attempts < settings.maxAttempts) {
-    const delayMs = backoffMs(attempt.attempts, settings.retryMs, said.retryAfterMs);
+  if (said.kind === 'over budget') return refuseOverBudget(turn, settings, said.failure);
+  if (said.kind === 'trouble' && turn.attempts < settings.maxAttempts) {
+    const delayMs = backoffMs(turn.attempts, settings.retryMs, said.retryAfterMs);
     return { kind: 'later', delayMs, reason: 'transcription' };
   }
   const detail = `the transcription endpoint: ${said.detail}`;
-  return failed(`transcription_${said.kind}`, attempt.texts.notTranscribed, detail);
+  return failed(`transcription_${said.kind}`, turn.texts.notTranscribed, detail);
 }
 
 /** Telegram's voice messages are OGG with Opus, its video notes MP4; both state no name. */
-function recordingOf(attempt: Attempt, { name, mediaType, seconds }: Sound, bytes: Buffer): Recording {
+function recordingOf(turn: Turn, { name, mediaType, seconds }: Sound, bytes: Buffer): Recording {
   const type =
     mediaType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(mediaType) ? mediaType : 'application/octet-stream';
   const isMp4 = bytes.toString('latin1', 4, 8) === 'ftyp';
   const ending = ENDINGS[type] ?? (isMp4 ? 'mp4' : 'ogg');
   const plain = name?.replace(/[^\w.-]+/g, '_');
-  const about = { payer: payerOf(attempt), ...(seconds !== undefined && { seconds }) };
+  const about = { payer: turn.payer, ...(seconds !== undefined && { seconds }) };
   return { bytes, ...about, mediaType: type, name: plain?.includes('.') ? plain : `recording.${ending}` };
 }
 

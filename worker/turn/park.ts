@@ -2,10 +2,10 @@ import { commandIn, type InboundMessage, type Waiting } from '../../shared/flow/
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { type Decision, type Parked, verdicts } from '../../shared/state/turn/parking.ts';
-import { turnOf } from '../../shared/state/turn/turn.ts';
+import { turnOf } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import { commit } from '../lane/events.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { TurnJob } from '../lane/queue.ts';
@@ -28,32 +28,27 @@ const LATER_MS_MIN = 2_000;
  * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function parkTurn(
-  ports: TurnPorts,
-  attempt: Attempt,
-  asking: Asking,
-  to: Destination,
-): Promise<Delivered> {
-  const { parking } = attempt.turn;
+export async function parkTurn(ports: TurnPorts, turn: Turn, asking: Asking, to: Destination): Promise<Delivered> {
+  const { parking } = turn;
   const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
   // Counted first: what comes after the count wakes the turn.
-  const depth = await ports.lane.depth(attempt.lane);
-  const behind = before ? await ports.lane.behind(attempt.lane) : [];
-  const parked = before ?? newlyParked(asking, attempt.nowMs() + ports.ask.settings.approvalTimeoutMs);
+  const depth = await ports.lane.depth(turn.lane);
+  const behind = before ? await ports.lane.behind(turn.lane) : [];
+  const parked = before ?? newlyParked(asking, turn.nowMs() + ports.ask.settings.approvalTimeoutMs);
   const question: Question = { asking, parked, to };
   if (before) {
-    if (attempt.nowMs() >= parked.untilMs) return decide(ports, attempt, question, { how: 'late' });
-    const next = behind.find((waiting) => isAnswer(attempt, asking, waiting));
-    if (next) return decideByWords(ports, attempt, question, next);
+    if (turn.nowMs() >= parked.untilMs) return decide(ports, turn, question, { how: 'late' });
+    const next = behind.find((waiting) => isAnswer(turn, asking, waiting));
+    if (next) return decideByWords(ports, turn, question, next);
   }
   const changes = [parking.park(parked, depth - 1)];
-  if ((await attempt.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
+  if ((await turn.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
   ports.ask.observability.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) {
-    await notifyBehindQuestion(ports, attempt, asking, behind, to);
+    await notifyBehindQuestion(ports, turn, asking, behind, to);
     return { kind: 'park', asking };
   }
-  return ask(ports, attempt, question);
+  return ask(ports, turn, question);
 }
 
 /** A question, as it is stored, and where it is asked. */
@@ -64,25 +59,25 @@ interface Question {
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
-async function ask(ports: TurnPorts, attempt: Attempt, question: Question): Promise<Delivered> {
+async function ask(ports: TurnPorts, turn: Turn, question: Question): Promise<Delivered> {
   const { asking, parked, to } = question;
-  const { parking } = attempt.turn;
-  const { file, text, options } = questionIn(attempt, asking, parked);
+  const { parking } = turn;
+  const { file, text, options } = questionIn(turn, asking, parked);
   if (file && !parking.hasFile(asking.id)) {
-    await attempt.assertOwned();
+    await turn.assertOwned();
     const sent = await ports.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
-    if (!sent.ok) return notShown(ports, attempt, question, sent.failure);
-    await attempt.write('', [parking.sendFile(asking.id)]);
+    if (!sent.ok) return notShown(ports, turn, question, sent.failure);
+    await turn.write('', [parking.sendFile(asking.id)]);
   }
   // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
   const askedAtMs = await ports.commands.state.nowMs();
-  await attempt.assertOwned();
+  await turn.assertOwned();
   const sent = await ports.telegram.sendMessage(to, text, options);
   if (sent.ok) ports.ask.observability.reach('question shown');
   // It may stand in the chat in spite of the failure: then it can be answered, and is not to be read again and again.
   if (sent.ok || mayStand(sent.failure))
-    await attempt.write('', [parking.ask(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
-  return sent.ok ? { kind: 'park', asking } : notShown(ports, attempt, question, sent.failure);
+    await turn.write('', [parking.ask(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
+  return sent.ok ? { kind: 'park', asking } : notShown(ports, turn, question, sent.failure);
 }
 
 /** Whether a message may stand in the chat although its send failed. */
@@ -93,16 +88,16 @@ function mayStand({ kind, isAnswered }: TelegramFailure): boolean {
 /** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
 function notShown(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   question: Question,
   failure: TelegramFailure,
 ): Promise<Delivered> | Delivered {
   const { kind, retryAfterMs } = failure;
-  if (kind === 'throttled') return waitThrottled(attempt, failure);
+  if (kind === 'throttled') return waitThrottled(turn, failure);
   // The model goes on without a decision; the delivery of its answer will meet the same refusal.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
-    return decide(ports, attempt, question, { how: 'untold' });
-  const leftMs = question.parked.untilMs - attempt.nowMs();
+    return decide(ports, turn, question, { how: 'untold' });
+  const leftMs = question.parked.untilMs - turn.nowMs();
   const waitedMs = ports.ask.settings.approvalTimeoutMs - leftMs;
   const restMs = mayStand(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
@@ -119,23 +114,23 @@ function notShown(
  */
 async function notifyBehindQuestion(
   { telegram }: Pick<TurnPorts, 'telegram'>,
-  attempt: Attempt,
+  turn: Turn,
   { id }: Asking,
   waiting: readonly Waiting[],
   to: Destination,
 ): Promise<void> {
-  if (!attempt.message.ok) return;
-  const { from: asker } = attempt.message.value;
-  const { approval, reminders } = attempt.texts;
+  if (!turn.message.ok) return;
+  const { from: asker } = turn.message.value;
+  const { approval, reminders } = turn.texts;
   for (const { entry, message, isTaken } of waiting) {
     const { content, from, messageId } = message;
     if (content.kind === 'reminder') {
       const step = `said before its turn: ${entry}`;
-      if ((await attempt.write(step, [])) === 'written')
+      if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(to, reminders.behindQuestion(content.text));
     } else if (!isTaken && from.id !== asker.id && isForModel(message)) {
       const step = `question ${id} named to ${from.id}`;
-      if ((await attempt.write(step, [])) === 'written')
+      if ((await turn.write(step, [])) === 'written')
         await telegram.sendMessage(to, approval.behind(asker.name ?? ''), { replyTo: messageId });
     }
   }
@@ -165,35 +160,35 @@ function newlyParked(asking: Asking, untilMs: number): Parked {
 /** A text is the answer, and becomes a part of this message; anything else that was sent, or forwarded, comes next. */
 function decideByWords(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   question: Question,
   { entry, message: { from, content, forwardedFrom } }: Waiting,
 ): Promise<Delivered> {
   const by = { id: from.id, name: from.name };
   return isPlainText(content) && forwardedFrom === undefined
-    ? decide(ports, attempt, question, { how: 'written', by, text: content.text }, entry)
-    : decide(ports, attempt, question, { how: 'declined', by });
+    ? decide(ports, turn, question, { how: 'written', by, text: content.text }, entry)
+    : decide(ports, turn, question, { how: 'declined', by });
 }
 
 /** Decides without a press. */
 async function decide(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   { parked, to }: Question,
   made: Decision,
   written?: EntryId,
 ): Promise<Delivered> {
   const { id } = parked;
-  const { parking } = attempt.turn;
-  const piece = written && turnOf(attempt.keys, written);
-  const decided = await commit(ports.ask.observability, attempt, {
+  const { parking } = turn;
+  const piece = written && turnOf(turn.keys, written);
+  const decided = await commit(ports.ask.observability, turn, {
     step: '',
     changes: [
-      ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, attempt.nowMs()),
-      ...(piece ? [piece.company.mergeInto(attempt.entry)] : []),
+      ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, turn.nowMs()),
+      ...(piece ? [piece.company.mergeInto(turn.entry)] : []),
     ],
     expected: [...parking.isUndecided(id), parking.isAsked(parked), ...(piece ? [piece.notCancelled()] : [])],
-    events: [{ event: 'question.decided', of: attempt.entry, how: made.how, by: made.by?.id, tools: [] }],
+    events: [{ event: 'question.decided', of: turn.entry, how: made.how, by: made.by?.id, tools: [] }],
   });
   // Nothing depends on it: a late press is told that it is late.
   const shown = parking.askedIn(id);
@@ -210,7 +205,8 @@ function isPlainText(content: InboundMessage['content']): content is { kind: 'te
  * Whether a message is the answer to what its lane waits for: something that the same person wrote for the model, after
  * the question was shown, and not as a guest since.
  */
-function isAnswer({ message, turn }: Attempt, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
+function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
+  const { message } = turn;
   const askedAtMs = turn.parking.askedAtMs(id);
   return (
     message.ok &&

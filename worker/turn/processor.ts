@@ -4,16 +4,19 @@ import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
+import { FencedError } from '../../shared/state/change.ts';
+import type { Begun } from '../../shared/state/turn/begin.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { unendedAlert } from '../alerts/causes/unanswered.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
-import { type Attempt, ageMs, FencedError, spentMs, type TurnTime } from '../lane/attempt.ts';
 import type { Discard } from '../lane/dispatcher.ts';
-import type { Begun, Lane } from '../lane/lane.ts';
+import type { Lane } from '../lane/lane.ts';
 import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share, Slot } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
+import type { TurnTime } from './deadline.ts';
 import { startDeadline } from './deadline.ts';
 import { isYielding, supersededBy } from './gather.ts';
 import type { TurnPorts } from './ports.ts';
@@ -45,7 +48,7 @@ export interface ProcessorPorts {
   /** How often a turn that makes progress notes it for the watchdogs. */
   progressEveryMs: number;
   /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
-  watch: (attempt: Attempt, look: () => Promise<void>) => () => void;
+  watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }
 
 /** Runs one job. Returns how it ended: `parked` calls for `resumeParked`. */
@@ -103,20 +106,20 @@ async function run(ports: ProcessorPorts, job: Job<TurnJob>, token: string | und
     return;
   }
   ports.turn.ask.observability.reach('attempt begun');
-  const { attempt } = begun;
-  const { entry, chat, traceparent } = attempt;
+  const { turn } = begun;
+  const { entry, chat, traceparent } = turn;
   ports.running.set(entry, chat);
   try {
     return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
-      carryOutAttempt(ports, attempt, job, token, hold),
+      carryOutAttempt(ports, turn, job, token, hold),
     );
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
-    if (isMoved || isInfrastructureError(error) || attempt.attempts < ports.turn.ask.settings.maxAttempts) {
-      ports.turn.lane.afterThrow(attempt, error, ports.ending);
+    if (isMoved || isInfrastructureError(error) || turn.attempts < ports.turn.ask.settings.maxAttempts) {
+      ports.turn.lane.afterThrow(turn, error, ports.ending);
       throw error;
     }
-    await putAside(ports, attempt, error, attempt.conclusion ? undefined : attempt.texts.unavailable);
+    await putAside(ports, turn, error, turn.conclusion ? undefined : turn.texts.unavailable);
     return;
   } finally {
     ports.running.delete(entry);
@@ -126,30 +129,30 @@ async function run(ports: ProcessorPorts, job: Job<TurnJob>, token: string | und
 /** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */
 async function carryOutAttempt(
   ports: ProcessorPorts,
-  attempt: Attempt,
+  turn: Turn,
   job: Job<TurnJob>,
   token: string | undefined,
   hold: Hold,
 ): Promise<JobEnd> {
   const { telemetry, log } = ports.turn.ask.observability;
-  log.debug({ attempt: attempt.attempts, stage: attempt.stage, session: attempt.session }, 'attempt began');
-  const attributes = attemptAttributes(telemetry, attempt);
-  showBefore(telemetry, attempt, job);
+  log.debug({ attempt: turn.attempts, stage: turn.stage, session: turn.session }, 'attempt began');
+  const attributes = attemptAttributes(telemetry, turn);
+  showBefore(telemetry, turn, job);
   const verdict = await telemetry.span(
     SPAN.turn,
-    { ...attributes, ...agentAttributes(telemetry, attempt) },
+    { ...attributes, ...agentAttributes(telemetry, turn) },
     async (span) => {
       const ended = showRunning(telemetry, attributes);
-      const decided = await attemptTurn(ports, attempt, hold)
-        .catch((error) => afterThrow(ports, attempt, hold, error))
+      const decided = await attemptTurn(ports, turn, hold)
+        .catch((error) => afterThrow(ports, turn, hold, error))
         .finally(ended);
       showVerdict(telemetry, span, decided);
-      if (decided.kind === 'settle') await settle(ports, attempt, decided);
+      if (decided.kind === 'settle') await settle(ports, turn, decided);
       return decided;
     },
-    { parent: attempt.traceparent, token: attempt.fencingToken, after: attempt.turn.fenceBefore },
+    { parent: turn.traceparent, token: turn.fencingToken, after: turn.fenceBefore },
   );
-  await obey(ports, job, token, attempt, verdict);
+  await obey(ports, job, token, turn, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
@@ -173,7 +176,7 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
  */
 async function putAside(
   ports: ProcessorPorts,
-  place: Pick<Attempt, 'entry' | 'chat' | 'traceparent'>,
+  place: Pick<Turn, 'entry' | 'chat' | 'traceparent'>,
   error: unknown,
   notice: string | undefined,
 ): Promise<void> {
@@ -191,27 +194,27 @@ async function putAside(
  */
 async function afterThrow(
   ports: ProcessorPorts,
-  attempt: Attempt,
+  turn: Turn,
   { slot, lockLost }: Hold,
   error: unknown,
 ): Promise<Delivered> {
   if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
-    return { kind: 'later', delayMs: storeRetryMs(attempt), reason: `blob_store_${error.code}`, isFree: true };
-  const { entry, chat, attempts } = attempt;
+    return { kind: 'later', delayMs: storeRetryMs(turn), reason: `blob_store_${error.code}`, isFree: true };
+  const { entry, chat, attempts } = turn;
   ports.turn.ask.observability.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < ports.turn.ask.settings.maxAttempts)
     return { kind: 'later', delayMs: backoffMs(attempts, ports.turn.ask.settings.retryMs), reason: INTERNAL_ERROR };
   slot.rest();
   const leaving = leavingOf(ports, lockLost);
-  return failTurn(ports.turn, attempt, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+  return failTurn(ports.turn, turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
 /**
  * The longer a message has waited for the blob store, the longer the next wait: its file is downloaded anew each time.
  */
-function storeRetryMs(attempt: Attempt): number {
-  return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, ageMs(attempt) / 5));
+function storeRetryMs(turn: Turn): number {
+  return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, turn.ageMs() / 5));
 }
 
 /** The cause that ended an attempt from outside. */
@@ -221,17 +224,17 @@ function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefin
 }
 
 /** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
-async function isOvertaken({ turn: { lane } }: ProcessorPorts, attempt: Attempt, time: TurnTime): Promise<boolean> {
-  if (await lane.isCancelled(attempt.entry)) return true;
-  if (time.yieldsTo) return isYielding({ lane }, attempt, time);
-  return (await supersededBy({ lane }, attempt, { isSeen: time.isSeen() })) !== undefined;
+async function isOvertaken({ turn: { lane } }: ProcessorPorts, turn: Turn, time: TurnTime): Promise<boolean> {
+  if (await lane.isCancelled(turn.entry)) return true;
+  if (time.yieldsTo) return isYielding({ lane }, turn, time);
+  return (await supersededBy({ lane }, turn, { isSeen: time.isSeen() })) !== undefined;
 }
 
 /** Looks by the clock: see `ProcessorPorts`. */
-export function watchByClock(attempt: Attempt, look: () => Promise<void>): () => void {
+export function watchByClock(turn: Turn, look: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
-    const waitMs = attempt.elapsedMs() < EARLY_MS ? EARLY_LOOK_MS : LOOK_MS;
+    const waitMs = turn.elapsedMs() < EARLY_MS ? EARLY_LOOK_MS : LOOK_MS;
     timer = setTimeout(() => void look().then(() => timer && next()), waitMs);
   };
   next();
@@ -245,27 +248,27 @@ function leavingOf({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined
   return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
 }
 
-async function attemptTurn(ports: ProcessorPorts, attempt: Attempt, { slot, lockLost }: Hold): Promise<Delivered> {
+async function attemptTurn(ports: ProcessorPorts, turn: Turn, { slot, lockLost }: Hold): Promise<Delivered> {
   const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
   const leaving = leavingOf(ports, lockLost);
   const deadline = startDeadline({
     silenceMs: turnTimeoutMs,
-    leftMs: turnMaxMs - spentMs(attempt),
+    leftMs: turnMaxMs - turn.totalMs(),
     ...{ slot, leaving },
     // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
-    onProgress: () => void ports.turn.lane.noteProgress(attempt).catch(() => undefined),
+    onProgress: () => void ports.turn.lane.noteProgress(turn).catch(() => undefined),
     progressEveryMs: ports.progressEveryMs,
   });
   const cutShort = () => deadline.cutShort();
-  const stopWatching = ports.watch(attempt, async () => {
+  const stopWatching = ports.watch(turn, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
-    if (await isOvertaken(ports, attempt, deadline).catch(() => false)) cutShort();
+    if (await isOvertaken(ports, turn, deadline).catch(() => false)) cutShort();
   });
   leaving.addEventListener('abort', cutShort, { once: true });
   if (leaving.aborted) cutShort();
   try {
-    const verdict = await runTurn(ports.turn, attempt, deadline);
+    const verdict = await runTurn(ports.turn, turn, deadline);
     if (verdict.kind !== 'hand back') return verdict;
     if (!deadline.isTimedOut()) return { ...verdict, reason: verdict.reason ?? whyCutShort(ports, lockLost) };
     return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };

@@ -1,6 +1,6 @@
 import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { messageCode, plainName, reminderInWords } from '../ask/pending.ts';
-import type { Attempt } from '../lane/attempt.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
@@ -50,24 +50,21 @@ const SPOKEN: Readonly<Record<string, string>> = {
  */
 export async function readContents(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
-  const code = messageCode(ports.ask.settings.headerSecret, attempt.entry);
+  const code = messageCode(ports.ask.settings.headerSecret, turn.entry);
   const blocks: Block[] = [];
-  const pieces = piecesOf(
-    { messages, words },
-    { timeZone: timeZoneOf(attempt, ports.ask.settings), nowMs: attempt.nowMs() },
-  );
+  const pieces = piecesOf({ messages, words }, { timeZone: timeZoneOf(turn, ports.ask.settings), nowMs: turn.nowMs() });
   for (const piece of pieces) {
     if (piece.kind === 'words') blocks.push(textBlock(piece.text));
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
     else {
-      const reading = await readFile(ports, attempt, piece, signal);
+      const reading = await readFile(ports, turn, piece, signal);
       if (reading.kind !== 'read' && reading.kind !== 'unreadable') return reading;
       if (reading.kind === 'unreadable' && !piece.isOptional) {
-        const notice = unreadableFile(attempt.texts, reading.why, piece.file.name);
+        const notice = unreadableFile(turn.texts, reading.why, piece.file.name);
         return conclude(refused(`file_${reading.why}`, notice));
       }
       blocks.push(...labelled(piece, code, reading.kind === 'read' ? reading.block : undefined));

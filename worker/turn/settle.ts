@@ -3,9 +3,11 @@ import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, messaging, SPAN, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
 import { msOf } from '../../shared/redis/stream.ts';
-import { clearPoisonCandidate } from '../../shared/state/turn/turn.ts';
-import { type Attempt, type Conclusion, FencedError, sessionAfter } from '../lane/attempt.ts';
-import type { OutcomeRecord } from '../lane/lane.ts';
+import { FencedError } from '../../shared/state/change.ts';
+import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import { clearPoisonCandidate } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
 import type { ProcessorPorts } from './processor.ts';
@@ -18,26 +20,26 @@ const MS_PER_S = 1_000;
  */
 export async function settle(
   ports: ProcessorPorts,
-  attempt: Attempt,
+  turn: Turn,
   { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
-  const record = recordFor(attempt, conclusion, delivery);
+  const record = recordFor(turn, conclusion, delivery);
   const { result, next } = await ports.turn.ask.observability.telemetry.span(
     SPAN.settle,
-    { ...messaging('settle', 'inbound'), 'messaging.message.id': attempt.entry, 'spillway.outcome': record.outcome },
-    () => ports.turn.lane.settle(attempt, record, keepsAnswer),
+    { ...messaging('settle', 'inbound'), 'messaging.message.id': turn.entry, 'spillway.outcome': record.outcome },
+    () => ports.turn.lane.settle(turn, record, keepsAnswer),
     { kind: SpanKind.CLIENT },
   );
   if (result === 'fenced') throw new FencedError();
   ports.turn.ask.observability.reach('settled');
-  reportSettled(ports, attempt, conclusion, record);
+  reportSettled(ports, turn, conclusion, record);
   if (!next) return;
   await ports.queue.add([next]);
   ports.turn.ask.observability.reach('next added');
 }
 
-function recordFor(attempt: Attempt, conclusion: Conclusion, delivery: OutcomeRecord['delivery']): OutcomeRecord {
-  const { entry, chat, traceparent, message, attempts, recoveries, nowMs } = attempt;
+function recordFor(turn: Turn, conclusion: Conclusion, delivery: OutcomeRecord['delivery']): OutcomeRecord {
+  const { entry, chat, traceparent, message, attempts, recoveries, nowMs } = turn;
   const { outcome, reason, into } = conclusion;
   return {
     entry,
@@ -51,13 +53,13 @@ function recordFor(attempt: Attempt, conclusion: Conclusion, delivery: OutcomeRe
     recoveries,
     settledAtMs: nowMs(),
     ...(delivery && { delivery }),
-    session: sessionAfter(attempt, conclusion),
+    session: turn.sessionAfter(conclusion),
   };
 }
 
 function reportSettled(
   ports: ProcessorPorts,
-  { message, chat }: Attempt,
+  { message, chat }: Turn,
   { parts: answered }: Conclusion,
   { entry, outcome, reason, traceId, sentAtMs, settledAtMs }: OutcomeRecord,
 ): void {
@@ -91,24 +93,24 @@ export async function obey(
   ports: ProcessorPorts,
   job: Job<TurnJob>,
   token: string | undefined,
-  attempt: Attempt,
+  turn: Turn,
   verdict: Delivered,
 ): Promise<void> {
   if (verdict.kind === 'settle') return;
   const { log } = ports.turn.ask.observability;
-  const ended = { reason: reasonOf(verdict), tookMs: Math.round(attempt.elapsedMs()) };
+  const ended = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };
   if (verdict.kind === 'later') {
     log[verdict.isFree ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
-    await endAttempt(attempt, verdict);
+    await endAttempt(turn, verdict);
     return postpone(ports, job, token, verdict.delayMs);
   }
   if (verdict.kind === 'park') {
     log.info(ended, 'waits for a person');
-    await endAttempt(attempt, verdict);
+    await endAttempt(turn, verdict);
     return;
   }
   log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
-  await endAttempt(attempt, verdict);
+  await endAttempt(turn, verdict);
   await job.moveToWait(token);
   ports.turn.ask.observability.reach('moved to wait');
   throw new WaitingError();
@@ -118,17 +120,14 @@ export async function obey(
  * An attempt that ends with a verdict did not crash. Once per attempt, even if the command is repeated after a lost
  * reply.
  */
-async function endAttempt(
-  { keys, entry, fencingToken, write, attempts, nowMs, turn }: Attempt,
-  verdict: Exclude<Delivered, { kind: 'settle' }>,
-): Promise<void> {
-  const end = { atMs: nowMs(), attempt: attempts, reason: reasonOf(verdict) };
+async function endAttempt(turn: Turn, verdict: Exclude<Delivered, { kind: 'settle' }>): Promise<void> {
+  const end = { atMs: turn.nowMs(), attempt: turn.attempts, reason: reasonOf(verdict) };
   const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
   const isFree =
     verdict.kind === 'hand back' || verdict.kind === 'park' || (verdict.kind === 'later' && verdict.isFree === true);
-  await write(`ended:${fencingToken}`, [
+  await turn.write(`ended:${turn.fencingToken}`, [
     ...turn.endAttempt(put),
-    clearPoisonCandidate(keys, entry),
+    clearPoisonCandidate(turn.keys, turn.entry),
     ...(isFree ? [turn.freeAttempt()] : []),
   ]);
 }
@@ -164,19 +163,19 @@ const WAIT_MS_MIN = 50;
 const RUNNING_MS = 1_000;
 
 /** The attributes of the span of an attempt at its start. */
-export function attemptAttributes({ isExporting, chat }: Telemetry, attempt: Attempt): Attributes {
+export function attemptAttributes({ isExporting, chat }: Telemetry, turn: Turn): Attributes {
   if (!isExporting) return {};
   return {
-    'spillway.attempt': attempt.attempts,
-    'spillway.recovery.stage': attempt.stage,
-    'spillway.entry': attempt.entry,
-    'spillway.session': attempt.session,
-    ...chat(attempt.chat),
+    'spillway.attempt': turn.attempts,
+    'spillway.recovery.stage': turn.stage,
+    'spillway.entry': turn.entry,
+    'spillway.session': turn.session,
+    ...chat(turn.chat),
   };
 }
 
 /** How a trace viewer that knows the gen_ai conventions reads an attempt. Only its span says it: it is one invocation. */
-export function agentAttributes({ isExporting }: Telemetry, { session }: Attempt): Attributes {
+export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): Attributes {
   if (!isExporting) return {};
   return {
     'gen_ai.operation.name': 'invoke_agent',
@@ -189,27 +188,27 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Attempt
  * Shows what was before this attempt: one that was killed and could not show itself, or else what the message waited for.
  * The attempt before says why, else its lane and the queue.
  */
-export function showBefore(telemetry: Telemetry, attempt: Attempt, job: Pick<Job<TurnJob>, 'timestamp'>): void {
+export function showBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJob>, 'timestamp'>): void {
   if (!telemetry.isExporting) return;
   const { mark } = telemetry;
-  const { traceparent: parent, cutFromMs } = attempt;
+  const { traceparent: parent, cutFromMs } = turn;
   const untilMs = Date.now();
   // Entry ids and the turn's record go by Redis' clock, spans by this machine's.
-  const aheadMs = untilMs - attempt.nowMs();
+  const aheadMs = untilMs - turn.nowMs();
   if (cutFromMs !== undefined) {
-    const { 'spillway.recovery.stage': _, ...attributes } = attemptAttributes(telemetry, attempt);
-    const cut = { ...attributes, 'spillway.attempt': attempt.attempts - 1, ...agentAttributes(telemetry, attempt) };
+    const { 'spillway.recovery.stage': _, ...attributes } = attemptAttributes(telemetry, turn);
+    const cut = { ...attributes, 'spillway.attempt': turn.attempts - 1, ...agentAttributes(telemetry, turn) };
     const sinceMs = Math.min(untilMs, cutFromMs + aheadMs);
-    mark(SPAN.cut, cut, { sinceMs, untilMs, parent, token: attempt.turn.fenceBefore });
+    mark(SPAN.cut, cut, { sinceMs, untilMs, parent, token: turn.fenceBefore });
     return;
   }
-  const before = attempt.turn.ends.at(-1);
+  const before = turn.ends.at(-1);
   if (before) {
     const sinceMs = Math.min(untilMs, before.atMs + aheadMs);
     mark(SPAN.retryWait, { 'spillway.reason': before.reason }, { sinceMs, untilMs, parent });
     return;
   }
-  const acceptedMs = Math.min(untilMs, msOf(attempt.entry) + aheadMs);
+  const acceptedMs = Math.min(untilMs, msOf(turn.entry) + aheadMs);
   if (untilMs - acceptedMs < WAIT_MS_MIN) return;
   const laneMs = Math.min(untilMs, Math.max(acceptedMs, job.timestamp)) - acceptedMs;
   const queueMs = untilMs - acceptedMs - laneMs;

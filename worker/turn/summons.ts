@@ -1,8 +1,9 @@
 import { pause } from '../../shared/base/lifecycle.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { BEGUN_WITHIN_MS, type Place, type SummonsBook } from '../../shared/state/turn/summons.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isFinal, type TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import { type Attempt, ageMs, type Conclusion, summonsOf } from '../lane/attempt.ts';
 import { type Delivery, type DeliveryTime, deliver as deliverInChat } from '../reply/outbox.ts';
 import type { OutboxPorts } from '../reply/part.ts';
 import { inOne } from '../reply/plan.ts';
@@ -20,8 +21,8 @@ type SummonsPorts = Pick<OutboxPorts, 'telegram' | 'observability'> & { summonse
  * Sees to it that something stands where the bot was called, whoever puts it there. Returns what resolves when it does, or
  * cannot now: then the delivery of the answer tries again.
  */
-export function beginThere(ports: SummonsPorts, attempt: Attempt): () => Promise<void> {
-  const begun = placeOf(ports, attempt, attempt.texts.oneMoment).catch(() => undefined);
+export function beginThere(ports: SummonsPorts, turn: Turn): () => Promise<void> {
+  const begun = placeOf(ports, turn, turn.texts.oneMoment).catch(() => undefined);
   return async () => void (await begun);
 }
 
@@ -32,22 +33,22 @@ export function beginThere(ports: SummonsPorts, attempt: Attempt): () => Promise
  */
 export async function deliver(
   ports: SummonsPorts & OutboxPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
 ): Promise<Delivery> {
-  const { turn, texts, message } = attempt;
-  const isThere = summonsOf(attempt) && !turn.reply.isPrivate && conclusion.parts.length > 0;
-  if (!isThere) return deliverInChat(ports, attempt, conclusion, to, time);
+  const { texts, message } = turn;
+  const isThere = turn.summons && !turn.reply.isPrivate && conclusion.parts.length > 0;
+  if (!isThere) return deliverInChat(ports, turn, conclusion, to, time);
   const answer = inOne(conclusion, texts.onlyOneMessage);
-  const place = await placeOf(ports, attempt, answer.text);
+  const place = await placeOf(ports, turn, answer.text);
   const put = place.kind === 'there' ? await edit(ports, place.inlineId, answer) : place;
   if (put.kind !== 'refused') return put;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
   const told = inOneMessage([lead], conclusion, []);
-  await attempt.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
-  return deliverInChat(ports, attempt, told, to, { ...time, isNew: false });
+  await turn.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
+  return deliverInChat(ports, turn, told, to, { ...time, isNew: false });
 }
 
 /**
@@ -56,19 +57,19 @@ export async function deliver(
  */
 async function placeOf(
   { summonses, telegram, observability }: SummonsPorts,
-  attempt: Attempt,
+  turn: Turn,
   text: string,
 ): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
-  const { entry } = attempt;
+  const { entry } = turn;
   for (;;) {
     const known = await summonses.look(entry);
     if (known) return known;
-    const leftMs = BEGUN_MS - ageMs(attempt);
+    const leftMs = BEGUN_MS - turn.ageMs();
     if (leftMs <= 0) break;
     await pause(Math.min(leftMs, LOOK_MS));
   }
-  await attempt.assertOwned();
-  const answered = await telegram.answerSummons(summonsOf(attempt)?.queryId ?? '', text, PUT_WITHIN_MS);
+  await turn.assertOwned();
+  const answered = await telegram.answerSummons(turn.summons?.queryId ?? '', text, PUT_WITHIN_MS);
   observability.reach('summons answered');
   if (answered.ok) return (await summonses.put(entry, answered.value.inlineId)) ?? { kind: 'refused' };
   if (!isFinal(answered.failure)) return { kind: 'later', failure: answered.failure };

@@ -2,10 +2,11 @@ import type { Alert } from '../../shared/flow/alert.ts';
 import type { Change } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Delivered } from '../lane/verdict.ts';
 import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
@@ -25,27 +26,27 @@ const COMING_BACK_MAX = 20;
  */
 export async function afterRefusal(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   failure: TelegramFailure,
   to: Destination,
 ): Promise<Delivered> {
-  const { turn, keys, chat, entry, goneMs, refusedAnswers } = attempt;
+  const { keys, chat, entry, goneMs, refusedAnswers } = turn;
   const { kind } = failure;
   const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
   if (!isAgreed) {
-    await attempt.write('', [turn.waits.noteRefusal(kind)]);
+    await turn.write('', [turn.waits.noteRefusal(kind)]);
     const delayMs = ports.ask.settings.retryMs * SECOND_LOOK;
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
   }
   const isLast = turn.reply.hasComeBack || !isKept(conclusion, 'undeliverable');
-  const isTold = await tellUndelivered(ports, attempt, conclusion, kind, to);
-  return undelivered(attempt, conclusion, {
+  const isTold = await tellUndelivered(ports, turn, conclusion, kind, to);
+  return undelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
-    alert: undeliverableAlert(attempt, `${kind}: ${failure.description}`),
+    alert: undeliverableAlert(turn, `${kind}: ${failure.description}`),
     commands: [
-      ...(kind === 'gone' ? await endingOwnRepeat(ports, attempt) : []),
+      ...(kind === 'gone' ? await endingOwnRepeat(ports, turn) : []),
       ...(isLast || isTold
         ? []
         : [
@@ -62,27 +63,27 @@ export async function afterRefusal(
  */
 async function tellUndelivered(
   { telegram }: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   kind: TelegramFailure['kind'],
   to: Destination,
 ): Promise<boolean> {
-  const mayArrive = kind === 'rejected' || attempt.turn.reply.hasComeBack;
+  const mayArrive = kind === 'rejected' || turn.reply.hasComeBack;
   if (!mayArrive || !isKept(conclusion, 'undeliverable')) return false;
-  return (await telegram.sendMessage(to, attempt.texts.undelivered)).ok;
+  return (await telegram.sendMessage(to, turn.texts.undelivered)).ok;
 }
 
 /**
  * Puts back the answers that their chat refused, once the chat has taken another message. If the process dies in between, the
  * next delivery does it; a letter that is gone changes nothing.
  */
-export async function bringBackUndelivered({ commands }: TurnPorts, attempt: Attempt): Promise<void> {
-  const { keys, chat, refusedAnswers } = attempt;
+export async function bringBackUndelivered({ commands }: TurnPorts, turn: Turn): Promise<void> {
+  const { keys, chat, refusedAnswers } = turn;
   for (const entry of refusedAnswers) {
     const letter = await commands.deadLetters.newest(chat, entry);
     if (letter !== undefined) await commands.deadLetters.replay(letter);
   }
-  await attempt.write('', [chatState(keys, chat).forgetRefusedAnswers()]);
+  await turn.write('', [chatState(keys, chat).forgetRefusedAnswers()]);
 }
 
 /** Why a conclusion is not delivered. */
@@ -99,11 +100,11 @@ interface Undeliverable {
  * dead letter, so that it can be delivered later without asking the model again.
  */
 export async function undelivered(
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   { outcome, reason, alert, commands = [] }: Undeliverable,
 ): Promise<Delivered> {
-  await attempt.write(outcome, [queuedAlert(attempt.keys, alert), ...commands]);
+  await turn.write(outcome, [queuedAlert(turn.keys, alert), ...commands]);
   return {
     kind: 'settle',
     conclusion: { outcome, reason, parts: [] },
@@ -112,14 +113,9 @@ export async function undelivered(
 }
 
 /** The end of a message whose conclusion could not be delivered because that threw on every try. */
-export function neverDelivered(
-  attempt: Attempt,
-  conclusion: Conclusion,
-  reason: string,
-  detail: string,
-): Promise<Delivered> {
-  const alert = undeliveredAlert(attempt, `${reason}: ${detail}`);
-  return undelivered(attempt, conclusion, { outcome: 'failed', reason, alert });
+export function neverDelivered(turn: Turn, conclusion: Conclusion, reason: string, detail: string): Promise<Delivered> {
+  const alert = undeliveredAlert(turn, `${reason}: ${detail}`);
+  return undelivered(turn, conclusion, { outcome: 'failed', reason, alert });
 }
 
 /**

@@ -1,13 +1,14 @@
+import { type Inline, type Part, paragraph, plain } from '../../shared/flow/reply.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { MemoryChange } from '../../shared/state/memory/book.ts';
-import { turnOf } from '../../shared/state/turn/turn.ts';
+import type { Conclusion } from '../../shared/state/turn/record.ts';
+import { turnOf } from '../../shared/state/turn/record.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { lineText } from '../command/memory.ts';
-import type { Attempt, Conclusion } from '../lane/attempt.ts';
 import type { Ending } from '../lane/verdict.ts';
-import { entityParts, type Part, textOf } from '../reply/format/layout.ts';
-import { type Inline, paragraph, plain } from '../reply/format/tree.ts';
+import { entityParts, textOf } from '../reply/format/layout.ts';
 import type { TurnPorts } from './ports.ts';
 import { changedReminders, type Undoable } from './reminder.ts';
 
@@ -17,19 +18,18 @@ import { changedReminders, type Undoable } from './reminder.ts';
  */
 export async function withUndo(
   ports: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   conclusion: Conclusion,
   { calledNothing }: Pick<Ending, 'calledNothing'>,
 ): Promise<Conclusion> {
-  const isIdle = calledNothing && attempt.turn.company.answersWith.length === 0;
+  const isIdle = calledNothing && turn.company.answersWith.length === 0;
   if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
   // Then all of it is erased.
   if (conclusion.reason === 'forget') return conclusion;
-  const entries = entriesOf(attempt);
-  const done = [
-    ...(await changedReminders(ports, attempt, entries)),
-    await changedMemory(ports, attempt, entries),
-  ].filter(({ lines }) => lines.length > 0);
+  const entries = entriesOf(turn);
+  const done = [...(await changedReminders(ports, turn, entries)), await changedMemory(ports, turn, entries)].filter(
+    ({ lines }) => lines.length > 0,
+  );
   if (done.length === 0) return conclusion;
   const shown: Inline[] = [];
   let place = 0;
@@ -39,20 +39,20 @@ export async function withUndo(
   }
   const undo = done
     .flatMap(({ commands }) => commands)
-    .map((command, at) => [{ text: attempt.texts.reminders.undoButton(at + 1), command }]);
+    .map((command, at) => [{ text: turn.texts.reminders.undoButton(at + 1), command }]);
   const parts = entityParts([paragraph(...shown)]);
   return { ...withParts(conclusion, parts), buttons: [...(conclusion.buttons ?? []), ...undo] };
 }
 
 async function changedMemory(
   { ask: { memoryBook } }: TurnPorts,
-  attempt: Attempt,
+  turn: Turn,
   entries: readonly EntryId[],
 ): Promise<Undoable> {
-  const made = (await memoryBook.changes(attempt.home)).filter(({ madeIn }) => entries.includes(madeIn));
+  const made = (await memoryBook.changes(turn.home)).filter(({ madeIn }) => entries.includes(madeIn));
   return {
-    title: attempt.texts.memory.changed,
-    lines: made.map((change) => [plain(changeText(attempt.texts, change))]),
+    title: turn.texts.memory.changed,
+    lines: made.map((change) => [plain(changeText(turn.texts, change))]),
     commands: made.map(({ id }) => `/memory undo ${id}`),
   };
 }
@@ -65,14 +65,14 @@ function changeText(texts: Texts, { before, after }: MemoryChange): string {
 }
 
 /** The commands by which the message that this one is answered together with names what was done for this one as well. */
-export function handingOn(attempt: Attempt, into: EntryId): Change[] {
-  if (attempt.rounds === 0 && attempt.turn.company.answersWith.length === 0) return [];
-  return [turnOf(attempt.keys, into).company.answerWith(entriesOf(attempt))];
+export function handingOn(turn: Turn, into: EntryId): Change[] {
+  if (turn.rounds === 0 && turn.company.answersWith.length === 0) return [];
+  return [turnOf(turn.keys, into).company.answerWith(entriesOf(turn))];
 }
 
 /** The message, and those that are answered together with it. */
-function entriesOf(attempt: Attempt): EntryId[] {
-  return [attempt.entry, ...attempt.turn.company.answersWith];
+function entriesOf(turn: Turn): EntryId[] {
+  return [turn.entry, ...turn.company.answersWith];
 }
 
 /** Inserts parts behind the last part that is not a file, where the buttons stand. Without a layout they are plain text. */

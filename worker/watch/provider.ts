@@ -1,11 +1,13 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
+import type { FailureReason } from '../../shared/flow/failure.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
+import type { Lifecycle, ProviderTrouble } from '../../shared/state/provider/provider.ts';
 import { bindProviderNote, keepModelLife } from '../../shared/state/provider/provider.ts';
-import type { Lifecycle, ModelsInUse } from '../model/catalog.ts';
-import { type FailureReason, type ProviderTrouble, providerTroubleOf } from '../model/errors/failure.ts';
+import type { ModelsInUse } from '../model/catalog.ts';
+import { providerTroubleOf } from '../model/errors/failure.ts';
 import type { Model, ModelResult } from '../model/port.ts';
 
 /** Calls that were not made, or that we aborted ourselves, show nothing about the endpoint. */

@@ -1,5 +1,6 @@
 import type { Cause } from '../../shared/flow/alert.ts';
 import type { Receiver } from '../../shared/state/process/receiver.ts';
+import type { ProviderTrouble } from '../../shared/state/provider/provider.ts';
 import type { Limit } from '../../shared/state/spending/limit.ts';
 import { budgetConditions } from '../alerts/causes/budget.ts';
 import { providerAlert, retirementCondition } from '../alerts/causes/endpoint.ts';
@@ -18,7 +19,6 @@ import { CAUSES } from '../alerts/causes.ts';
 import { type Condition, incidentOf } from '../alerts/incident.ts';
 import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
-import type { ProviderTrouble } from '../model/errors/failure.ts';
 import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
 /** What a rule looks at. */

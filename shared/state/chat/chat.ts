@@ -1,7 +1,6 @@
-import type { Expected } from '../../../worker/lane/attempt.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf, type SessionId } from '../../redis/keys.ts';
-import type { Change } from '../change.ts';
+import type { Change, Expected } from '../change.ts';
 
 /** The choices that people make for a chat with a command. The names are the fields of its hash. */
 const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;

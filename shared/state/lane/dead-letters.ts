@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import { jsonFields } from '../../base/fields.ts';
 import { decodeMessage, piecesOf, type Waiting } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, chatOf, type EntryId, isDeskLane, type Keys, keysOf, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { entriesFrom, fieldIn, inSlices, msOf, type StreamEntry } from '../../redis/stream.ts';
+import type { OutcomeRecord } from './record-streams.ts';
 
 /** A failed message as it is kept, without its text: there may be many. */
 export interface DeadLetter {

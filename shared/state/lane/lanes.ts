@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
-import type { OutcomeRecord, RedisClock } from '../../../worker/lane/lane.ts';
 import { BURST_MAX } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
+import type { Turn } from '../turn/turn.ts';
+import type { OutcomeRecord } from './record-streams.ts';
 
 /** The oldest unanswered message of a lane: the only one of it that may be a job. */
 export interface Head {
@@ -167,19 +167,51 @@ type SettleReply = [Settled['result'], EntryId | '', LaneKey, traceparent: strin
 
 function bindSettle(redis: RedisClient, keys: Keys) {
   const settle = bindScript<SettleReply>(redis, join(import.meta.dirname, 'settle.lua'));
-  return async (attempt: Attempt, { record, keepsAnswer, idleSeconds }: Settling): Promise<Settled> => {
-    const { entry, lane, chat, fencingToken, session } = attempt;
+  return async (turn: Turn, { record, keepsAnswer, idleSeconds }: Settling): Promise<Settled> => {
+    const { entry, lane, chat, fencingToken, session } = turn;
     const { inbound, lanes, outcomes, dead, counts, poisonCandidates, absent, lanePrefix, turnPrefix } = keys;
     const at = [
       ...[inbound, keys.lane(lane), lanes, keys.turn(entry), outcomes, dead, counts, poisonCandidates],
       ...[keys.chat(chat), absent, keys.session(session), keys.log(session)],
     ];
-    const [result, head, ...rest] = await attempt.afterWrites((place) =>
+    const [result, head, ...rest] = await turn.afterWrites((place) =>
       settle(at, [
         ...[entry, lane, fencingToken, INBOUND_GROUP, record.outcome, JSON.stringify(record), idleSeconds],
         ...[TURN_KEEP_SECONDS, place, lanePrefix, turnPrefix, keepsAnswer ? 1 : ''],
       ]),
     );
     return { result, ...(head !== '' && { next: headOf([head, ...rest]) }) };
+  };
+}
+
+/**
+ * The time of a shard's Redis server, which names entries and schedules jobs: clocks of different machines differ. It
+ * is learnt from replies to ordinary requests, and carried forward by the monotonic clock.
+ */
+export interface RedisClock {
+  /** Ms since the epoch; this process's own time until a reply has set it. */
+  nowMs(): number;
+  /** Sends a request to Redis whose reply states the time. */
+  learn<T>(ask: () => Promise<T>, timeOf: (reply: T) => number | undefined): Promise<T>;
+}
+
+/** A reply that took longer was delayed or re-sent, and says too little about the present. */
+const ROUND_TRIP_MS_MAX = 1_000;
+
+/** A clock that has learnt nothing yet. */
+export function createClock(): RedisClock {
+  /** The time of Redis at which our monotonic clock began. */
+  let startMs: number | undefined;
+  return {
+    nowMs: () => Math.round(startMs === undefined ? Date.now() : startMs + performance.now()),
+    async learn(ask, timeOf) {
+      const askedMs = performance.now();
+      const reply = await ask();
+      const answeredMs = performance.now();
+      const timeMs = timeOf(reply);
+      const isQuick = answeredMs - askedMs <= ROUND_TRIP_MS_MAX;
+      if (timeMs !== undefined && (isQuick || startMs === undefined)) startMs = timeMs - (askedMs + answeredMs) / 2;
+      return reply;
+    },
   };
 }

@@ -1,12 +1,12 @@
-import type { Attempt } from '../../../worker/lane/attempt.ts';
-import type { AuditEvent } from '../../../worker/lane/events.ts';
-import type { OutcomeRecord } from '../../../worker/lane/lane.ts';
 import { jsonFields } from '../../base/fields.ts';
 import { traceIdOf } from '../../base/telemetry.ts';
+import type { Outcome } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import type { Keys } from '../../redis/keys.ts';
+import type { ChatKey, EntryId, Keys, SessionId } from '../../redis/keys.ts';
 import { entriesFrom, fieldIn, msOf } from '../../redis/stream.ts';
 import type { Change } from '../change.ts';
+import type { CallRecord } from '../spending/usage-book.ts';
+import type { Turn } from '../turn/turn.ts';
 
 /** An event of the audit trail, as it is kept. */
 export type KeptEvent = AuditEvent & { entry: string; chat: string; traceId: string; atMs: number };
@@ -15,7 +15,7 @@ const PAGE = 1_000;
 const DAY_SECONDS = 24 * 3600;
 
 /** A line of the audit trail about a message, for a fenced write. */
-export function auditLine({ entry, chat, keys, traceparent }: Attempt, event: { event: string }): Change {
+export function auditLine({ entry, chat, keys, traceparent }: Turn, event: { event: string }): Change {
   const record = JSON.stringify({ entry, chat, traceId: traceIdOf(traceparent), atMs: Date.now(), ...event });
   return ['XADD', keys.events, '*', 'event', event.event, 'record', record];
 }
@@ -84,3 +84,77 @@ async function* newestRecords<T extends object>(redis: RedisClient, stream: stri
     if (looked >= max) return;
   }
 }
+
+/** Telegram's word on the parts of a reply: the ledger's proof that `answered` was seen. */
+export interface DeliveryRecord {
+  parts: number;
+  /** Telegram has confirmed them. */
+  confirmed: number;
+  /** Repeated and marked as such, while Telegram confirmed other messages; it did not say whether it took the repeat. */
+  unsure: number;
+}
+
+/** One line of the ledger: how a message ended. Times are ms since the epoch. */
+export interface OutcomeRecord {
+  entry: EntryId;
+  chat?: ChatKey;
+  outcome: Outcome;
+  /** A short code, e.g. `prompt_too_long`; absent for a plain answer. */
+  reason?: string;
+  /** The message into which this one was merged. */
+  into?: EntryId;
+  traceId: string;
+  sentAtMs?: number;
+  settledAtMs: number;
+  attempts: number;
+  recoveries: number;
+  session?: SessionId;
+  /** Absent where nothing was sent, and in what a version before 0.3 wrote. */
+  delivery?: DeliveryRecord;
+}
+
+/** A step of a message that the audit trail records, besides the outcomes. Content never gets in here. */
+export type AuditEvent =
+  | {
+      event: 'context.exceeded';
+      /** Whether our own count detected it before the call, or the provider after it. */
+      phase: 'counted' | 'refused';
+      kind: string;
+      stage: string;
+      reason: string;
+      observedTokens?: number;
+      limitTokens?: number;
+    }
+  | { event: 'context.compacted'; tokensBefore: number; tokensAfter: number; calls: number; summaryChars: number }
+  | { event: 'context.compaction-failed'; reason: string; calls: number }
+  | {
+      event: 'context.new-session';
+      entries: number;
+      seedChars: number;
+      from: string;
+      to: string;
+      bytesRead: number;
+      tookMs: number;
+      /** The session that is left, and who is told, is decided when the model answers in the new one. */
+      isTrial: boolean;
+      hasSummary: boolean;
+    }
+  /** Unreadable lines of a session log. They keep their place and are not shown. */
+  | { event: 'session.torn'; records: number }
+  /** A request broke a rule of the API and was not sent. */
+  | { event: 'request.invalid'; rule: string }
+  /** Parts of messages that were too large, or not accepted, are no longer shown; `bytes` is their former size. */
+  | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
+  | { event: 'context.thinking-dropped'; reason: string }
+  /** Each old tool result is shown as one line; no summary was needed. */
+  | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
+  /** A call; its account writes the line. Before version 0.4 the answers of a compaction were one line without `dollars`. */
+  | CallRecord
+  /** A payload was cut before it was first sent; `chars` is its original length. */
+  | { event: 'message.capped'; kind: 'tool_result' | 'document'; chars: number }
+  | { event: 'context.output-lowered' | 'context.output-raised'; maxOutputTokens: number }
+  | { event: 'context.gave-up'; reason: string }
+  /** A question was decided, by this person or by nobody; `tools` waited for an approval. */
+  | { event: 'question.decided'; of: EntryId; how: string; by: number | undefined; tools: readonly string[] }
+  /** The API refused a tool by name; the process continues without it. */
+  | { event: 'tool.excluded'; tool: string };

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Expected } from '../../../worker/lane/attempt.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
-import type { Change } from '../change.ts';
+import type { Change, Expected } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
 
 /** Where the model may say that a line is from: a page or a tool's result, or a forwarded message. */

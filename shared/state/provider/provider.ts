@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { Lifecycle } from '../../../worker/model/catalog.ts';
-import type { ProviderTrouble } from '../../../worker/model/errors/failure.ts';
 import { jsonFields } from '../../base/fields.ts';
+
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
@@ -103,3 +102,16 @@ function lifeOf(json: string): Lifecycle | undefined {
   if (typeof stage !== 'string') return undefined;
   return { stage, ...(typeof retiresAtMs === 'number' && { retiresAtMs }) };
 }
+
+/** Where a model is in its life, as its endpoint states it. */
+export interface Lifecycle {
+  /** A deprecated model answers, and is to be retired; a retired one does not answer any more. */
+  stage: (typeof STAGES)[number];
+  /** When it is to be retired, in ms since the epoch; absent where no date is stated. May have passed. */
+  retiresAtMs?: number;
+}
+
+export const STAGES = ['active', 'deprecated', 'retired'] as const;
+
+/** Why an endpoint does not answer, in an operator's categories. */
+export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';

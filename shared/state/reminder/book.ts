@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
-import type { Reminder } from '../../../worker/reminders/reminder.ts';
+
+import type { InboundMessage } from '../../flow/message.ts';
+
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import type { Change } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
+import type { Turn } from '../turn/turn.ts';
 
 /** A reminder that is to come. */
 export interface Coming {
@@ -50,8 +52,8 @@ const UNANSWERED = 'unanswered:';
 const UNDO_MS = 7 * 24 * 3_600_000;
 
 /** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
-export function setBefore(attempt: Attempt, call: string): number | undefined {
-  const dueAtMs = attempt.turn.content(`reminder:${call}`);
+export function setBefore(turn: Turn, call: string): number | undefined {
+  const dueAtMs = turn.content(`reminder:${call}`);
   return dueAtMs === undefined ? undefined : Number(dueAtMs);
 }
 
@@ -72,8 +74,8 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
      * as it may. `full`: the chat has as many as it may have.
      * `fenced`: the turn was taken over.
      */
-    async set(attempt: Attempt, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
-      const { entry, home, fencingToken } = attempt;
+    async set(turn: Turn, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
+      const { entry, home, fencingToken } = turn;
       const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
       const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
       const args = [
@@ -84,7 +86,7 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
         REMINDERS_MAX,
         SET_AT_ONCE_MAX,
       ];
-      const [kind, first] = await attempt.asWrite((place) => set(at, [fencingToken, place, call, ...args]));
+      const [kind, first] = await turn.asWrite((place) => set(at, [fencingToken, place, call, ...args]));
       return kind === 'set' ? { kind, id, dueAtMs: Number(first) } : { kind };
     },
     /** The reminders of a chat, the next one first. */
@@ -213,3 +215,29 @@ async function comingIn(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<
     return [{ reminder, dueAtMs: Number(due[at]), chat, ...(gone !== undefined && { afterGoneMs: Number(gone) }) }];
   });
 }
+
+/** A reminder that the model has set, while it answered a message. Plain JSON. */
+export interface Reminder extends Schedule {
+  readonly id: string;
+  /** The thing to say or do. */
+  readonly text: string;
+  /** Where that message was written, and by whom. */
+  readonly asked: Asked;
+  /** The message, and the beginning of its words; absent where an earlier version set it. */
+  readonly setIn?: EntryId;
+  readonly answering?: string;
+}
+
+export type Asked = Pick<InboundMessage, 'chatId' | 'topicId' | 'chatType' | 'chatTitle' | 'messageId' | 'from'>;
+
+/** When a reminder is due. Plain JSON. */
+export interface Schedule {
+  readonly firstMs: number;
+  /** Absent for a reminder that comes once. */
+  readonly repeat?: Repeat;
+  /** The zone whose clocks it follows. */
+  readonly timeZone: string;
+}
+
+/** When a repeat comes again: at the times of a cron expression of five fields, or so many minutes after each other. */
+export type Repeat = { readonly cron: string } | { readonly everyMinutes: number };

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys, SessionId } from '../../redis/keys.ts';
 import { bindScript, readScript } from '../../redis/script.ts';
-import { recordStep } from '../turn/turn.ts';
+import { recordStep } from '../turn/record.ts';
+import type { Turn } from '../turn/turn.ts';
 
 /** The end of what a caller holds of a log, or `[0, '', -1]`. */
 export type HeldPlace = readonly [end: number, newestSha1: string, headIndex: number];
@@ -39,7 +39,7 @@ export function sessionLogs(redis: RedisClient, keys: Pick<Keys, 'turn' | 'sessi
   const tail = script<[size: number, first: number, newestFirst: string[]]>('tail');
   return {
     /** Records a line in the session of an attempt, once, and loads the window behind what is held; `''` only loads. */
-    open({ entry, session, fencingToken, asWrite }: Attempt, line: string, bytesMax: number, held: HeldPlace) {
+    open({ entry, session, fencingToken, asWrite }: Turn, line: string, bytesMax: number, held: HeldPlace) {
       const at = [keys.turn(entry), keys.session(session), keys.log(session)];
       const args = [fencingToken, recordStep(session), line, bytesMax];
       return asWrite((place) => open(at, [...args, place, ...held]));

@@ -1,5 +1,5 @@
-import type { Payer } from '../../../worker/model/port.ts';
 import type { Config } from '../../base/config.ts';
+import type { ChatKey, EntryId } from '../../redis/keys.ts';
 
 /** Whose spending a limit bounds. */
 export type Whose = 'chat' | 'person' | 'total';
@@ -55,12 +55,6 @@ export type BudgetSettings = Pick<Config, Limit['setting']> & Partial<Pick<Confi
  * tenth of what all may spend, so that no stranger uses it up alone.
  */
 export const GUEST_DAILY_USD = 2;
-
-/** A chat's own limits in money, in place of those that the settings state for every chat; 0 is none. */
-export interface OwnLimits {
-  dailyUsd?: number | undefined;
-  monthlyUsd?: number | undefined;
-}
 
 /** The limits that are set, for a chat with its own ones, and for a guest or somebody listed; 0 is none. Pure. */
 export function limitsOf(
@@ -124,4 +118,28 @@ export function spentInWords(
 /** An amount of money: `$0.42`; small ones with as many digits as say something. Pure. */
 export function inDollars(dollars: number): string {
   return `$${dollars >= 0.1 || dollars <= 0 ? dollars.toFixed(2) : dollars.toPrecision(2)}`;
+}
+
+/** A chat's own limits in money, in place of those that the settings state for every chat; 0 is none. */
+export interface OwnLimits {
+  dailyUsd?: number | undefined;
+  monthlyUsd?: number | undefined;
+}
+
+/** For whom a call is made: their limits bound it. */
+export interface Payer {
+  chat: ChatKey;
+  /** Under which its sums are kept, where that is another one: a group that moved. */
+  home?: ChatKey;
+  /** The message that is answered, and its trace. */
+  entry?: EntryId;
+  traceId?: string;
+  /** The id of whoever wrote. */
+  person?: number;
+  /** Their name as a group saw it; absent in a private chat. */
+  groupName?: string;
+  /** Whether they may use the bot only where somebody else let it in. */
+  isGuest?: boolean;
+  /** The chat's own limits. */
+  own?: OwnLimits;
 }

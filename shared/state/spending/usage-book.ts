@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { FailureReason } from '../../../worker/model/errors/failure.ts';
-import type { Payer, Purpose, Usage } from '../../../worker/model/port.ts';
 import type { Logger } from '../../base/log.ts';
+import type { FailureReason } from '../../flow/failure.ts';
+
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
+import type { Payer } from './limit.ts';
 import { PER_DOLLAR, periodAt } from './limit.ts';
 
 /** What the calls for a chat came to. */
@@ -121,4 +122,36 @@ function usedOf(fields: Readonly<Record<string, string>>): Used {
 /** Days of UTC, today first. */
 function newestDays(days: number, nowMs: number): string[] {
   return Array.from({ length: days }, (_, ago) => periodAt('day', nowMs - ago * DAY_MS));
+}
+
+/** The purpose of a call: an answer, a summary of a conversation, or a probe of what the endpoint takes. */
+export type Purpose = 'answer' | 'summary' | 'probe';
+
+/**
+ * The bill of a call: the sum of its passes, where a tool of the provider made the model run several times. How large
+ * the conversation was is another matter, see `conversationSize`.
+ */
+export interface Usage {
+  /** All input, including what was read from the cache or written to it. */
+  inputTokens: number;
+  outputTokens: number;
+  /** The part of the input that was read from the cache. */
+  cacheReadTokens: number;
+  /** The part of the input that was written to the cache; absent where it is not stated. */
+  cacheWriteTokens?: number;
+  /** The part of the cache writes that is kept for an hour. */
+  cacheWrite1hTokens?: number;
+  /** The part of the output that is thinking; absent where it is not stated. */
+  thinkingTokens?: number;
+  /** Searches of the web that the provider made, each for a fee; absent for none. */
+  searches?: number;
+  /** The passes, or that there may be several and they are not stated; absent: the call was one pass. */
+  passes?: Passes | 'unstated';
+}
+
+/** How much input the first and the last pass of a call had, and the last one's output, in tokens. */
+export interface Passes {
+  firstInputTokens: number;
+  lastInputTokens: number;
+  lastOutputTokens: number;
 }

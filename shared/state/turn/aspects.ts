@@ -1,4 +1,3 @@
-import type { PartMark, PartPlace } from '../../../worker/lane/attempt.ts';
 import { jsonValue } from '../../base/fields.ts';
 import type { EntryId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
@@ -237,3 +236,14 @@ export function endsIn(json: string | undefined): EndedAttempt[] {
 export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): EndedAttempt[] {
   return [...ends, end].slice(-ENDS_KEPT);
 }
+
+/**
+ * State of a part of a reply: `sending` means that an attempt was about to send it. `resent` is of version 0.3.
+ * `sent`: Telegram has confirmed it. `unsure`: it was repeated, marked, and Telegram did not say whether it took that.
+ */
+export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
+
+/**
+ * A place of a reply: a part by its index, or its repeat after an unknown result. That without an index is the first part's.
+ */
+export type PartPlace = number | 'text' | `${number}:text`;

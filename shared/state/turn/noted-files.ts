@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
-import type { FilePart } from '../../../worker/reply/part.ts';
+import type { FilePart } from '../../flow/reply.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
+import type { Turn } from './turn.ts';
 
 /** The most files that an answer may bring. */
 export const FILES_MAX = 10;
@@ -22,12 +22,12 @@ export function notedFiles(redis: RedisClient, keys: Keys) {
      * Notes a file, once per call of a tool. `full`: the answer has as many files as it may have. `fenced`: the turn was
      * taken over.
      */
-    note({ entry, fencingToken, asWrite }: Attempt, call: string, file: FilePart) {
+    note({ entry, fencingToken, asWrite }: Turn, call: string, file: FilePart) {
       const words = [call, JSON.stringify(file), FILES_MAX];
       return asWrite((place) => note([keys.turn(entry)], [fencingToken, place, ...words]));
     },
     /** The noted files, in order. */
-    async of({ entry }: Attempt): Promise<FilePart[]> {
+    async of({ entry }: Turn): Promise<FilePart[]> {
       const stored = await redis.hmget(keys.turn(entry), ...places);
       return stored.flatMap((json) => (json === null ? [] : [JSON.parse(json) as FilePart]));
     },

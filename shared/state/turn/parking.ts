@@ -1,5 +1,4 @@
-import type { Expected } from '../../../worker/lane/attempt.ts';
-import type { Change } from '../change.ts';
+import type { Change, Expected } from '../change.ts';
 import { Fields } from './aspects.ts';
 
 /** What a parked turn waits for. */

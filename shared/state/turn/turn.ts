@@ -1,249 +1,268 @@
-import type { Conclusion, Expected, RecoveryStage, Trial } from '../../../worker/lane/attempt.ts';
-import type { EntryId, Keys, SessionId } from '../../redis/keys.ts';
-import type { Change } from '../change.ts';
-import { Company, type EndedAttempt, endsIn, Fields, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
-import { Parking } from './parking.ts';
+import { traceIdOf } from '../../base/telemetry.ts';
+import { type Decoded, decodeMessage, type InboundMessage } from '../../flow/message.ts';
+import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey, type SessionId } from '../../redis/keys.ts';
+import { msOf } from '../../redis/stream.ts';
+import { textsFor } from '../../texts/language.ts';
+import type { Texts } from '../../texts/texts.ts';
+import type { FencedWrites } from '../change.ts';
+import { type Choice, chatFieldsOf, type ToolGrant } from '../chat/chat.ts';
+import { type ChatSettings, type ChatTable, settingsOfChat } from '../chat/chat-settings.ts';
+import { goneMsOf } from '../chat/presence.ts';
+import type { Payer } from '../spending/limit.ts';
+import { OUTAGE, Waits } from './aspects.ts';
+import { type Conclusion, RECOVERY_STAGES, type RecoveryStage, type Trial, TurnRecord } from './record.ts';
 
-/** What the model has said so far, as people may have seen it, and how many characters of that the session has already. */
-export interface Said {
-  text: string;
-  recordedChars: number;
+/** The state of a message, its chat and its session, as `begin.lua` returned it. */
+export interface BegunFields {
+  entry: EntryId;
+  lane: LaneKey;
+  /** The chat that owns the session. */
+  home: ChatKey;
+  session: SessionId;
+  /** The fields of the entry, the turn, the session and the chat. */
+  entryFields: ReadonlyMap<string, string>;
+  turnFields: ReadonlyMap<string, string>;
+  sessionFields: ReadonlyMap<string, string>;
+  chatFields: ReadonlyMap<string, string>;
+  /** How many messages stand behind this one in its lane. */
+  behind: number;
+  /** Since when the bot cannot write to the chat, as `goneMsOf` reads it. */
+  absence: string;
 }
 
-/** A message on its way: what its attempts found out and did. One hash, from its first attempt until it is settled. */
-export class Turn extends Fields {
-  /** The messages that it belongs together with. */
-  readonly company: Company;
-  /** What it waits for. */
-  readonly waits: Waits;
-  /** The question that it is parked with. */
-  readonly parking: Parking;
-  /** What is known of its reply at Telegram. */
-  readonly reply: Reply;
+/** The parts of a turn that its shard provides. */
+export interface TurnSource {
+  keys: Keys;
+  chats: ChatTable;
+  /** The time of Redis, in ms since the epoch. */
+  nowMs(): number;
+}
 
-  constructor(key: string, fields: ReadonlyMap<string, string>) {
-    super(key, fields);
-    this.company = new Company(key, fields);
-    this.waits = new Waits(key, fields);
-    this.parking = new Parking(key, fields);
-    this.reply = new Reply(key, fields);
+/** The findings of a turn that a step may replace in a copy; see `with`. */
+type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | 'recoveriesBefore' | 'stage';
+
+/**
+ * One message on its way, in one attempt, with the proof that this attempt owns it. All writes go through `write`, which
+ * checks the fencing token: an attempt that was frozen and resumes can change nothing. Its writes are numbered, so an
+ * attempt that outlives the loss of some of them in Redis can change nothing either; the next attempt continues from what
+ * is left.
+ *
+ * The fields are as of the beginning of the attempt. The verbs of `TurnRecord` return changes for `write`.
+ */
+export class Turn extends TurnRecord {
+  readonly entry: EntryId;
+  /** The queue that it heads. */
+  readonly lane: LaneKey;
+  readonly chat: ChatKey;
+  /** The chat that owns the session: differs from `chat` only where a group became a supergroup. */
+  readonly home: ChatKey;
+  /** The keys of the shard; the key of `chat` is that of `home`. */
+  readonly keys: Keys;
+  /** Unique to this attempt, even where Redis has forgotten another one. */
+  readonly fencingToken: string;
+  /** 1 for the first; restarts at 1 after each recovery step. */
+  readonly attempts: number;
+  readonly recoveries: number;
+  /** Recoveries before the last tool round: a call that succeeded in between restarts the bound. */
+  readonly recoveriesBefore: number;
+  readonly stage: RecoveryStage;
+  /** Tool rounds recorded for this message, in any session. */
+  readonly rounds: number;
+  readonly message: Decoded<InboundMessage>;
+  /** The entry of an earlier try of the message, which failed: then it was put back. */
+  readonly replayOf: EntryId | undefined;
+  /** Whether nothing waited behind the message when the attempt began. */
+  readonly isAloneAtBegin: boolean;
+  /** Since when the bot is blocked by the chat or removed from it, in ms since the epoch; 0: it is there. */
+  readonly goneMs: number;
+  readonly traceparent: string;
+  readonly session: SessionId;
+  /** The chat's memory, as its session carries it; absent until that is fixed for the session. */
+  readonly memory: string | undefined;
+  /** The window learnt from a provider's errors in this session, if any: whose it is, and until when it holds. */
+  readonly limit: { readonly tokens: number; readonly untilMs: number; readonly of: string } | undefined;
+  /** The factor for our estimates of this chat, learnt from real usage; absent before the first answer. */
+  readonly calibration: number | undefined;
+  /** Messages of this session that a summary stands for since its last answer; the answer says so. */
+  readonly unreportedCompactions: number;
+  /** Compactions of this session in a row that failed, or after which the rest was still too large. */
+  readonly vainCompactions: number;
+  /** The finished part of a summary of this session, as JSON. */
+  readonly summaryPart: string | undefined;
+  /** Messages of this session that the model declined since it last answered one. */
+  readonly refusalsInRow: number;
+  /** How many of its calls fell silent since the last answer or recovery. */
+  readonly silences: number;
+  /**
+   * When the attempt before this one began, in ms since the epoch, if it wrote no verdict: its process was killed, or lost
+   * Redis.
+   */
+  readonly cutFromMs: number | undefined;
+  /** Whether this message or its conversation was refused because of its content: it may be at fault. */
+  readonly isBlamed: boolean;
+  /** Set while this session is on trial. */
+  readonly trial: Trial | undefined;
+  /** Lowered when input and output together did not fit, raised when thinking took all of it. */
+  readonly maxOutputTokens: number | undefined;
+  readonly conclusion: Conclusion | undefined;
+  /** Lines to show the user before the answer, e.g. that a fresh session was started. */
+  readonly notices: readonly string[];
+  /** Lines that say how much of this message was read: they belong to its answer, and to nothing else. */
+  readonly readingNotices: readonly string[];
+  /** The texts of the chat's language: chosen with a command, or else the operator's choice, or the sender's app's. */
+  readonly texts: Texts;
+  /** The operator's settings for this chat. */
+  readonly chatSettings: ChatSettings;
+  /** The chat's choice by a command, by its field. */
+  readonly choice: (name: Choice) => string | undefined;
+  /** The tools that the chat may use without asking. */
+  readonly toolGrants: readonly ToolGrant[];
+  /** When something may be sent to the chat again, by Telegram's own word, in ms since the epoch; 0 is now. */
+  readonly quietUntilMs: number;
+  /** The messages of the chat whose answers are put back when the chat takes another one, oldest first. */
+  readonly refusedAnswers: readonly EntryId[];
+  /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
+  readonly nowMs: () => number;
+  readonly write: FencedWrites['write'];
+  readonly assertOwned: FencedWrites['assertOwned'];
+  readonly asWrite: FencedWrites['asWrite'];
+  readonly afterWrites: FencedWrites['afterWrites'];
+  protected readonly begunAtMs = performance.now();
+
+  constructor(begun: BegunFields, source: TurnSource, writes: FencedWrites) {
+    const { entryFields, turnFields, sessionFields } = begun;
+    super(source.keys.turn(begun.entry), turnFields);
+    const chatFields = chatFieldsOf(begun.chatFields);
+    const own = chatOf(begun.lane);
+    const stored = stageOf(this.text('stage') ?? 'none');
+    const trial = this.json<Trial>('trial');
+    // The chat has been bound to another session meanwhile: the trial no longer applies.
+    const isForeign = trial !== undefined && trial.in !== begun.session;
+    this.entry = begun.entry;
+    this.lane = begun.lane;
+    this.chat = own;
+    this.home = begun.home;
+    this.keys = { ...source.keys, chat: (chat) => source.keys.chat(chat === own ? begun.home : chat) };
+    this.fencingToken = this.text('fence') ?? '';
+    this.attempts = this.number('attempts') ?? 0;
+    this.recoveries = this.number('recoveries') ?? 0;
+    this.recoveriesBefore = this.number('recoveriesBefore') ?? 0;
+    this.stage = isForeign || !isStage(stored) ? 'none' : stored;
+    this.rounds = this.number('rounds') ?? 0;
+    const json = this.text('edited') ?? entryFields.get('message');
+    this.message = isStage(stored) ? decodeMessage(json) : ofLaterVersion(stored);
+    this.replayOf = entryFields.get('replayed') as EntryId | undefined;
+    this.isAloneAtBegin = begun.behind === 0;
+    this.goneMs = goneMsOf(begun.absence);
+    this.traceparent = entryFields.get('traceparent') ?? '';
+    this.session = begun.session;
+    this.memory = sessionFields.get('memory');
+    this.limit = limitOf(sessionFields);
+    this.summaryPart = sessionFields.get('summaryPart');
+    this.unreportedCompactions = Number(sessionFields.get('unreportedCompactions') ?? 0);
+    this.vainCompactions = Number(sessionFields.get('vainCompactions') ?? 0);
+    this.refusalsInRow = Number(sessionFields.get('refusalsInRow') ?? 0);
+    this.silences = this.number('silences') ?? 0;
+    this.cutFromMs = this.number('cutFrom');
+    this.isBlamed = turnFields.has('blamed');
+    this.trial = isForeign ? undefined : trial;
+    this.maxOutputTokens = this.number('maxOutputTokens');
+    this.conclusion = this.json('conclusion');
+    this.notices = this.json('notices') ?? [];
+    this.readingNotices = this.json('readingNotices') ?? [];
+    this.chatSettings = settingsOfChat(source.chats, own, begun.home, chatFields.movedFrom);
+    this.choice = chatFields.choice;
+    this.calibration = chatFields.calibration;
+    this.toolGrants = chatFields.toolGrants;
+    this.quietUntilMs = chatFields.quietUntilMs;
+    this.refusedAnswers = chatFields.refusedAnswers;
+    const ofSender = this.message.ok ? this.message.value.from.language : undefined;
+    this.texts = textsFor(this.choice('language') ?? this.chatSettings.language, ofSender);
+    this.nowMs = source.nowMs;
+    this.write = writes.write;
+    this.assertOwned = writes.assertOwned;
+    this.asWrite = writes.asWrite;
+    this.afterWrites = writes.afterWrites;
   }
-
-  /** A step of the message was written in an earlier attempt; see `Attempt.write`. */
-  hasDone(step: string): boolean {
-    return this.fields.has(`did:${step}`);
+  /** A copy with other findings, for the rest of the attempt. */
+  with(findings: Partial<Pick<Turn, Replaceable>>): Turn {
+    return copyOf(this, findings);
   }
 
   /** The turn as it is after a call went through: the waits for the endpoint are over. */
   withoutOutage(): Turn {
     const fields = new Map(this.fields);
     for (const name of OUTAGE) fields.delete(name);
-    return new Turn(this.key, fields);
+    return copyOf(this, { fields, waits: new Waits(this.key, fields) });
   }
 
-  /** The fencing token of the attempt before this one, however that ended. */
-  get fenceBefore(): string | undefined {
-    return this.text('fencesBefore')?.split(' ')[0];
+  /** How long this attempt has run, by the monotonic clock. */
+  elapsedMs(): number {
+    return performance.now() - this.begunAtMs;
   }
 
-  /** The command that cancelled it, or `BY_OPERATOR`. */
-  get cancelledBy(): string | undefined {
-    return this.text('cancelled');
+  /** How long the turn has run, in all its attempts but for their recoveries. */
+  totalMs(): number {
+    return this.spentMs + this.elapsedMs();
   }
 
-  /** Holds while nobody has cancelled it. */
-  notCancelled(): Expected {
-    return [this.key, 'cancelled', ''];
+  /**
+   * How long the message has waited: its entry id is the time of its acceptance. Never below 0: a clock that was learnt
+   * from a slow reply may be behind by half of that reply's time.
+   */
+  ageMs(): number {
+    return Math.max(0, this.nowMs() - msOf(this.entry));
   }
 
-  /** Its lane was full when it came. */
-  get isRefused(): boolean {
-    return this.fields.has('refused');
+  /** The call of the bot in a chat that it is not part of; `undefined` for a message of a chat of its own. */
+  get summons(): InboundMessage['summons'] {
+    return this.message.ok ? this.message.value.summons : undefined;
   }
 
-  /** The new id of its chat. */
-  get migratedTo(): number | undefined {
-    return this.number('migratedTo');
+  /** Whether the sender is only admitted as a member of a group, or wrote where the bot is not part of the chat. */
+  get isOfGuest(): boolean {
+    return this.message.ok && this.message.value.from.isGuest === true;
   }
 
-  migrateTo(chatId: number): Change {
-    return this.set('migratedTo', chatId);
+  /** For whom the calls of the attempt are made. */
+  get payer(): Payer {
+    const { chat, home, entry } = this;
+    const about = { chat, home, entry, traceId: traceIdOf(this.traceparent), own: this.chatSettings };
+    if (!this.message.ok) return about;
+    const { from, chatType } = this.message.value;
+    const inGroup = chatType === 'private' ? {} : { groupName: from.name ?? '' };
+    return { ...about, person: from.id, isGuest: this.isOfGuest, ...inGroup };
   }
 
-  /** What was read once of a file or a recording, under a name of the reader's. */
-  content(name: string): string | undefined {
-    return this.text(name);
-  }
-
-  keepContent(name: string, text: string): Change {
-    return this.set(name, text);
-  }
-
-  forgetContents(names: readonly string[]): Change {
-    return this.unset(...names);
-  }
-
-  /** Lines shown before the answer, or with the notice of another end. */
-  notify(notices: readonly string[]): Change {
-    return this.set('notices', JSON.stringify([...new Set(notices)]));
-  }
-
-  /** Lines that say how much of the message was read; a later reading replaces an earlier one. */
-  notifyReading(notices: readonly string[]): Change {
-    return this.set('readingNotices', JSON.stringify([...new Set(notices)]));
-  }
-
-  get said(): Said {
-    return { text: this.text('said') ?? '', recordedChars: this.number('saidRecorded') ?? 0 };
-  }
-
-  say({ text, recordedChars }: Said): Change {
-    return this.set('said', text, 'saidRecorded', recordedChars);
-  }
-
-  unsay(): Change {
-    return this.unset('said', 'saidRecorded');
-  }
-
-  /** How long the earlier attempts ran, without their recoveries. */
-  get spentMs(): number {
-    return this.number('spentMs') ?? 0;
-  }
-
-  spend(totalMs: number): Change {
-    return this.set('spentMs', Math.round(totalMs));
-  }
-
-  /** How long the recovery that was cut short has run. */
-  get recoverySpentMs(): number {
-    return this.number('recoverySpentMs') ?? 0;
-  }
-
-  spendOnRecovery(totalMs: number): Change {
-    return this.set('recoverySpentMs', Math.round(totalMs));
-  }
-
-  /** How many of its calls fell silent since the last answer or recovery. */
-  fallSilent(times: number): Change {
-    return this.set('silences', times);
-  }
-
-  /** The model that its chat chose and cannot use: the default model is asked instead. */
-  get goneModel(): string | undefined {
-    return this.text('modelGone');
-  }
-
-  setModelAside(model: string): Change[] {
-    return [this.set('modelGone', model, 'attempts', 0), this.unset('tried', 'blamed')];
-  }
-
-  /** A refusal named its content, or that of its conversation: it may be at fault. */
-  blame(): Change {
-    return this.set('blamed', 1);
-  }
-
-  /** Something else was at fault. */
-  clearBlame(): Change {
-    return this.unset('blamed');
-  }
-
-  /** A stage of recovery, one more recovery, and a reset count of attempts: progress was made. */
-  enter(stage: RecoveryStage): Change[] {
-    return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];
-  }
-
-  /** The bounded steps of recovery that were taken, oldest first; see `triedBy`. */
-  get tried(): readonly string[] {
-    return this.text('tried')?.split(',') ?? [];
-  }
-
-  noteTried(steps: readonly string[]): Change {
-    return this.set('tried', [...this.tried, ...steps].join(','));
-  }
-
-  /** Nothing was tried: no attempt is used. */
-  freeAttempt(): Change {
-    return this.add('attempts', -1);
-  }
-
-  /** The next request is a different one: all attempts are left. */
-  renewAttempts(): Change {
-    return this.set('attempts', 0);
-  }
-
-  askForOutput(maxOutputTokens: number): Change {
-    return this.set('maxOutputTokens', maxOutputTokens);
-  }
-
-  /** A round of tools is stored: progress, which resets the attempts and the bound on recoveries. */
-  recordRound(round: number, { recoveries, stage }: { recoveries: number; stage: RecoveryStage }): Change[] {
-    return [
-      this.set('rounds', round, 'attempts', 1, 'recoveriesBefore', recoveries, 'stage', stage),
-      this.unset('silences', ...OUTAGE),
-    ];
-  }
-
-  /** Tries the message in a fresh session: `begin.lua` opens it as long as the chat stays in the session before. */
-  tryIn(trial: Trial): Change {
-    return this.set('trial', JSON.stringify(trial), 'trialOf', trial.of, 'trialIn', trial.in);
-  }
-
-  endTrial(): Change {
-    return this.unset('trial', 'trialOf', 'trialIn');
-  }
-
-  /** The message stands in the log of a session, at this index: the mark that recording it there sets. */
-  recordIn(session: SessionId, index: number): Change {
-    return this.set(`did:${recordStep(session)}`, index);
-  }
-
-  /** Whether it stands there. */
-  isRecordedIn(session: SessionId): boolean {
-    return this.hasDone(recordStep(session));
-  }
-
-  /** How it ends. Before any of it is delivered. */
-  conclude(conclusion: Conclusion): Change {
-    return this.set('conclusion', JSON.stringify(conclusion), 'attempts', 1);
-  }
-
-  /** What is delivered changes, and not how often it was tried. */
-  reviseConclusion(conclusion: Conclusion): Change {
-    return this.set('conclusion', JSON.stringify(conclusion));
-  }
-
-  /** The user has the answer: what follows is nobody's wait. */
-  markReplied(): Change {
-    return this.set('replied', 1);
-  }
-
-  /** How its newest attempts ended, oldest first; none when that cannot be read. */
-  get ends(): EndedAttempt[] {
-    return endsIn(this.text('ended'));
-  }
-
-  /** An attempt ended with a verdict, so its process did not crash. */
-  endAttempt(end: EndedAttempt): Change[] {
-    const ends = JSON.stringify(withEnd(this.ends, end));
-    return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];
+  /** The session of the chat after this end of its message: a trial moves the chat only with an answer. */
+  sessionAfter({ outcome }: Conclusion): SessionId {
+    return outcome === 'answered' ? this.session : (this.trial?.of ?? this.session);
   }
 }
 
-/** The turn of a message; without its fields as of the start of an attempt it can only be changed. */
-export function turnOf(
-  keys: Pick<Keys, 'turn'>,
-  entry: EntryId,
-  fields: ReadonlyMap<string, string> = new Map(),
-): Turn {
-  return new Turn(keys.turn(entry), fields);
+function copyOf(turn: Turn, parts: object): Turn {
+  return Object.assign(Object.create(Turn.prototype), turn, parts);
 }
 
-/** The step under which a message is recorded in a session. */
-export function recordStep(session: SessionId): string {
-  return `user:${session}`;
+function isStage(stage: string): stage is RecoveryStage {
+  return RECOVERY_STAGES.some((known) => known === stage);
 }
 
-/** A message that is no candidate for having crashed a process any more. */
-export function clearPoisonCandidate(keys: Pick<Keys, 'poisonCandidates'>, entry: EntryId): Change {
-  return ['ZREM', keys.poisonCandidates, entry];
+/** Stages of version 0.4: a fresh session that quoted nothing, and a message of which only the ends were shown. */
+const FORMER_STAGES: Readonly<Record<string, RecoveryStage>> = { bare: 'fresh', scrubbed: 'fresh' };
+
+function stageOf(stored: string): string {
+  return FORMER_STAGES[stored] ?? stored;
+}
+
+/** A process that goes on with a stage that it does not know would repeat finished steps. */
+function ofLaterVersion(stage: string): Turn['message'] {
+  return { ok: false, problem: `stage: ${stage} is none of ${RECOVERY_STAGES.join(', ')}`, isNewer: true };
+}
+
+function limitOf(session: ReadonlyMap<string, string>): Turn['limit'] {
+  const tokens = session.get('limitTokens');
+  const untilMs = Number(session.get('limitUntilMs') ?? 0);
+  if (tokens === undefined || untilMs <= Date.now()) return undefined;
+  return { tokens: Number(tokens), untilMs, of: session.get('limitOf') ?? '' };
 }

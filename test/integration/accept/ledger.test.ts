@@ -2,10 +2,11 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { createLogger } from '../../../shared/base/log.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import { chatKey, type EntryId, type SessionId } from '../../../shared/redis/keys.ts';
+import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { reconcile } from '../../../worker/lane/dispatcher.ts';
-import { createLane, type OutcomeRecord } from '../../../worker/lane/lane.ts';
+import { createLane } from '../../../worker/lane/lane.ts';
 import { eachWithQueue, lane } from '../../fixture/each-queue.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { ALERT_CHAT, createWorld, startGateway } from '../../fixture/gateway.ts';
@@ -27,10 +28,10 @@ async function accepted(updateId: number): Promise<EntryId> {
   return (await inbox.accept(7, inboundText(updateId), '00-a-b-01')).entry;
 }
 
-async function begun(entry: EntryId): Promise<Attempt> {
+async function begun(entry: EntryId): Promise<Turn> {
   const result = await lane.begin(entry, CHAT, SESSION);
   if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
-  return result.attempt;
+  return result.turn;
 }
 
 function recordOf(entry: EntryId, outcome: OutcomeRecord['outcome'] = 'answered'): OutcomeRecord {
@@ -55,9 +56,9 @@ test('an update accepted twice and a message settled twice count once', async ()
   await accepted(1);
   expect(await numbers()).toEqual([1, 0, 1, 0]);
   await lane.admit(100);
-  const attempt = await begun(entry);
-  expect(await lane.settle(attempt, recordOf(entry, 'failed'))).toMatchObject({ result: 'settled' });
-  expect(await lane.settle(attempt, recordOf(entry, 'failed'))).toMatchObject({ result: 'repeated' });
+  const turn = await begun(entry);
+  expect(await lane.settle(turn, recordOf(entry, 'failed'))).toMatchObject({ result: 'settled' });
+  expect(await lane.settle(turn, recordOf(entry, 'failed'))).toMatchObject({ result: 'repeated' });
   expect(await numbers()).toEqual([1, 1, 0, 0]);
 });
 
@@ -148,11 +149,11 @@ test.each(['set', 'text'])(
   async (damage) => {
     const entry = await accepted(1);
     await lane.admit(100);
-    const attempt = await begun(entry);
+    const turn = await begun(entry);
     if (damage === 'set') await redis.del(keys.counts);
     await (damage === 'set' ? redis.sadd(keys.counts, 'x') : redis.hset(keys.counts, 'accepted', 'x', 'settled', 'x'));
     await expect(accepted(2)).rejects.toThrow(/WRONGTYPE|not an integer/);
-    await expect(lane.settle(attempt, recordOf(entry))).rejects.toThrow(/WRONGTYPE|not an integer/);
+    await expect(lane.settle(turn, recordOf(entry))).rejects.toThrow(/WRONGTYPE|not an integer/);
     await expect(lane.discard(entry, recordOf(entry), '{}')).rejects.toThrow(/WRONGTYPE|not an integer/);
     expect(await redis.xlen(keys.inbound)).toBe(1);
     expect(await redis.exists(keys.outcomes, keys.dead, keys.alerts)).toBe(0);

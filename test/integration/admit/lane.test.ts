@@ -1,8 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { chatKey, type EntryId, INBOUND_GROUP, type SessionId } from '../../../shared/redis/keys.ts';
+import { FencedError } from '../../../shared/state/change.ts';
+import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
-import { type Attempt, FencedError } from '../../../worker/lane/attempt.ts';
-import type { Lane, OutcomeRecord } from '../../../worker/lane/lane.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
+import type { Lane } from '../../../worker/lane/lane.ts';
 import { encodeRecord } from '../../../worker/session/record.ts';
 import { createSessions } from '../../../worker/session/store.ts';
 import { gather } from '../../../worker/turn/gather.ts';
@@ -25,10 +27,10 @@ async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
   return (await inbox.accept(7, inboundText(updateId, chatId), '00-a-b-01')).entry;
 }
 
-async function begun(entry: EntryId): Promise<Attempt> {
+async function begun(entry: EntryId): Promise<Turn> {
   const result = await lane.begin(entry, CHAT, SESSION);
   if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
-  return result.attempt;
+  return result.turn;
 }
 
 function recordOf(entry: EntryId): OutcomeRecord {
@@ -54,15 +56,14 @@ test('a text that nothing waits behind is answered without another look at its l
   const texts = [inboundText(1), { ...inboundText(2), forwardedFrom: 'Ada' }];
   const [comment] = [await accepted(1), await inbox.accept(7, texts[1] ?? inboundText(2), '')];
   await lane.admit(100);
-  const gathered = (attempt: Attempt, looked: Pick<Lane, 'behind'>) =>
-    gather({ lane: looked }, attempt, inboundText(1));
+  const gathered = (turn: Turn, looked: Pick<Lane, 'behind'>) => gather({ lane: looked }, turn, inboundText(1));
   expect(await gathered(await begun(comment), lane)).toMatchObject({ reason: 'gathering' });
   const alone = await accepted(3, 1002);
   await lane.admit(100);
   const other = await lane.begin(alone, chatKey(1002), SESSION);
   if (other.kind !== 'begun') throw new Error('not begun');
   const blind = { behind: () => Promise.reject(new Error('looked')) };
-  expect(await gathered(other.attempt, blind)).toEqual({ kind: 'gathered', pieces: [] });
+  expect(await gathered(other.turn, blind)).toEqual({ kind: 'gathered', pieces: [] });
 });
 
 test('after a newer attempt took over, the older one cannot write, settle or open a session', async () => {
@@ -85,9 +86,9 @@ test('after a newer attempt took over, the older one cannot write, settle or ope
 test('a step is written once, also when it is repeated or a newer attempt repeats it', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
-  const attempt = await begun(entry);
-  expect(await attempt.write('add', [['INCR', 'count']])).toBe('written');
-  expect(await attempt.write('add', [['INCR', 'count']])).toBe('repeated');
+  const turn = await begun(entry);
+  expect(await turn.write('add', [['INCR', 'count']])).toBe('written');
+  expect(await turn.write('add', [['INCR', 'count']])).toBe('repeated');
   expect(await (await begun(entry)).write('add', [['INCR', 'count']])).toBe('repeated');
   expect(await redis.get('count')).toBe('1');
 });
@@ -95,9 +96,9 @@ test('a step is written once, also when it is repeated or a newer attempt repeat
 test('a write whose condition does not hold changes nothing', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
-  const attempt = await begun(entry);
+  const turn = await begun(entry);
   await redis.hset(keys.chat(CHAT), 'session', 's-other');
-  expect(await attempt.write('move', [['INCR', 'count']], [[keys.chat(CHAT), 'session', SESSION]])).toBe('unmet');
+  expect(await turn.write('move', [['INCR', 'count']], [[keys.chat(CHAT), 'session', SESSION]])).toBe('unmet');
   expect(await redis.exists('count')).toBe(0);
 });
 
@@ -111,9 +112,9 @@ test('open logs a message once per session and loads the window from the tail', 
     );
   const sessions = createSessions(redis, keys);
   const pending = { v: 1, t: 'user', id: 'pending', at: '', content: 'now', entry } as const;
-  const attempt = await begun(entry);
-  await sessions.open(attempt, pending, 2_000);
-  const opened = await sessions.open(attempt, pending, 2_000);
+  const turn = await begun(entry);
+  await sessions.open(turn, pending, 2_000);
+  const opened = await sessions.open(turn, pending, 2_000);
   expect(opened.logRecords).toBe(501);
   expect(opened.bytes).toBeLessThanOrEqual(2_000);
   expect(opened.window.records.at(-1)).toMatchObject({ id: 'pending' });
@@ -123,14 +124,14 @@ test('open logs a message once per session and loads the window from the tail', 
 test('the pending message and all after it are loaded over the byte limit, and nothing before it', async () => {
   const entry = await accepted(1);
   await lane.admit(100);
-  const attempt = await begun(entry);
+  const turn = await begun(entry);
   const sessions = createSessions(redis, keys);
   await redis.rpush(keys.log(SESSION), encodeRecord(userSays('x'.repeat(900), { id: 'before' })));
   const pending = userSays('y'.repeat(9_000), { id: 'pending', entry });
-  await sessions.open(attempt, pending, 2_000);
+  await sessions.open(turn, pending, 2_000);
   for (const id of ['results', 'scrub'])
     await redis.rpush(keys.log(SESSION), encodeRecord(userSays('z'.repeat(5_000), { id })));
-  const { window } = await sessions.open(attempt, pending, 2_000);
+  const { window } = await sessions.open(turn, pending, 2_000);
   expect(window.records.map(({ id }) => id)).toEqual(['pending', 'results', 'scrub']);
   expect(window.omitted).toBe(1);
 });
@@ -138,9 +139,9 @@ test('the pending message and all after it are loaded over the byte limit, and n
 test('settle writes one outcome and returns the next head; repeated, it only returns the next head', async () => {
   const [first, second] = [await accepted(1), await accepted(2)];
   await lane.admit(100);
-  const attempt = await begun(first);
-  expect(await lane.settle(attempt, recordOf(first))).toMatchObject({ result: 'settled', next: { entry: second } });
-  expect(await lane.settle(attempt, recordOf(first))).toMatchObject({ result: 'repeated', next: { entry: second } });
+  const turn = await begun(first);
+  expect(await lane.settle(turn, recordOf(first))).toMatchObject({ result: 'settled', next: { entry: second } });
+  expect(await lane.settle(turn, recordOf(first))).toMatchObject({ result: 'repeated', next: { entry: second } });
   expect(await redis.xlen(keys.outcomes)).toBe(1);
   expect(await lane.begin(first, CHAT, SESSION)).toMatchObject({ kind: 'settled', head: { entry: second } });
 });
@@ -167,7 +168,7 @@ test('a paused chat has no head to run and begins no attempt, paused by itself o
     await redis.del(keys.paused);
   }
   expect((await lane.readmit()).heads).toMatchObject([{ entry }]);
-  expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ kind: 'begun', attempt: { attempts: 1 } });
+  expect(await lane.begin(entry, CHAT, SESSION)).toMatchObject({ kind: 'begun', turn: { attempts: 1 } });
 });
 
 test('a message is in the pending list from its admission to its outcome', async () => {
@@ -176,10 +177,10 @@ test('a message is in the pending list from its admission to its outcome', async
   expect(await pending()).toBe(0);
   await lane.admit(100);
   expect(await pending()).toBe(1);
-  const attempt = await begun(entry);
-  await attempt.write('conclusion', [['SET', 'answer', 'stored']]);
+  const turn = await begun(entry);
+  await turn.write('conclusion', [['SET', 'answer', 'stored']]);
   expect(await pending()).toBe(1);
-  await lane.settle(attempt, recordOf(entry));
+  await lane.settle(turn, recordOf(entry));
   expect(await pending()).toBe(0);
 });
 
@@ -194,11 +195,11 @@ test('only the oldest of two poison candidates runs; the other uses up no attemp
   for (let death = 0; death < 2; death++)
     for (const at of [0, 1]) expect(await begin(at)).toMatchObject({ kind: 'begun' });
   const third = await begin(0);
-  expect(third).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
+  expect(third).toMatchObject({ kind: 'begun', turn: { attempts: 3 } });
   for (let asked = 0; asked < 3; asked++) expect(await begin(1)).toEqual({ kind: 'poison candidate' });
   if (third.kind !== 'begun') throw new Error(third.kind);
-  await lane.settle(third.attempt, recordOf(first));
-  expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
+  await lane.settle(third.turn, recordOf(first));
+  expect(await begin(1)).toMatchObject({ kind: 'begun', turn: { attempts: 3 } });
   expect(await redis.zrange(keys.poisonCandidates, '0', '-1')).toEqual([second]);
 });
 
@@ -216,9 +217,9 @@ test('a poison candidate whose chat is paused gives its place to the next, and t
   await redis.hset(keys.paused, '1', '{}');
   for (let asked = 0; asked < 2; asked++) expect(await begin(0)).toEqual({ kind: 'paused' });
   expect(await redis.hmget(keys.turn(entries[0] as EntryId), 'crashesInRow', 'attempts')).toEqual(['3', '3']);
-  expect(await begin(1)).toMatchObject({ kind: 'begun', attempt: { attempts: 3 } });
+  expect(await begin(1)).toMatchObject({ kind: 'begun', turn: { attempts: 3 } });
   await redis.hdel(keys.paused, '1');
-  expect(await begin(0)).toMatchObject({ kind: 'begun', attempt: { attempts: 4 } });
+  expect(await begin(0)).toMatchObject({ kind: 'begun', turn: { attempts: 4 } });
 });
 
 test('a poison candidate that no longer exists blocks no other message', async () => {

@@ -5,10 +5,12 @@ import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { type ChatKey, chatKey, type EntryId, type SessionId } from '../../../shared/redis/keys.ts';
 import { readScript } from '../../../shared/redis/script.ts';
+import { FencedError } from '../../../shared/state/change.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
-import { type Attempt, FencedError, type TurnTime } from '../../../worker/lane/attempt.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { createLane, type Lane } from '../../../worker/lane/lane.ts';
 import { cancelChat } from '../../../worker/operator/chats.ts';
+import type { TurnTime } from '../../../worker/turn/deadline.ts';
 import type { TurnPorts } from '../../../worker/turn/ports.ts';
 import { runTurn } from '../../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../../chaos/proxy.ts';
@@ -40,10 +42,10 @@ async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
   return (await createInbox(redis, 1).accept(7, inboundText(updateId, chatId), '00-a-b-01')).entry;
 }
 
-async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Promise<Attempt> {
+async function begun(entry: EntryId, of: Lane = lane, chat: ChatKey = CHAT): Promise<Turn> {
   const result = await of.begin(entry, chat, SESSION);
   if (result.kind !== 'begun') throw new Error(`not begun but ${result.kind}`);
-  return result.attempt;
+  return result.turn;
 }
 
 /** Calls a script once, so that it is known by its hash; then calls it while its reply is lost. Answers the second reply. */
@@ -82,14 +84,14 @@ test('an admission whose response is lost returns its heads when it is resent', 
 test('an attempt whose start is resent counts as one attempt and no crash', async () => {
   const [other, entry] = [await accepted(1, 1002), await accepted(2)];
   await lane.admit(2);
-  const attempt = await withLostReply(
+  const turn = await withLostReply(
     'begin',
     () => begun(other, lane, chatKey(1002)),
     () => begun(entry),
   );
-  expect(attempt.attempts).toBe(1);
+  expect(turn.attempts).toBe(1);
   expect(await redis.hget(keys.turn(entry), 'crashesInRow')).toBeNull();
-  expect(await attempt.write('step', [['SET', 'by', 'it']])).toBe('written');
+  expect(await turn.write('step', [['SET', 'by', 'it']])).toBe('written');
 });
 
 test.each([1, 3])('an attempt whose start is resent after %i others took over is fenced', async (others) => {
@@ -110,19 +112,19 @@ test.each([1, 3])('an attempt whose start is resent after %i others took over is
 });
 
 /** The reply to a write whose first reply is lost. */
-const withLostWrite = (attempt: Attempt, ...write: Parameters<Attempt['write']>) =>
+const withLostWrite = (turn: Turn, ...write: Parameters<Turn['write']>) =>
   withLostReply(
     'write',
-    () => attempt.write('before', []),
-    () => attempt.write(...write),
+    () => turn.write('before', []),
+    () => turn.write(...write),
   );
 
 test('a step whose reply is lost is written, and was not written before: what follows it is done', async () => {
   const entry = await accepted(1);
   await lane.admit(1);
-  const attempt = await begun(entry);
-  expect(await withLostWrite(attempt, 'calls:0', [['INCR', 'made']])).toBe('written');
-  expect(await attempt.write('calls:0', [['INCR', 'made']])).toBe('repeated');
+  const turn = await begun(entry);
+  expect(await withLostWrite(turn, 'calls:0', [['INCR', 'made']])).toBe('written');
+  expect(await turn.write('calls:0', [['INCR', 'made']])).toBe('repeated');
   expect(await (await begun(entry)).write('calls:0', [['INCR', 'made']])).toBe('repeated');
   expect(await redis.get('made')).toBe('1');
 });
@@ -130,14 +132,14 @@ test('a step whose reply is lost is written, and was not written before: what fo
 test('a write whose reply is lost is made once, and comes to the same when it is sent again', async () => {
   const entry = await accepted(1);
   await lane.admit(1);
-  const attempt = await begun(entry);
-  const turn = keys.turn(entry);
-  expect(await withLostWrite(attempt, '', [['INCR', 'cost']])).toBe('written');
+  const turn = await begun(entry);
+  const key = keys.turn(entry);
+  expect(await withLostWrite(turn, '', [['INCR', 'cost']])).toBe('written');
   expect(await redis.get('cost')).toBe('1');
-  const decide = [['HSET', turn, 'decided', 'once']] as const;
-  expect(await withLostWrite(attempt, '', decide, [[turn, 'decided', '']])).toBe('written');
-  expect(await withLostWrite(attempt, '', decide, [[turn, 'decided', '']])).toBe('unmet');
-  expect(await withLostWrite(attempt, 'before', [['INCR', 'cost']])).toBe('repeated');
+  const decide = [['HSET', key, 'decided', 'once']] as const;
+  expect(await withLostWrite(turn, '', decide, [[key, 'decided', '']])).toBe('written');
+  expect(await withLostWrite(turn, '', decide, [[key, 'decided', '']])).toBe('unmet');
+  expect(await withLostWrite(turn, 'before', [['INCR', 'cost']])).toBe('repeated');
   expect(await redis.get('cost')).toBe('1');
 });
 
@@ -174,13 +176,13 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   const progress = { isLeft: () => false };
   const commands = { reminders: { of: none, cancelled: none } };
   const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress, commands } as unknown as TurnPorts;
-  const attempt = await begun(entry);
+  const turn = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
   const { signal } = new AbortController();
   const slot = { rest: () => {}, resume: async () => true, end: () => {} };
   const time = { signal, leaving: signal, slot } as Partial<TurnTime> as TurnTime;
-  expect(await runTurn(ports, attempt, time)).toEqual({ kind: 'again' });
+  expect(await runTurn(ports, turn, time)).toEqual({ kind: 'again' });
   expect(sent).toEqual([]);
   expect(await runTurn(ports, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });
   expect(sent).toEqual(['the stored answer']);

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
-import { FencedError } from '../../../worker/lane/attempt.ts';
+import { FencedError } from '../../../shared/state/change.ts';
 import { createClaude } from '../../../worker/model/claude/adapter.ts';
 import {
   type Script,

@@ -6,7 +6,7 @@ import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { createBudget } from '../../../shared/state/spending/budget.ts';
 import type { Limit } from '../../../shared/state/spending/limit.ts';
 import { groupPlaces } from '../../../shared/state/telegram/group-places.ts';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { createLane, type Lane } from '../../../worker/lane/lane.ts';
 import { createSnapshotReader } from '../../../worker/watch/snapshot.ts';
 import { type RedisCluster, startCluster } from '../../fixture/cluster.ts';
@@ -49,10 +49,10 @@ async function accepted(updateId: number, chatId = 1001): Promise<EntryId> {
   return entry;
 }
 
-async function begunOf(lane: Lane, entry: EntryId, chat: ChatKey): Promise<Attempt> {
+async function begunOf(lane: Lane, entry: EntryId, chat: ChatKey): Promise<Turn> {
   const begun = await lane.begin(entry, chat, `s-${chat}` as SessionId);
   if (begun.kind !== 'begun') throw new Error(`not begun but ${begun.kind}`);
-  return begun.attempt;
+  return begun.turn;
 }
 
 function connect(use: 'patient' | 'impatient', urls = cluster.servers.map(({ url }) => url)): RedisClient {
@@ -128,7 +128,7 @@ test('a script that uses undeclared keys waits as a whole while its shard moves,
   await lane.prepare();
   const [writer, starter] = [await accepted(1), await accepted(2, OTHER)];
   await lane.admit(100);
-  const attempt = await begunOf(lane, writer, CHAT);
+  const turn = await begunOf(lane, writer, CHAT);
   await begunOf(lane, starter, chatKey(OTHER));
   await cluster.peek.zadd(KEYS.poisonCandidates, 1, starter);
   const newcomer = await accepted(3, NEW);
@@ -137,7 +137,7 @@ test('a script that uses undeclared keys waits as a whole while its shard moves,
   const budget = createBudget(cluster.peek, () => [CHAT_TOKENS]);
   const putOff = Promise.all([
     lane.admit(100),
-    attempt.write('step', [['INCR', keyOfStep]]),
+    turn.write('step', [['INCR', keyOfStep]]),
     begunOf(lane, starter, chatKey(OTHER)),
     budget.reserve({ chat: CHAT }, SIXTY),
   ]);

@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { FencedError } from '../../../shared/state/change.ts';
 import { createReminderBook } from '../../../shared/state/reminder/book.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { FencedError } from '../../../worker/lane/attempt.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { entering } from '../../../worker/reminders/reminder.ts';
 import { createReminders } from '../../../worker/reminders/tool.ts';
@@ -134,13 +134,13 @@ test('entered again with what was listed before, a due time changes nothing, who
 test('an attempt that was taken over sets no reminder, and its tool tells it so by a FencedError and not by a text', async () => {
   const redis = connectRedis(world.redis.url, 'patient');
   try {
-    const attempt = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
-    const heir = await createLane(redis, world.keys).begin(attempt.entry, chatKey(CHAT), 's-1' as SessionId);
+    const turn = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
+    const heir = await createLane(redis, world.keys).begin(turn.entry, chatKey(CHAT), 's-1' as SessionId);
     expect(heir.kind).toBe('begun');
     const settings = { timeZone: 'UTC', reminderMinutesMin: 1 };
     const tool = createReminders({ book: createReminderBook(redis, world.keys), settings });
     const made = tool.call(
-      { id: 'r1', name: 'reminders', input: { action: 'set', in: 60, text: TEXT }, attempt },
+      { id: 'r1', name: 'reminders', input: { action: 'set', in: 60, text: TEXT }, turn },
       new AbortController().signal,
     );
     await expect(made).rejects.toThrow(FencedError);

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import type { Conclusion } from '../../../shared/state/turn/record.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import type { Conclusion } from '../../../worker/lane/attempt.ts';
 import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachWithGateway, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';

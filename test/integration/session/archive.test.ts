@@ -151,12 +151,12 @@ test('a move after a compaction leaves the window unchanged, and the next compac
   });
   const lines = [...manyLines(1_000), encodeRecord(compaction(900)), ...manyLines(200), filler()];
   await givenLog(redis, keys, SESSION, { lines, about: { head: 1_000, windowStart: 900 } });
-  const attempt = await givenAttempt(redis, keys, 1001, SESSION);
+  const turn = await givenAttempt(redis, keys, 1001, SESSION);
   const sessions = createSessions(redis, keys);
-  const open = () => sessions.open(attempt, userSays('And now?', { id: 'pending' }), 10_000_000);
+  const open = () => sessions.open(turn, userSays('And now?', { id: 'pending' }), 10_000_000);
   const opened = await open();
   const segment = await archive.nextSegment(SESSION, (await archive.plan(SESSION)).until);
-  await attempt.write('compact', [
+  await turn.write('compact', [
     ...append(keys, SESSION, [compaction(1_100)]),
     ['HSET', keys.session(SESSION), 'head', opened.logRecords, 'windowStart', 1_100],
   ]);
@@ -167,7 +167,7 @@ test('a move after a compaction leaves the window unchanged, and the next compac
   expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(600);
   expect(await archivedRecords()).toBe(1_100);
   expect(await open()).toEqual(before);
-  await attempt.write('compact again', [
+  await turn.write('compact again', [
     ...append(keys, SESSION, [compaction(1_150)]),
     ['HSET', keys.session(SESSION), 'head', before.logRecords, 'windowStart', 1_150],
   ]);
@@ -179,8 +179,8 @@ test('a move after a compaction leaves the window unchanged, and the next compac
 
 test('a partly loaded window counts its omitted records from the first of the session, archived or not', async () => {
   await givenLog(redis, keys, SESSION, { lines: manyLines(5_000, 400), about: { windowStart: 0, closedBy: 's-x' } });
-  const attempt = await givenAttempt(redis, keys, 1001, SESSION);
-  const open = () => createSessions(redis, keys).open(attempt, userSays('And now?'), 100_000);
+  const turn = await givenAttempt(redis, keys, 1001, SESSION);
+  const open = () => createSessions(redis, keys).open(turn, userSays('And now?'), 100_000);
   const before = await open();
   expect(await archiveSession(archive, SESSION, ENDLESS)).toBeGreaterThan(1_000);
   expect(await open()).toEqual(before);
@@ -193,8 +193,8 @@ test('the head of a window is not archived, and a head index before the log mean
   await redis.hset(keys.session(SESSION), { head: 20, windowStart: 30 });
   expect(await archiveSession(archive, SESSION, ENDLESS)).toBe(20);
   await redis.hset(keys.session(SESSION), { head: 19 });
-  const attempt = await givenAttempt(redis, keys, 1001, SESSION);
-  const { window, firstIndex } = await createSessions(redis, keys).open(attempt, userSays('?'), 10_000_000);
+  const turn = await givenAttempt(redis, keys, 1001, SESSION);
+  const { window, firstIndex } = await createSessions(redis, keys).open(turn, userSays('?'), 10_000_000);
   expect([window.head, window.omitted, firstIndex]).toEqual([undefined, 30, 30]);
 });
 

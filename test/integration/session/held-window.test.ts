@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { SessionId } from '../../../shared/redis/keys.ts';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { WindowCache } from '../../../worker/session/held-window.ts';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
 import { createSessions, type Sessions } from '../../../worker/session/store.ts';
@@ -19,7 +19,7 @@ let chat = 1_000;
 eachWithRedis();
 
 /** A new session, and an attempt at a message of its chat. */
-async function given(): Promise<Attempt> {
+async function given(): Promise<Turn> {
   session = `s-${randomUUID()}` as SessionId;
   chat += 1;
   return givenAttempt(redis, keys, chat, session);
@@ -95,7 +95,7 @@ const pending = () => userSays('And now?', { id: randomUUID() });
 test('a load that goes on from what a worker holds is the load of a worker that holds nothing', async () => {
   let spared = 0;
   const property = fc.asyncProperty(steps, async (all) => {
-    const attempt = await given();
+    const turn = await given();
     const workers: [Sessions, Sessions] = [
       createSessions(redis, keys, anyWindows()),
       createSessions(redis, keys, anyWindows()),
@@ -106,7 +106,7 @@ test('a load that goes on from what a worker holds is the load of a worker that 
         continue;
       }
       const load = ({ open, load: only }: Sessions) =>
-        step.isOpening ? open(attempt, pending(), step.bytesMax) : only(attempt, step.bytesMax);
+        step.isOpening ? open(turn, pending(), step.bytesMax) : only(turn, step.bytesMax);
       const held = await load(workers[step.by]);
       expect(held).toEqual(await load(createSessions(redis, keys)));
       spared += held.window.records.length;
@@ -117,15 +117,15 @@ test('a load that goes on from what a worker holds is the load of a worker that 
 });
 
 test('two workers that answer a chat in turn read of each load only what the other one wrote', async () => {
-  const attempt = await given();
+  const turn = await given();
   await append(Array.from({ length: 300 }, (_, n) => userSays(`message ${n}`)));
   const workers = [createSessions(redis, keys, anyWindows()), createSessions(redis, keys, anyWindows())];
   const read: number[] = [];
-  for (let turn = 0; turn < 6; turn++) {
+  for (let at = 0; at < 6; at++) {
     const before = await bytesSent();
-    const { window } = await (workers[turn % 2] as Sessions).load(attempt, BYTES_MAX);
+    const { window } = await (workers[at % 2] as Sessions).load(turn, BYTES_MAX);
     read.push((await bytesSent()) - before);
-    expect(window.records).toHaveLength(300 + turn);
+    expect(window.records).toHaveLength(300 + at);
     await append([userSays(`more ${turn}`)]);
   }
   const [first = 0, second = 0, ...later] = read;
@@ -139,23 +139,23 @@ async function bytesSent(): Promise<number> {
 }
 
 test('records that a failover lost are not shown, though the log is as long again', async () => {
-  const attempt = await given();
+  const turn = await given();
   const sessions = createSessions(redis, keys, anyWindows());
   await append([userSays('kept'), userSays('lost')]);
-  await sessions.load(attempt, BYTES_MAX);
+  await sessions.load(turn, BYTES_MAX);
   await redis.ltrim(keys.log(session), 0, 0);
   await append([userSays('written instead')]);
-  const { window } = await sessions.load(attempt, BYTES_MAX);
+  const { window } = await sessions.load(turn, BYTES_MAX);
   expect(window.records).toMatchObject([{ content: 'kept' }, { content: 'written instead' }]);
 });
 
 test('what left the window is not shown, and leaves the memory', async () => {
-  const attempt = await given();
+  const turn = await given();
   const windows = anyWindows();
   const sessions = createSessions(redis, keys, windows);
   const startAt = async (windowStart: number) => {
     await redis.hset(keys.session(session), { windowStart });
-    const { window, firstIndex } = await sessions.load(attempt, BYTES_MAX);
+    const { window, firstIndex } = await sessions.load(turn, BYTES_MAX);
     return [firstIndex, window.records.length, windows.of(session)?.records.length];
   };
   await append([0, 1, 2, 3].map((n) => userSays(`${n}`)));

@@ -2,9 +2,9 @@ import { expect, test } from '@jest/globals';
 import type { Failpoint } from '../../../shared/base/failpoint.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
+import { FencedError } from '../../../shared/state/change.ts';
 import { createMemoryBook } from '../../../shared/state/memory/book.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { FencedError } from '../../../worker/lane/attempt.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { createMemory } from '../../../worker/memory/tool.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
@@ -235,11 +235,11 @@ test('killed after it was noted, and deleted before the message goes on: it is n
 test('an attempt that was taken over notes nothing, and its tool tells it so by a FencedError and not by a text', async () => {
   const redis = connectRedis(world.redis.url, 'patient');
   try {
-    const attempt = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
-    const heir = await createLane(redis, world.keys).begin(attempt.entry, chatKey(CHAT), 's-1' as SessionId);
+    const turn = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
+    const heir = await createLane(redis, world.keys).begin(turn.entry, chatKey(CHAT), 's-1' as SessionId);
     expect(heir.kind).toBe('begun');
     const made = createMemory(createMemoryBook(redis, world.keys)).call(
-      { id: 'm1', name: 'memory', input: { action: 'remember', text: FACT }, attempt },
+      { id: 'm1', name: 'memory', input: { action: 'remember', text: FACT }, turn },
       new AbortController().signal,
     );
     await expect(made).rejects.toThrow(FencedError);

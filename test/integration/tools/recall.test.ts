@@ -120,7 +120,7 @@ test('a reference of a picture gives the picture itself, and one of other bytes 
   };
   const toolbox = history.recall({ loadKept: async (_chat, sha256) => kept[sha256] });
   const filesOf = async (ref: string) => {
-    const call = { id: 't1', name: 'recall', input: { ref }, attempt: { session: CURRENT } as never };
+    const call = { id: 't1', name: 'recall', input: { ref }, turn: { session: CURRENT } as never };
     return toolbox.call(call, ENDLESS);
   };
   expect(await filesOf(REF)).toMatchObject({
@@ -190,6 +190,6 @@ test('the tool is repeatable, and a call of another name returns an error', asyn
   ).toEqual([['recall', true]]);
   const output = await history
     .recall()
-    .call({ id: 'call', name: 'other', input: {}, attempt: { session: CURRENT } as never }, ENDLESS);
+    .call({ id: 'call', name: 'other', input: {}, turn: { session: CURRENT } as never }, ENDLESS);
   expect(output.isError).toBe(true);
 });

@@ -9,8 +9,8 @@ import {
   TURNS_QUEUE,
 } from '../../../shared/redis/keys.ts';
 import { queueAlert } from '../../../shared/state/incident/book.ts';
-import { createLaneStore } from '../../../shared/state/lane/lanes.ts';
-import { createClock, tellingOfLeft } from '../../../worker/lane/lane.ts';
+import { createClock, createLaneStore } from '../../../shared/state/lane/lanes.ts';
+import { tellingOfLeft } from '../../../worker/lane/lane.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { CHAT, eachInWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';

@@ -2,10 +2,10 @@ import { expect, test } from '@jest/globals';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { msOf } from '../../../shared/redis/stream.ts';
 import type { Change } from '../../../shared/state/change.ts';
-import { turnOf } from '../../../shared/state/turn/turn.ts';
+import { turnOf } from '../../../shared/state/turn/record.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { createChatState } from '../../../worker/command/chat-state.ts';
-import type { Attempt } from '../../../worker/lane/attempt.ts';
 import { parkTurn } from '../../../worker/turn/park.ts';
 import type { TurnPorts } from '../../../worker/turn/ports.ts';
 import { until } from '../../chaos/scenario.ts';
@@ -163,11 +163,11 @@ test('a turn that goes on by a press is not left for what came meanwhile, also w
 
 test('a question is asked at the time of Redis, which names what answers it: what a process knows of that may be ahead', async () => {
   const written: Change[] = [];
-  const attempt = {
-    ...{ entry: '4000-0' as EntryId, texts: EN, message: { ok: false } },
-    ...{ nowMs: () => Date.now() + 400, turn: turnOf(world.keys, '4000-0' as EntryId), assertOwned: async () => {} },
+  const turn = Object.assign(turnOf(world.keys, '4000-0' as EntryId), {
+    ...{ entry: '4000-0', texts: EN, message: { ok: false } },
+    ...{ nowMs: () => Date.now() + 400, assertOwned: async () => {} },
     write: async (_: string, changes: Change[]) => written.push(...changes),
-  } as unknown as Attempt;
+  }) as unknown as Turn;
   const ports = {
     lane: { depth: async () => 1 },
     ask: { settings: { approvalTimeoutMs: 60_000 }, observability: { reach() {} } },
@@ -175,7 +175,7 @@ test('a question is asked at the time of Redis, which names what answers it: wha
     commands: { state: createChatState(world.peek, world.keys) },
   } as unknown as TurnPorts;
   const asking = { kind: 'question', id: '1.0', question: 'Which?', choices: [] } as const;
-  expect(await parkTurn(ports, attempt, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
+  expect(await parkTurn(ports, turn, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
   const answer = await world.peek.xadd(world.keys.inbound, '*', 'a', 'b');
   expect(Number(written.at(-1)?.at(-1))).toBeLessThanOrEqual(msOf(answer as EntryId));
 });

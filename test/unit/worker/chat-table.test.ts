@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ChatKey } from '../../../shared/redis/keys.ts';
+import { type ChatTable, hasTool, settingsOfChat } from '../../../shared/state/chat/chat-settings.ts';
 import { promptOf, readChatTable } from '../../../worker/chat-table.ts';
-import { type ChatTable, hasTool, settingsOfChat } from '../../../worker/lane/chat-settings.ts';
 
 const KNOWN = { models: ['m-1', 'm-2'], servers: ['wiki', 'my notes'] };
 const FILES: Readonly<Record<string, string>> = { 'ada.txt': ' You are Ada.\n', 'empty.txt': ' \n' };

@@ -1,8 +1,9 @@
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
-import type { Attempt } from '../../lane/attempt.ts';
-import { dayOfRetirement, type Lifecycle } from '../../model/catalog.ts';
-import { PROVIDER_SAID, type ProviderTrouble } from '../../model/errors/failure.ts';
+import type { Lifecycle, ProviderTrouble } from '../../../shared/state/provider/provider.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
+import { dayOfRetirement } from '../../model/catalog.ts';
+import { PROVIDER_SAID } from '../../model/errors/failure.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 
@@ -78,10 +79,10 @@ export function providerAlert(
 }
 
 /** The endpoint refuses even a request without a conversation: no chat is to blame. One incident for all chats. */
-export function fixedPartsAlert(attempt: Attempt, why: string, status: number | undefined): Alert {
+export function fixedPartsAlert(turn: Turn, why: string, status: number | undefined): Alert {
   return {
     cause: 'fixed-parts',
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `The endpoint refuses every request (${why}, status ${status ?? 'none'}), even without any conversation: messages fail, and their users are notified.`,
   };
 }
@@ -104,11 +105,11 @@ export function retirementCondition(model: string, settings: readonly string[], 
 }
 
 /** A model that chats chose, and that the endpoint does not know although it answers by another one. */
-export function modelGoneAlert(attempt: Attempt, gone: string, now: string): Alert {
+export function modelGoneAlert(turn: Turn, gone: string, now: string): Alert {
   return {
     cause: 'model-gone',
     key: gone,
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `The endpoint does not know the model ${gone} any more. The chats that had chosen it go on with ${now}, and their users were notified.`,
   };
 }

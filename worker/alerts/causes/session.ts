@@ -2,7 +2,7 @@ import { traceIdOf } from '../../../shared/base/telemetry.ts';
 import { counted } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
-import type { Attempt } from '../../lane/attempt.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { Rules } from '../causes.ts';
 
 /** Causes that concern the length, or the state, of a conversation. */
@@ -41,11 +41,11 @@ export const SESSION = {
 } satisfies Rules;
 
 /** Stage 2 of a recovery. */
-export function freshSessionAlert(attempt: Attempt, entries: number, to: string): Alert {
+export function freshSessionAlert(turn: Turn, entries: number, to: string): Alert {
   return {
     cause: 'fresh-session',
-    ...whereOf(attempt),
-    line: `Chat ${attempt.chat}: ${counted(entries, 'entry', 'entries')} stay in ${attempt.session}; now ${to}. Trace ${traceIdOf(attempt.traceparent)}`,
+    ...whereOf(turn),
+    line: `Chat ${turn.chat}: ${counted(entries, 'entry', 'entries')} stay in ${turn.session}; now ${to}. Trace ${traceIdOf(turn.traceparent)}`,
     text: 'A conversation did not fit the model, even compacted: its chat goes on in a fresh session, and the message is answered there. The old session stays readable.',
   };
 }
@@ -69,21 +69,21 @@ export function historyRefusedAlert(about: {
 }
 
 /** A session log with lines that cannot be read. */
-export function tornAlert(attempt: Attempt, records: number): Alert {
+export function tornAlert(turn: Turn, records: number): Alert {
   return {
     cause: 'torn-session',
-    ...whereOf(attempt),
-    line: `Chat ${attempt.chat}: ${counted(records, 'record')} of ${attempt.session}. Trace ${traceIdOf(attempt.traceparent)}`,
+    ...whereOf(turn),
+    line: `Chat ${turn.chat}: ${counted(records, 'record')} of ${turn.session}. Trace ${traceIdOf(turn.traceparent)}`,
     text: `A session log holds ${counted(records, 'record')} that cannot be read; the message is answered without.`,
   };
 }
 
 /** A window that the operator states, and that the endpoint does not take. Notified once for all chats. */
-export function windowAlert(attempt: Attempt, model: string, stated: number, taken: number): Alert {
+export function windowAlert(turn: Turn, model: string, stated: number, taken: number): Alert {
   return {
     cause: 'window',
     key: model,
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `The endpoint says that ${model} takes ${taken} tokens, but CONTEXT_WINDOW_TOKENS is ${stated}. The setting stays in force; messages are recovered for the smaller window.`,
   };
 }

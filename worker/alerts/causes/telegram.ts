@@ -1,7 +1,7 @@
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
-import type { Attempt } from '../../lane/attempt.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
 
@@ -46,35 +46,35 @@ export const TELEGRAM = {
 } satisfies Rules;
 
 /** A conclusion that Telegram rejects: only the operator can be notified. */
-export function undeliverableAlert(attempt: Attempt, why: string): Alert {
+export function undeliverableAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `A reply could not be delivered (${why}).`,
   };
 }
 
 /** A finished reply that nobody refused, and that could not be delivered all the same. */
-export function undeliveredAlert(attempt: Attempt, why: string): Alert {
+export function undeliveredAlert(turn: Turn, why: string): Alert {
   return {
     cause: 'undeliverable',
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `A finished reply was not delivered (${why}). It is kept as a dead letter, and is delivered without asking the model again.`,
   };
 }
 
 /** A finished reply that has waited for a Telegram that is away for as long as it may. */
-export function telegramAwayAlert(attempt: Attempt, waitedMs: number, { kind, description }: TelegramFailure): Alert {
+export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, description }: TelegramFailure): Alert {
   const waited = counted(Math.round(waitedMs / 60_000), 'minute');
   return {
     cause: 'telegram',
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS): its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
   };
 }
 
 /** Telegram, or the model endpoint, asks for a wait that people notice. */
-export function longWaitAlert(attempt: Attempt, asker: 'telegram' | 'model', askedMs: number): Alert {
+export function longWaitAlert(turn: Turn, asker: 'telegram' | 'model', askedMs: number): Alert {
   const wait = counted(Math.round(askedMs / 60_000), 'minute');
   const text =
     asker === 'telegram'
@@ -83,7 +83,7 @@ export function longWaitAlert(attempt: Attempt, asker: 'telegram' | 'model', ask
   return {
     cause: 'long-wait',
     key: asker,
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text,
   };
 }
@@ -110,10 +110,10 @@ export function telegramAlert(away: {
 }
 
 /** A text whose repeat got no word from Telegram either, although it confirmed other messages. */
-export function unsureAlert(attempt: Attempt): Alert {
+export function unsureAlert(turn: Turn): Alert {
   return {
     cause: 'unsure',
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `A part of a reply may be missing: it was sent and repeated, and Telegram, which confirmed other messages meanwhile, said neither time whether it took it. The user may have to ask again.`,
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { clip, counted, toolLabel } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
-import type { Attempt } from '../../lane/attempt.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { Rules } from '../causes.ts';
 
 /** Causes that concern tools, and the servers that they come from. */
@@ -27,11 +27,11 @@ const SERVER_CHARS_MAX = 80;
 const TOOL_CHARS_MAX = 64;
 
 /** A tool that the model's API rejects. Notified once for all chats. */
-export function refusedToolAlert(attempt: Attempt, tool: string): Alert {
+export function refusedToolAlert(turn: Turn, tool: string): Alert {
   return {
     cause: 'tool-refused',
     key: tool,
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `The model's API refuses the tool ${toolLabel(tool)}, so it was removed until the next start; chats go on without it. Correct its definition on its server.`,
   };
 }

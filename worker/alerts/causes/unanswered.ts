@@ -1,8 +1,8 @@
 import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, type Place, whereOf } from '../../../shared/flow/alert.ts';
+import type { FailureReason } from '../../../shared/flow/failure.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
-import type { Attempt } from '../../lane/attempt.ts';
-import type { FailureReason } from '../../model/errors/failure.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts';
 import type { Rules } from '../causes.ts';
 import type { Condition } from '../incident.ts';
@@ -76,8 +76,8 @@ export const UNANSWERED = {
 } satisfies Rules;
 
 /** A recovery that ended without an answer. */
-export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'message' | 'output'): Alert {
-  const tried = attempt.stage === 'none' || attempt.stage === 'compacted' ? '' : ', even in a fresh session';
+export function gaveUpAlert(turn: Turn, reason: string, fault: 'size' | 'message' | 'output'): Alert {
+  const tried = turn.stage === 'none' || turn.stage === 'compacted' ? '' : ', even in a fresh session';
   const what =
     fault === 'size'
       ? `the request does not fit the model${tried} (${reason}). Check the size of the system prompt and the model's window`
@@ -85,18 +85,18 @@ export function gaveUpAlert(attempt: Attempt, reason: string, fault: 'size' | 'm
   const cause = fault === 'output' ? `its thinking used up all the output, three times (${reason})` : what;
   return {
     cause: 'gave-up',
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `A message could not be answered: ${cause}. The user was notified.`,
   };
 }
 
 /** A message that failed. A failure that the endpoint gives to everyone belongs to the endpoint's incident. */
-export function failedAlert(attempt: Attempt, reason: string, detail: string): Alert {
+export function failedAlert(turn: Turn, reason: string, detail: string): Alert {
   const trouble = providerTroubleOf(reason as FailureReason);
   const why = trouble === undefined ? '' : `: the model endpoint ${PROVIDER_SAID[trouble]}`;
   return {
     ...(trouble === undefined ? { cause: 'failed' as const } : { cause: 'provider' as const, level: trouble }),
-    ...whereOf(attempt),
+    ...whereOf(turn),
     text: `A message failed (${reason}; ${detail})${why}. The user was notified.`,
   };
 }

@@ -1,6 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk';
 import type { ReachFailpoint } from '../../../shared/base/failpoint.ts';
-import type { Lifecycle } from '../catalog.ts';
+import type { Lifecycle } from '../../../shared/state/provider/provider.ts';
 import type { Model, ModelLimits, ModelRequest, OnText } from '../port.ts';
 import { findViolation, type Violation } from '../rules/validate.ts';
 import { type Sent, sendCall } from './call.ts';

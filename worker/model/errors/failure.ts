@@ -1,3 +1,5 @@
+import type { FailureReason } from '../../../shared/flow/failure.ts';
+import type { ProviderTrouble } from '../../../shared/state/provider/provider.ts';
 /** The kind of trouble that a failure is: it alone decides the reaction (see the recovery table). */
 export type FailureKind =
   | 'token'
@@ -16,46 +18,6 @@ export type FailureKind =
   | 'model'
   /** The key is not accepted, or the credit is used up. */
   | 'terminal';
-
-/** A short stable code for spans, logs and alerts. The kind decides what to do, the reason says why. */
-export type FailureReason =
-  | 'prompt_too_long'
-  /** A limit of rates that is smaller than the request: waiting cannot help, but it is no window. */
-  | 'rate_below_size'
-  | 'silent_overflow'
-  /** Our own count said so before the call was made. */
-  | 'counted_too_long'
-  | 'counted_too_large'
-  | 'output_does_not_fit'
-  | 'request_too_large'
-  | 'media_rejected'
-  | 'structure'
-  /** No call was made: the request breaks a rule of the API, which is a defect of ours. */
-  | 'invalid_request'
-  | 'thinking_signature'
-  | 'rate_limited'
-  | 'overloaded'
-  | 'server_error'
-  | 'network'
-  | 'timeout'
-  | 'cut_stream'
-  | 'aborted'
-  /** No call was made: the endpoint is spared. */
-  | 'paused'
-  /** No call was made: a budget is used up. */
-  | `over_${'chat' | 'person' | 'total'}_budget`
-  | 'authentication'
-  | 'permission'
-  | 'billing'
-  /** The endpoint does not know the model, or no more. */
-  | 'not_found'
-  /** The endpoint knows the model, and does not let this account use it, or not with tools. */
-  | 'model_unusable'
-  | 'refused'
-  | 'bad_request'
-  /** Thinking took all the output that was allowed. */
-  | 'cut_before_text'
-  | 'unknown';
 
 /** Everything that recovery may know about a failed model call. A field is absent when the error does not state it. */
 export interface Failure {
@@ -98,9 +60,6 @@ export function isOfAccount(reason: FailureReason): boolean {
 export function isOverBudget(reason: string | undefined): boolean {
   return reason?.startsWith('over_') === true;
 }
-
-/** Why an endpoint does not answer, in an operator's categories. */
-export type ProviderTrouble = 'overloaded' | 'network' | 'auth' | 'billing' | 'model';
 
 /** The operator's text for each, after "the model endpoint". */
 export const PROVIDER_SAID: Readonly<Record<ProviderTrouble, string>> = {

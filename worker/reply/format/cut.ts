@@ -1,7 +1,16 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
+import {
+  type Block,
+  type Code,
+  isBlank,
+  lettersOf,
+  type Prose,
+  plain,
+  sliceInlines,
+  trimmed,
+} from '../../../shared/flow/reply.ts';
 import type { Indent } from './entities.ts';
 import { minus, type Ruler, type Size } from './ruler.ts';
-import { type Block, type Code, isBlank, lettersOf, type Prose, plain, sliceInlines, trimmed } from './tree.ts';
 import { headOf } from './width.ts';
 
 /** The rest of a message, and where in it the next block stands. */

@@ -1,4 +1,4 @@
-import { type Align, type Cell, lettersOf, type Table } from './tree.ts';
+import { type Align, type Cell, lettersOf, type Table } from '../../../shared/flow/reply.ts';
 import { widthOf, wrapped } from './width.ts';
 
 /**

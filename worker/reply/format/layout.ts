@@ -1,19 +1,10 @@
+import { type Block, isBlank, type Part, paragraph, plain } from '../../../shared/flow/reply.ts';
 import { plainText } from './entities.ts';
 import { pack } from './pack.ts';
 import { parse } from './parse.ts';
 import { richBlocks } from './rich.ts';
 import { fitsRich, hasRichShape, richSize } from './rich-limits.ts';
 import { ENTITIES, RICH } from './ruler.ts';
-import { type Block, isBlank, paragraph, plain } from './tree.ts';
-
-/** How a part is sent: as a rich message, as a text with entities, as a text. */
-export type Path = 'rich' | 'entities' | 'plain';
-
-/** One message of a reply. Plain JSON: it is stored while the reply is being delivered. */
-export interface Part {
-  readonly path: Path;
-  readonly blocks: readonly Block[];
-}
 
 export interface LayoutOptions {
   /** `auto`: rich messages for answers with a table, tasks, details, a display formula or footnotes. */

@@ -1,8 +1,16 @@
+import {
+  type Block,
+  type Details,
+  type Item,
+  isBlank,
+  type List,
+  paragraph,
+  type Quote,
+} from '../../../shared/flow/reply.ts';
 import { type Cut, cutAsText, cutCode, cutProse, type Room } from './cut.ts';
 import { inItem, inQuote, markerOf, plainText, TOP } from './entities.ts';
 import { minus, type Ruler, type Size, sizeWithin } from './ruler.ts';
 import { cutTable } from './table.ts';
-import { type Block, type Details, type Item, isBlank, type List, paragraph, type Quote } from './tree.ts';
 
 /**
  * Splits blocks into those of single messages, each within the ruler's limit: between blocks, else between items and

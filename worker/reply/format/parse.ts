@@ -1,9 +1,18 @@
 import type { Token, Tokens } from 'marked';
+import {
+  type Block,
+  type Inline,
+  type Item,
+  isBlank,
+  lettersOf,
+  paragraph,
+  plain,
+  trimmed,
+} from '../../../shared/flow/reply.ts';
 import { type OwnToken, referencedBy, tokensOf } from './grammar.ts';
 import { inlinesOf } from './inline.ts';
 import { isReadable, piecesOf } from './pieces.ts';
 import { tableOf } from './rows.ts';
-import { type Block, type Inline, type Item, isBlank, lettersOf, paragraph, plain, trimmed } from './tree.ts';
 
 /** Blocks within blocks: what stands deeper is shown as it was written. */
 const BLOCKS_DEPTH_MAX = 16;

@@ -1,6 +1,6 @@
 import type { RichText } from '@grammyjs/types';
+import type { Block } from '../../../shared/flow/reply.ts';
 import { type RichBlock, richBlocks } from './rich.ts';
-import type { Block } from './tree.ts';
 
 /** The size of a rich message, by each of its limits. */
 export interface RichSize {

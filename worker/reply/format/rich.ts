@@ -1,5 +1,5 @@
 import type { InputRichBlock, InputRichBlockListItem, RichBlockTableCell, RichText } from '@grammyjs/types';
-import type { Block, Cell, Details, Emphasis, Inline, Item, List, Table } from './tree.ts';
+import type { Block, Cell, Details, Emphasis, Inline, Item, List, Table } from '../../../shared/flow/reply.ts';
 
 /** A block of a rich message; ours bring no files. */
 export type RichBlock = InputRichBlock<never>;

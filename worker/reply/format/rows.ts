@@ -1,7 +1,7 @@
 import type { Tokens } from 'marked';
+import { type Align, type Cell, type Table, trimmed } from '../../../shared/flow/reply.ts';
 import { tokensOf } from './grammar.ts';
 import { inlinesOf } from './inline.ts';
-import { type Align, type Cell, type Table, trimmed } from './tree.ts';
 
 const BORDER = /(?<!\\)\|/;
 

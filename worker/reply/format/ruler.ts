@@ -1,10 +1,10 @@
+import { type Block, type Inline, lettersOf, type Table } from '../../../shared/flow/reply.ts';
 import type { Canvas } from './canvas.ts';
 import { ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
 import { drawn, type Indent } from './entities.ts';
 import { columnWidths } from './grid.ts';
 import { richBlocks } from './rich.ts';
 import { RICH_MAX, richSize } from './rich-limits.ts';
-import { type Block, type Inline, lettersOf, type Table } from './tree.ts';
 
 /** The share of blocks in each limit of a message; the first number counts characters. */
 export type Size = readonly number[];

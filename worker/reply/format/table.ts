@@ -1,6 +1,6 @@
+import { type Block, type Cell, lettersOf, paragraph, plain, type Table } from '../../../shared/flow/reply.ts';
 import type { Cut, Room } from './cut.ts';
 import { minus, type Size } from './ruler.ts';
-import { type Block, type Cell, lettersOf, paragraph, plain, type Table } from './tree.ts';
 
 /** Cuts a table between two rows. The rest has the same header, and columns as wide. */
 export function cutTable(given: Table, { ruler, left, place, isEmpty }: Room): Cut {

@@ -54,7 +54,7 @@ type Request = { query: string } | { ref: string; from: number };
 export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts): Toolbox {
   return {
     specs: () => [SPEC],
-    async call({ name, input, attempt: { session, home } }, signal) {
+    async call({ name, input, turn: { session, home } }, signal) {
       const asked = name === SPEC.name ? requestOf(input) : undefined;
       if (!asked) return toolError(name === SPEC.name ? EXPECTED : `There is no tool ${name} here.`);
       const work =

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createClock } from '../../../../worker/lane/lane.ts';
+import { createClock } from '../../../../shared/state/lane/lanes.ts';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 

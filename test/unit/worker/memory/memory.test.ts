@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import type { MemoryLine } from '../../../../shared/state/memory/book.ts';
-import type { Attempt } from '../../../../worker/lane/attempt.ts';
 import {
   CHARS_MAX,
   LINE_CHARS_MAX,
@@ -86,11 +85,7 @@ test('a session carries all of it, and of a small window the newest lines', () =
 });
 
 test('the system prompt says what the notes are; guests of a group are not shown them', () => {
-  const of = (isGuest: boolean, memory?: string) =>
-    systemWith('You help.', {
-      memory,
-      message: { ok: true, value: { from: { id: 1, ...(isGuest && { isGuest }) } } },
-    } as Pick<Attempt, 'memory' | 'message'>);
+  const of = (isGuest: boolean, memory?: string) => systemWith('You help.', { memory, isOfGuest: isGuest });
   expect(of(false)).toBe('You help.');
   expect(of(false, '')).toBe('You help.');
   expect(of(true, 'a: no meat')).toBe('You help.');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import type { FailureReason } from '../../../../shared/flow/failure.ts';
 import { type OpenCircuit, withBreaker } from '../../../../worker/model/breaker.ts';
-import type { FailureReason } from '../../../../worker/model/errors/failure.ts';
 import type { Model, ModelRequest, ModelResult } from '../../../../worker/model/port.ts';
 import { scripted } from '../../../fixture/scripted-model.ts';
 

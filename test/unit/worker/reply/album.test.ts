@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { Conclusion, PartMark, PartPlace } from '../../../../worker/lane/attempt.ts';
-import type { FilePart } from '../../../../worker/reply/part.ts';
+import type { FilePart } from '../../../../shared/flow/reply.ts';
+import type { PartMark, PartPlace } from '../../../../shared/state/turn/aspects.ts';
+import type { Conclusion } from '../../../../shared/state/turn/record.ts';
 import { albumFrom, planned } from '../../../../worker/reply/plan.ts';
 
 const picture = (name: string): FilePart => ({ path: 'file', name, sha256: 'a', isPicture: true });
@@ -13,7 +14,7 @@ function answerWith(files: readonly FilePart[]): Conclusion {
 function albums(conclusion: Conclusion, marks: Partial<Record<PartPlace, PartMark>> = {}): number[] {
   const counts: number[] = [];
   for (let index = 0; index < conclusion.parts.length; index += counts.at(-1) ?? 1)
-    counts.push(albumFrom(conclusion, index, (at) => marks[at]));
+    counts.push(albumFrom(conclusion, index, { markOf: (at) => marks[at] }));
   return counts;
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
+import { FencedError } from '../../../../shared/state/change.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { FencedError } from '../../../../worker/lane/attempt.ts';
 import { createDrafts, type DraftsPorts } from '../../../../worker/reply/drafts.ts';
 
 const TO = { chatId: 1001 };

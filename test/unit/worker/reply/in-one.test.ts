@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Conclusion } from '../../../../shared/state/turn/record.ts';
 import { EN } from '../../../../shared/texts/en.ts';
-import type { Conclusion } from '../../../../worker/lane/attempt.ts';
 import { inOne, planned } from '../../../../worker/reply/plan.ts';
 import { expectTakable } from '../../../fixture/takable.ts';
 import { graphemeTexts, SEEDED } from '../../../fixture/texts.ts';

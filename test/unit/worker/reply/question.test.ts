@@ -1,16 +1,16 @@
 import { expect, test } from '@jest/globals';
 import type { EntryId } from '../../../../shared/redis/keys.ts';
+import type { Turn } from '../../../../shared/state/turn/turn.ts';
 import { EN } from '../../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../../shared/texts/zh-hant.ts';
-import type { Attempt } from '../../../../worker/lane/attempt.ts';
 import { questionIn } from '../../../../worker/reply/question.ts';
 
 /** The question about calls with these inputs. */
-function shownOf(inputs: readonly Record<string, unknown>[], texts: Attempt['texts'] = EN) {
-  const attempt = { entry: '1-0' as EntryId, texts, message: { ok: false, problem: '' } } as unknown as Attempt;
+function shownOf(inputs: readonly Record<string, unknown>[], texts: Turn['texts'] = EN) {
+  const turn = { entry: '1-0' as EntryId, texts, message: { ok: false, problem: '' } } as unknown as Turn;
   const calls = inputs.map((input, at) => ({ id: `t${at}`, name: 'mail_box__send_now', input }));
   const parked = { id: '1', untilMs: 0, choices: [], calls: calls.map(({ id, name: tool }) => ({ id, tool })) };
-  return questionIn(attempt, { kind: 'approval', id: '1', calls, beyond: [] }, parked);
+  return questionIn(turn, { kind: 'approval', id: '1', calls, beyond: [] }, parked);
 }
 
 const argumentsOf = (count: number, chars: number) =>

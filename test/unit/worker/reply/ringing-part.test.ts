@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Conclusion } from '../../../../worker/lane/attempt.ts';
+import type { Conclusion } from '../../../../shared/state/turn/record.ts';
 import { planned, ringingPart } from '../../../../worker/reply/plan.ts';
 
 const answered = (notices: string[], answer: string): Conclusion => ({

@@ -19,7 +19,7 @@ function boxOf(...names: string[]): Toolbox & { list: ToolSpec[] } {
 }
 
 function call(box: Toolbox, name: string) {
-  return box.call({ id: 'call', name, input: {}, attempt: { session: 's-1' } as never }, new AbortController().signal);
+  return box.call({ id: 'call', name, input: {}, turn: { session: 's-1' } as never }, new AbortController().signal);
 }
 
 test('an excluded tool is not listed, and a call to it is an error; the others keep their order', async () => {

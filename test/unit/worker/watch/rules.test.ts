@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import type { Lifecycle } from '../../../../shared/state/provider/provider.ts';
 import { nextPeriodMs } from '../../../../shared/state/spending/limit.ts';
-import type { Lifecycle } from '../../../../worker/model/catalog.ts';
 import { checkRules, conditionsOf, isIntended, isPolled, isWell } from '../../../../worker/watch/rules.ts';
 import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
 import { LIMITS, NOW, ofPoll, ofShard, overdue, QUIET, snapshot } from '../../../fixture/snapshot.ts';

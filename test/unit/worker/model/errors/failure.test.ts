@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import type { FailureReason } from '../../../../../shared/flow/failure.ts';
 import {
-  type FailureReason,
   isOfAccount,
   isOverBudget,
   PROVIDER_SAID,

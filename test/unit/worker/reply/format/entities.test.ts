@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Block } from '../../../../../shared/flow/reply.ts';
 import { ENTITIES_MAX, type Formatted } from '../../../../../worker/reply/format/canvas.ts';
 import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
-import type { Block } from '../../../../../worker/reply/format/tree.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 import { trees } from '../../../../fixture/trees.ts';

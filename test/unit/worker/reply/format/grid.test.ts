@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { plain, type Table } from '../../../../../shared/flow/reply.ts';
 import { columnWidths, GRID_COLUMNS, gridOf } from '../../../../../worker/reply/format/grid.ts';
-import { plain, type Table } from '../../../../../worker/reply/format/tree.ts';
 import { widthOf, wrapped } from '../../../../../worker/reply/format/width.ts';
 import { graphemeTexts, SEEDED } from '../../../../fixture/texts.ts';
 

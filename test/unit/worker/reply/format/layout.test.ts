@@ -1,13 +1,13 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Block, Part } from '../../../../../shared/flow/reply.ts';
 import { plainText, withEntities } from '../../../../../worker/reply/format/entities.ts';
-import { layOut, type Part, stepDown, textOf } from '../../../../../worker/reply/format/layout.ts';
+import { layOut, stepDown, textOf } from '../../../../../worker/reply/format/layout.ts';
 import { pack } from '../../../../../worker/reply/format/pack.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { richBlocks } from '../../../../../worker/reply/format/rich.ts';
 import { fitsRich } from '../../../../../worker/reply/format/rich-limits.ts';
 import { ENTITIES, RICH, type Ruler, TEXT_CHARS_MAX } from '../../../../../worker/reply/format/ruler.ts';
-import type { Block } from '../../../../../worker/reply/format/tree.ts';
 import { expectTakable } from '../../../../fixture/takable.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 import { REPEATED, trees } from '../../../../fixture/trees.ts';

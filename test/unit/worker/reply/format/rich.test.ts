@@ -1,10 +1,10 @@
 import type { RichText } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { type Block, paragraph, plain } from '../../../../../shared/flow/reply.ts';
 import { parse } from '../../../../../worker/reply/format/parse.ts';
 import { type RichBlock, richBlocks } from '../../../../../worker/reply/format/rich.ts';
 import { fitsRich, RICH_MAX, richSize } from '../../../../../worker/reply/format/rich-limits.ts';
-import { type Block, paragraph, plain } from '../../../../../worker/reply/format/tree.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 import { trees } from '../../../../fixture/trees.ts';
 

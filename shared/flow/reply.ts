@@ -123,3 +123,23 @@ export function plain(text: string): Inline {
 export function isBlank(text: string): boolean {
   return !/[^\s\p{Cc}\p{Cf}\u2800\u115f\u1160\u3164\uffa0\ufffc]/u.test(text);
 }
+
+/** How a part is sent: as a rich message, as a text with entities, as a text. */
+export type Path = 'rich' | 'entities' | 'plain';
+
+/** One message of a reply. Plain JSON: it is stored while the reply is being delivered. */
+export interface Part {
+  readonly path: Path;
+  readonly blocks: readonly Block[];
+}
+
+/** A file of a reply: it is sent in its place, like a message. Plain JSON, stored with the conclusion. */
+export interface FilePart {
+  readonly path: 'file';
+  readonly name: string;
+  /** Its content, for a text; otherwise `sha256` names its bytes among the kept ones. */
+  readonly text?: string;
+  readonly sha256?: string;
+  /** It is shown as a photo, and in an album with its neighbours that are. */
+  readonly isPicture?: true;
+}

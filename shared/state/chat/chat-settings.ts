@@ -1,6 +1,6 @@
-import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
-import type { OwnLimits } from '../../shared/state/spending/limit.ts';
-import type { Language } from '../../shared/texts/language.ts';
+import { type ChatKey, parseChatKey } from '../../redis/keys.ts';
+import type { Language } from '../../texts/language.ts';
+import type { OwnLimits } from '../spending/limit.ts';
 
 /** What the operator sets for a chat; what is absent is as for all chats. */
 export interface ChatSettings extends OwnLimits {

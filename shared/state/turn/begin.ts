@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey, type SessionId } from '../../redis/keys.ts';
+import type { RunScript } from '../../redis/script.ts';
+import { fieldsOf } from '../../redis/stream.ts';
+import { fencedWrites } from '../change.ts';
+import type { ChatTable } from '../chat/chat-settings.ts';
+import type { RedisClock } from '../lane/lanes.ts';
+import { type Head, headOf } from '../lane/lanes.ts';
+import { Turn } from './turn.ts';
+
+/** The result of beginning an attempt. */
+export type Begun =
+  | { kind: 'begun'; turn: Turn }
+  /** The outcome is written already. A crash may have kept the lane's next head from becoming a job. */
+  | { kind: 'settled'; head?: Head }
+  /** Another message of the chat comes first. */
+  | { kind: 'waiting'; head: Head }
+  /** The message may have killed processes, and an older poison candidate comes first. */
+  | { kind: 'poison candidate' }
+  /** An operator has paused the chat: the reconciler makes it a job again when that is over. */
+  | { kind: 'paused' }
+  /** The reply was lost, and another attempt took over before the command was re-sent. */
+  | { kind: 'fenced' };
+
+/** The reply of `begin.lua`. */
+export type BeginReply =
+  | ['settled' | 'waiting', head: EntryId | '', lane: LaneKey, traceparent: string, person: string]
+  | ['fenced']
+  | ['paused']
+  | ['poison candidate', timeMs: number]
+  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[], behind: number, string];
+
+/** One crash may be any message's fault, or none's. */
+const SUSPECT_DEATHS = 2;
+
+/** The arguments for beginning an attempt. */
+interface Beginning {
+  begin: RunScript<BeginReply>;
+  write: RunScript<string>;
+  keys: Keys;
+  clock: RedisClock;
+  chats: ChatTable;
+}
+
+/** Begins an attempt at a message: runs `begin.lua` and reads what it returns. Rejects while Redis takes no writes. */
+export async function beginTurn(
+  parts: Beginning,
+  entry: EntryId,
+  lane: LaneKey,
+  newSession: SessionId,
+): Promise<Begun> {
+  const { keys, clock } = parts;
+  const chat = chatOf(lane);
+  const { inbound, poisonCandidates, absent, paused, gone } = keys;
+  const at = [inbound, keys.turn(entry), keys.lane(lane), keys.chat(chat), poisonCandidates, absent, paused, gone];
+  const prefixes = [keys.chatPrefix, keys.lanePrefix, keys.turnPrefix];
+  const ids = [SUSPECT_DEATHS, randomUUID(), lane, ...prefixes, chat];
+  const noSession = '' as SessionId;
+  const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
+  const reply = await clock.learn(() => parts.begin(at, args), timeOf);
+  if (reply[0] !== 'begun') return notBegun(reply);
+  const [, , home, entryFields, turnFields, session, sessionFields, chatFields, behind, absence] = reply;
+  const fields = {
+    entryFields: fieldsOf(entryFields),
+    turnFields: fieldsOf(turnFields),
+    sessionFields: fieldsOf(sessionFields),
+    chatFields: fieldsOf(chatFields),
+  };
+  const writes = fencedWrites(parts.write, [keys.turn(entry), keys.absent], fields.turnFields.get('fence') ?? '');
+  const source = { keys, chats: parts.chats, nowMs: clock.nowMs };
+  return { kind: 'begun', turn: new Turn({ entry, lane, home, session, behind, absence, ...fields }, source, writes) };
+}
+
+function timeOf(reply: BeginReply): number | undefined {
+  return reply[0] === 'begun' || reply[0] === 'poison candidate' ? reply[1] : undefined;
+}
+
+/** Why an attempt was not begun. */
+function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
+  if (reply[0] === 'poison candidate' || reply[0] === 'fenced' || reply[0] === 'paused') return { kind: reply[0] };
+  const [kind, head, ...rest] = reply;
+  return head === '' ? { kind: 'settled' } : { kind, head: headOf([head, ...rest]) };
+}
