@@ -3,17 +3,13 @@ import type { ChatSettings, ChatTable } from '../shared/state/chat/chat-settings
 import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { openAccount } from '../shared/state/spending/usage-book.ts';
-import { summonsBook } from '../shared/state/turn/summons.ts';
-import { askPorts } from './ask-ports.ts';
-import { commandPorts, progressViews } from './chat-ports.ts';
-import { transcriberOf } from './endpoint.ts';
 import { openWorker, QUEUE_LIMITS } from './lane/queue.ts';
 import { settingsFor } from './lane/settings.ts';
 import { chatRoom } from './model/count.ts';
 import type { WorkerPorts } from './ports.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import type { ShardPorts } from './shard.ts';
-import { createChatMemory } from './tools/recall/chat-memory.ts';
+import { createEnv } from './shard-env.ts';
 import { forChat } from './tools/toolboxes.ts';
 import { resumeParked } from './turn/park.ts';
 import { createProcessor, watchByClock } from './turn/processor.ts';
@@ -42,21 +38,15 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   const ending = new AbortController();
   const share = shared.slots.share();
   const { lane, queue, discard } = shard;
-  const memory = createChatMemory({ redis: shard.redis, keys: shard.keys, blobs: shard.blobs, log });
   const books = { budget: openBudget(ports, shard), book: openAccount(shard.redis, shard.keys, lane.nowMs, log) };
-  const ask = askPorts(ports, shared, shard, { memory, books });
-  const commands = commandPorts(ports, shard, memory, ask.store.media);
-  const progress = progressViews(ports);
-  const transcriber = transcriberOf(ports.config, books, ask.settings.prices);
-  const { breaker, running } = shared;
-  const summonses = summonsBook(shard.redis, shard.keys);
-  const turn = { ask, telegram: ports.telegram, breaker, progress, summonses, lane, commands, transcriber };
-  const { model } = ask.endpoint;
+  const env = createEnv(ports, shared, shard, books);
+  const { model, settings } = env;
   const watch = watchByClock;
   const limits = { ...QUEUE_LIMITS, ...ports.limits };
   const { progressEveryMs = PROGRESS_EVERY_MS } = limits;
-  const flow = { turn, queue, share, discard, running, ending: ending.signal, watch, progressEveryMs };
-  const processor = createProcessor(flow);
+  const { running } = shared;
+  const jobs = { queue, share, discard, running, ending: ending.signal, watch, progressEveryMs };
+  const processor = createProcessor({ ...env, ...jobs });
   const worker = openWorker(shard.queueRedis, shard.keys, { share, limits }, processor);
   const noteTrouble = rareWarning(log, 'the job worker had trouble');
   worker.on('error', (error) => noteTrouble({ err: error }));
@@ -65,7 +55,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
   );
   worker.on('completed', ({ data }, end) => {
     if (end !== 'parked') return;
-    resumeParked(turn, data).catch((error) => log.warn({ err: error }, 'what came is left to the reconciler'));
+    resumeParked(env, data).catch((error) => log.warn({ err: error }, 'what came is left to the reconciler'));
   });
   void worker.run();
   return {
@@ -74,10 +64,10 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
     model,
     async takesFixedParts(signal: AbortSignal) {
       for (const chat of kindsOfChats(ports.files.chats)) {
-        const settings = settingsFor(ask.settings, chat);
-        const { windowTokens } = await model.limits(settings.modelName);
-        const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, settings);
-        const fixed = { ...fixedPartsOf(settings, forChat(ask.tools, chat).specs()), maxTokens };
+        const own = settingsFor(settings, chat);
+        const { windowTokens } = await model.limits(own.modelName);
+        const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, own);
+        const fixed = { ...fixedPartsOf(own, forChat(env.tools, chat).specs()), maxTokens };
         const { kind } = await askFixedParts(model, fixed, signal);
         if (kind !== 'taken') return kind;
       }

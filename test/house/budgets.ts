@@ -3,8 +3,8 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 52_030,
-  productFiles: 509,
+  productLines: 51_760,
+  productFiles: 507,
   testLines: 84_800,
   rawCommands: 0,
   filesWithRawCommands: 0,
@@ -13,4 +13,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 146, messageFunctions: 805 } as const;
+export const WAY_BUDGETS = { messageFiles: 145, messageFunctions: 803 } as const;

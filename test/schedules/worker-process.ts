@@ -1,18 +1,19 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import type { EntryId } from '../../shared/redis/keys.ts';
+import type { Env } from '../../worker/env.ts';
 import { reconcile, startDispatcher } from '../../worker/lane/dispatcher.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../../worker/lane/queue.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
 import { resumeParked } from '../../worker/turn/park.ts';
-import { createProcessor, type Processor, type ProcessorPorts } from '../../worker/turn/processor.ts';
+import { createProcessor, type Processor } from '../../worker/turn/processor.ts';
+import { envOf } from './env.ts';
 import { gatedRedis } from './gated-redis.ts';
 import type { Ground, Run } from './ground.ts';
 import type { QueuedJob } from './job-queue.ts';
 import { modelOf, toolsOf } from './oracle.ts';
 import type { Process } from './process.ts';
 import { telegramOf } from './telegram.ts';
-import { turnPorts } from './turn-ports.ts';
 
 const SLOTS = 2;
 
@@ -26,7 +27,7 @@ export class WorkerProcess {
   readonly #ground: Ground;
   readonly #lane: Lane;
   readonly #queue: TurnQueue;
-  readonly #turn: ProcessorPorts['turn'];
+  readonly #env: Env;
   readonly #processor: Processor;
   readonly #ending = new AbortController();
 
@@ -43,10 +44,10 @@ export class WorkerProcess {
       telegram: telegramOf(process, ground.history),
       queue: this.#queue,
     };
-    this.#turn = turnPorts(redis, keys, this.#lane, observability, ports);
+    this.#env = envOf(redis, keys, this.#lane, observability, ports);
     this.#processor = createProcessor({
       progressEveryMs: Number.POSITIVE_INFINITY,
-      turn: this.#turn,
+      ...this.#env,
       queue: this.#queue,
       share: createSlots(SLOTS).share(),
       discard: async () => {},
@@ -113,7 +114,7 @@ export class WorkerProcess {
     try {
       const end = await this.#processor(this.#asJob(run), token, run.lockLost.signal);
       await this.#queueEffect('end the job', () => jobs.end(token));
-      if (end === 'parked') await resumeParked(this.#turn, job);
+      if (end === 'parked') await resumeParked(this.#env, job);
     } catch (error) {
       if (this.process.isDead) return;
       if (error instanceof DelayedError || error instanceof WaitingError) return;

@@ -2,8 +2,8 @@ import type { FilePart } from '../../shared/flow/reply.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Spent } from '../../shared/state/spending/limit.ts';
-import type { RecoveryStage } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -18,7 +18,7 @@ import { planned } from '../reply/plan.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import type { Call, Called, CallPorts } from './call.ts';
+import type { Call, Called } from './call.ts';
 import {
   answerText,
   answerWords,
@@ -128,7 +128,7 @@ function takenTokens({ answer: { usage, content }, byFallback }: Answered): numb
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  ports: Pick<CallPorts, 'settings' | 'observability'>,
+  env: Env,
   turn: Turn,
   opened: OpenedSession,
   { called, speech }: { called: Answered; speech: Speech },
@@ -140,10 +140,10 @@ export async function recordRound(
     ...append(turn.keys, turn.session, [record]),
     ...turn.recordRound(round, { recoveries: turn.recoveries, stage }),
     ...speech.record(called.answer.text),
-    ...forgetLimit(turn, ports.settings, takenTokens(called)),
+    ...forgetLimit(turn, env.settings, takenTokens(called)),
   ];
-  await commit(ports.observability, turn, { step: `round:${round}`, changes, events: [] });
-  ports.observability.reach('round stored');
+  await commit(env, turn, { step: `round:${round}`, changes, events: [] });
+  env.reach('round stored');
   return withRecord(opened, record);
 }
 
@@ -155,6 +155,6 @@ export function progressed(turn: Turn, rounds: number): Turn {
 }
 
 /** An accepted call ends `compacted`, so that the session can be compacted again. `fresh` stays for this message. */
-function stageAfterRound({ stage }: Turn): RecoveryStage {
+function stageAfterRound({ stage }: Turn): Turn['stage'] {
   return stage === 'compacted' ? 'none' : stage;
 }

@@ -1,8 +1,6 @@
-import type { NotedFiles } from '../../shared/state/turn/noted-files.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { BreakerView } from '../../shared/telegram/breaker.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
-import type { Settings } from '../lane/settings.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { systemWith } from '../memory/memory.ts';
 import { HISTORY_BYTES_MAX } from '../model/block.ts';
@@ -19,22 +17,12 @@ import {
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
-import { type Endpoint, triedBy } from '../recovery/effects.ts';
+import { triedBy } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/parts.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
-import type { RoundPorts } from '../tools/round.ts';
-
-/** The ports of a call of the model. */
-export interface CallPorts extends RoundPorts {
-  settings: Settings;
-  files: Pick<NotedFiles, 'of'>;
-  /** Whether there is a Telegram to answer to. */
-  breaker: Pick<BreakerView, 'seenAwayMs'>;
-  endpoint: Pick<Endpoint, 'model' | 'budget'>;
-}
 
 /** A call of the model for an attempt. */
 export interface Call {
@@ -79,38 +67,38 @@ const TURN_TIMES = 20;
  * One call of the model: the request is computed from the session, counted, and sent unless the count says that it is
  * too long or too large. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function callModel(ports: CallPorts, call: Call, signal: AbortSignal): Promise<Called> {
+export async function callModel(env: Env, call: Call, signal: AbortSignal): Promise<Called> {
   const { turn, opened, room, calibration } = call;
   const window = withToolsOf(opened.window, turn.isOfGuest);
   const messages = view(window);
   const maxTokens = turn.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
-  const { systemPrompt, serverTools } = ports.settings;
-  const fixed = { system: systemWith(systemPrompt, turn), tools: ports.tools.specs(), serverTools };
+  const { systemPrompt, serverTools } = env.settings;
+  const fixed = { system: systemWith(systemPrompt, turn), tools: env.tools.specs(), serverTools };
   const sent: Sent = {
-    count: countRequest(fixed, window, messages, ports.settings.modelName, calibration),
+    count: countRequest(fixed, window, messages, env.settings.modelName, calibration),
     calibration,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
   const counted = countedTooLarge(call, sent.count.tokens);
   if (counted) return { ok: false, failure: counted, silences: 0, sent };
-  const request = { ...(await requestOf(ports, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
+  const request = { ...(await requestOf(env, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
   const code = openCode(asShown(window.records));
   const withoutCode = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
   const onText: OnText = (text) => call.onText(withoutCode(text));
-  ports.observability.reach('model called');
-  const result = await sendOrFallBack(ports, turn, request, { window, fixed, onText }, signal);
+  env.reach('model called');
+  const result = await sendOrFallBack(env, turn, request, { window, fixed, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
-    const own = countRequest(fixed, { ...window, records: [] }, messages, ports.settings.modelName, calibration);
+    const own = countRequest(fixed, { ...window, records: [] }, messages, env.settings.modelName, calibration);
     const answer = withBelievedSize({ ...result.answer, text: withoutCode(result.answer.text) }, own.tokens);
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
   const { failure, silences } = result;
   if (failure.rule !== undefined) {
     const events = [{ event: 'request.invalid', rule: failure.rule } as const];
-    await commit(ports.observability, turn, { step: '', events });
+    await commit(env, turn, { step: '', events });
   }
   return { ok: false, failure, silences, sent };
 }
@@ -129,38 +117,38 @@ function countedTooLarge({ turn, opened, room }: Call, tokens: number): Failure 
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
 export async function countExactly(
-  ports: CallPorts,
+  env: Env,
   about: Pick<Call, 'turn' | 'opened'>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { turn, opened } = about;
   const messages = view(withToolsOf(opened.window, turn.isOfGuest));
-  const request = await requestOf(ports, about, messages);
-  return ports.endpoint.model.countTokens({ ...request, maxTokens: 1 }, signal);
+  const request = await requestOf(env, about, messages);
+  return env.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
 async function requestOf(
-  ports: CallPorts,
+  env: Env,
   { turn, opened: { window } }: Pick<Call, 'turn' | 'opened'>,
   messages: MessageParam[],
 ): Promise<Omit<ModelRequest, 'maxTokens'>> {
   return {
     payer: turn.payer,
     session: turn.session,
-    model: ports.settings.modelName,
-    system: systemWith(ports.settings.systemPrompt, turn),
-    messages: await filled(ports, turn, messages),
-    tools: ports.tools.specs(),
-    serverTools: ports.settings.serverTools,
+    model: env.settings.modelName,
+    system: systemWith(env.settings.systemPrompt, turn),
+    messages: await filled(env, turn, messages),
+    tools: env.tools.specs(),
+    serverTools: env.settings.serverTools,
     caches: true,
     cacheLifetime: cacheLifetime(turnTimesMs(window.records), Date.now()),
-    ...(ports.settings.effort !== undefined && { effort: ports.settings.effort }),
+    ...(env.settings.effort !== undefined && { effort: env.settings.effort }),
   };
 }
 
-async function filled({ store }: CallPorts, { home }: Turn, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ media }: Env, { home }: Turn, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await store.media.load(home, refs));
+  return refs.length === 0 ? messages : fill(messages, await media.load(home, refs));
 }
 
 /** When the user's newest messages arrived. */
@@ -187,14 +175,14 @@ type Fetched = ModelResult & {
  * something. Contract: as `Model.send`, plus what Redis throws.
  */
 async function sendOrFallBack(
-  ports: CallPorts,
+  env: Env,
   turn: Turn,
   request: ModelRequest,
   { window, fixed, onText }: { window: Window; fixed: FixedParts; onText: OnText },
   signal: AbortSignal,
 ): Promise<Fetched> {
-  const { model } = ports.endpoint;
-  const { fallbackModel } = ports.settings;
+  const { model } = env;
+  const { fallbackModel } = env.settings;
   const result = await model.send(request, signal, onText);
   const first = { ...result, byFallback: false, silences: silencesIn(result) };
   if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !helpsAnother(first))
@@ -203,7 +191,7 @@ async function sendOrFallBack(
   const count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
   const { windowTokens } = await model.limits(fallbackModel);
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
-  const again = { ...request, model: fallbackModel, messages: await filled(ports, turn, messages) };
+  const again = { ...request, model: fallbackModel, messages: await filled(env, turn, messages) };
   const second = await model.send(again, signal, onText);
   if (second.ok && second.answer.stopReason !== 'refusal')
     return { ...second, byFallback: true, silences: first.silences };

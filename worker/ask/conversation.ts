@@ -1,13 +1,13 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { MemoryBook } from '../../shared/state/memory/book.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { withMemory } from '../memory/memory.ts';
 import { budgetFor, calibrationFor, chatRoom, countContent, type Room } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
 import { endModelChoice } from '../recovery/default-model.ts';
-import type { FailedCall, RecoverPorts } from '../recovery/effects.ts';
+import type { FailedCall } from '../recovery/effects.ts';
 import { recover } from '../recovery/recover.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
@@ -15,13 +15,12 @@ import type { UserRecord } from '../session/record.ts';
 import { askingIn, finishRound, hasOnlyUnreadableCalls } from '../tools/round.ts';
 import type { TurnTime } from '../turn/deadline.ts';
 import { answered, failureIn, progressed, recordRound } from './answer.ts';
-import { type Called, type CallPorts, callModel, countExactly } from './call.ts';
+import { type Called, callModel, countExactly } from './call.ts';
 import { leaveOutOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { goesOn, type Speech } from './words.ts';
 
-/** The ports of asking the model. */
-export type AskPorts = CallPorts & RecoverPorts & { memoryBook: MemoryBook };
+/** The env of asking the model. */
 
 /** The content that the model is asked to answer, and who receives its text as it streams. */
 export interface Question {
@@ -53,18 +52,18 @@ type About = Pick<
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function askModel(
-  ports: AskPorts,
+  env: Env,
   begun: Turn,
   { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Verdict> {
-  const { settings } = ports;
+  const { settings } = env;
   const { signal } = time;
   let turn = begun;
-  const { windowTokens, maxOutputTokens: modelOutputTokens } = await ports.endpoint.model.limits(settings.modelName);
+  const { windowTokens, maxOutputTokens: modelOutputTokens } = await env.model.limits(settings.modelName);
   const learntTokens = learntWindow(turn.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
-  turn = await withMemory(ports.memoryBook, turn, room.limitTokens);
+  turn = await withMemory(env.memoryBook, turn, room.limitTokens);
   const calibration = calibrationFor(settings.modelName, turn.calibration);
   const pending = pendingRecord(settings, turn, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
@@ -73,42 +72,42 @@ export async function askModel(
     speech.hear(text);
     onText(text);
   };
-  let opened = await openSession(ports, turn, pending, room.limitTokens);
+  let opened = await openSession(env, turn, pending, room.limitTokens);
   for (let round = turn.rounds; ; round++) {
-    const asking = askingIn(ports, turn, opened, round);
+    const asking = askingIn(env, turn, opened, round);
     if (asking) return { kind: 'park', asking };
-    const finished = await finishRound(ports, turn, opened, { round, onTools, onResult: time.progress }, signal);
+    const finished = await finishRound(env, turn, opened, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
     opened = finished;
     if (hasOnlyUnreadableCalls(opened, turn))
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
     // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
-    const awayMs = ports.breaker.seenAwayMs();
+    const awayMs = env.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
-    opened = await leaveOutOldPictures(ports, turn, opened, windowTokens);
+    opened = await leaveOutOldPictures(env, turn, opened, windowTokens);
     const roundTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
     const asked = { ...about, callRoom, roundTokens, opened, turn };
     const wordsOnly = round >= settings.toolRoundsMax;
-    const called = await callModel(ports, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
-    if (!called.ok) return reactTo(ports, asked, called, time);
+    const called = await callModel(env, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
+    if (!called.ok) return reactTo(env, asked, called, time);
     const failure = failureIn(called, asked, round, settings);
-    if (failure) return reactTo(ports, asked, { ...called, failure, silences: 0 }, time);
-    if (!called.byFallback) turn = await endModelChoice(ports, turn);
+    if (failure) return reactTo(env, asked, { ...called, failure, silences: 0 }, time);
+    if (!called.byFallback) turn = await endModelChoice(env, turn);
     const now = { ...asked, turn };
     if (!goesOn(called.answer, round, settings)) {
-      const files = turn.rounds > 0 ? await ports.files.of(turn) : [];
-      const nearlySpent = await ports.endpoint.budget?.nearlySpent(turn.payer, turn.entry);
+      const files = turn.rounds > 0 ? await env.files.of(turn) : [];
+      const nearlySpent = await env.budget?.nearlySpent(turn.payer, turn.entry);
       return answered({ ...now, files, nearlySpent }, called, settings);
     }
-    opened = await recordRound(ports, turn, opened, { called, speech }, round + 1);
+    opened = await recordRound(env, turn, opened, { called, speech }, round + 1);
     turn = progressed(turn, round + 1);
   }
 }
 
 /** Recovers from a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
-  ports: AskPorts,
+  env: Env,
   { room: _, callRoom, speech, ...about }: About,
   { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
@@ -119,10 +118,10 @@ async function reactTo(
   if (time.signal.aborted) return { kind: 'hand back' };
   const { count, fixedTokens, askedOutputTokens } = sent;
   const sizes = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  const countTokens = (signal: AbortSignal) => countExactly(ports, about, signal);
+  const countTokens = (signal: AbortSignal) => countExactly(env, about, signal);
   if (failure.kind === 'refusal') await speech.forget();
   const call = { ...about, ...sizes, turn, failure, countTokens, hasWords: speech.words.own !== '', tried: [] };
-  return recover(ports, call, time);
+  return recover(env, call, time);
 }
 
 /** The tokens of the newest message with its files, or of the newest batch of tool results, as it is shown. */

@@ -1,9 +1,9 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import { labelWithRef } from '../media/label.ts';
 import type { Block } from '../model/block.ts';
 import { imagesMax } from '../model/rules/media.ts';
-import type { RecoverPorts } from '../recovery/effects.ts';
 import { thinkingTrim } from '../recovery/leave-out.ts';
 import { blocksIn, type Part, partOf, placesIn } from '../recovery/parts.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
@@ -23,7 +23,7 @@ const LEFT_SHARE = 0.8;
  * beginning of the conversation. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveOutOldPictures(
-  ports: Pick<RecoverPorts, 'settings' | 'endpoint' | 'observability'>,
+  env: Env,
   turn: Turn,
   opened: OpenedSession,
   windowTokens: number,
@@ -32,9 +32,9 @@ export async function leaveOutOldPictures(
   const most = imagesMax(windowTokens);
   const left = oldestPictures(asShown(records), most);
   if (left.length === 0) return opened;
-  const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(ports, records)];
+  const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(env, records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(ports.observability, turn, {
+  await commit(env, turn, {
     step: '',
     changes: append(turn.keys, turn.session, changes),
     events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
-import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
 import { channelOf, type DueReminder, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { wellFormed } from '../model/block.ts';
@@ -13,7 +13,7 @@ import { wallOf, wallText } from '../reminders/wall-time.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { trimOf } from '../session/overlay.ts';
 import { type LogRecord, newStamp, type UserRecord } from '../session/record.ts';
-import { append, type ConversationStore } from '../session/store.ts';
+import { append } from '../session/store.ts';
 import { hasCalls } from './words.ts';
 
 /**
@@ -27,15 +27,14 @@ export const LOAD_BYTES_PER_TOKEN = 14;
  * throws `FencedError`, or what Redis throws.
  */
 export async function openSession(
-  ports: { store: Pick<ConversationStore, 'sessions'>; observability: Pick<Observability, 'telemetry' | 'reach'> },
+  env: Env,
   turn: Turn,
   pending: UserRecord,
   limitTokens: number,
 ): Promise<OpenedSession> {
   const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
-  const { observability } = ports;
-  const opened = await observability.telemetry.span(SPAN.open, {}, async (span) => {
-    const loaded = await ports.store.sessions.open(turn, pending, bytesMax);
+  const opened = await env.telemetry.span(SPAN.open, {}, async (span) => {
+    const loaded = await env.sessions.open(turn, pending, bytesMax);
     const { records } = loaded.window;
     span.setAttributes({ 'spillway.window.records': records.length, 'spillway.window.bytes': loaded.bytes });
     return loaded;
@@ -44,7 +43,7 @@ export async function openSession(
   const { head, records } = opened.window;
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   const events = [{ event: 'session.torn', records: torn } as const];
-  if (torn > 0) await commit(observability, turn, { step: `torn:${turn.session}`, events });
+  if (torn > 0) await commit(env, turn, { step: `torn:${turn.session}`, events });
   return hideEarlierTry(turn, opened);
 }
 

@@ -1,42 +1,14 @@
-import type { Observability } from '../../shared/base/observability.ts';
 import { type Block, type Inline, paragraph } from '../../shared/flow/reply.ts';
 import type { Change } from '../../shared/state/change.ts';
-import type { DeadLetters } from '../../shared/state/lane/dead-letters.ts';
-import type { Head } from '../../shared/state/lane/lanes.ts';
-import type { ReminderBook } from '../../shared/state/reminder/book.ts';
-import type { UsageBook } from '../../shared/state/spending/usage-book.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import type { AskPorts } from '../ask/conversation.ts';
+import type { Env } from '../env.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
 import { entityParts, textOf } from '../reply/format/layout.ts';
 import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
-import type { ConversationStore } from '../session/store.ts';
-import type { ChatMemory } from '../tools/recall/chat-memory.ts';
 import type { TurnTime } from '../turn/deadline.ts';
-import type { ChatArchive } from './chat-archive.ts';
-import type { ChatState } from './chat-state.ts';
-
-/** The effects and reads that commands may use. */
-export interface CommandPorts {
-  ask: AskPorts & { store: ConversationStore; observability: Pick<Observability, 'log'> };
-  /** `wake` makes the head of a lane a job that runs now: what it waited for is decided. */
-  state: ChatState & { wake(head: Head): Promise<void> };
-  archive: ChatArchive;
-  usageBook: UsageBook;
-  deadLetters: DeadLetters;
-  memory: ChatMemory;
-  reminders: Pick<ReminderBook, 'of' | 'cancelled' | 'cancelling' | 'restoring' | 'chatGone'>;
-  /** What goes beyond the chat. */
-  installation: {
-    /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
-    seesGroups: () => Promise<boolean | undefined>;
-    /** What operators do in the chat of alerts. Contract: as `CommandHandler`. */
-    desk: CommandHandler;
-  };
-}
 
 /** A command that its sender may give, and where it was given. */
 export interface CommandContext {
@@ -52,7 +24,7 @@ export interface CommandContext {
  *
  * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
  */
-export type CommandHandler = (ports: CommandPorts, context: CommandContext) => Verdict | Promise<Verdict>;
+export type CommandHandler = (env: Env, context: CommandContext) => Verdict | Promise<Verdict>;
 
 /** Parts of a command's reply besides its text. */
 interface Extras {

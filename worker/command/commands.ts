@@ -1,12 +1,13 @@
 import type { BotCommand, CommandName } from '../../shared/telegram/commands.ts';
+import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { busy } from './busy.ts';
-import type { CommandContext, CommandHandler, CommandPorts } from './command.ts';
+import type { CommandContext, CommandHandler } from './command.ts';
 import { compact } from './compact.ts';
 import { decide } from './decide.ts';
 import { exportChat } from './export.ts';
 import { forget } from './forget.ts';
-import { help, start } from './help.ts';
+import { help, start, whoami } from './help.ts';
 import { lang } from './lang.ts';
 import { memory } from './memory.ts';
 import { model } from './model.ts';
@@ -19,10 +20,9 @@ import { stop } from './stop.ts';
 import { timezone } from './timezone.ts';
 import { tools } from './tools.ts';
 import { usage } from './usage.ts';
-import { whoami } from './whoami.ts';
 
 /** What operators do is done with what they see, which is beyond this room. */
-const desk: CommandHandler = (ports, context) => ports.installation.desk(ports, context);
+const desk: CommandHandler = (env, context) => env.desk(env, context);
 
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
@@ -32,9 +32,9 @@ const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */
 export async function carryOut(
-  ports: CommandPorts,
+  env: Env,
   { name, words }: BotCommand,
   context: Omit<CommandContext, 'words'>,
 ): Promise<Verdict> {
-  return HANDLERS[name](ports, { ...context, words });
+  return HANDLERS[name](env, { ...context, words });
 }

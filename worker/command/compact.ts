@@ -1,8 +1,9 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import { LOAD_BYTES_PER_TOKEN } from '../ask/pending.ts';
+import type { Env } from '../env.ts';
 import type { Room } from '../model/count.ts';
 import { type CompactionOutcome, compactSession } from '../recovery/compact.ts';
-import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
+import { type CommandContext, type CommandHandler, replied } from './command.ts';
 import { roomIn } from './status.ts';
 
 const STEP = 'compact';
@@ -10,25 +11,25 @@ const STEP = 'compact';
 const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shrink']);
 
 /** `/compact`: older messages become a summary now. A crash after that repeats only the reply. */
-export const compact: CommandHandler = async (ports, context) => {
+export const compact: CommandHandler = async (env, context) => {
   const { turn, time } = context;
   const { texts, session } = turn;
-  const room = await roomIn(ports.ask, turn);
+  const room = await roomIn(env, turn);
   const isDone = turn.hasDone(STEP);
-  const outcome = isDone ? { ok: true as const } : await summarise(ports, context, room);
+  const outcome = isDone ? { ok: true as const } : await summarise(env, context, room);
   if (!outcome.ok && time.signal.aborted) return { kind: 'hand back' };
   if (!outcome.ok) return replied('compact', NOTHING.has(outcome.reason) ? texts.nothingToCompact : texts.notCompacted);
-  const { tokens } = await ports.state.session(session);
+  const { tokens } = await env.chatState.session(session);
   return replied('compact', texts.compactedNow(Math.round((tokens / room.limitTokens) * 100)));
 };
 
-function summarise({ ask }: CommandPorts, { turn, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
-  const { settings } = ask;
+function summarise(env: Env, { turn, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
+  const { settings } = env;
   const state = sessionState(turn.keys, turn.session);
   // The reply to the command says it, so the next answer need not.
   const effects = [state.reportCompactions()];
   return time.recovering(settings.recoveryTimeoutMs, async (signal) => {
-    const opened = await ask.store.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
-    return compactSession(ask, { turn, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
+    const opened = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
+    return compactSession(env, { turn, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
   });
 }

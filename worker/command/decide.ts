@@ -5,9 +5,10 @@ import { chatState, GRANT_MS, type ToolGrant } from '../../shared/state/chat/cha
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { type Decision, type Parked, toolsShown, verdicts } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import { timeZoneOf } from '../lane/settings.ts';
-import { type CommandHandler, type CommandPorts, replied } from './command.ts';
+import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';
 
 /** The field of the press's own turn that holds its effect. */
@@ -29,24 +30,24 @@ interface Press {
  * of that tool, and the question stays open for the others. The effect is stored before the reply: after a crash the reply
  * comes again.
  */
-export const decide: CommandHandler = async (ports, { turn, words }) => {
+export const decide: CommandHandler = async (env, { turn, words }) => {
   const { approval } = turn.texts;
-  const press = await pressed(ports, turn, words);
+  const press = await pressed(env, turn, words);
   if (press === undefined) return replied('decide', approval.over);
   const { decision, grant, open } = press;
   const by = decision.by?.name ?? '';
   if (grant === undefined) return replied('decide', approval.decided(decision.how, by, decision.text ?? ''));
-  const until = onDay(grant.untilMs, timeZoneOf(turn, ports.ask.settings));
+  const until = onDay(grant.untilMs, timeZoneOf(turn, env.settings));
   const granted = approval.granted(by, toolLabel(grant.tool), until);
   if (open === undefined) return replied('decide', granted);
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
 
 /** The effect of this press; undefined where it came too late, or names nothing that waits in its chat. */
-async function pressed(ports: CommandPorts, turn: Turn, words: string): Promise<Press | undefined> {
+async function pressed(env: Env, turn: Turn, words: string): Promise<Press | undefined> {
   const [, entry, id, word] = PRESSED.exec(words) ?? [];
   if (entry === undefined || id === undefined || word === undefined) return undefined;
-  const waiting = await ports.state.parked(entry as EntryId, turn.chat);
+  const waiting = await env.chatState.parked(entry as EntryId, turn.chat);
   const stored = turn.content(PRESS);
   const before = stored === undefined ? undefined : (JSON.parse(stored) as Press);
   // The turn may have gone on already.
@@ -57,7 +58,7 @@ async function pressed(ports: CommandPorts, turn: Turn, words: string): Promise<
   if (parked === undefined || press === undefined) return undefined;
   if (before === undefined) {
     const { decision, grant, open } = press;
-    const written = await commit(ports.ask.observability, turn, {
+    const written = await commit(env, turn, {
       step: 'decided',
       changes: [
         ...(open ? [parking.keepOpen(open)] : parking.decide(id, decision, turn.nowMs())),
@@ -68,9 +69,9 @@ async function pressed(ports: CommandPorts, turn: Turn, words: string): Promise<
       events: [questionDecided(head.entry, decision, grant ? [grant.tool] : toolsShown(parked))],
     });
     if (written === 'unmet') return undefined;
-    ports.ask.observability.reach('question decided');
+    env.reach('question decided');
   }
-  if (press.open === undefined) await ports.state.wake(head);
+  if (press.open === undefined) await env.chatState.wake(head);
   return press;
 }
 

@@ -12,13 +12,13 @@ import { inMinutes, inThousands } from './words.ts';
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CommandHandler = async ({ archive, ask: { settings, memoryBook }, reminders }, { turn }) => {
+export const exportChat: CommandHandler = async ({ chatArchive, settings, memoryBook, reminders }, { turn }) => {
   const { session, texts, home } = turn;
   const timeZone = timeZoneOf(turn, settings);
   const lines: string[] = [];
   const readable: string[] = [];
   let bytes = 0;
-  for await (const record of archive.messages(session)) {
+  for await (const record of chatArchive.messages(session)) {
     const line = exportLine(record) ?? '';
     bytes += Buffer.byteLength(line);
     if (bytes > FILE_BYTES_MAX) return replied('export', texts.exportTooLarge);
@@ -31,7 +31,7 @@ export const exportChat: CommandHandler = async ({ archive, ask: { settings, mem
   const coming = await reminders.of(home);
   if (coming.length > 0)
     readable.push('---\n', ...coming.map((each) => `- ${lettersOf(lineOf(texts, each, timeZone))}`));
-  const keep = (text: string) => archive.keepForSending(home, Buffer.from(text));
+  const keep = (text: string) => chatArchive.keepForSending(home, Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
     { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },

@@ -5,11 +5,11 @@ import { type CommandHandler, replied } from './command.ts';
  * `/forget`: asks first, with a button; the button's command erases everything of the chat. What runs or waits was
  * cancelled at its admission. The last step is one with the reply that says so.
  */
-export const forget: CommandHandler = async ({ archive }, { turn, words }) => {
+export const forget: CommandHandler = async ({ chatArchive }, { turn, words }) => {
   const { home, texts } = turn;
   if (words !== CONFIRMED)
     return replied('forget', texts.forgetAsks, {
       buttons: [[{ text: texts.forgetButton, command: `/forget ${CONFIRMED}`, destroys: true }]],
     });
-  return replied('forget', texts.forgotten, { changes: await archive.erase(home, turn.nowMs()) });
+  return replied('forget', texts.forgotten, { changes: await chatArchive.erase(home, turn.nowMs()) });
 };

@@ -1,23 +1,24 @@
 import { inDollars } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
+import type { Env } from '../env.ts';
 import { learntWindow, timeZoneOf } from '../lane/settings.ts';
 import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';
-import { type CommandContext, type CommandHandler, type CommandPorts, replied } from './command.ts';
+import { type CommandContext, type CommandHandler, replied } from './command.ts';
 import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
 /** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
-export const status: CommandHandler = async (ports, context) => replied('status', await statusOf(ports, context));
+export const status: CommandHandler = async (env, context) => replied('status', await statusOf(env, context));
 
 /** The state of a conversation in lines. Contract: as `CommandHandler`. */
-export async function statusOf({ ask, state, usageBook }: CommandPorts, { turn }: CommandContext): Promise<string> {
+export async function statusOf(env: Env, { turn }: CommandContext): Promise<string> {
   const { chat, home, session, texts } = turn;
-  const { settings } = ask;
+  const { settings, usageBook } = env;
   const [held, work, [today], { limitTokens }] = await Promise.all([
-    state.session(session),
-    state.work(chat, turn.nowMs()),
+    env.chatState.session(session),
+    env.chatState.work(chat, turn.nowMs()),
     usageBook.ofDays(home, 1, turn.nowMs()),
-    roomIn(ask, turn),
+    roomIn(env, turn),
   ]);
   return [
     texts.status.model(settings.modelName),
@@ -29,11 +30,8 @@ export async function statusOf({ ask, state, usageBook }: CommandPorts, { turn }
 }
 
 /** The room of a command's chat, with the model that it uses. */
-export async function roomIn(
-  { endpoint, settings }: CommandPorts['ask'],
-  { limit }: CommandContext['turn'],
-): Promise<Room> {
-  const { windowTokens } = await endpoint.model.limits(settings.modelName);
+export async function roomIn({ model, settings }: Env, { limit }: CommandContext['turn']): Promise<Room> {
+  const { windowTokens } = await model.limits(settings.modelName);
   return chatRoom(windowTokens, learntWindow(limit, settings), settings);
 }
 

@@ -96,7 +96,7 @@ async function subjectOf(ports: DeskPorts, call: DeskCall, incident: Incident, p
     return subject;
   }
   if (name === 'probe') {
-    const { model } = call.chatPorts.ask.endpoint;
+    const { model } = call.env;
     const ask = () => model.send(wordRequest(ports.config.MODEL), call.context.time.signal);
     const subject: ProbeSubject = { ...everyChat, ask };
     return subject;
@@ -126,8 +126,8 @@ async function questionReply({ redis }: DeskPorts, { words }: DeskCall, act: Act
 }
 
 /** The reply with the noted result of an act. If the press waited long, the reply says when it was. */
-function notedReply({ chatPorts, context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
-  chatPorts.ask.observability.reach('act noted');
+function notedReply({ env, context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
+  env.reach('act noted');
   const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;
   if (doneMs - pressedMs < LATE_MS) return { text };
   const late = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
@@ -159,7 +159,7 @@ async function runTyped(ports: DeskPorts, call: DeskCall, name: 'pause' | 'resum
 
 /** Runs an act for an operator. The message that asks for the act makes a repeated run recognisable. */
 function runHere(ports: DeskPorts, call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
-  const { reach } = call.chatPorts.ask.observability;
+  const { reach } = call.env;
   const { entry } = call.context.turn;
   return runAct({ ...ports, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
 }

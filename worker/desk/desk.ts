@@ -1,7 +1,8 @@
 import type { AllowedIds, Config } from '../../shared/base/config.ts';
 import type { Block, Inline } from '../../shared/flow/reply.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import { type CommandContext, type CommandHandler, type CommandPorts, laidOut, replied } from '../command/command.ts';
+import { type CommandContext, type CommandHandler, laidOut, replied } from '../command/command.ts';
+import type { Env } from '../env.ts';
 import { plainLine } from '../memory/memory.ts';
 import type { ReportSource } from '../report/report.ts';
 import { oldButton, pauseChat, pressButton, resumeChat, takeBack } from './act.ts';
@@ -24,8 +25,8 @@ export interface DeskCall {
   /** The operator's id. Several people may have the same first name. */
   id: number;
   context: CommandContext;
-  /** The ports of the chat's own commands. The chat of alerts may be somebody's conversation, too. */
-  chatPorts: CommandPorts;
+  /** For the chat's own commands: the chat of alerts may be somebody's conversation, too. */
+  env: Env;
 }
 
 /** The reply to an operator. */
@@ -50,13 +51,13 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
 
 /** Creates the handler of all that operators type or press in the chat of alerts. Contract: as `DeskHandler`. */
 export function createDesk(ports: DeskPorts): CommandHandler {
-  return async (chatPorts, context) => {
+  return async (env, context) => {
     const { message } = context.turn;
     const [word = '', ...words] = context.words.split(' ');
     const { id = 0, name = '' } = message.ok ? message.value.from : {};
     // A button of another version may send an unknown word.
     const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
-    const reply = await handle(ports, { words, by: plainLine(name) || `${id}`, id, context, chatPorts });
+    const reply = await handle(ports, { words, by: plainLine(name) || `${id}`, id, context, env });
     const { buttons, isAnswered } = reply;
     const extras = { ...(buttons && { buttons }), ...(!isAnswered && { keepsButtons: true as const }) };
     return 'blocks' in reply ? laidOut('desk', reply.blocks, extras) : replied('desk', reply.text, extras);

@@ -1,8 +1,9 @@
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import { longWaitAlert } from '../alerts/causes/telegram.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { changesOfStep, changesToNote, type FailedCall, type RecoverPorts } from './effects.ts';
+import { changesOfStep, changesToNote, type FailedCall } from './effects.ts';
 import { roomFor } from './observe.ts';
 import type { Wait } from './state.ts';
 
@@ -12,7 +13,7 @@ const RAISE_FACTOR = 2;
 
 /** Has the message wait for trouble that passes. The operator is told of a wait that is longer than an hour. */
 export async function wait(
-  { observability }: RecoverPorts,
+  env: Env,
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isFree, isLong }: Wait,
 ): Promise<Verdict> {
@@ -21,7 +22,7 @@ export async function wait(
     ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
     ...(isFree ? [turn.waits.waitForModel({ waitedMs, tries })] : []),
   ];
-  if (changes.length > 0) await commit(observability, turn, { step: '', changes, events: [] });
+  if (changes.length > 0) await commit(env, turn, { step: '', changes, events: [] });
   return { kind: 'later', delayMs, reason: why.reason, isFree, isLongWait: isLong };
 }
 
@@ -42,13 +43,13 @@ export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
  * Asks for less output where it does not fit beside the input, and for more where thinking took all of it. Returns
  * nothing when no other amount would help.
  */
-export async function changeOutput(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
+export async function changeOutput(env: Env, call: FailedCall): Promise<Verdict | undefined> {
   const { turn, failure } = call;
-  const { limitTokens } = roomFor(ports.settings, call);
+  const { limitTokens } = roomFor(env.settings, call);
   const maxOutputTokens = failure.kind === 'output' ? raised(call, limitTokens) : lowered(call, limitTokens);
   if (maxOutputTokens === undefined) return undefined;
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
-  await commit(ports.observability, turn, {
+  await commit(env, turn, {
     step: `recover:${turn.recoveries}`,
     changes: [turn.askForOutput(maxOutputTokens), ...changesOfStep(call, 'output')],
     events: [{ event, maxOutputTokens }],

@@ -4,6 +4,7 @@ import type { Change } from '../../shared/state/change.ts';
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { carriedMemory, sessionState, summaryPart } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { systemWith } from '../memory/memory.ts';
@@ -11,7 +12,7 @@ import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
+import { changesOfStep, type FailedCall } from './effects.ts';
 import { LIMIT_TOKENS_MIN, learnLimit } from './learnt-limit.ts';
 import { thinkingTrim } from './leave-out.ts';
 import { learntFrom, roomFor } from './observe.ts';
@@ -47,10 +48,10 @@ type Masked = { ok: true; calls: number } & Progress;
  * summarises the session; where there is no summary, a weaker mask is better than a lost session. The result is stored in
  * one step. Contract: throws `FencedError`, or what Redis throws.
  */
-export function compactSession(ports: RecoverPorts, subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
-  return ports.observability.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const masked = await maskSession(ports, subject, subject.room);
-    const result = masked ?? (await summariseSession(ports, subject, signal));
+export function compactSession(env: Env, subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
+  return env.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
+    const masked = await maskSession(env, subject, subject.room);
+    const result = masked ?? (await summariseSession(env, subject, signal));
     const { calls } = result;
     span.setAttributes({ success: result.ok, 'spillway.compaction.calls': calls });
     if (result.ok) {
@@ -62,53 +63,49 @@ export function compactSession(ports: RecoverPorts, subject: Subject, signal: Ab
     if (reason === 'aborted') return result;
     span.setAttributes({ 'error.type': reason });
     const event = { event: 'context.compaction-failed', reason, calls } as const;
-    await commit(ports.observability, subject.turn, { step: '', events: [event] });
+    await commit(env, subject.turn, { step: '', events: [event] });
     return result;
   });
 }
 
 /** Masks old tool results after a failed summary, and accepts a result that fills the session up to `fullTokens`. */
-export function maskWithoutSummary(ports: RecoverPorts, subject: Subject): Promise<Masked | undefined> {
-  return maskSession(ports, subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
+export function maskWithoutSummary(env: Env, subject: Subject): Promise<Masked | undefined> {
+  return maskSession(env, subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 
 /** Replaces each old tool result by one line, if that is enough. Does nothing if the load had to omit records. */
-async function maskSession(ports: RecoverPorts, subject: Subject, room: Room): Promise<Masked | undefined> {
+async function maskSession(env: Env, subject: Subject, room: Room): Promise<Masked | undefined> {
   const { window } = subject.opened;
-  const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(ports, window.records));
+  const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(env, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
-  await store(ports, subject, mask, trims, { event: 'context.force-pruned', tokensBefore, tokensAfter });
+  await store(env, subject, mask, trims, { event: 'context.force-pruned', tokensBefore, tokensAfter });
   return { ok: true, calls: 0, ...mask };
 }
 
 /** The room of a summariser that refused its transcript and stated a window smaller than half of what was assumed. */
-function smallerRoom({ settings }: RecoverPorts, { room }: Subject, failed: CompactionFailure): Room | undefined {
+function smallerRoom({ settings }: Env, { room }: Subject, failed: CompactionFailure): Room | undefined {
   const { limitTokens = 0 } = failed.reason === 'refused' ? failed.failure : {};
   return limitTokens >= LIMIT_TOKENS_MIN && limitTokens * 2 < room.limitTokens
     ? roomOf(limitTokens, settings)
     : undefined;
 }
 
-async function summariseSession(
-  ports: RecoverPorts,
-  subject: Subject,
-  signal: AbortSignal,
-): Promise<Masked | CompactionResult> {
+async function summariseSession(env: Env, subject: Subject, signal: AbortSignal): Promise<Masked | CompactionResult> {
   const { turn, opened, room } = subject;
   const { records, omitted } = opened.window;
   const options = {
     room,
-    summariser: await summariserOf(ports, subject),
-    thinking: thinkingTrim(ports, records),
+    summariser: await summariserOf(env, subject),
+    thinking: thinkingTrim(env, records),
     boundary: randomBytes(9).toString('base64url'),
   };
   const result = await compact(opened.window, options, signal);
   if (!result.ok) {
-    const smaller = smallerRoom(ports, subject, result);
-    if (smaller) return summariseSession(ports, { ...subject, room: smaller }, signal);
+    const smaller = smallerRoom(env, subject, result);
+    if (smaller) return summariseSession(env, { ...subject, room: smaller }, signal);
     const isUndecided = result.reason === 'aborted' || result.reason === 'away';
-    return (isUndecided ? undefined : await maskWithoutSummary(ports, subject)) ?? result;
+    return (isUndecided ? undefined : await maskWithoutSummary(env, subject)) ?? result;
   }
   const { head, changes, tokensBefore, tokensAfter, calls } = result;
   const windowStart = opened.firstIndex + head.records;
@@ -123,14 +120,12 @@ async function summariseSession(
   });
   const sizes = { tokensBefore, tokensAfter, calls, summaryChars: head.summary.length };
   const withEffects = { ...subject, effects: [...compacted, ...subject.effects] };
-  await store(ports, withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
+  await store(env, withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
   return result;
 }
 
-async function summariserOf(
-  { settings, endpoint: { model }, observability }: RecoverPorts,
-  { turn, room, isWaitedFor }: Subject,
-): Promise<Summariser> {
+async function summariserOf(env: Env, { turn, room, isWaitedFor }: Subject): Promise<Summariser> {
+  const { settings, model } = env;
   const { compactionModel: name, fallbackModel, modelName, summaryTimeMs } = settings;
   const { windowTokens, maxOutputTokens } = await model.limits(name);
   return {
@@ -149,7 +144,7 @@ async function summariserOf(
     },
     keepPart: async (part) => {
       await turn.write('', [summaryPart(turn.keys, turn.session).keep(JSON.stringify(part))]);
-      observability.reach('summary part stored');
+      env.reach('summary part stored');
     },
   };
 }
@@ -159,15 +154,15 @@ async function summariserOf(
  * parts, still fills the session. The newest message does not count: the next large one is no fault of the compaction.
  */
 async function store(
-  { observability, settings, tools }: RecoverPorts,
+  env: Env,
   { turn, room, step, effects }: Subject,
   { keptTokens }: Progress,
   records: readonly LogRecord[],
   event: AuditEvent,
 ): Promise<void> {
   const { keys, session, vainCompactions, calibration } = turn;
-  const { systemPrompt, serverTools, modelName } = settings;
-  const fixed = { system: systemWith(systemPrompt, turn), tools: tools.specs(), serverTools };
+  const { systemPrompt, serverTools, modelName } = env.settings;
+  const fixed = { system: systemWith(systemPrompt, turn), tools: env.tools.specs(), serverTools };
   const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
   const changes: Change[] = [
     ...append(keys, session, records),
@@ -176,27 +171,23 @@ async function store(
     summaryPart(keys, session).forget(),
     ...effects,
   ];
-  await commit(observability, turn, { step, changes, events: [event] });
+  await commit(env, turn, { step, changes, events: [event] });
 }
 
 /** After this many useless compactions in a row, none follows a reply. A call that needs the room still compacts. */
 const VAIN_AFTER_REPLY_MAX = 2;
 
 /** Compacts the session of a message that does not fit, and stores the stage with the result. */
-export function compactForRetry(
-  ports: RecoverPorts,
-  call: FailedCall,
-  signal: AbortSignal,
-): Promise<CompactionOutcome> {
-  return compactSession(ports, subjectOf(ports, call), signal);
+export function compactForRetry(env: Env, call: FailedCall, signal: AbortSignal): Promise<CompactionOutcome> {
+  return compactSession(env, subjectOf(env, call), signal);
 }
 
 /** Shortens old tool results to a line each where there is no summary. Returns nothing where that is not enough. */
-export async function maskForRetry(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
-  return (await maskWithoutSummary(ports, subjectOf(ports, call))) && { kind: 'again' };
+export async function maskForRetry(env: Env, call: FailedCall): Promise<Verdict | undefined> {
+  return (await maskWithoutSummary(env, subjectOf(env, call))) && { kind: 'again' };
 }
 
-function subjectOf({ settings }: RecoverPorts, call: FailedCall): Subject {
+function subjectOf({ settings }: Env, call: FailedCall): Subject {
   const { turn, opened } = call;
   const learnt = learnLimit(turn, settings, learntFrom(settings, call));
   const effects = [...changesOfStep(call, undefined, 'compacted'), ...learnt];
@@ -210,7 +201,7 @@ function subjectOf({ settings }: RecoverPorts, call: FailedCall): Subject {
  * begins, so that a chat that always interrupts it costs a bounded number of calls.
  */
 export async function compactAfterReply(
-  ports: RecoverPorts,
+  env: Env,
   turn: Turn,
   opened: OpenedSession,
   room: Room,
@@ -220,5 +211,5 @@ export async function compactAfterReply(
   const state = sessionState(turn.keys, turn.session);
   await turn.write('', [turn.markReplied(), state.setVainCompactions(turn.vainCompactions + 1)]);
   const subject = { turn, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
-  await compactSession(ports, subject, signal);
+  await compactSession(env, subject, signal);
 }

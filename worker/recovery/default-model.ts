@@ -1,14 +1,15 @@
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import type { FailedCall, RecoverPorts } from './effects.ts';
+import type { FailedCall } from './effects.ts';
 
 /**
  * Has the chat's default model answer the message, where the endpoint does not let the chat use the model that it chose.
  * Only the default model's answer shows that the endpoint is well, and ends the choice: see `endModelChoice`.
  */
-export async function useDefaultModel({ settings }: RecoverPorts, { turn }: FailedCall): Promise<Verdict> {
+export async function useDefaultModel({ settings }: Env, { turn }: FailedCall): Promise<Verdict> {
   await turn.write('', turn.setModelAside(settings.modelName));
   return { kind: 'again' };
 }
@@ -20,16 +21,14 @@ export async function useDefaultModel({ settings }: RecoverPorts, { turn }: Fail
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function endModelChoice(
-  { settings: { modelName }, observability }: Pick<RecoverPorts, 'settings' | 'observability'>,
-  turn: Turn,
-): Promise<Turn> {
+export async function endModelChoice(env: Env, turn: Turn): Promise<Turn> {
   const { keys, chat, texts, notices } = turn;
+  const { modelName } = env.settings;
   const gone = turn.goneModel;
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
   if (gone === undefined || notices.includes(notice)) return turn;
   const withNotice = [...notices, notice];
-  const written = await commit(observability, turn, {
+  const written = await commit(env, turn, {
     step: 'model gone',
     changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
     expected: [chatState(keys, chat).hasChosen('model', gone)],

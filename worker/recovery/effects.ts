@@ -1,29 +1,16 @@
-import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Budget } from '../../shared/state/spending/budget.ts';
 import type { RecoveryStage } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Settings } from '../lane/settings.ts';
+import type { Env } from '../env.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model } from '../model/port.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
-import type { ConversationStore } from '../session/store.ts';
-import type { Toolbox } from '../tools/toolbox.ts';
-import type { Exclusions } from '../tools/toolboxes.ts';
 import type { FixedParts } from './fixed-parts.ts';
 import type { FixedPartsWord, RecoveryState, Tried } from './state.ts';
-
-/** The services that the steps of a recovery use. */
-export interface RecoverPorts {
-  settings: Settings;
-  endpoint: Endpoint;
-  tools: Toolbox & Exclusions;
-  store: Pick<ConversationStore, 'sessions' | 'media'>;
-  observability: Pick<Observability, 'telemetry' | 'reach'>;
-}
 
 /** The endpoint of the model, with what this process has learnt from its failures. */
 export interface Endpoint {
@@ -103,11 +90,7 @@ export function isBlamed({ kind }: Failure): boolean {
 }
 
 /** Reports that a stage threw, was refused or did not hold. */
-export function reportFailedStage(
-  { observability }: Pick<RecoverPorts, 'observability'>,
-  stage: RecoveryState['stage'],
-  why: string,
-): void {
+export function reportFailedStage(env: Env, stage: RecoveryState['stage'], why: string): void {
   const attributes = { 'spillway.recovery.stage': stage, 'error.type': why };
-  observability.telemetry.mark(SPAN.overflowRecoveryFailed, attributes);
+  env.telemetry.mark(SPAN.overflowRecoveryFailed, attributes);
 }

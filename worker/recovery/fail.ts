@@ -1,11 +1,12 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { startsTurn } from '../session/record.ts';
-import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
+import { type FailedCall, isBlamed, reportFailedStage } from './effects.ts';
 import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
@@ -23,7 +24,7 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
 const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered; the chat stays usable. */
-export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['trouble']): Ending {
+export function fail(env: Env, call: FailedCall, trouble: Fail['trouble']): Ending {
   const { turn, failure } = call;
   const { reason, status = 'none' } = failure;
   switch (trouble) {
@@ -36,7 +37,7 @@ export function fail(ports: RecoverPorts, call: FailedCall, trouble: Fail['troub
     case 'fixed parts':
       return fixedPartsRefused(turn, failure);
     case 'message':
-      reportFailedStage(ports, turn.stage, reason);
+      reportFailedStage(env, turn.stage, reason);
       return withRefusal(turn, gaveUp(call));
   }
 }

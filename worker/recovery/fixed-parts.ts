@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
-import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
+import { changesOfStep, type FailedCall } from './effects.ts';
 import type { FixedPartsWord } from './state.ts';
 
 /**
@@ -93,14 +94,14 @@ export function fixedPartsOf(
  * once more. Contract: as `Endpoint.takesFixedParts`.
  */
 export async function takesFixedParts(
-  { endpoint, settings, tools }: RecoverPorts,
+  env: Env,
   { failure, askedOutputTokens: maxTokens }: FailedCall,
   signal: AbortSignal,
 ): Promise<FixedPartsWord> {
-  const fixed = { ...fixedPartsOf(settings, tools.specs()), maxTokens };
-  const word = await endpoint.takesFixedParts(fixed, failure, signal);
+  const fixed = { ...fixedPartsOf(env.settings, env.tools.specs()), maxTokens };
+  const word = await env.takesFixedParts(fixed, failure, signal);
   const isOthersEnd = word.failure?.reason === 'aborted' && !signal.aborted;
-  return isOthersEnd ? endpoint.takesFixedParts(fixed, failure, signal) : word;
+  return isOthersEnd ? env.takesFixedParts(fixed, failure, signal) : word;
 }
 
 /** The API names one tool at a time; more bad tools than that are a broken server. */
@@ -108,7 +109,7 @@ const TOOLS_MAX = 20;
 
 /** Excludes the tools that the API names, until it takes the fixed parts. Returns nothing if no tool could be excluded. */
 export async function excludeTools(
-  ports: RecoverPorts,
+  env: Env,
   call: FailedCall,
   named: string,
   signal: AbortSignal,
@@ -116,15 +117,15 @@ export async function excludeTools(
   const { turn, failure } = call;
   const excluded: string[] = [];
   for (let tool: string | undefined = named; tool !== undefined && excluded.length < TOOLS_MAX; ) {
-    if (!ports.tools.exclude(tool, failure.reason)) break;
+    if (!env.tools.exclude(tool, failure.reason)) break;
     excluded.push(tool);
-    const word = await takesFixedParts(ports, call, signal);
+    const word = await takesFixedParts(env, call, signal);
     tool = word.kind === 'refused' ? word.failure?.tool : undefined;
   }
   // Another chat may have excluded the tool since the call began.
-  const isExcluded = ports.tools.excluded().some(({ tool }) => tool === named);
+  const isExcluded = env.tools.excluded().some(({ tool }) => tool === named);
   if (excluded.length === 0 && !isExcluded) return undefined;
-  await commit(ports.observability, turn, {
+  await commit(env, turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...changesOfStep(call), turn.clearBlame()],
     events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),

@@ -7,11 +7,12 @@ import { chatState } from '../../shared/state/chat/chat.ts';
 import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Trial } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type LogRecord, newStamp } from '../session/record.ts';
 import { append, newSessionId, SEED_READ_BYTES_MAX } from '../session/store.ts';
-import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
+import { changesOfStep, type FailedCall } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
 import { learntFrom } from './observe.ts';
 import { isOfSize } from './policy.ts';
@@ -38,16 +39,16 @@ interface Move {
  * chat moves at once, by compare-and-set. `quotes` is false where the seed must not quote what may have been refused.
  */
 export async function startFreshSession(
-  ports: RecoverPorts,
+  env: Env,
   call: FailedCall,
   { quotes, isTrial }: { quotes: boolean; isTrial: boolean },
 ): Promise<Verdict> {
   const { turn, message, pending } = call;
-  return ports.observability.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
+  return env.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();
-    const learnt = learntFrom(ports.settings, call);
+    const learnt = learntFrom(env.settings, call);
     const from = turn.session;
-    const tail = await ports.store.sessions.tail(from, SEED_READ_BYTES_MAX);
+    const tail = await env.sessions.tail(from, SEED_READ_BYTES_MAX);
     // The pending message stands in the log as well, and is not left behind.
     const move: Move = { from, to: newSessionId(), entries: Math.max(0, tail.entries - 1) };
     const build = quotes ? buildSeed : buildBareSeed;
@@ -63,11 +64,11 @@ export async function startFreshSession(
     const hasSummary = move.entries > 0 && quotes;
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: move.entries };
     const { keys, chat } = turn;
-    await commit(ports.observability, turn, {
+    await commit(env, turn, {
       step: `recover:${turn.recoveries}`,
       changes: [
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),
-        ...learnLimit({ keys, session: move.to }, ports.settings, learnt, turn.limit),
+        ...learnLimit({ keys, session: move.to }, env.settings, learnt, turn.limit),
         ...(quotes ? [] : [carriedMemory(keys, move.to).fix('')]),
         ...append(keys, move.to, [seed, pending, ...shorteningsOf(call)]),
         turn.recordIn(move.to, PENDING_INDEX),

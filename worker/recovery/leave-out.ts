@@ -1,5 +1,6 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { TRIMMED_HISTORY_BYTES_MAX } from '../model/block.ts';
@@ -10,7 +11,7 @@ import { asShown, scrubOf, trimOf } from '../session/overlay.ts';
 import type { LogRecord, TrimRecord } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { viewWithOrigins } from '../session/view.ts';
-import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
+import { changesOfStep, type FailedCall } from './effects.ts';
 import { bytesOf, largestParts, mediaParts, newestResults, type Part } from './parts.ts';
 import type { LeftOut } from './state.ts';
 
@@ -18,13 +19,13 @@ import type { LeftOut } from './state.ts';
  * Leaves parts out of every later request of the session, and asks again. The log keeps the originals, `recall` shows left
  * out pictures and files, and the person reads what was left out. Returns nothing when the request holds no such part.
  */
-export async function leaveOut(ports: RecoverPorts, call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
-  if (what === 'thinking') return leaveOutThinking(ports, call);
+export async function leaveOut(env: Env, call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
+  if (what === 'thinking') return leaveOutThinking(env, call);
   const { turn } = call;
   const parts = partsToLeaveOut(call, what);
   if (parts.length === 0) return undefined;
   const notice = removedNotice(turn.texts, parts);
-  await storeParts(ports, call, parts, [withNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
+  await storeParts(env, call, parts, [withNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }
 
@@ -64,15 +65,15 @@ function withNotice(turn: Turn, notice: string): Change {
 }
 
 /** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. */
-async function leaveOutThinking(ports: RecoverPorts, call: FailedCall): Promise<Verdict | undefined> {
+async function leaveOutThinking(env: Env, call: FailedCall): Promise<Verdict | undefined> {
   const { turn, opened, failure } = call;
   const { records } = opened.window;
-  if (failure.reason === 'thinking_signature') ports.endpoint.boundModels.add(ports.settings.modelName);
+  if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.modelName);
   const hasThinking = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
   );
   if (!hasThinking) return undefined;
-  await commit(ports.observability, turn, {
+  await commit(env, turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...append(turn.keys, turn.session, [trimOf('thinking', records)]), ...changesOfStep(call, 'thinking')],
     events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
@@ -85,15 +86,15 @@ async function leaveOutThinking(ports: RecoverPorts, call: FailedCall): Promise<
  * message's own id, so no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function storeParts(
-  ports: RecoverPorts,
+  env: Env,
   { turn, opened, failure }: FailedCall,
   parts: readonly Part[],
   effects: readonly Change[],
   action: 'scrub' | 'shorten',
 ): Promise<void> {
-  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(ports, opened.window.records)];
+  const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, opened.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(ports.observability, turn, {
+  await commit(env, turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...append(turn.keys, turn.session, records), ...effects],
     events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: parts.length, bytes }],
@@ -102,7 +103,7 @@ export async function storeParts(
 
 /** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
 export function thinkingTrim(
-  { settings: { modelName }, endpoint: { boundModels } }: Pick<RecoverPorts, 'settings' | 'endpoint'>,
+  { settings: { modelName }, boundModels }: Env,
   records: readonly LogRecord[],
 ): TrimRecord[] {
   return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];

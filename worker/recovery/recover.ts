@@ -1,10 +1,11 @@
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from '../turn/deadline.ts';
 import { changeOutput, repeatCall, sendAsItIs, wait } from './ask-again.ts';
 import { compactForRetry, maskForRetry } from './compact.ts';
 import { useDefaultModel } from './default-model.ts';
-import { type FailedCall, isBlamed, type RecoverPorts, reportFailedStage } from './effects.ts';
+import { type FailedCall, isBlamed, reportFailedStage } from './effects.ts';
 import { fail, refuseOverBudget } from './fail.ts';
 import { excludeTools, takesFixedParts } from './fixed-parts.ts';
 import { startFreshSession } from './fresh-session.ts';
@@ -27,12 +28,12 @@ function isRecorded(step: Step): boolean {
  *
  * Contract: throws `FencedError`, or what Redis and the blob store throw.
  */
-export async function recover(ports: RecoverPorts, call: FailedCall, time: TurnTime): Promise<Verdict> {
+export async function recover(env: Env, call: FailedCall, time: TurnTime): Promise<Verdict> {
   const { turn } = call;
   const startedMs = turn.elapsedMs();
-  const leftMs = Math.max(0, ports.settings.recoveryTimeoutMs - turn.recoverySpentMs);
+  const leftMs = Math.max(0, env.settings.recoveryTimeoutMs - turn.recoverySpentMs);
   return time.recovering(leftMs, async (signal, deadline) => {
-    const verdict = await takeSteps(ports, call, { signal, deadline });
+    const verdict = await takeSteps(env, call, { signal, deadline });
     // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
     // attempt gets the full recovery time, and one attempt is used up.
     if (signal.aborted && !deadline.aborted)
@@ -47,16 +48,16 @@ interface RecoveryTime {
   deadline: AbortSignal;
 }
 
-async function takeSteps(ports: RecoverPorts, failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
+async function takeSteps(env: Env, failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
   const call = { ...failed, failure: failureOf(failed) };
-  let state = observe(ports.settings, call);
+  let state = observe(env.settings, call);
   let hasReport = false;
   for (;;) {
-    const step = decide(state, call.failure, ports.settings);
-    if (!hasReport && isRecorded(step)) await reportFailure(ports, call);
+    const step = decide(state, call.failure, env.settings);
+    if (!hasReport && isRecorded(step)) await reportFailure(env, call);
     hasReport ||= isRecorded(step);
-    const done = await carryOut(ports, { ...call, tried: state.tried }, step, time).catch((error) => {
-      if (isRecorded(step)) reportFailedStage(ports, state.stage, error instanceof Error ? error.name : 'unknown');
+    const done = await carryOut(env, { ...call, tried: state.tried }, step, time).catch((error) => {
+      if (isRecorded(step)) reportFailedStage(env, state.stage, error instanceof Error ? error.name : 'unknown');
       throw error;
     });
     if ('kind' in done) return done;
@@ -69,7 +70,7 @@ async function takeSteps(ports: RecoverPorts, failed: FailedCall, time: Recovery
 type Observed = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
 
 async function carryOut(
-  ports: RecoverPorts,
+  env: Env,
   call: FailedCall,
   step: Step,
   { signal, deadline }: RecoveryTime,
@@ -79,52 +80,53 @@ async function carryOut(
       return repeatCall(call, step.delayMs);
     case 'ask':
       if (step.what === 'count') return { evidence: { count: (await call.countTokens(signal)) ?? 'unknown' } };
-      return { evidence: { fixedParts: await takesFixedParts(ports, call, signal) } };
+      return { evidence: { fixedParts: await takesFixedParts(env, call, signal) } };
     case 'wait':
-      return wait(ports, call, step);
+      return wait(env, call, step);
     case 'send as it is':
       return sendAsItIs(call);
     case 'trim':
-      return (await trimRound(ports, call, step.tokens)) ?? { tried: [...call.tried, 'trim', 'trim'] };
+      return (await trimRound(env, call, step.tokens)) ?? { tried: [...call.tried, 'trim', 'trim'] };
     case 'compact':
-      return compact(ports, call, step.how, { signal, deadline });
+      return compact(env, call, step.how, { signal, deadline });
     case 'fresh session':
       if (call.turn.stage === 'compacted' && isOfSize(call.failure))
-        reportFailedStage(ports, 'compacted', 'second_overflow');
-      return startFreshSession(ports, call, step);
+        reportFailedStage(env, 'compacted', 'second_overflow');
+      return startFreshSession(env, call, step);
     case 'leave out':
-      return (await leaveOut(ports, call, step.what)) ?? { tried: [...call.tried, step.what] };
+      return (await leaveOut(env, call, step.what)) ?? { tried: [...call.tried, step.what] };
     case 'change output':
-      return (await changeOutput(ports, call)) ?? { tried: [...call.tried, 'output', 'output'] };
+      return (await changeOutput(env, call)) ?? { tried: [...call.tried, 'output', 'output'] };
     case 'exclude tools':
-      return (await excludeTools(ports, call, step.named, signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
+      return (await excludeTools(env, call, step.named, signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
     case 'use default model':
-      return useDefaultModel(ports, call);
+      return useDefaultModel(env, call);
     case 'fail':
-      return fail(ports, step.why ? { ...call, failure: step.why } : call, step.trouble);
+      return fail(env, step.why ? { ...call, failure: step.why } : call, step.trouble);
     case 'refuse':
-      return refuseOverBudget(call.turn, ports.settings, step.why);
+      return refuseOverBudget(call.turn, env.settings, step.why);
   }
 }
 
 async function compact(
-  ports: RecoverPorts,
+  env: Env,
   call: FailedCall,
   how: 'summary' | 'mask',
   { signal, deadline }: RecoveryTime,
 ): Promise<Verdict | Observed> {
-  if (how === 'mask') return (await maskForRetry(ports, call)) ?? { tried: [...call.tried, 'mask'] };
+  if (how === 'mask') return (await maskForRetry(env, call)) ?? { tried: [...call.tried, 'mask'] };
   const timedOut = { ok: false, reason: 'recovery_timeout' } as const;
   const startedMs = performance.now();
-  const outcome = deadline.aborted ? timedOut : await compactForRetry(ports, call, signal);
+  const outcome = deadline.aborted ? timedOut : await compactForRetry(env, call, signal);
   if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   const compaction = { ...(deadline.aborted ? timedOut : outcome), tookMs: performance.now() - startedMs };
-  reportFailedStage(ports, 'none', compaction.reason);
+  reportFailedStage(env, 'none', compaction.reason);
   return { tried: [...call.tried, 'summary'], evidence: { compaction } };
 }
 
 /** Records a failure in the audit trail, and marks its message as blamed if the message may be the cause. */
-async function reportFailure({ settings, observability }: RecoverPorts, call: FailedCall): Promise<void> {
+async function reportFailure(env: Env, call: FailedCall): Promise<void> {
+  const { settings } = env;
   const { turn, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;
   if (kind === 'transient' || kind === 'terminal') return;
@@ -137,11 +139,11 @@ async function reportFailure({ settings, observability }: RecoverPorts, call: Fa
   const { modelName: model, statedWindowTokens: statedTokens = 0 } = settings;
   const { contradictingTokens: takenTokens } = learntFrom(settings, call);
   if (takenTokens !== undefined)
-    await commit(observability, turn, {
+    await commit(env, turn, {
       step: `window:${takenTokens}`,
       events: [{ event: 'window.contradicted', model, statedTokens, takenTokens }],
     });
-  await commit(observability, turn, {
+  await commit(env, turn, {
     step: `exceeded:${recoveries}`,
     changes: isBlamed(failure) ? [turn.blame()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],

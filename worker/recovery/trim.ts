@@ -1,4 +1,5 @@
 import { clipMiddle } from '../../shared/base/text.ts';
+import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { documentNameIn } from '../media/attachment.ts';
 import { readPdfPages } from '../media/decoding.ts';
@@ -7,7 +8,7 @@ import { nameInBrackets } from '../model/block.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { asShown } from '../session/overlay.ts';
 import { resultText, textOf, type UserRecord } from '../session/record.ts';
-import { changesOfStep, type FailedCall, type RecoverPorts } from './effects.ts';
+import { changesOfStep, type FailedCall } from './effects.ts';
 import { learnLimit } from './learnt-limit.ts';
 import { storeParts } from './leave-out.ts';
 import { learntFrom } from './observe.ts';
@@ -30,7 +31,7 @@ const CHARS_PER_TOKEN = 4;
  * how `recall` shows the rest. The cuts are stored with the session, so that later requests begin with the same bytes.
  * Returns nothing when there is nothing to cut.
  */
-export async function trimRound(ports: RecoverPorts, call: FailedCall, tokens: number): Promise<Verdict | undefined> {
+export async function trimRound(env: Env, call: FailedCall, tokens: number): Promise<Verdict | undefined> {
   const { turn, opened, roundTokens } = call;
   const { records } = opened.window;
   const round = records.findLast((record) => record.t === 'user');
@@ -40,14 +41,14 @@ export async function trimRound(ports: RecoverPorts, call: FailedCall, tokens: n
   const estimatedPerToken = estimateContent(shown.content) / Math.max(1, roundTokens);
   // A round that was trimmed before is trimmed anew, from the whole of it.
   const excesses = trim(round, (tokens * estimatedPerToken) / countFactor(call));
-  const trimmed = await Promise.all(excesses.map((excess) => trimPart(ports, call, excess)));
+  const trimmed = await Promise.all(excesses.map((excess) => trimPart(env, call, excess)));
   if (trimmed.length === 0) return undefined;
   const notices = trimmed.flatMap(({ notice }) => notice ?? []);
   const parts = trimmed.map(({ part }) => part);
-  const learnt = learnLimit(turn, ports.settings, learntFrom(ports.settings, call));
+  const learnt = learnLimit(turn, env.settings, learntFrom(env.settings, call));
   const reading = notices.length > 0 ? [turn.notifyReading(notices)] : [];
   const effects = [...reading, ...changesOfStep(call, 'trim'), ...learnt];
-  await storeParts(ports, call, parts, effects, 'shorten');
+  await storeParts(env, call, parts, effects, 'shorten');
   return { kind: 'again' };
 }
 
@@ -57,14 +58,14 @@ function countFactor({ failure: { observedTokens, reason }, sentTokens }: Failed
   return Math.min(COUNT_FACTOR_MAX, Math.max(1, observedTokens / Math.max(1, sentTokens)));
 }
 
-async function trimPart(ports: RecoverPorts, call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
+async function trimPart(env: Env, call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
   const { texts } = call.turn;
   const { block } = place;
-  if (block.type === 'document') return trimDocument(ports, call, place, share);
+  if (block.type === 'document') return trimDocument(env, call, place, share);
   const text = block.type === 'tool_result' ? resultText(block.content) : textOf([block]);
   if (block.type === 'image' || text === '') return { part: partOf(place, `[${labelWithRef(block)}, left out]`) };
   const keptChars = Math.max(TEXT_CHARS_MIN, Math.floor((text.length * share) / tokens));
-  const ref = await ports.store.media.keep(call.turn.home, Buffer.from(text));
+  const ref = await env.media.keep(call.turn.home, Buffer.from(text));
   const marker = `the middle left out; the tool "recall" reads it with {"ref":"${ref}"}`;
   const instead = holdsMedia(block) ? insteadOf(block, keptChars, marker) : clipMiddle(text, keptChars, marker);
   const part = partOf(place, instead);
@@ -75,7 +76,7 @@ async function trimPart(ports: RecoverPorts, call: FailedCall, { place, tokens, 
 
 /** The text of the leading pages takes less room than their pictures. */
 async function trimDocument(
-  { store }: RecoverPorts,
+  { media }: Env,
   { turn: { home, texts } }: FailedCall,
   place: Place,
   share: number,
@@ -83,7 +84,7 @@ async function trimDocument(
   const { block } = place;
   const { sha256, pages: stated } = (block.source ?? {}) as Partial<Record<string, unknown>>;
   const allPages = Number(stated ?? 1);
-  const bytes = typeof sha256 === 'string' ? (await store.media.load(home, [sha256])).get(sha256) : undefined;
+  const bytes = typeof sha256 === 'string' ? (await media.load(home, [sha256])).get(sha256) : undefined;
   const reading = bytes && (await readPdfPages(bytes, Math.floor(share * CHARS_PER_TOKEN)));
   const pages = reading?.ok ? reading.texts : [];
   const name = typeof block.title === 'string' ? nameInBrackets(block.title) : undefined;

@@ -1,17 +1,16 @@
 import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
-
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Env } from '../env.ts';
 import {
   CONFIRMED,
   type Content,
   deliveredBefore,
   marksOf,
   notDelivered,
-  type OutboxPorts,
   type PartDelivery,
   type PartSlot,
   sendMarked,
@@ -45,7 +44,7 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
  * conclusion was stored.
  */
 export async function deliver(
-  ports: OutboxPorts,
+  env: Env,
   turn: Turn,
   stored: Conclusion,
   to: Destination,
@@ -64,8 +63,8 @@ export async function deliver(
     const isFurther = index !== ringingPart(conclusion);
     const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
     const sent = isRepeat
-      ? await repeatPart(ports, turn, slot, content, to)
-      : await sendPart(ports, turn, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
+      ? await repeatPart(env, turn, slot, content, to)
+      : await sendPart(env, turn, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
     if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
       if (sent.kind === 'unsure') unsure += count;
@@ -90,7 +89,7 @@ function isRefused({ kind }: TelegramFailure): boolean {
 }
 
 async function sendPart(
-  ports: OutboxPorts,
+  env: Env,
   turn: Turn,
   slot: PartSlot,
   content: Content,
@@ -100,11 +99,11 @@ async function sendPart(
   const { index } = slot;
   const before = deliveredBefore(turn, index);
   if (before) return before;
-  const sent = await sendMarked(ports, turn, index, content, to, { ...slot, isMarked });
+  const sent = await sendMarked(env, turn, index, content, to, { ...slot, isMarked });
   if (!sent.ok) return notDelivered(sent.failure);
-  ports.observability.reach('part sent');
+  env.reach('part sent');
   if (!isFollowed) return CONFIRMED;
   await turn.write('', marksOf(turn, slot, 'sent'));
-  ports.observability.reach('part marked');
+  env.reach('part marked');
   return CONFIRMED;
 }

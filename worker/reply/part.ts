@@ -1,22 +1,12 @@
 import type { MessageEntity } from '@grammyjs/types';
-import type { Observability } from '../../shared/base/observability.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { PartMark, PartPlace } from '../../shared/state/turn/aspects.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { BreakerView } from '../../shared/telegram/breaker.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
 import { failed, isFinal, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
 import type { Button, Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
+import type { Env } from '../env.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
 import type { RichBlock } from './format/rich.ts';
-
-export interface OutboxPorts {
-  telegram: Telegram;
-  observability: Pick<Observability, 'telemetry' | 'reach'>;
-  breaker: Pick<BreakerView, 'answersNow' | 'confirmedMs' | 'awayMs'>;
-  /** Loads the bytes of a file to send, by their SHA-256. Contract: rejects when Redis cannot be reached. */
-  loadKept: (sha256: string) => Promise<Buffer | undefined>;
-}
 
 /** A part that does not stand in its chat, as far as is known. */
 export type Undelivered =
@@ -94,7 +84,7 @@ export function marksOf(turn: Turn, { index, count }: Pick<PartSlot, 'index' | '
  * failure certainly sent nothing.
  */
 export async function sendMarked(
-  ports: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
+  env: Env,
   turn: Turn,
   at: PartPlace,
   content: Content,
@@ -109,23 +99,25 @@ export async function sendMarked(
   if (!isMarked) await turn.write('', [...markAll('sending'), ...sentNow()]);
   const answered = isFurther ? undefined : askedIn(turn);
   const replyTo = pressedByOperator(turn) ?? answered;
-  const sent = await send(ports, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
+  const sent = await send(env, turn, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
   if (!sent.ok && sent.failure.kind !== 'unknown') await turn.write('', markAll(before));
   return sent;
 }
 
 async function send(
-  { telegram, loadKept }: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
+  env: Env,
+  turn: Turn,
   content: Content,
   to: Destination,
   options: Omit<SendOptions, 'entities'>,
 ): Promise<TelegramResult<{ messageId: number }>> {
+  const { telegram, media } = env;
   if (content.kind === 'rich') return telegram.sendRichMessage(to, content.blocks, options);
   if (content.kind === 'text')
     return telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
-  if (content.kind === 'album') return sendAlbum({ telegram, loadKept }, content.files, to, options);
+  if (content.kind === 'album') return sendAlbum(env, turn, content.files, to, options);
   const { name, caption, text, sha256 = '' } = content;
-  const bytes = text === undefined ? await loadKept(sha256) : Buffer.from(text);
+  const bytes = text === undefined ? await media.read(turn.home, sha256) : Buffer.from(text);
   // Its time is over: what was said about it is all that can be sent.
   if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(to, caption || name, options);
   const kind = fileKind(name, bytes);
@@ -141,12 +133,13 @@ const ALBUM_BYTES_MAX = 45_000_000;
 
 /** An album that cannot be whole is refused here: its pictures are then sent one by one, as far as they are there. */
 async function sendAlbum(
-  { telegram, loadKept }: Pick<OutboxPorts, 'telegram' | 'loadKept'>,
+  { telegram, media }: Env,
+  { home }: Turn,
   files: readonly FileContent[],
   to: Destination,
   options: Omit<SendOptions, 'entities'>,
 ): Promise<TelegramResult<{ messageId: number }>> {
-  const all = await Promise.all(files.map(({ sha256 = '' }) => loadKept(sha256)));
+  const all = await Promise.all(files.map(({ sha256 = '' }) => media.read(home, sha256)));
   const photos = files.flatMap(({ name, caption }, at) => {
     const bytes = all[at];
     return bytes === undefined || bytes.length === 0 ? [] : [{ name, caption, bytes }];

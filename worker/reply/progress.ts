@@ -1,8 +1,16 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Drafts, KeepShown } from './drafts.ts';
-import type { StatusLines } from './status-line.ts';
+import {
+  createDrafts,
+  DRAFTS_EVERY_MS,
+  DRAFTS_FIRST_MS,
+  DRAFTS_REFRESH_MS,
+  type Drafts,
+  type KeepShown,
+} from './drafts.ts';
+import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS, type StatusLines } from './status-line.ts';
 
 /** The view that people have of a turn before its answer. */
 export interface Progress {
@@ -24,20 +32,34 @@ export interface ProgressViews {
   clear(turn: Turn, to: Destination): Promise<void>;
 }
 
-export interface ProgressPorts {
-  drafts: Drafts;
-  statusLines: StatusLines;
-  /** `draft`: a draft where the chat is private, else a status line; `status`: a status line everywhere. */
-  streaming: 'draft' | 'status' | 'off';
-}
-
 const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 
 /** Shows none. */
 export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => false, clear: async () => {} };
 
-/** Shows progress in the way that the operator has chosen and the chat allows. */
-export function createProgressViews({ drafts, statusLines, streaming }: ProgressPorts): ProgressViews {
+/** Shorter than the defaults in tests. */
+export interface ProgressLimits {
+  draftsEveryMs?: number;
+  statusAfterMs?: number;
+  statusEveryMs?: number;
+}
+
+/**
+ * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft where the chat is private,
+ * else a status line; `status`: a status line everywhere.
+ */
+export function createProgressViews(
+  telegram: Telegram,
+  streaming: 'draft' | 'status' | 'off',
+  { draftsEveryMs: everyMs = DRAFTS_EVERY_MS, statusAfterMs, statusEveryMs }: ProgressLimits = {},
+): ProgressViews {
+  const firstAfterMs = Math.min(DRAFTS_FIRST_MS, everyMs);
+  const drafts = createDrafts({ telegram, firstAfterMs, everyMs, refreshMs: DRAFTS_REFRESH_MS });
+  const statusLines = createStatusLines({
+    telegram,
+    afterMs: statusAfterMs ?? STATUS_AFTER_MS,
+    everyMs: statusEveryMs ?? STATUS_EVERY_MS,
+  });
   return {
     begin(turn, message, to, keep) {
       if (streaming === 'off') return NOTHING;

@@ -4,13 +4,13 @@ import type { PartPlace } from '../../shared/state/turn/aspects.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/causes/telegram.ts';
+import type { Env } from '../env.ts';
 import {
   CONFIRMED,
   type Content,
   deliveredBefore,
   marksOf,
   notDelivered,
-  type OutboxPorts,
   type PartDelivery,
   type PartSlot,
   sendMarked,
@@ -37,40 +37,35 @@ export function isUnsure(turn: Turn, index: number): boolean {
  * server or a proxy answered was not made, and does not count.
  */
 export async function repeatPart(
-  ports: OutboxPorts,
+  env: Env,
   turn: Turn,
   slot: PartSlot,
   content: Content,
   to: Destination,
 ): Promise<PartDelivery> {
   const at = repeatOf(slot.index);
-  const before = deliveredBefore(turn, at) ?? (await editedInto(ports, turn, slot, content, to));
+  const before = deliveredBefore(turn, at) ?? (await editedInto(env, turn, slot, content, to));
   if (before) return before;
-  if (turn.reply.markOf(at) !== undefined) return endRepeat(ports, turn, slot, at);
-  if (!(await ports.breaker.answersNow())) return wait('Telegram does not answer', await ports.breaker.awayMs());
-  ports.observability.telemetry.count(METRIC.unknownSends, { resent: false });
-  const sent = await sendMarked(ports, turn, at, repeated(turn, slot.index, content), to, slot);
+  if (turn.reply.markOf(at) !== undefined) return endRepeat(env, turn, slot, at);
+  if (!(await env.breaker.answersNow())) return wait('Telegram does not answer', await env.breaker.awayMs());
+  env.telemetry.count(METRIC.unknownSends, { resent: false });
+  const sent = await sendMarked(env, turn, at, repeated(turn, slot.index, content), to, slot);
   if (!sent.ok) {
     if (sent.failure.isAnswered) await turn.write('', [turn.reply.mark(at, undefined)]);
     return notDelivered(sent.failure);
   }
-  ports.observability.reach('part sent');
+  env.reach('part sent');
   await turn.write('', [turn.reply.mark(at, 'sent'), ...marksOf(turn, slot, 'sent')]);
   return CONFIRMED;
 }
 
 /** The end of a part whose repeat has an unknown result. */
-async function endRepeat(
-  { breaker, observability }: OutboxPorts,
-  turn: Turn,
-  slot: PartSlot,
-  at: PartPlace,
-): Promise<PartDelivery> {
+async function endRepeat(env: Env, turn: Turn, slot: PartSlot, at: PartPlace): Promise<PartDelivery> {
   const sentMs = turn.reply.sentMs(at);
   const isLongAgo = turn.nowMs() - sentMs >= WITNESS_MS;
-  const isSeen = (await breaker.confirmedMs()) > sentMs || (isLongAgo && (await breaker.answersNow()));
+  const isSeen = (await env.breaker.confirmedMs()) > sentMs || (isLongAgo && (await env.breaker.answersNow()));
   if (!isSeen) return wait('no message was confirmed since', LOOK_EVERY_MS);
-  observability.telemetry.count(METRIC.unknownSends, { resent: true });
+  env.telemetry.count(METRIC.unknownSends, { resent: true });
   const unsure = [turn.reply.mark(at, 'unsure'), ...marksOf(turn, slot, 'unsure')];
   await turn.write(`unsure:${at}`, [...unsure, queuedAlert(turn.keys, unsureAlert(turn))]);
   return UNSURE;
@@ -82,7 +77,7 @@ function wait(why: string, retryAfterMs: number): Undelivered {
 
 /** An earlier version sent a line first, and edited the text into it. An edit may be repeated. */
 async function editedInto(
-  { telegram, observability }: OutboxPorts,
+  env: Env,
   turn: Turn,
   { index, leaving }: PartSlot,
   content: Content,
@@ -91,8 +86,8 @@ async function editedInto(
   const line = lineOf(turn, index);
   if (line === undefined || content.kind !== 'text') return undefined;
   const { text, entities } = turn.reply.markOf(index) === undefined ? content : repeatedText(turn, content);
-  const edited = await telegram.editMessage(to, line, text, { ...content, entities, leaving });
-  observability.reach('part sent');
+  const edited = await env.telegram.editMessage(to, line, text, { ...content, entities, leaving });
+  env.reach('part sent');
   // The user removed the line.
   if (!edited.ok) return edited.failure.kind === 'message_gone' ? undefined : notDelivered(edited.failure);
   await turn.write('', [turn.reply.mark(index, 'sent')]);

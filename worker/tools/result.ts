@@ -1,18 +1,11 @@
 import { graphemePrefix, isBlank } from '../../shared/base/text.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import type { TurnEvent } from '../lane/events.ts';
-import type { Settings } from '../lane/settings.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { labelWithRef } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
-import type { ConversationStore } from '../session/store.ts';
 import type { ToolOutput, ToolPart } from './toolbox.ts';
-
-/** The ports with which a result is made. */
-export interface ResultPorts {
-  settings: Pick<Settings, 'toolResultMaxChars'>;
-  store: Pick<ConversationStore, 'media'>;
-}
 
 const MEDIA_MAX = 8;
 const NOTHING = '(no output)';
@@ -23,7 +16,7 @@ const NOTHING = '(no output)';
  * the write that stores the block. Contract: rejects when Redis cannot be reached; any fault of the output becomes text.
  */
 export async function resultBlock(
-  ports: ResultPorts,
+  env: Env,
   turn: Turn,
   callId: string,
   { parts: pieces, files = [], isError }: ToolOutput,
@@ -33,10 +26,10 @@ export async function resultBlock(
     .join('\n')
     .toWellFormed();
   const media = await Promise.all(
-    pieces.filter(isMedia).map((piece, at) => mediaBlocks(ports, turn, piece, { at, isError })),
+    pieces.filter(isMedia).map((piece, at) => mediaBlocks(env, turn, piece, { at, isError })),
   );
-  const isCut = text.length > ports.settings.toolResultMaxChars;
-  const shown = isCut ? await cut(ports, turn, text) : text;
+  const isCut = text.length > env.settings.toolResultMaxChars;
+  const shown = isCut ? await cut(env, turn, text) : text;
   const words: Block[] = isBlank(shown) ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...media.flat(), ...files];
   return {
@@ -56,15 +49,15 @@ function isMedia(piece: ToolPart): piece is Media {
   return piece.type !== 'text';
 }
 
-async function cut({ settings, store }: ResultPorts, { home }: Turn, text: string): Promise<string> {
-  const ref = await store.media.keep(home, Buffer.from(text));
+async function cut({ settings, media }: Env, { home }: Turn, text: string): Promise<string> {
+  const ref = await media.keep(home, Buffer.from(text));
   const head = graphemePrefix(text, settings.toolResultMaxChars);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
 /** A picture, and behind it the reference under which `send_file` finds it. An error may only name it, as audio is named. */
 async function mediaBlocks(
-  { store }: ResultPorts,
+  { media }: Env,
   { home }: Turn,
   piece: Media,
   { at, isError }: { at: number; isError: boolean },
@@ -72,14 +65,14 @@ async function mediaBlocks(
   const { bytes } = piece;
   if (at >= MEDIA_MAX) return [textBlock('[a picture or audio, left out: too many in one result]')];
   if (piece.type === 'audio') {
-    const ref = await store.media.keep(home, bytes);
+    const ref = await media.keep(home, bytes);
     const what = `audio, ${piece.mimeType}, ${bytes.length} bytes`;
     return [textBlock(`[${what}; the tool "send_file" sends it with {"ref":"${ref}"}]`)];
   }
   const fitted = await fitPicture(bytes);
   if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
   const { bytes: kept, mediaType, width, height } = fitted;
-  const sha256 = await store.media.keep(home, kept);
+  const sha256 = await media.keep(home, kept);
   const source = { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height };
   const picture = { type: 'image', source };
   if (isError) return [textBlock(`[${labelWithRef(picture)}]`)];

@@ -1,22 +1,16 @@
-import type { Observability } from '../../shared/base/observability.ts';
 import { failSpan } from '../../shared/base/spans.ts';
 import { METRIC, SPAN } from '../../shared/base/telemetry.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
 import { type Asking, askingOf, type DecidableRound, insteadOf } from './asking.ts';
-import { type ResultPorts, resultBlock } from './result.ts';
+import { resultBlock } from './result.ts';
 import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError } from './toolbox.ts';
-
-/** The ports of a round of tools. */
-export interface RoundPorts extends ResultPorts {
-  tools: Toolbox;
-  observability: Pick<Observability, 'telemetry' | 'reach'>;
-}
 
 /** A call that the model made. */
 export interface ToolUse {
@@ -73,12 +67,7 @@ function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Turn): bool
 }
 
 /** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
-export function askingIn(
-  { tools }: Pick<RoundPorts, 'tools'>,
-  turn: Turn,
-  opened: OpenedSession,
-  round: number,
-): Asking | undefined {
+export function askingIn({ tools }: Env, turn: Turn, opened: OpenedSession, round: number): Asking | undefined {
   const calls = openCalls(opened, turn);
   return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
 }
@@ -100,7 +89,7 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
  * stored; also where a grant changed since the attempt began, before any call.
  */
 export async function finishRound(
-  ports: RoundPorts,
+  env: Env,
   turn: Turn,
   opened: OpenedSession,
   { round, onTools, onResult }: { round: number; onTools: (names: readonly string[]) => void; onResult: () => void },
@@ -119,7 +108,7 @@ export async function finishRound(
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(ports, turn, call, made, either)
+      resultOf(env, turn, call, made, either)
         .catch((error: unknown) => {
           failed.abort();
           throw error;
@@ -133,7 +122,7 @@ export async function finishRound(
   const record: LogRecord = { v: 1, t: 'user', ...newStamp(), content };
   const fields = calls.map(({ id }) => fieldOf(round, id));
   await turn.write(`results:${round}`, [...append(turn.keys, turn.session, [record]), turn.forgetContents(fields)]);
-  ports.observability.reach('results stored');
+  env.reach('results stored');
   return withRecord(opened, record);
 }
 
@@ -142,7 +131,7 @@ type MadeRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; h
 
 /** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */
 async function resultOf(
-  ports: RoundPorts,
+  env: Env,
   turn: Turn,
   call: ToolUse,
   { calls, round, isBegun, hasReadOthers }: MadeRound,
@@ -152,34 +141,34 @@ async function resultOf(
   const kept = turn.content(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
   const output =
-    insteadOf(call, roundOf(ports.tools, turn, calls, round)) ??
-    (isBegun && call.isReadable && specOf(ports.tools, call)?.repeatable !== true
+    insteadOf(call, roundOf(env.tools, turn, calls, round)) ??
+    (isBegun && call.isReadable && specOf(env.tools, call)?.repeatable !== true
       ? toolError(INTERRUPTED)
-      : await make(ports, { ...call, id: field, turn, hasReadOthers }, signal));
+      : await make(env, { ...call, id: field, turn, hasReadOthers }, signal));
   if (signal.aborted) return undefined;
-  const { block, events } = await resultBlock(ports, turn, call.id, output);
-  await commit(ports.observability, turn, {
+  const { block, events } = await resultBlock(env, turn, call.id, output);
+  await commit(env, turn, {
     step: '',
     changes: [turn.keepContent(field, JSON.stringify(block))],
     events,
   });
-  ports.observability.reach('tool result stored');
+  env.reach('tool result stored');
   return block;
 }
 
-function make(ports: RoundPorts, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
+function make(env: Env, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
   // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
-  const tool = specOf(ports.tools, call)?.name ?? 'unknown';
+  const tool = specOf(env.tools, call)?.name ?? 'unknown';
   const attributes = {
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': tool,
     'gen_ai.tool.type': 'function',
   };
-  return ports.observability.telemetry.span(`${SPAN.tool} ${tool}`, attributes, async (span) => {
-    const output = call.isReadable ? await ports.tools.call(call, signal) : toolError(NO_JSON);
+  return env.telemetry.span(`${SPAN.tool} ${tool}`, attributes, async (span) => {
+    const output = call.isReadable ? await env.tools.call(call, signal) : toolError(NO_JSON);
     if (output.isError) failSpan(span, signal.aborted ? 'aborted' : 'tool_error');
-    ports.observability.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
-    ports.observability.reach('tool called');
+    env.telemetry.count(METRIC.tools, { tool, result: output.isError ? 'error' : 'ok' });
+    env.reach('tool called');
     return output;
   });
 }

@@ -7,29 +7,29 @@ import type { Texts } from '../../shared/texts/texts.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/pending.ts';
 import { Speech } from '../ask/words.ts';
+import type { Env } from '../env.ts';
 import { conclude, type Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
 import { withWords } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
 import { supersededBy } from './gather.ts';
 import { hear } from './hear.ts';
-import type { TurnPorts } from './ports.ts';
 import { isBurst, readContents } from './read.ts';
 import { handingOn } from './undo.ts';
 
 /** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
 export async function answer(
-  ports: TurnPorts,
+  env: Env,
   begun: Turn,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
-  const { settings, store } = ports.ask;
-  const heard = await hear(ports, begun, messages, time.signal);
+  const { settings } = env;
+  const heard = await hear(env, begun, messages, time.signal);
   if (heard.kind !== 'heard') return heard;
   const { turn, words } = heard;
-  const read = await readContents(ports, turn, { messages, words }, time.signal);
+  const read = await readContents(env, turn, { messages, words }, time.signal);
   if (read.kind !== 'read') return read;
   // Each of several forwards says by itself where it is from.
   const { forwardedFrom: _, ...together } = messages[0];
@@ -37,24 +37,24 @@ export async function answer(
   // A file, of this message or of the one that it answers, takes time to read; what comes behind words alone from now on
   // is found while the model is asked.
   const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
-  const into = turn.isAloneAtBegin && !tookTime ? undefined : await supersededBy(ports, turn);
-  if (into === undefined) return ask(ports, turn, { message, content: read.content }, to, time);
+  const into = turn.isAloneAtBegin && !tookTime ? undefined : await supersededBy(env, turn);
+  if (into === undefined) return ask(env, turn, { message, content: read.content }, to, time);
   // The later one's turn finds it in the conversation.
-  await store.sessions.open(turn, pendingRecord(settings, turn, message, read.content), 0);
+  await env.sessions.open(turn, pendingRecord(settings, turn, message, read.content), 0);
   return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(turn, into) });
 }
 
 /** Asks the model while the user sees what it writes. Contract: throws `FencedError`, or what Redis throws. */
 async function ask(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   { message, content }: { message: InboundMessage; content: UserRecord['content'] },
   to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
   const speech = new Speech(turn);
-  const isJoining = async () => !time.isSeen() && (await supersededBy(ports, turn, { isSeen: false })) !== undefined;
-  const progress = ports.progress.begin(turn, message, to, async () => {
+  const isJoining = async () => !time.isSeen() && (await supersededBy(env, turn, { isSeen: false })) !== undefined;
+  const progress = env.progress.begin(turn, message, to, async () => {
     if (await isJoining()) throw new FencedError();
     time.see();
     await speech.keep();
@@ -65,10 +65,10 @@ async function ask(
     progress.doing(toolsInWords(turn.texts, names));
   };
   try {
-    const decided = await askModel(ports.ask, turn, { message, content, speech, onText, onTools }, time);
+    const decided = await askModel(env, turn, { message, content, speech, onText, onTools }, time);
     // Words that nobody has seen are no answer to a message that is answered together with a later one.
     if (decided.kind === 'later' || (decided.kind === 'hand back' && !(await isJoining()))) await speech.leave();
-    return await withWords(ports.ask, turn, decided, speech.words);
+    return await withWords(env, turn, decided, speech.words);
   } catch (error) {
     // What can be kept is kept; the error decides what becomes of the attempt.
     await speech.leave().catch(() => undefined);

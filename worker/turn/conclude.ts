@@ -3,6 +3,7 @@ import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
@@ -10,7 +11,6 @@ import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
-import type { TurnPorts } from './ports.ts';
 import { inItsOwnWords } from './reminder.ts';
 import { withUndo } from './undo.ts';
 
@@ -21,20 +21,19 @@ import { withUndo } from './undo.ts';
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function concludeTurn(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
-  const { observability } = ports.ask;
-  const conclusion = await withUndo(ports, turn, withNotices(turn, ending.conclusion), ending);
-  const stored = await storeConclusion(ports, turn, conclusion, ending);
+  const conclusion = await withUndo(env, turn, withNotices(turn, ending.conclusion), ending);
+  const stored = await storeConclusion(env, turn, conclusion, ending);
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
-    await commit(observability, turn, { step: 'cancelled meanwhile', changes, events });
+    await commit(env, turn, { step: 'cancelled meanwhile', changes, events });
     return { kind: 'hand back' };
   }
   if (stored === 'repeated') return { kind: 'again' };
-  observability.reach('answer stored');
+  env.reach('answer stored');
   return { kind: 'stored', conclusion };
 }
 
@@ -46,7 +45,7 @@ export async function concludeTurn(
  * stays in the session before, without the message.
  */
 async function storeConclusion(
-  { ask: { observability } }: Pick<TurnPorts, 'ask'>,
+  env: Env,
   turn: Turn,
   conclusion: Conclusion,
   { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
@@ -57,7 +56,7 @@ async function storeConclusion(
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
-    commit(observability, turn, {
+    commit(env, turn, {
       step: 'conclusion',
       changes: [...stored, ...more],
       expected: [...expected, ...uncancelled],
@@ -105,7 +104,7 @@ export function inOneMessage(before: readonly string[], conclusion: Conclusion, 
  * and they are recorded, so that "go on" goes on. Any other decision stays as it is.
  */
 export async function withWords(
-  { settings, files }: Pick<TurnPorts['ask'], 'settings' | 'files'>,
+  { settings, files }: Env,
   turn: Turn,
   decided: Verdict,
   words: Words = keptWords(turn),

@@ -13,11 +13,11 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
 import { lineText } from '../command/memory.ts';
+import type { Env } from '../env.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import type { DeliveryTime } from '../reply/outbox.ts';
 import { splitReply } from '../reply/split.ts';
-import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
 import { deliver } from './summons.ts';
 import { afterRefusal, bringBackUndelivered, undelivered } from './undelivered.ts';
@@ -26,60 +26,52 @@ const UNAUTHORIZED_RETRY_MS = 30_000;
 
 /** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
 export async function deliverAndClear(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   conclusion: Conclusion,
   to: Destination,
   { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
 ): Promise<Delivered> {
-  const isLeft = ports.progress.isLeft(turn);
-  const verdict = await deliverConclusion(ports, turn, conclusion, to, {
+  const isLeft = env.progress.isLeft(turn);
+  const verdict = await deliverConclusion(env, turn, conclusion, to, {
     ...time,
     isFollowed: isFollowed || isLeft,
   });
   if (verdict.kind !== 'settle') return verdict;
-  if (isLeft) await ports.progress.clear(turn, to);
+  if (isLeft) await env.progress.clear(turn, to);
   const asking = turn.parking.shown;
-  if (asking !== undefined) void ports.telegram.removeButtons(to, asking);
+  if (asking !== undefined) void env.telegram.removeButtons(to, asking);
   // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
   if (turn.message.ok && turn.message.value.pressed !== undefined && isDone)
-    void ports.telegram.removeButtons(to, turn.message.value.pressed);
+    void env.telegram.removeButtons(to, turn.message.value.pressed);
   return verdict;
 }
 
 /** Delivers a stored conclusion, and says what follows from what Telegram says. Contract: as `runTurn`. */
 async function deliverConclusion(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
 ): Promise<Delivered> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
-  const { observability, store } = ports.ask;
-  const adapters = {
-    telegram: ports.telegram,
-    breaker: ports.breaker,
-    observability,
-    loadKept: (id: string) => store.media.read(turn.home, id),
-    summonses: ports.summonses,
-  };
   const work = async (span: Span) => {
-    const delivered = await deliver(adapters, turn, conclusion, to, time);
+    const delivered = await deliver(env, turn, conclusion, to, time);
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
-  const delivery = await observability.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
+  const delivery = await env.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
-    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await bringBackUndelivered(ports, turn);
+    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await bringBackUndelivered(env, turn);
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    const told = await moveChat(ports, turn, conclusion, failure.migratedTo);
-    return deliverConclusion(ports, turn, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
+    const told = await moveChat(env, turn, conclusion, failure.migratedTo);
+    return deliverConclusion(env, turn, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
   }
   // A rejected token affects every message, and is not this one's fault.
   if (failure.kind === 'unauthorized')
@@ -89,8 +81,8 @@ async function deliverConclusion(
       reason: 'telegram_unauthorized',
       isFree: true,
     };
-  if (delivery.kind === 'later') return waitWithAnswer(ports, turn, conclusion, failure);
-  return afterRefusal(ports, turn, conclusion, failure, to);
+  if (delivery.kind === 'later') return waitWithAnswer(env, turn, conclusion, failure);
+  return afterRefusal(env, turn, conclusion, failure, to);
 }
 
 /** Those that wait for the same probe do not all return in the same moment. */
@@ -110,10 +102,10 @@ const LONG_WAIT_MS = 600_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function heldBack(ports: TurnPorts, turn: Turn): Promise<Delivered | undefined> {
+export async function heldBack(env: Env, turn: Turn): Promise<Delivered | undefined> {
   if (turn.conclusion === undefined && isGone(turn)) {
     const alert = undeliverableAlert(turn, 'gone: the bot was blocked or removed');
-    const commands = await endingOwnRepeat(ports, turn);
+    const commands = await endingOwnRepeat(env, turn);
     await leaveConversation(turn);
     const ended = { outcome: 'undeliverable', parts: [] } as const;
     return undelivered(turn, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
@@ -121,10 +113,10 @@ export async function heldBack(ports: TurnPorts, turn: Turn): Promise<Delivered 
   const quietMs = turn.quietUntilMs - turn.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
   // What was not to be seen then, the send sees.
-  const retryAfterMs = await ports.breaker.awayMs(LOOKED_MS);
+  const retryAfterMs = await env.breaker.awayMs(LOOKED_MS);
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
-  return turn.conclusion ? waitWithAnswer(ports, turn, turn.conclusion, failure) : waitForTelegram(failure);
+  return turn.conclusion ? waitWithAnswer(env, turn, turn.conclusion, failure) : waitForTelegram(failure);
 }
 
 /** Removes a message that may be to blame for a refusal from its conversation, and ends its trial. */
@@ -153,7 +145,7 @@ export function waitForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 'ret
  * never by a count, over restarts. A wait that Telegram itself asks for is obeyed, however long it is, and is not counted.
  */
 export async function waitWithAnswer(
-  { ask: { settings } }: Pick<TurnPorts, 'ask'>,
+  { settings }: Env,
   turn: Turn,
   conclusion: Conclusion,
   failure: TelegramFailure,
@@ -197,7 +189,7 @@ const LEFT_CHARS = 70;
  * shard nothing can come with it: its reminders and its memory end, and the conclusion says which. Returns the conclusion to deliver.
  */
 export async function moveChat(
-  { ask: { settings, memoryBook }, commands: { reminders } }: TurnPorts,
+  { settings, memoryBook, reminders }: Env,
   turn: Turn,
   conclusion: Conclusion,
   to: number,

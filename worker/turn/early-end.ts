@@ -1,10 +1,10 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
-
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { BY_OPERATOR, turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
+import type { Env } from '../env.ts';
 import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
@@ -14,7 +14,6 @@ import { healed } from '../reply/format/heal.ts';
 import { planned } from '../reply/plan.ts';
 import { withWords } from './conclude.ts';
 import { failTogether, mergedConclusion } from './gather.ts';
-import type { TurnPorts } from './ports.ts';
 
 /** A deploy takes no longer. */
 const NEWER_MS_MAX = 600_000;
@@ -27,14 +26,14 @@ type FirstLook = { kind: 'open'; message: InboundMessage; command: ReturnType<ty
  * The message, unless its end is decided before anything is done for it: by another message, by an operator, at its
  * admission, by its attempts, or by who gave the command. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function endedEarly(ports: TurnPorts, turn: Turn): Promise<FirstLook> {
+export async function endedEarly(env: Env, turn: Turn): Promise<FirstLook> {
   if (!turn.message.ok) return unreadable(turn, turn.message);
   const message = turn.message.value;
   const before = mergedConclusion(turn) ?? stopped(turn);
   if (before) return conclude(before);
-  const ended = usedUp(turn, ports.ask.settings);
-  if (ended) return endedWithout(ports, turn, ended);
-  if (turn.isRefused && message.content.kind !== 'reminder') return notTaken(ports, turn);
+  const ended = usedUp(turn, env.settings);
+  if (ended) return endedWithout(env, turn, ended);
+  if (turn.isRefused && message.content.kind !== 'reminder') return notTaken(env, turn);
   const command = commandIn(message);
   // The words behind a `/new`, and the file whose caption they are, are what its new conversation begins with.
   if (command && turn.hasDone(BEGUN_ANEW))
@@ -52,8 +51,8 @@ export async function endedEarly(ports: TurnPorts, turn: Turn): Promise<FirstLoo
 }
 
 /** The end of a message that gets no answer, with the words so far; its pieces end with it. */
-export async function endedWithout(ports: TurnPorts, turn: Turn, ended: Ending): Promise<Verdict> {
-  return failTogether(turn, await withWords(ports.ask, turn, ended));
+export async function endedWithout(env: Env, turn: Turn, ended: Ending): Promise<Verdict> {
+  return failTogether(turn, await withWords(env, turn, ended));
 }
 
 /** The end of a message that nearly was a command: the model would only guess what it means. */

@@ -2,12 +2,12 @@ import type { InboundFile } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import { backoffMs, failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
 import { waitForTelegram } from './deliver.ts';
-import type { TurnPorts } from './ports.ts';
 
 /** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
 export type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
@@ -29,25 +29,20 @@ const PDF_PAGES_MAX = 100;
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
-export async function readFile(
-  ports: TurnPorts,
-  turn: Turn,
-  toRead: FileToRead,
-  signal: AbortSignal,
-): Promise<FileReading> {
+export async function readFile(env: Env, turn: Turn, toRead: FileToRead, signal: AbortSignal): Promise<FileReading> {
   const kept = turn.content(toRead.field);
   if (kept !== undefined) return { kind: 'read', block: JSON.parse(kept) as Block };
-  const loaded = await downloadOnce(ports, turn, toRead, signal);
+  const loaded = await downloadOnce(env, turn, toRead, signal);
   if (loaded.kind !== 'loaded') return loaded;
-  return keep(ports, turn, toRead, loaded.bytes);
+  return keep(env, turn, toRead, loaded.bytes);
 }
 
-async function keep({ ask }: TurnPorts, turn: Turn, { file, field }: FileToRead, bytes: Buffer) {
-  const limits = { textMaxChars: ask.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
+async function keep(env: Env, turn: Turn, { file, field }: FileToRead, bytes: Buffer) {
+  const limits = { textMaxChars: env.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.kept) await ask.store.media.keep(turn.home, read.kept);
-  await commit(ask.observability, turn, {
+  if (read.kept) await env.media.keep(turn.home, read.kept);
+  await commit(env, turn, {
     step: field,
     changes: [turn.keepContent(field, JSON.stringify(read.block))],
     events:
@@ -63,7 +58,7 @@ export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, 
 
 /** Downloads a file. One that Telegram refuses will not arrive; any other trouble may pass. */
 export async function downloadOnce(
-  { ask: { settings }, telegram }: TurnPorts,
+  { settings, telegram }: Env,
   turn: Turn,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
   signal: AbortSignal,

@@ -10,15 +10,10 @@ import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Lane } from '../lane/lane.ts';
+import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from './deadline.ts';
 import { isLateReminder, keepReminders } from './reminder.ts';
-
-/** The ports of gathering. */
-interface GatherPorts {
-  lane: Pick<Lane, 'behind'>;
-}
 
 /** The further pieces of a message, or the decision to wait because more may come. */
 export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
@@ -35,7 +30,7 @@ const WAIT_MS = 1_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function gather({ lane }: GatherPorts, turn: Turn, message: InboundMessage): Promise<Gathering> {
+export async function gather({ lane }: Env, turn: Turn, message: InboundMessage): Promise<Gathering> {
   const taken = turn.company.pieces;
   // A message that stands in its conversation without its forwards cannot take them any more.
   const mayTake = (mayBeComment(message) || isLateReminder(turn)) && !turn.isAloneAtBegin;
@@ -96,7 +91,7 @@ export function failTogether(turn: Turn, decided: Verdict, pieces?: readonly Wai
  * recovery is never left: it decides about the conversation, not about one message. Nor is a turn that has asked a person.
  */
 export async function supersededBy(
-  { lane }: GatherPorts,
+  { lane }: Env,
   turn: Turn,
   running?: { isSeen: boolean },
 ): Promise<EntryId | undefined> {
@@ -120,7 +115,7 @@ export async function supersededBy(
 
 /** Whether the compaction after the reply must stop for the lane's next message. False before that compaction. */
 export async function isYielding(
-  { lane }: GatherPorts,
+  { lane }: Env,
   turn: Turn,
   { yieldsTo }: Pick<TurnTime, 'yieldsTo'>,
 ): Promise<boolean> {

@@ -1,12 +1,12 @@
 import { clip, graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage, Sound } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import { backoffMs, conclude, failed, refused, type Verdict } from '../lane/verdict.ts';
 import type { Recording, Transcriber, Transcription } from '../media/transcriber.ts';
 import { refuseOverBudget } from '../recovery/fail.ts';
 import { unreadableFile, unsupportedKind } from '../reply/notices.ts';
 import { downloadOnce } from './file-block.ts';
-import type { TurnPorts } from './ports.ts';
 
 /**
  * The words in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
@@ -25,14 +25,14 @@ const QUOTED_CHARS = 300;
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function hear(
-  ports: TurnPorts,
+  env: Env,
   begun: Turn,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   signal: AbortSignal,
 ): Promise<Hearing> {
   const [{ content }] = messages;
   const isAlone = messages.length === 1 && content.kind === 'unsupported';
-  const { transcriber } = ports;
+  const { transcriber } = env;
   const canHear = transcriber !== undefined && soundIn(messages[0]) !== undefined;
   if (isAlone && !canHear) return conclude(refused('unsupported_kind', unsupportedKind(begun.texts, content.what)));
   const words = new Map<number, string>();
@@ -43,7 +43,7 @@ export async function hear(
     const field = at === 0 ? 'heard' : `heard:${at}`;
     const kept = turn.content(field);
     const heard: Heard =
-      kept === undefined ? await listen({ ...ports, transcriber }, turn, sound, signal) : { kind: 'words', text: kept };
+      kept === undefined ? await listen({ ...env, transcriber }, turn, sound, signal) : { kind: 'words', text: kept };
     if (heard.kind !== 'words') {
       if (isAlone || heard.kind !== 'conclude') return heard;
       continue;
@@ -68,28 +68,24 @@ async function keep(turn: Turn, field: string, { text }: Extract<Heard, { kind: 
 }
 
 async function listen(
-  ports: TurnPorts & { transcriber: Transcriber },
+  env: Env & { transcriber: Transcriber },
   turn: Turn,
   sound: Sound,
   signal: AbortSignal,
 ): Promise<Heard> {
   const file = { what: 'document', ...sound } as const;
-  const loaded = await downloadOnce(ports, turn, { file }, signal);
+  const loaded = await downloadOnce(env, turn, { file }, signal);
   if (loaded.kind === 'unreadable') {
     const notice = unreadableFile(turn.texts, loaded.why, sound.name);
     return conclude(refused(`file_${loaded.why}`, notice));
   }
   if (loaded.kind !== 'loaded') return loaded;
-  const said = await ports.transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
-  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, ports.ask.settings.textMaxChars) };
-  return unheard(ports, turn, said);
+  const said = await env.transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
+  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, env.settings.textMaxChars) };
+  return unheard(env, turn, said);
 }
 
-function unheard(
-  { ask: { settings } }: TurnPorts,
-  turn: Turn,
-  said: Exclude<Transcription, { kind: 'heard' }>,
-): Verdict {
+function unheard({ settings }: Env, turn: Turn, said: Exclude<Transcription, { kind: 'heard' }>): Verdict {
   if (said.kind === 'aborted') return { kind: 'hand back' };
   if (said.kind === 'over budget') return refuseOverBudget(turn, settings, said.failure);
   if (said.kind === 'trouble' && turn.attempts < settings.maxAttempts) {

@@ -6,15 +6,14 @@ import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
-import type { Lane } from '../lane/lane.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { questionIn } from '../reply/question.ts';
 import type { Asking } from '../tools/asking.ts';
 import { waitThrottled } from './deliver.ts';
 import { isForModel } from './gather.ts';
-import type { TurnPorts } from './ports.ts';
 
 /** The attempt goes on in a new one, which knows the decision. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
@@ -28,27 +27,27 @@ const LATER_MS_MIN = 2_000;
  * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function parkTurn(ports: TurnPorts, turn: Turn, asking: Asking, to: Destination): Promise<Delivered> {
+export async function parkTurn(env: Env, turn: Turn, asking: Asking, to: Destination): Promise<Delivered> {
   const { parking } = turn;
   const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
   // Counted first: what comes after the count wakes the turn.
-  const depth = await ports.lane.depth(turn.lane);
-  const behind = before ? await ports.lane.behind(turn.lane) : [];
-  const parked = before ?? newlyParked(asking, turn.nowMs() + ports.ask.settings.approvalTimeoutMs);
+  const depth = await env.lane.depth(turn.lane);
+  const behind = before ? await env.lane.behind(turn.lane) : [];
+  const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.approvalTimeoutMs);
   const question: Question = { asking, parked, to };
   if (before) {
-    if (turn.nowMs() >= parked.untilMs) return decide(ports, turn, question, { how: 'late' });
+    if (turn.nowMs() >= parked.untilMs) return decide(env, turn, question, { how: 'late' });
     const next = behind.find((waiting) => isAnswer(turn, asking, waiting));
-    if (next) return decideByWords(ports, turn, question, next);
+    if (next) return decideByWords(env, turn, question, next);
   }
   const changes = [parking.park(parked, depth - 1)];
   if ((await turn.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
-  ports.ask.observability.reach('parked');
+  env.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) {
-    await notifyBehindQuestion(ports, turn, asking, behind, to);
+    await notifyBehindQuestion(env, turn, asking, behind, to);
     return { kind: 'park', asking };
   }
-  return ask(ports, turn, question);
+  return ask(env, turn, question);
 }
 
 /** A question, as it is stored, and where it is asked. */
@@ -59,25 +58,25 @@ interface Question {
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
-async function ask(ports: TurnPorts, turn: Turn, question: Question): Promise<Delivered> {
+async function ask(env: Env, turn: Turn, question: Question): Promise<Delivered> {
   const { asking, parked, to } = question;
   const { parking } = turn;
   const { file, text, options } = questionIn(turn, asking, parked);
   if (file && !parking.hasFile(asking.id)) {
     await turn.assertOwned();
-    const sent = await ports.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
-    if (!sent.ok) return notShown(ports, turn, question, sent.failure);
+    const sent = await env.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
+    if (!sent.ok) return notShown(env, turn, question, sent.failure);
     await turn.write('', [parking.sendFile(asking.id)]);
   }
   // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
-  const askedAtMs = await ports.commands.state.nowMs();
+  const askedAtMs = await env.chatState.nowMs();
   await turn.assertOwned();
-  const sent = await ports.telegram.sendMessage(to, text, options);
-  if (sent.ok) ports.ask.observability.reach('question shown');
+  const sent = await env.telegram.sendMessage(to, text, options);
+  if (sent.ok) env.reach('question shown');
   // It may stand in the chat in spite of the failure: then it can be answered, and is not to be read again and again.
   if (sent.ok || mayStand(sent.failure))
     await turn.write('', [parking.ask(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
-  return sent.ok ? { kind: 'park', asking } : notShown(ports, turn, question, sent.failure);
+  return sent.ok ? { kind: 'park', asking } : notShown(env, turn, question, sent.failure);
 }
 
 /** Whether a message may stand in the chat although its send failed. */
@@ -86,19 +85,14 @@ function mayStand({ kind, isAnswered }: TelegramFailure): boolean {
 }
 
 /** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
-function notShown(
-  ports: TurnPorts,
-  turn: Turn,
-  question: Question,
-  failure: TelegramFailure,
-): Promise<Delivered> | Delivered {
+function notShown(env: Env, turn: Turn, question: Question, failure: TelegramFailure): Promise<Delivered> | Delivered {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(turn, failure);
   // The model goes on without a decision; the delivery of its answer will meet the same refusal.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
-    return decide(ports, turn, question, { how: 'untold' });
+    return decide(env, turn, question, { how: 'untold' });
   const leftMs = question.parked.untilMs - turn.nowMs();
-  const waitedMs = ports.ask.settings.approvalTimeoutMs - leftMs;
+  const waitedMs = env.settings.approvalTimeoutMs - leftMs;
   const restMs = mayStand(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
@@ -113,7 +107,7 @@ function notShown(
  * Contract: throws `FencedError`, or what Redis throws.
  */
 async function notifyBehindQuestion(
-  { telegram }: Pick<TurnPorts, 'telegram'>,
+  { telegram }: Env,
   turn: Turn,
   { id }: Asking,
   waiting: readonly Waiting[],
@@ -140,12 +134,9 @@ async function notifyBehindQuestion(
  * Makes a parked message a job once more if something came for it until its job was over: a press, a command or a text
  * that comes then finds that job, and makes none. Contract: rejects when Redis cannot be reached.
  */
-export async function resumeParked(
-  { lane, commands: { state } }: Pick<TurnPorts, 'commands'> & { lane: Pick<Lane, 'depth'> },
-  { entry, chat }: TurnJob,
-): Promise<void> {
-  const waiting = await state.parked(entry, chatOf(chat));
-  if (waiting && !waiting.parking.isLeftAlone((await lane.depth(chat)) - 1)) await state.wake(waiting.head);
+export async function resumeParked({ lane, chatState }: Env, { entry, chat }: TurnJob): Promise<void> {
+  const waiting = await chatState.parked(entry, chatOf(chat));
+  if (waiting && !waiting.parking.isLeftAlone((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
 }
 
 /** A question as it is stored when it is first asked. */
@@ -159,20 +150,20 @@ function newlyParked(asking: Asking, untilMs: number): Parked {
 
 /** A text is the answer, and becomes a part of this message; anything else that was sent, or forwarded, comes next. */
 function decideByWords(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   question: Question,
   { entry, message: { from, content, forwardedFrom } }: Waiting,
 ): Promise<Delivered> {
   const by = { id: from.id, name: from.name };
   return isPlainText(content) && forwardedFrom === undefined
-    ? decide(ports, turn, question, { how: 'written', by, text: content.text }, entry)
-    : decide(ports, turn, question, { how: 'declined', by });
+    ? decide(env, turn, question, { how: 'written', by, text: content.text }, entry)
+    : decide(env, turn, question, { how: 'declined', by });
 }
 
 /** Decides without a press. */
 async function decide(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   { parked, to }: Question,
   made: Decision,
@@ -181,7 +172,7 @@ async function decide(
   const { id } = parked;
   const { parking } = turn;
   const piece = written && turnOf(turn.keys, written);
-  const decided = await commit(ports.ask.observability, turn, {
+  const decided = await commit(env, turn, {
     step: '',
     changes: [
       ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, turn.nowMs()),
@@ -192,7 +183,7 @@ async function decide(
   });
   // Nothing depends on it: a late press is told that it is late.
   const shown = parking.askedIn(id);
-  if (decided !== 'unmet' && shown !== undefined) await ports.telegram.removeButtons(to, shown);
+  if (decided !== 'unmet' && shown !== undefined) await env.telegram.removeButtons(to, shown);
   return DECIDED;
 }
 

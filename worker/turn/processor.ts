@@ -1,6 +1,5 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { loggingAbout } from '../../shared/base/log.ts';
-import type { Observability } from '../../shared/base/observability.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
 import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
@@ -10,8 +9,8 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { unendedAlert } from '../alerts/causes/unanswered.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
+import type { Env } from '../env.ts';
 import type { Discard } from '../lane/dispatcher.ts';
-import type { Lane } from '../lane/lane.ts';
 import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
 import type { Share, Slot } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
@@ -19,7 +18,6 @@ import { newSessionId } from '../session/store.ts';
 import type { TurnTime } from './deadline.ts';
 import { startDeadline } from './deadline.ts';
 import { isYielding, supersededBy } from './gather.ts';
-import type { TurnPorts } from './ports.ts';
 import {
   agentAttributes,
   attemptAttributes,
@@ -34,9 +32,8 @@ import {
 } from './settle.ts';
 import { failTurn, runTurn } from './turn.ts';
 
-/** The ports of running jobs. */
-export interface ProcessorPorts {
-  turn: TurnPorts & { lane: Lane; ask: { observability: Observability } };
+/** The env of running jobs. */
+export interface JobsEnv extends Env {
   queue: TurnQueue;
   /** The turns that this shard may run. */
   share: Share;
@@ -74,12 +71,12 @@ const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 
 /** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
-export function createProcessor(ports: ProcessorPorts): Processor {
+export function createProcessor(env: JobsEnv): Processor {
   return async (job, token, lockLost) => {
-    const slot = await ports.share.take(SLOT_TIMEOUT_MS, job.data.person);
-    if (!slot) return handBack(ports, job, token);
+    const slot = await env.share.take(SLOT_TIMEOUT_MS, job.data.person);
+    if (!slot) return handBack(env, job, token);
     try {
-      return await run(ports, job, token, { lockLost, slot });
+      return await run(env, job, token, { lockLost, slot });
     } finally {
       slot.end();
     }
@@ -92,49 +89,49 @@ interface Hold {
   lockLost: AbortSignal | undefined;
 }
 
-async function run(ports: ProcessorPorts, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
+async function run(env: JobsEnv, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
   // A later version made it a job, and knows its lane.
-  if (!parseChatKey(chatOf(job.data.chat))) return postpone(ports, job, token, FOREIGN_WAIT_MS);
-  const begun = await begin(ports, job);
+  if (!parseChatKey(chatOf(job.data.chat))) return postpone(env, job, token, FOREIGN_WAIT_MS);
+  const begun = await begin(env, job);
   if (begun.kind === 'put aside') return;
-  if (begun.kind === 'poison candidate') return postpone(ports, job, token, POISON_CANDIDATE_WAIT_MS);
+  if (begun.kind === 'poison candidate') return postpone(env, job, token, POISON_CANDIDATE_WAIT_MS);
   // The job ends, and its message stays the head of its lane.
   if (begun.kind === 'paused') return;
   if (begun.kind === 'fenced') throw new FencedError();
   if (begun.kind !== 'begun') {
-    if (begun.head) await ports.queue.add([begun.head]);
+    if (begun.head) await env.queue.add([begun.head]);
     return;
   }
-  ports.turn.ask.observability.reach('attempt begun');
+  env.reach('attempt begun');
   const { turn } = begun;
   const { entry, chat, traceparent } = turn;
-  ports.running.set(entry, chat);
+  env.running.set(entry, chat);
   try {
     return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
-      carryOutAttempt(ports, turn, job, token, hold),
+      carryOutAttempt(env, turn, job, token, hold),
     );
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
-    if (isMoved || isInfrastructureError(error) || turn.attempts < ports.turn.ask.settings.maxAttempts) {
-      ports.turn.lane.afterThrow(turn, error, ports.ending);
+    if (isMoved || isInfrastructureError(error) || turn.attempts < env.settings.maxAttempts) {
+      env.lane.afterThrow(turn, error, env.ending);
       throw error;
     }
-    await putAside(ports, turn, error, turn.conclusion ? undefined : turn.texts.unavailable);
+    await putAside(env, turn, error, turn.conclusion ? undefined : turn.texts.unavailable);
     return;
   } finally {
-    ports.running.delete(entry);
+    env.running.delete(entry);
   }
 }
 
 /** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */
 async function carryOutAttempt(
-  ports: ProcessorPorts,
+  env: JobsEnv,
   turn: Turn,
   job: Job<TurnJob>,
   token: string | undefined,
   hold: Hold,
 ): Promise<JobEnd> {
-  const { telemetry, log } = ports.turn.ask.observability;
+  const { telemetry, log } = env;
   log.debug({ attempt: turn.attempts, stage: turn.stage, session: turn.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, turn);
   showBefore(telemetry, turn, job);
@@ -143,28 +140,28 @@ async function carryOutAttempt(
     { ...attributes, ...agentAttributes(telemetry, turn) },
     async (span) => {
       const ended = showRunning(telemetry, attributes);
-      const decided = await attemptTurn(ports, turn, hold)
-        .catch((error) => afterThrow(ports, turn, hold, error))
+      const decided = await attemptTurn(env, turn, hold)
+        .catch((error) => afterThrow(env, turn, hold, error))
         .finally(ended);
       showVerdict(telemetry, span, decided);
-      if (decided.kind === 'settle') await settle(ports, turn, decided);
+      if (decided.kind === 'settle') await settle(env, turn, decided);
       return decided;
     },
     { parent: turn.traceparent, token: turn.fencingToken, after: turn.fenceBefore },
   );
-  await obey(ports, job, token, turn, verdict);
+  await obey(env, job, token, turn, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
 /** Begins an attempt. A message whose record makes this throw is put aside after as many tries as any other. */
-async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
+async function begin(env: JobsEnv, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
   const { entry, chat } = job.data;
   try {
-    return await ports.turn.lane.begin(entry, chat, newSessionId());
+    return await env.lane.begin(entry, chat, newSessionId());
   } catch (error) {
-    if (isInfrastructureError(error) || job.attemptsMade + 1 < ports.turn.ask.settings.maxAttempts) throw error;
+    if (isInfrastructureError(error) || job.attemptsMade + 1 < env.settings.maxAttempts) throw error;
     const place = { entry, chat: chatOf(chat), traceparent: '' };
-    await putAside(ports, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
+    await putAside(env, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
     return { kind: 'put aside' };
   }
 }
@@ -175,39 +172,34 @@ async function begin(ports: ProcessorPorts, job: Job<TurnJob>): Promise<Begun | 
  * opposite order, the chat would get the notice on every retry while Redis cannot store the dead letter.
  */
 async function putAside(
-  ports: ProcessorPorts,
+  env: JobsEnv,
   place: Pick<Turn, 'entry' | 'chat' | 'traceparent'>,
   error: unknown,
   notice: string | undefined,
 ): Promise<void> {
   const { entry, chat, traceparent } = place;
-  ports.turn.ask.observability.log.error({ err: error, entry, chat }, 'a message cannot be ended by its turn');
+  env.log.error({ err: error, entry, chat }, 'a message cannot be ended by its turn');
   const alert = unendedAlert(place, error instanceof Error ? error.name : 'no error');
-  await ports.discard([entry], { chat, reason: INTERNAL_ERROR, traceId: traceIdOf(traceparent), alert });
+  await env.discard([entry], { chat, reason: INTERNAL_ERROR, traceId: traceIdOf(traceparent), alert });
   const to = parseChatKey(chat);
-  if (to && notice !== undefined) await ports.turn.telegram.sendMessage(to, notice);
+  if (to && notice !== undefined) await env.telegram.sendMessage(to, notice);
 }
 
 /**
  * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
  * store that fails is waited for, as Redis is.
  */
-async function afterThrow(
-  ports: ProcessorPorts,
-  turn: Turn,
-  { slot, lockLost }: Hold,
-  error: unknown,
-): Promise<Delivered> {
+async function afterThrow(env: JobsEnv, turn: Turn, { slot, lockLost }: Hold, error: unknown): Promise<Delivered> {
   if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
     return { kind: 'later', delayMs: storeRetryMs(turn), reason: `blob_store_${error.code}`, isFree: true };
   const { entry, chat, attempts } = turn;
-  ports.turn.ask.observability.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
-  if (attempts < ports.turn.ask.settings.maxAttempts)
-    return { kind: 'later', delayMs: backoffMs(attempts, ports.turn.ask.settings.retryMs), reason: INTERNAL_ERROR };
+  env.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
+  if (attempts < env.settings.maxAttempts)
+    return { kind: 'later', delayMs: backoffMs(attempts, env.settings.retryMs), reason: INTERNAL_ERROR };
   slot.rest();
-  const leaving = leavingOf(ports, lockLost);
-  return failTurn(ports.turn, turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+  const leaving = leavingOf(env, lockLost);
+  return failTurn(env, turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
 /**
@@ -218,19 +210,19 @@ function storeRetryMs(turn: Turn): number {
 }
 
 /** The cause that ended an attempt from outside. */
-function whyCutShort({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined): string {
+function whyCutShort({ ending }: JobsEnv, lockLost: AbortSignal | undefined): string {
   if (ending.aborted) return 'process_ends';
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
 /** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
-async function isOvertaken({ turn: { lane } }: ProcessorPorts, turn: Turn, time: TurnTime): Promise<boolean> {
-  if (await lane.isCancelled(turn.entry)) return true;
-  if (time.yieldsTo) return isYielding({ lane }, turn, time);
-  return (await supersededBy({ lane }, turn, { isSeen: time.isSeen() })) !== undefined;
+async function isOvertaken(env: JobsEnv, turn: Turn, time: TurnTime): Promise<boolean> {
+  if (await env.lane.isCancelled(turn.entry)) return true;
+  if (time.yieldsTo) return isYielding(env, turn, time);
+  return (await supersededBy(env, turn, { isSeen: time.isSeen() })) !== undefined;
 }
 
-/** Looks by the clock: see `ProcessorPorts`. */
+/** Looks by the clock: see `JobsEnv`. */
 export function watchByClock(turn: Turn, look: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
@@ -244,33 +236,33 @@ export function watchByClock(turn: Turn, look: () => Promise<void>): () => void 
   };
 }
 
-function leavingOf({ ending }: ProcessorPorts, lockLost: AbortSignal | undefined): AbortSignal {
+function leavingOf({ ending }: JobsEnv, lockLost: AbortSignal | undefined): AbortSignal {
   return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
 }
 
-async function attemptTurn(ports: ProcessorPorts, turn: Turn, { slot, lockLost }: Hold): Promise<Delivered> {
-  const { turnTimeoutMs, turnMaxMs } = ports.turn.ask.settings;
-  const leaving = leavingOf(ports, lockLost);
+async function attemptTurn(env: JobsEnv, turn: Turn, { slot, lockLost }: Hold): Promise<Delivered> {
+  const { turnTimeoutMs, turnMaxMs } = env.settings;
+  const leaving = leavingOf(env, lockLost);
   const deadline = startDeadline({
     silenceMs: turnTimeoutMs,
     leftMs: turnMaxMs - turn.totalMs(),
     ...{ slot, leaving },
     // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
-    onProgress: () => void ports.turn.lane.noteProgress(turn).catch(() => undefined),
-    progressEveryMs: ports.progressEveryMs,
+    onProgress: () => void env.lane.noteProgress(turn).catch(() => undefined),
+    progressEveryMs: env.progressEveryMs,
   });
   const cutShort = () => deadline.cutShort();
-  const stopWatching = ports.watch(turn, async () => {
+  const stopWatching = env.watch(turn, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
-    if (await isOvertaken(ports, turn, deadline).catch(() => false)) cutShort();
+    if (await isOvertaken(env, turn, deadline).catch(() => false)) cutShort();
   });
   leaving.addEventListener('abort', cutShort, { once: true });
   if (leaving.aborted) cutShort();
   try {
-    const verdict = await runTurn(ports.turn, turn, deadline);
+    const verdict = await runTurn(env, turn, deadline);
     if (verdict.kind !== 'hand back') return verdict;
-    if (!deadline.isTimedOut()) return { ...verdict, reason: verdict.reason ?? whyCutShort(ports, lockLost) };
+    if (!deadline.isTimedOut()) return { ...verdict, reason: verdict.reason ?? whyCutShort(env, lockLost) };
     return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };
   } finally {
     deadline.end();

@@ -1,6 +1,7 @@
 import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { messageCode, plainName, reminderInWords } from '../ask/pending.ts';
+import type { Env } from '../env.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
@@ -9,7 +10,6 @@ import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type FileToRead, readFile } from './file-block.ts';
 import { soundIn } from './hear.ts';
-import type { TurnPorts } from './ports.ts';
 
 /** A message's content for the log, or the decision when there is none. */
 export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
@@ -49,19 +49,19 @@ const SPOKEN: Readonly<Record<string, string>> = {
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function readContents(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
-  const code = messageCode(ports.ask.settings.headerSecret, turn.entry);
+  const code = messageCode(env.settings.headerSecret, turn.entry);
   const blocks: Block[] = [];
-  const pieces = piecesOf({ messages, words }, { timeZone: timeZoneOf(turn, ports.ask.settings), nowMs: turn.nowMs() });
+  const pieces = piecesOf({ messages, words }, { timeZone: timeZoneOf(turn, env.settings), nowMs: turn.nowMs() });
   for (const piece of pieces) {
     if (piece.kind === 'words') blocks.push(textBlock(piece.text));
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
     else {
-      const reading = await readFile(ports, turn, piece, signal);
+      const reading = await readFile(env, turn, piece, signal);
       if (reading.kind !== 'read' && reading.kind !== 'unreadable') return reading;
       if (reading.kind === 'unreadable' && !piece.isOptional) {
         const notice = unreadableFile(turn.texts, reading.why, piece.file.name);

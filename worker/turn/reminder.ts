@@ -6,10 +6,10 @@ import type { Change } from '../../shared/state/change.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { lineOf } from '../command/reminders.ts';
+import type { Env } from '../env.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { dueSince } from '../reminders/schedule.ts';
 import { wallOf, wallText } from '../reminders/wall-time.ts';
-import type { TurnPorts } from './ports.ts';
 
 /** Changes by the model that stay, each on a line, with the command that undoes it. */
 export interface Undoable {
@@ -24,7 +24,7 @@ export interface Undoable {
  * may have talked it into either. Contract: rejects when Redis cannot be reached.
  */
 export async function changedReminders(
-  { ask: { settings }, commands: { reminders } }: TurnPorts,
+  { settings, reminders }: Env,
   turn: Turn,
   entries: readonly EntryId[],
 ): Promise<Undoable[]> {
@@ -102,7 +102,7 @@ export function waitingNotice(turn: Turn): string {
 /**
  * Ends repeats whose chat was gone at two due times in a row: each further time would be a call of the model, and an alert.
  */
-export async function endingOwnRepeat({ commands: { reminders } }: TurnPorts, turn: Turn): Promise<Change[]> {
+export async function endingOwnRepeat({ reminders }: Env, turn: Turn): Promise<Change[]> {
   const due = remindersOf(turn);
   if (due.length === 0) return [];
   const coming = await reminders.of(turn.home);

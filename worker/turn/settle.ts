@@ -10,7 +10,7 @@ import { clearPoisonCandidate } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
-import type { ProcessorPorts } from './processor.ts';
+import type { JobsEnv } from './processor.ts';
 
 const MS_PER_S = 1_000;
 
@@ -19,23 +19,23 @@ const MS_PER_S = 1_000;
  * or what Redis throws.
  */
 export async function settle(
-  ports: ProcessorPorts,
+  env: JobsEnv,
   turn: Turn,
   { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
   const record = recordFor(turn, conclusion, delivery);
-  const { result, next } = await ports.turn.ask.observability.telemetry.span(
+  const { result, next } = await env.telemetry.span(
     SPAN.settle,
     { ...messaging('settle', 'inbound'), 'messaging.message.id': turn.entry, 'spillway.outcome': record.outcome },
-    () => ports.turn.lane.settle(turn, record, keepsAnswer),
+    () => env.lane.settle(turn, record, keepsAnswer),
     { kind: SpanKind.CLIENT },
   );
   if (result === 'fenced') throw new FencedError();
-  ports.turn.ask.observability.reach('settled');
-  reportSettled(ports, turn, conclusion, record);
+  env.reach('settled');
+  reportSettled(env, turn, conclusion, record);
   if (!next) return;
-  await ports.queue.add([next]);
-  ports.turn.ask.observability.reach('next added');
+  await env.queue.add([next]);
+  env.reach('next added');
 }
 
 function recordFor(turn: Turn, conclusion: Conclusion, delivery: OutcomeRecord['delivery']): OutcomeRecord {
@@ -58,13 +58,12 @@ function recordFor(turn: Turn, conclusion: Conclusion, delivery: OutcomeRecord['
 }
 
 function reportSettled(
-  ports: ProcessorPorts,
+  env: JobsEnv,
   { message, chat }: Turn,
   { parts: answered }: Conclusion,
   { entry, outcome, reason, traceId, sentAtMs, settledAtMs }: OutcomeRecord,
 ): void {
-  const { settings, observability } = ports.turn.ask;
-  const { telemetry, log } = observability;
+  const { settings, telemetry, log } = env;
   telemetry.count(METRIC.outcomes, { outcome });
   if (sentAtMs !== undefined) telemetry.record(METRIC.latency, (settledAtMs - sentAtMs) / MS_PER_S, { outcome });
   const content = settings.logContent && message.ok ? { content: { asked: message.value.content, answered } } : {};
@@ -90,19 +89,19 @@ export const TURN_TIMEOUT = 'turn_timeout';
  * which expects the error that matches where the job was moved; `settle` leaves it where it is, since it is done.
  */
 export async function obey(
-  ports: ProcessorPorts,
+  env: JobsEnv,
   job: Job<TurnJob>,
   token: string | undefined,
   turn: Turn,
   verdict: Delivered,
 ): Promise<void> {
   if (verdict.kind === 'settle') return;
-  const { log } = ports.turn.ask.observability;
+  const { log } = env;
   const ended = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };
   if (verdict.kind === 'later') {
     log[verdict.isFree ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
     await endAttempt(turn, verdict);
-    return postpone(ports, job, token, verdict.delayMs);
+    return postpone(env, job, token, verdict.delayMs);
   }
   if (verdict.kind === 'park') {
     log.info(ended, 'waits for a person');
@@ -112,7 +111,7 @@ export async function obey(
   log.info(ended, verdict.kind === 'again' ? 'tried again at once' : 'handed back');
   await endAttempt(turn, verdict);
   await job.moveToWait(token);
-  ports.turn.ask.observability.reach('moved to wait');
+  env.reach('moved to wait');
   throw new WaitingError();
 }
 
@@ -134,7 +133,7 @@ async function endAttempt(turn: Turn, verdict: Exclude<Delivered, { kind: 'settl
 
 /** Moves a job to the delayed ones; throws what tells BullMQ so. */
 export async function postpone(
-  { queue, turn: { lane } }: ProcessorPorts,
+  { queue, lane }: JobsEnv,
   job: Job<TurnJob>,
   token: string | undefined,
   delayMs: number,
@@ -148,7 +147,7 @@ export async function postpone(
  * BullMQ gives us no other, so we stand back for a moment, or until a slot is free.
  */
 export async function handBack(
-  { queue, share, turn: { lane } }: ProcessorPorts,
+  { queue, share, lane }: JobsEnv,
   job: Job<TurnJob>,
   token: string | undefined,
 ): Promise<never> {

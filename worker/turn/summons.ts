@@ -1,11 +1,11 @@
 import { pause } from '../../shared/base/lifecycle.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { BEGUN_WITHIN_MS, type Place, type SummonsBook } from '../../shared/state/turn/summons.ts';
+import { BEGUN_WITHIN_MS, type Place } from '../../shared/state/turn/summons.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isFinal, type TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Env } from '../env.ts';
 import { type Delivery, type DeliveryTime, deliver as deliverInChat } from '../reply/outbox.ts';
-import type { OutboxPorts } from '../reply/part.ts';
 import { inOne } from '../reply/plan.ts';
 import { inOneMessage } from './conclude.ts';
 
@@ -15,14 +15,12 @@ const LOOK_MS = 100;
 /** An attempt that has ended otherwise waits for it. */
 const PUT_WITHIN_MS = 10_000;
 
-type SummonsPorts = Pick<OutboxPorts, 'telegram' | 'observability'> & { summonses: SummonsBook };
-
 /**
  * Sees to it that something stands where the bot was called, whoever puts it there. Returns what resolves when it does, or
  * cannot now: then the delivery of the answer tries again.
  */
-export function beginThere(ports: SummonsPorts, turn: Turn): () => Promise<void> {
-  const begun = placeOf(ports, turn, turn.texts.oneMoment).catch(() => undefined);
+export function beginThere(env: Env, turn: Turn): () => Promise<void> {
+  const begun = placeOf(env, turn, turn.texts.oneMoment).catch(() => undefined);
   return async () => void (await begun);
 }
 
@@ -32,7 +30,7 @@ export function beginThere(ports: SummonsPorts, turn: Turn): () => Promise<void>
  * `deliver` of the outbox.
  */
 export async function deliver(
-  ports: SummonsPorts & OutboxPorts,
+  env: Env,
   turn: Turn,
   conclusion: Conclusion,
   to: Destination,
@@ -40,15 +38,15 @@ export async function deliver(
 ): Promise<Delivery> {
   const { texts, message } = turn;
   const isThere = turn.summons && !turn.reply.isPrivate && conclusion.parts.length > 0;
-  if (!isThere) return deliverInChat(ports, turn, conclusion, to, time);
+  if (!isThere) return deliverInChat(env, turn, conclusion, to, time);
   const answer = inOne(conclusion, texts.onlyOneMessage);
-  const place = await placeOf(ports, turn, answer.text);
-  const put = place.kind === 'there' ? await edit(ports, place.inlineId, answer) : place;
+  const place = await placeOf(env, turn, answer.text);
+  const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
   if (put.kind !== 'refused') return put;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
   const told = inOneMessage([lead], conclusion, []);
   await turn.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
-  return deliverInChat(ports, turn, told, to, { ...time, isNew: false });
+  return deliverInChat(env, turn, told, to, { ...time, isNew: false });
 }
 
 /**
@@ -56,10 +54,11 @@ export async function deliver(
  * there now.
  */
 async function placeOf(
-  { summonses, telegram, observability }: SummonsPorts,
+  env: Env,
   turn: Turn,
   text: string,
 ): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
+  const { summonses, telegram } = env;
   const { entry } = turn;
   for (;;) {
     const known = await summonses.look(entry);
@@ -70,7 +69,7 @@ async function placeOf(
   }
   await turn.assertOwned();
   const answered = await telegram.answerSummons(turn.summons?.queryId ?? '', text, PUT_WITHIN_MS);
-  observability.reach('summons answered');
+  env.reach('summons answered');
   if (answered.ok) return (await summonses.put(entry, answered.value.inlineId)) ?? { kind: 'refused' };
   if (!isFinal(answered.failure)) return { kind: 'later', failure: answered.failure };
   return (await summonses.refuse(entry)) ?? { kind: 'refused' };
@@ -78,14 +77,15 @@ async function placeOf(
 
 /** Somebody may have deleted the message, or Telegram does not take the format: then the words are tried as they are. */
 async function edit(
-  { telegram, observability }: SummonsPorts,
+  env: Env,
   inlineId: string,
   { text, entities }: ReturnType<typeof inOne>,
 ): Promise<Delivery | Extract<Place, { kind: 'refused' }>> {
+  const { telegram } = env;
   const formatted = await telegram.editSummoned(inlineId, text, entities);
   const isRefused = !formatted.ok && formatted.failure.kind === 'rejected' && entities.length > 0;
   const edited = isRefused ? await telegram.editSummoned(inlineId, text) : formatted;
-  observability.reach('part sent');
+  env.reach('part sent');
   if (edited.ok) return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };
   const isNever = isFinal(edited.failure) || edited.failure.kind === 'message_gone';
   return isNever ? { kind: 'refused' } : { kind: 'later', failure: edited.failure };

@@ -1,10 +1,14 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { carryOut } from '../command/commands.ts';
+import type { Env } from '../env.ts';
+import { type Settings, settingsFor } from '../lane/settings.ts';
 import { type AfterReply, type Delivered, failed, type Verdict } from '../lane/verdict.ts';
 import { calibrationFor, countContent } from '../model/count.ts';
 import { compactAfterReply } from '../recovery/compact.ts';
+import { NO_PROGRESS } from '../reply/progress.ts';
 import { showTyping } from '../reply/typing.ts';
+import { forChat, forGuests, forSummons } from '../tools/toolboxes.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
@@ -12,7 +16,7 @@ import { deliverAndClear, destinationOf, heldBack } from './deliver.ts';
 import { endedEarly, endedWithout } from './early-end.ts';
 import { failTogether, gather, isYielding } from './gather.ts';
 import { parkTurn } from './park.ts';
-import { portsFor, type TurnPorts } from './ports.ts';
+
 import { waitingNotice, withLateness } from './reminder.ts';
 import { beginThere } from './summons.ts';
 import { neverDelivered } from './undelivered.ts';
@@ -22,42 +26,40 @@ import { neverDelivered } from './undelivered.ts';
  * concluded is only delivered. Contract: throws `FencedError` when another attempt took over, or what Redis throws;
  * every other failure is a verdict.
  */
-export async function runTurn(all: TurnPorts, begun: Turn, time: TurnTime): Promise<Delivered> {
-  const turn = withLateness(begun, all.ask.settings);
-  const ports = portsFor(all, turn);
+export async function runTurn(all: Env, begun: Turn, time: TurnTime): Promise<Delivered> {
+  const turn = withLateness(begun, all.settings);
+  const env = envFor(all, turn);
   const to = destinationOf(turn);
-  const held = await heldBack(ports, turn);
+  const held = await heldBack(env, turn);
   if (held) return held;
   const { slot, leaving } = time;
   if (turn.conclusion) {
     slot.rest();
-    return deliverAndClear(ports, turn, turn.conclusion, to, { isNew: false, leaving });
+    return deliverAndClear(env, turn, turn.conclusion, to, { isNew: false, leaving });
   }
-  const stopTyping = turn.summons
-    ? beginThere({ ...ports, observability: ports.ask.observability }, turn)
-    : showTyping(ports.telegram, to);
+  const stopTyping = turn.summons ? beginThere(env, turn) : showTyping(env.telegram, to);
   try {
-    const verdict = await decide(ports, turn, to, time);
+    const verdict = await decide(env, turn, to, time);
     // The next steps only wait for Redis and Telegram, so another turn may use the slot.
     slot.rest();
-    if (verdict.kind === 'park') return await parkTurn(ports, turn, verdict.asking, to);
+    if (verdict.kind === 'park') return await parkTurn(env, turn, verdict.asking, to);
     if (verdict.kind !== 'conclude') {
       if (time.signal.aborted) return { kind: 'hand back' };
-      await tellWaiting(ports, turn, to, verdict);
+      await tellWaiting(env, turn, to, verdict);
       return verdict;
     }
-    const concluded = await concludeTurn(ports, turn, verdict);
+    const concluded = await concludeTurn(env, turn, verdict);
     if (concluded.kind !== 'stored') return concluded;
     await stopTyping();
     const { afterReply } = verdict;
-    const delivered = await deliverAndClear(ports, turn, concluded.conclusion, to, {
+    const delivered = await deliverAndClear(env, turn, concluded.conclusion, to, {
       isNew: true,
       isFollowed: afterReply !== undefined,
       leaving,
     });
     // Where no slot is free, the next message compacts.
     const isToCompact = delivered.kind === 'settle' && afterReply && (await slot.resume());
-    if (isToCompact) await compactWhileNobodyWaits(ports, turn, afterReply, time);
+    if (isToCompact) await compactWhileNobodyWaits(env, turn, afterReply, time);
     return delivered;
   } finally {
     await stopTyping();
@@ -69,33 +71,33 @@ export async function runTurn(all: TurnPorts, begun: Turn, time: TurnTime): Prom
  * and its user is notified where that does not throw.
  */
 export async function failTurn(
-  ports: TurnPorts,
+  env: Env,
   begun: Turn,
   leaving: AbortSignal,
   reason: string,
   detail: string,
 ): Promise<Delivered> {
-  const turn = withLateness(begun, ports.ask.settings);
+  const turn = withLateness(begun, env.settings);
   if (turn.conclusion) return neverDelivered(turn, turn.conclusion, reason, detail);
-  const verdict = await endedWithout(ports, turn, failed(reason, turn.texts.unavailable, detail));
+  const verdict = await endedWithout(env, turn, failed(reason, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
-  const concluded = await concludeTurn(ports, turn, verdict);
+  const concluded = await concludeTurn(env, turn, verdict);
   // Whatever else it ends as, it is not tried here again: that threw.
   if (concluded.kind !== 'stored') return { kind: 'again' };
-  return deliverAndClear(ports, turn, concluded.conclusion, destinationOf(turn), { isNew: true, leaving });
+  return deliverAndClear(env, turn, concluded.conclusion, destinationOf(turn), { isNew: true, leaving });
 }
 
 /** The steps until the message has an end: see who is first, gather, hear, read, ask. Each may end the attempt here. */
-async function decide(ports: TurnPorts, turn: Turn, to: Destination, time: TurnTime): Promise<Verdict> {
-  const seen = await endedEarly(ports, turn);
+async function decide(env: Env, turn: Turn, to: Destination, time: TurnTime): Promise<Verdict> {
+  const seen = await endedEarly(env, turn);
   if (seen.kind !== 'open') return seen;
   const { message, command } = seen;
   const isGroup = message.chatType !== 'private';
-  if (command) return carryOut({ ...ports.commands, ask: ports.ask }, command, { turn, isGroup, time });
-  const gathered = await gather(ports, turn, message);
+  if (command) return carryOut(env, command, { turn, isGroup, time });
+  const gathered = await gather(env, turn, message);
   if (gathered.kind !== 'gathered') return gathered;
   const messages = [message, ...gathered.pieces.map((piece) => piece.message)] as const;
-  return failTogether(turn, await answer(ports, turn, messages, to, time), gathered.pieces);
+  return failTogether(turn, await answer(env, turn, messages, to, time), gathered.pieces);
 }
 
 /**
@@ -103,27 +105,48 @@ async function decide(ports: TurnPorts, turn: Turn, to: Destination, time: TurnT
  * arrives during the compaction, the compaction stops, and goes on after the reply to that message.
  */
 async function compactWhileNobodyWaits(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   { opened, room, leftTokens }: AfterReply,
   time: TurnTime,
 ): Promise<void> {
-  const calibration = calibrationFor(ports.ask.settings.modelName, turn.calibration);
+  const calibration = calibrationFor(env.settings.modelName, turn.calibration);
   // The estimate of a file covers only its description: its size in tokens is unknown until the file is read.
   time.yieldsTo = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
-  if (await isYielding(ports, turn, time)) return;
-  await time.recovering(ports.ask.settings.recoveryTimeoutMs, (signal) =>
-    compactAfterReply(ports.ask, turn, opened, room, signal),
-  );
+  if (await isYielding(env, turn, time)) return;
+  await time.recovering(env.settings.recoveryTimeoutMs, (signal) => compactAfterReply(env, turn, opened, room, signal));
 }
 
 /**
  * A user whose message waits for long is notified once. If the process is killed before sending, the notice is lost:
  * the answer will come.
  */
-async function tellWaiting(ports: TurnPorts, turn: Turn, to: Destination, decided: Verdict): Promise<void> {
+async function tellWaiting(env: Env, turn: Turn, to: Destination, decided: Verdict): Promise<void> {
   // Where the bot was called, something stands already, and no edit may come behind the one that answers.
   if (decided.kind !== 'later' || decided.isLongWait !== true || turn.summons) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
-  await ports.telegram.sendMessage(to, waitingNotice(turn));
+  await env.telegram.sendMessage(to, waitingNotice(turn));
+}
+
+/**
+ * The env of one turn: the operator's settings for the chat and the chat's own choices lie over those of the process. A guest
+ * of a group has the tools that the operator gave to guests. In a chat that the bot is not part of, there are fewer still,
+ * and nothing is shown before the answer.
+ */
+function envFor(env: Env, turn: Turn): Env {
+  const { chatSettings } = turn;
+  const settings = settingsFor(env.settings, chatSettings, chosenModel(env.settings, turn));
+  const tools = forChat(env.tools, chatSettings);
+  if (turn.summons) {
+    // What a person has spent is not said among strangers.
+    const noRich = { ...settings, rich: 'off' as const };
+    return { ...env, progress: NO_PROGRESS, budget: undefined, settings: noRich, tools: forSummons(tools) };
+  }
+  return { ...env, settings, tools: turn.isOfGuest ? forGuests(tools) : tools };
+}
+
+/** A chat may use another model than its default, as long as the operator allows that one and the endpoint knows it. */
+function chosenModel({ models }: Settings, turn: Turn): string | undefined {
+  const { choice } = turn;
+  return models.find((model) => model === choice('model') && model !== turn.goneModel);
 }

@@ -7,8 +7,8 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
+import type { Env } from '../env.ts';
 import type { Delivered } from '../lane/verdict.ts';
-import type { TurnPorts } from './ports.ts';
 import { endingOwnRepeat } from './reminder.ts';
 
 /** The delay before the second try of a refused conclusion, in multiples of `retryMs`. */
@@ -25,7 +25,7 @@ const COMING_BACK_MAX = 20;
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after telling the user, the user is told twice.
  */
 export async function afterRefusal(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   conclusion: Conclusion,
   failure: TelegramFailure,
@@ -36,17 +36,17 @@ export async function afterRefusal(
   const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
   if (!isAgreed) {
     await turn.write('', [turn.waits.noteRefusal(kind)]);
-    const delayMs = ports.ask.settings.retryMs * SECOND_LOOK;
+    const delayMs = env.settings.retryMs * SECOND_LOOK;
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
   }
   const isLast = turn.reply.hasComeBack || !isKept(conclusion, 'undeliverable');
-  const isTold = await tellUndelivered(ports, turn, conclusion, kind, to);
+  const isTold = await tellUndelivered(env, turn, conclusion, kind, to);
   return undelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
     alert: undeliverableAlert(turn, `${kind}: ${failure.description}`),
     commands: [
-      ...(kind === 'gone' ? await endingOwnRepeat(ports, turn) : []),
+      ...(kind === 'gone' ? await endingOwnRepeat(env, turn) : []),
       ...(isLast || isTold
         ? []
         : [
@@ -62,7 +62,7 @@ export async function afterRefusal(
  * was confirmed since it was first refused. Returns whether the user was told.
  */
 async function tellUndelivered(
-  { telegram }: TurnPorts,
+  { telegram }: Env,
   turn: Turn,
   conclusion: Conclusion,
   kind: TelegramFailure['kind'],
@@ -77,11 +77,11 @@ async function tellUndelivered(
  * Puts back the answers that their chat refused, once the chat has taken another message. If the process dies in between, the
  * next delivery does it; a letter that is gone changes nothing.
  */
-export async function bringBackUndelivered({ commands }: TurnPorts, turn: Turn): Promise<void> {
+export async function bringBackUndelivered({ deadLetters }: Env, turn: Turn): Promise<void> {
   const { keys, chat, refusedAnswers } = turn;
   for (const entry of refusedAnswers) {
-    const letter = await commands.deadLetters.newest(chat, entry);
-    if (letter !== undefined) await commands.deadLetters.replay(letter);
+    const letter = await deadLetters.newest(chat, entry);
+    if (letter !== undefined) await deadLetters.replay(letter);
   }
   await turn.write('', [chatState(keys, chat).forgetRefusedAnswers()]);
 }

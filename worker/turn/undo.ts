@@ -7,9 +7,9 @@ import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import { lineText } from '../command/memory.ts';
+import type { Env } from '../env.ts';
 import type { Ending } from '../lane/verdict.ts';
 import { entityParts, textOf } from '../reply/format/layout.ts';
-import type { TurnPorts } from './ports.ts';
 import { changedReminders, type Undoable } from './reminder.ts';
 
 /**
@@ -17,7 +17,7 @@ import { changedReminders, type Undoable } from './reminder.ts';
  * memory while it worked on the message: each with a button that undoes it. Contract: rejects when Redis cannot be reached.
  */
 export async function withUndo(
-  ports: TurnPorts,
+  env: Env,
   turn: Turn,
   conclusion: Conclusion,
   { calledNothing }: Pick<Ending, 'calledNothing'>,
@@ -27,7 +27,7 @@ export async function withUndo(
   // Then all of it is erased.
   if (conclusion.reason === 'forget') return conclusion;
   const entries = entriesOf(turn);
-  const done = [...(await changedReminders(ports, turn, entries)), await changedMemory(ports, turn, entries)].filter(
+  const done = [...(await changedReminders(env, turn, entries)), await changedMemory(env, turn, entries)].filter(
     ({ lines }) => lines.length > 0,
   );
   if (done.length === 0) return conclusion;
@@ -44,11 +44,7 @@ export async function withUndo(
   return { ...withParts(conclusion, parts), buttons: [...(conclusion.buttons ?? []), ...undo] };
 }
 
-async function changedMemory(
-  { ask: { memoryBook } }: TurnPorts,
-  turn: Turn,
-  entries: readonly EntryId[],
-): Promise<Undoable> {
+async function changedMemory({ memoryBook }: Env, turn: Turn, entries: readonly EntryId[]): Promise<Undoable> {
   const made = (await memoryBook.changes(turn.home)).filter(({ madeIn }) => entries.includes(madeIn));
   return {
     title: turn.texts.memory.changed,

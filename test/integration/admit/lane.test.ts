@@ -4,6 +4,7 @@ import { FencedError } from '../../../shared/state/change.ts';
 import type { OutcomeRecord } from '../../../shared/state/lane/record-streams.ts';
 import { createInbox, type Inbox } from '../../../shared/state/message/inbox.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
+import type { Env } from '../../../worker/env.ts';
 import type { Lane } from '../../../worker/lane/lane.ts';
 import { encodeRecord } from '../../../worker/session/record.ts';
 import { createSessions } from '../../../worker/session/store.ts';
@@ -56,7 +57,7 @@ test('a text that nothing waits behind is answered without another look at its l
   const texts = [inboundText(1), { ...inboundText(2), forwardedFrom: 'Ada' }];
   const [comment] = [await accepted(1), await inbox.accept(7, texts[1] ?? inboundText(2), '')];
   await lane.admit(100);
-  const gathered = (turn: Turn, looked: Pick<Lane, 'behind'>) => gather({ lane: looked }, turn, inboundText(1));
+  const gathered = (turn: Turn, looked: Pick<Lane, 'behind'>) => gather({ lane: looked } as Env, turn, inboundText(1));
   expect(await gathered(await begun(comment), lane)).toMatchObject({ reason: 'gathering' });
   const alone = await accepted(3, 1002);
   await lane.admit(100);

@@ -8,10 +8,10 @@ import { readScript } from '../../../shared/redis/script.ts';
 import { FencedError } from '../../../shared/state/change.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
+import type { Env } from '../../../worker/env.ts';
 import { createLane, type Lane } from '../../../worker/lane/lane.ts';
 import { cancelChat } from '../../../worker/operator/chats.ts';
 import type { TurnTime } from '../../../worker/turn/deadline.ts';
-import type { TurnPorts } from '../../../worker/turn/ports.ts';
 import { runTurn } from '../../../worker/turn/turn.ts';
 import { type RedisProxy, startProxy } from '../../chaos/proxy.ts';
 import { ALWAYS_THERE } from '../../fixture/breaker.ts';
@@ -168,23 +168,22 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   };
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
   const none = async () => [];
-  const ask = {
+  const env = {
+    ...{ telegram, breaker: ALWAYS_THERE, lane, telemetry, reach: () => {} },
     settings: { modelName: 'm', models: [], serverTools: [] },
-    observability: { telemetry, reach: () => {} },
     memoryBook: { changes: none },
-  };
-  const progress = { isLeft: () => false };
-  const commands = { reminders: { of: none, cancelled: none } };
-  const ports = { telegram, breaker: ALWAYS_THERE, lane, ask, progress, commands } as unknown as TurnPorts;
+    progress: { isLeft: () => false },
+    reminders: { of: none, cancelled: none },
+  } as unknown as Env;
   const turn = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
   const { signal } = new AbortController();
   const slot = { rest: () => {}, resume: async () => true, end: () => {} };
   const time = { signal, leaving: signal, slot } as Partial<TurnTime> as TurnTime;
-  expect(await runTurn(ports, turn, time)).toEqual({ kind: 'again' });
+  expect(await runTurn(env, turn, time)).toEqual({ kind: 'again' });
   expect(sent).toEqual([]);
-  expect(await runTurn(ports, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });
+  expect(await runTurn(env, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });
   expect(sent).toEqual(['the stored answer']);
 });
 

@@ -6,8 +6,8 @@ import { turnOf } from '../../../shared/state/turn/record.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { createChatState } from '../../../worker/command/chat-state.ts';
+import type { Env } from '../../../worker/env.ts';
 import { parkTurn } from '../../../worker/turn/park.ts';
-import type { TurnPorts } from '../../../worker/turn/ports.ts';
 import { until } from '../../chaos/scenario.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, mainCalls, shown, start, stopGateways, world } from '../../fixture/each-test.ts';
@@ -168,14 +168,13 @@ test('a question is asked at the time of Redis, which names what answers it: wha
     ...{ nowMs: () => Date.now() + 400, assertOwned: async () => {} },
     write: async (_: string, changes: Change[]) => written.push(...changes),
   }) as unknown as Turn;
-  const ports = {
-    lane: { depth: async () => 1 },
-    ask: { settings: { approvalTimeoutMs: 60_000 }, observability: { reach() {} } },
+  const env = {
+    ...{ lane: { depth: async () => 1 }, settings: { approvalTimeoutMs: 60_000 }, reach() {} },
     telegram: { sendMessage: async () => ({ ok: true, value: { messageId: 7 } }) },
-    commands: { state: createChatState(world.peek, world.keys) },
-  } as unknown as TurnPorts;
+    chatState: createChatState(world.peek, world.keys),
+  } as unknown as Env;
   const asking = { kind: 'question', id: '1.0', question: 'Which?', choices: [] } as const;
-  expect(await parkTurn(ports, turn, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
+  expect(await parkTurn(env, turn, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
   const answer = await world.peek.xadd(world.keys.inbound, '*', 'a', 'b');
   expect(Number(written.at(-1)?.at(-1))).toBeLessThanOrEqual(msOf(answer as EntryId));
 });

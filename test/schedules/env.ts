@@ -11,25 +11,21 @@ import { summonsBook } from '../../shared/state/turn/summons.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import { createChatArchive } from '../../worker/command/chat-archive.ts';
 import { createChatState } from '../../worker/command/chat-state.ts';
+import type { Env } from '../../worker/env.ts';
 import type { Lane } from '../../worker/lane/lane.ts';
 import type { TurnQueue } from '../../worker/lane/queue.ts';
 import type { Settings } from '../../worker/lane/settings.ts';
 import { conclude } from '../../worker/lane/verdict.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import type { Model } from '../../worker/model/port.ts';
-import { createDrafts } from '../../worker/reply/drafts.ts';
 import { createProgressViews } from '../../worker/reply/progress.ts';
-import { createStatusLines } from '../../worker/reply/status-line.ts';
 import { createSessions } from '../../worker/session/store.ts';
 import { settingsOf } from '../../worker/settings.ts';
 import { createChatMemory } from '../../worker/tools/recall/chat-memory.ts';
 import type { Toolbox } from '../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../worker/tools/toolboxes.ts';
-import type { ProcessorPorts } from '../../worker/turn/processor.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
 
-/** Nothing shows before an answer in a schedule. */
-const NEVER_MS = 1_000_000_000;
 const RETENTION_DAYS = 1;
 
 const SETTINGS: Settings = settingsOf({
@@ -54,8 +50,8 @@ function configOf() {
   return reading.config;
 }
 
-/** What a turn works with, as the product's worker puts it together; only the model and Telegram are not its own. */
-export function turnPorts(
+/** The env of a turn, as the product's worker puts it together; only the model and Telegram are not its own. */
+export function envOf(
   redis: Redis,
   keys: Keys,
   lane: Lane,
@@ -66,42 +62,31 @@ export function turnPorts(
     tools,
     queue,
   }: { model: Model; telegram: Telegram; tools: Toolbox; queue: Pick<TurnQueue, 'add'> },
-): ProcessorPorts['turn'] {
-  const { log } = observability;
+): Env {
   const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
-  const drafts = createDrafts({ telegram, firstAfterMs: NEVER_MS, everyMs: NEVER_MS, refreshMs: NEVER_MS });
-  const statusLines = createStatusLines({ telegram, afterMs: NEVER_MS, everyMs: NEVER_MS });
   return {
-    ask: {
-      settings: SETTINGS,
-      endpoint: {
-        model,
-        budget: undefined,
-        boundModels: new Set(),
-        takesFixedParts: async () => ({ kind: 'taken' }),
-      },
-      tools: withExclusions(tools),
-      store: { sessions: createSessions(redis, keys), media },
-      files: notedFiles(redis, keys),
-      memoryBook: createMemoryBook(redis, keys),
-      observability,
-      breaker: ALWAYS_THERE,
-    },
-    telegram,
+    ...observability,
+    settings: SETTINGS,
+    model,
+    budget: undefined,
+    boundModels: new Set(),
+    takesFixedParts: async () => ({ kind: 'taken' }),
+    tools: withExclusions(tools),
+    sessions: createSessions(redis, keys),
+    media,
+    files: notedFiles(redis, keys),
+    memoryBook: createMemoryBook(redis, keys),
     breaker: ALWAYS_THERE,
-    progress: createProgressViews({ drafts, statusLines, streaming: 'off' }),
-    commands: {
-      state: { ...createChatState(redis, keys), wake: (head) => queue.add([head]) },
-      archive: createChatArchive({ redis, keys, blobs: undefined, media }),
-      usageBook: createUsageBook(redis, keys),
-      deadLetters: createDeadLetters(redis, keys),
-      memory: createChatMemory({ redis, keys, blobs: undefined, log }),
-      reminders: createReminderBook(redis, keys),
-      installation: {
-        seesGroups: async () => undefined,
-        desk: async () => conclude({ outcome: 'command', reason: 'desk', parts: [] }),
-      },
-    },
+    telegram,
+    progress: createProgressViews(telegram, 'off'),
+    chatState: { ...createChatState(redis, keys), wake: (head) => queue.add([head]) },
+    chatArchive: createChatArchive({ redis, keys, blobs: undefined, media }),
+    usageBook: createUsageBook(redis, keys),
+    deadLetters: createDeadLetters(redis, keys),
+    recall: createChatMemory({ redis, keys, blobs: undefined, log: observability.log }),
+    reminders: createReminderBook(redis, keys),
+    seesGroups: async () => undefined,
+    desk: async () => conclude({ outcome: 'command', reason: 'desk', parts: [] }),
     summonses: summonsBook(redis, keys),
     transcriber: undefined,
     lane,
