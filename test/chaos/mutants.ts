@@ -192,7 +192,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
       {
         file: 'worker/turn/deliver.ts',
         from: 'if (retryAfterMs === 0) return undefined;',
-        to: 'if (retryAfterMs === 0 || !attempt.conclusion) return undefined;',
+        to: 'if (retryAfterMs === 0 || !turn.conclusion) return undefined;',
       },
       { file: 'worker/ask/conversation.ts', from: 'if (awayMs > 0) return', to: 'if (awayMs < 0) return' },
     ],

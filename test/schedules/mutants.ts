@@ -67,7 +67,7 @@ const OWN: readonly FindableMutant[] = [
     name: 'a press decides and wakes nobody',
     mutations: {
       file: 'worker/command/decide.ts',
-      from: 'await ports.state.wake(head);',
+      from: 'await env.chatState.wake(head);',
       to: 'await Promise.resolve();',
     },
   },
