@@ -7,6 +7,7 @@ import { createAskUser } from './tools/asking.ts';
 import { createRecall } from './tools/recall/recall.ts';
 import { createSendFile } from './tools/send-file.ts';
 import { joinToolboxes } from './tools/toolboxes.ts';
+
 /** The tools of the chats of one shard: our own, and those of other servers. */
 export function chatTools(
   { observability: { log }, tools }: WorkerPorts,

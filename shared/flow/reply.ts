@@ -140,6 +140,6 @@ export interface FilePart {
   /** Its content, for a text; otherwise `sha256` names its bytes among the kept ones. */
   readonly text?: string;
   readonly sha256?: string;
-  /** It is shown as a photo, and in an album with its neighbours that are. */
+  /** Telegram shows the file as a photo; neighbouring pictures form an album. */
   readonly isPicture?: true;
 }

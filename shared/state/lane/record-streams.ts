@@ -135,7 +135,7 @@ export type AuditEvent =
       to: string;
       bytesRead: number;
       tookMs: number;
-      /** The session that is left, and who is told, is decided when the model answers in the new one. */
+      /** On trial, the chat leaves its session only once the model answers in the new one. */
       isTrial: boolean;
       hasSummary: boolean;
     }
@@ -146,7 +146,7 @@ export type AuditEvent =
   /** Parts of messages that were too large, or not accepted, are no longer shown; `bytes` is their former size. */
   | { event: 'context.scrubbed'; action: 'scrub' | 'shorten'; kind: string; parts: number; bytes: number }
   | { event: 'context.thinking-dropped'; reason: string }
-  /** Each old tool result is shown as one line; no summary was needed. */
+  /** The view shows each old tool result as one line; no summary was needed. */
   | { event: 'context.force-pruned'; tokensBefore: number; tokensAfter: number }
   /** A call; its account writes the line. Before version 0.4 the answers of a compaction were one line without `dollars`. */
   | CallRecord

@@ -129,7 +129,7 @@ export interface OwnLimits {
 /** For whom a call is made: their limits bound it. */
 export interface Payer {
   chat: ChatKey;
-  /** Under which its sums are kept, where that is another one: a group that moved. */
+  /** The chat that the sums are booked under, if it differs: the supergroup that a group became. */
   home?: ChatKey;
   /** The message that is answered, and its trace. */
   entry?: EntryId;

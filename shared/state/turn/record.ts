@@ -19,7 +19,7 @@ export interface Conclusion {
   into?: EntryId;
   /** The messages that are sent, in order, as plain texts. */
   parts: readonly string[];
-  /** How each part is shown; `null` for a plain text. Absent where all are, and before version 0.3. */
+  /** The format of each part; `null` for plain text. Absent if all parts are plain, and before version 0.3. */
   layout?: readonly (Part | FilePart | null)[];
   /** Rows of buttons under the last part that is no file. */
   buttons?: readonly (readonly Button[])[];
@@ -44,7 +44,7 @@ export interface Trial {
 /** Who cancelled a message that an operator cancelled alone: then no reply of a command notifies the user. */
 export const BY_OPERATOR = 'operator';
 
-/** What the model has said so far, as people may have seen it, and how many characters of that the session has already. */
+/** The model's text so far, which people may have seen, and the number of its characters that the session has already. */
 export interface Said {
   text: string;
   recordedChars: number;
@@ -52,13 +52,13 @@ export interface Said {
 
 /** A message on its way: what its attempts found out and did. One hash, from its first attempt until it is settled. */
 export class TurnRecord extends Fields {
-  /** The messages that it belongs together with. */
+  /** The other messages of its lane that it was merged or answered with. */
   readonly company: Company;
-  /** What it waits for. */
+  /** The waits for the model and for Telegram. */
   readonly waits: Waits;
   /** The question that it is parked with. */
   readonly parking: Parking;
-  /** What is known of its reply at Telegram. */
+  /** The state of the reply's parts at Telegram. */
   readonly reply: Reply;
 
   constructor(key: string, fields: ReadonlyMap<string, string>) {
