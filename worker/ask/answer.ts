@@ -128,12 +128,12 @@ function takenTokens({ answer: { usage, content }, byFallback }: Answered): numb
 
 /** A recorded round is progress: it resets the attempts and the bound on recoveries. */
 export async function recordRound(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   opened: OpenedSession,
   { called, speech }: { called: Answered; speech: Speech },
   round: number,
 ): Promise<OpenedSession> {
+  const { env } = turn;
   const record = recordOf(turn, called);
   const stage = stageAfterRound(turn);
   const changes = [
@@ -148,7 +148,7 @@ export async function recordRound(
 }
 
 /** The attempt as it continues after a round: what was stored with the round, and what a failure now starts from. */
-export function progressed(turn: Turn, rounds: number): Turn {
+export function progressed<Begun extends Turn>(turn: Begun, rounds: number): Begun {
   const stage = stageAfterRound(turn);
   const { recoveries: recoveriesBefore } = turn;
   return turn.withoutOutage().with({ rounds, attempts: 1, silences: 0, recoveriesBefore, stage });

@@ -26,7 +26,7 @@ import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
 
 /** A call of the model for an attempt. */
 export interface Call {
-  turn: Turn;
+  turn: Turn<Env>;
   opened: OpenedSession;
   room: Room;
   /** The window of the model itself, even if the chat may use less of it. */
@@ -67,7 +67,8 @@ const TURN_TIMES = 20;
  * One call of the model: the request is computed from the session, counted, and sent unless the count says that it is
  * too long or too large. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function callModel(env: Env, call: Call, signal: AbortSignal): Promise<Called> {
+export async function callModel(call: Call, signal: AbortSignal): Promise<Called> {
+  const { env } = call.turn;
   const { turn, opened, room, calibration } = call;
   const window = withToolsOf(opened.window, turn.isOfGuest);
   const messages = view(window);
@@ -82,13 +83,13 @@ export async function callModel(env: Env, call: Call, signal: AbortSignal): Prom
   };
   const counted = countedTooLarge(call, sent.count.tokens);
   if (counted) return { ok: false, failure: counted, silences: 0, sent };
-  const request = { ...(await requestOf(env, call, messages)), maxTokens, wordsOnly: call.wordsOnly };
+  const request = { ...(await requestOf(call, messages)), maxTokens, wordsOnly: call.wordsOnly };
   const code = openCode(asShown(window.records));
   const withoutCode = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
   const onText: OnText = (text) => call.onText(withoutCode(text));
   env.reach('model called');
-  const result = await sendOrFallBack(env, turn, request, { window, fixed, onText }, signal);
+  const result = await sendOrFallBack(turn, request, { window, fixed, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
     const own = countRequest(fixed, { ...window, records: [] }, messages, env.settings.modelName, calibration);
@@ -117,27 +118,26 @@ function countedTooLarge({ turn, opened, room }: Call, tokens: number): Failure 
 
 /** The tokens of the request that a turn sends, as the endpoint counts them. Contract: as `Model.countTokens`. */
 export async function countExactly(
-  env: Env,
   about: Pick<Call, 'turn' | 'opened'>,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const { turn, opened } = about;
   const messages = view(withToolsOf(opened.window, turn.isOfGuest));
-  const request = await requestOf(env, about, messages);
-  return env.model.countTokens({ ...request, maxTokens: 1 }, signal);
+  const request = await requestOf(about, messages);
+  return about.turn.env.model.countTokens({ ...request, maxTokens: 1 }, signal);
 }
 
 async function requestOf(
-  env: Env,
   { turn, opened: { window } }: Pick<Call, 'turn' | 'opened'>,
   messages: MessageParam[],
 ): Promise<Omit<ModelRequest, 'maxTokens'>> {
+  const { env } = turn;
   return {
     payer: turn.payer,
     session: turn.session,
     model: env.settings.modelName,
     system: systemWith(env.settings.systemPrompt, turn),
-    messages: await filled(env, turn, messages),
+    messages: await filled(turn, messages),
     tools: env.tools.specs(),
     serverTools: env.settings.serverTools,
     caches: true,
@@ -146,7 +146,7 @@ async function requestOf(
   };
 }
 
-async function filled({ media }: Env, { home }: Turn, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ home, env: { media } }: Turn<Env>, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
   return refs.length === 0 ? messages : fill(messages, await media.load(home, refs));
 }
@@ -175,12 +175,12 @@ type Fetched = ModelResult & {
  * something. Contract: as `Model.send`, plus what Redis throws.
  */
 async function sendOrFallBack(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   request: ModelRequest,
   { window, fixed, onText }: { window: Window; fixed: FixedParts; onText: OnText },
   signal: AbortSignal,
 ): Promise<Fetched> {
+  const { env } = turn;
   const { model } = env;
   const { fallbackModel } = env.settings;
   const result = await model.send(request, signal, onText);
@@ -191,7 +191,7 @@ async function sendOrFallBack(
   const count = countRequest(fixed, window, messages, fallbackModel, calibrationFor(fallbackModel, undefined));
   const { windowTokens } = await model.limits(fallbackModel);
   if (count.tokens > usableTokens(windowTokens, request.maxTokens)) return first;
-  const again = { ...request, model: fallbackModel, messages: await filled(env, turn, messages) };
+  const again = { ...request, model: fallbackModel, messages: await filled(turn, messages) };
   const second = await model.send(again, signal, onText);
   if (second.ok && second.answer.stopReason !== 'refusal')
     return { ...second, byFallback: true, silences: first.silences };

@@ -52,11 +52,11 @@ type About = Pick<
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function askModel(
-  env: Env,
-  begun: Turn,
+  begun: Turn<Env>,
   { message, content, speech, onText, onTools }: Question,
   time: TurnTime,
 ): Promise<Verdict> {
+  const { env } = begun;
   const { settings } = env;
   const { signal } = time;
   let turn = begun;
@@ -72,11 +72,11 @@ export async function askModel(
     speech.hear(text);
     onText(text);
   };
-  let opened = await openSession(env, turn, pending, room.limitTokens);
+  let opened = await openSession(turn, pending, room.limitTokens);
   for (let round = turn.rounds; ; round++) {
-    const asking = askingIn(env, turn, opened, round);
+    const asking = askingIn(turn, opened, round);
     if (asking) return { kind: 'park', asking };
-    const finished = await finishRound(env, turn, opened, { round, onTools, onResult: time.progress }, signal);
+    const finished = await finishRound(turn, opened, { round, onTools, onResult: time.progress }, signal);
     if (!finished) return { kind: 'hand back' };
     opened = finished;
     if (hasOnlyUnreadableCalls(opened, turn))
@@ -84,30 +84,29 @@ export async function askModel(
     // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
     const awayMs = env.breaker.seenAwayMs();
     if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
-    opened = await leaveOutOldPictures(env, turn, opened, windowTokens);
+    opened = await leaveOutOldPictures(turn, opened, windowTokens);
     const roundTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
     const asked = { ...about, callRoom, roundTokens, opened, turn };
     const wordsOnly = round >= settings.toolRoundsMax;
-    const called = await callModel(env, { ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
-    if (!called.ok) return reactTo(env, asked, called, time);
+    const called = await callModel({ ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
+    if (!called.ok) return reactTo(asked, called, time);
     const failure = failureIn(called, asked, round, settings);
-    if (failure) return reactTo(env, asked, { ...called, failure, silences: 0 }, time);
-    if (!called.byFallback) turn = await endModelChoice(env, turn);
+    if (failure) return reactTo(asked, { ...called, failure, silences: 0 }, time);
+    if (!called.byFallback) turn = await endModelChoice(turn);
     const now = { ...asked, turn };
     if (!goesOn(called.answer, round, settings)) {
       const files = turn.rounds > 0 ? await env.files.of(turn) : [];
       const nearlySpent = await env.budget?.nearlySpent(turn.payer, turn.entry);
       return answered({ ...now, files, nearlySpent }, called, settings);
     }
-    opened = await recordRound(env, turn, opened, { called, speech }, round + 1);
+    opened = await recordRound(turn, opened, { called, speech }, round + 1);
     turn = progressed(turn, round + 1);
   }
 }
 
 /** Recovers from a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
-  env: Env,
   { room: _, callRoom, speech, ...about }: About,
   { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
   time: TurnTime,
@@ -118,10 +117,10 @@ async function reactTo(
   if (time.signal.aborted) return { kind: 'hand back' };
   const { count, fixedTokens, askedOutputTokens } = sent;
   const sizes = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  const countTokens = (signal: AbortSignal) => countExactly(env, about, signal);
+  const countTokens = (signal: AbortSignal) => countExactly(about, signal);
   if (failure.kind === 'refusal') await speech.forget();
   const call = { ...about, ...sizes, turn, failure, countTokens, hasWords: speech.words.own !== '', tried: [] };
-  return recover(env, call, time);
+  return recover(call, time);
 }
 
 /** The tokens of the newest message with its files, or of the newest batch of tool results, as it is shown. */

@@ -23,11 +23,11 @@ const LEFT_SHARE = 0.8;
  * beginning of the conversation. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function leaveOutOldPictures(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   opened: OpenedSession,
   windowTokens: number,
 ): Promise<OpenedSession> {
+  const { env } = turn;
   const { records } = opened.window;
   const most = imagesMax(windowTokens);
   const left = oldestPictures(asShown(records), most);

@@ -26,12 +26,8 @@ export const LOAD_BYTES_PER_TOKEN = 14;
  * Records the pending message in its session, once, and loads as much of the window as the model could take. Contract:
  * throws `FencedError`, or what Redis throws.
  */
-export async function openSession(
-  env: Env,
-  turn: Turn,
-  pending: UserRecord,
-  limitTokens: number,
-): Promise<OpenedSession> {
+export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTokens: number): Promise<OpenedSession> {
+  const { env } = turn;
   const bytesMax = limitTokens * LOAD_BYTES_PER_TOKEN;
   const opened = await env.telemetry.span(SPAN.open, {}, async (span) => {
     const loaded = await env.sessions.open(turn, pending, bytesMax);

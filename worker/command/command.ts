@@ -12,7 +12,7 @@ import type { TurnTime } from '../turn/deadline.ts';
 
 /** A command that its sender may give, and where it was given. */
 export interface CommandContext {
-  turn: Turn;
+  turn: Turn<Env>;
   /** The text behind the command's name, trimmed. */
   words: string;
   isGroup: boolean;
@@ -24,7 +24,7 @@ export interface CommandContext {
  *
  * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
  */
-export type CommandHandler = (env: Env, context: CommandContext) => Verdict | Promise<Verdict>;
+export type CommandHandler = (context: CommandContext) => Verdict | Promise<Verdict>;
 
 /** Parts of a command's reply besides its text. */
 interface Extras {

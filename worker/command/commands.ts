@@ -1,5 +1,4 @@
 import type { BotCommand, CommandName } from '../../shared/telegram/commands.ts';
-import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { busy } from './busy.ts';
 import type { CommandContext, CommandHandler } from './command.ts';
@@ -22,7 +21,7 @@ import { tools } from './tools.ts';
 import { usage } from './usage.ts';
 
 /** What operators do is done with what they see, which is beyond this room. */
-const desk: CommandHandler = (env, context) => env.desk(env, context);
+const desk: CommandHandler = (context) => context.turn.env.desk(context);
 
 /** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
@@ -31,10 +30,6 @@ const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */
-export async function carryOut(
-  env: Env,
-  { name, words }: BotCommand,
-  context: Omit<CommandContext, 'words'>,
-): Promise<Verdict> {
-  return HANDLERS[name](env, { ...context, words });
+export async function carryOut({ name, words }: BotCommand, context: Omit<CommandContext, 'words'>): Promise<Verdict> {
+  return HANDLERS[name]({ ...context, words });
 }

@@ -1,6 +1,5 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import { LOAD_BYTES_PER_TOKEN } from '../ask/pending.ts';
-import type { Env } from '../env.ts';
 import type { Room } from '../model/count.ts';
 import { type CompactionOutcome, compactSession } from '../recovery/compact.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
@@ -11,25 +10,26 @@ const STEP = 'compact';
 const NOTHING: ReadonlySet<string> = new Set(['nothing_to_compact', 'did_not_shrink']);
 
 /** `/compact`: older messages become a summary now. A crash after that repeats only the reply. */
-export const compact: CommandHandler = async (env, context) => {
+export const compact: CommandHandler = async (context) => {
   const { turn, time } = context;
   const { texts, session } = turn;
-  const room = await roomIn(env, turn);
+  const room = await roomIn(turn);
   const isDone = turn.hasDone(STEP);
-  const outcome = isDone ? { ok: true as const } : await summarise(env, context, room);
+  const outcome = isDone ? { ok: true as const } : await summarise(context, room);
   if (!outcome.ok && time.signal.aborted) return { kind: 'hand back' };
   if (!outcome.ok) return replied('compact', NOTHING.has(outcome.reason) ? texts.nothingToCompact : texts.notCompacted);
-  const { tokens } = await env.chatState.session(session);
+  const { tokens } = await context.turn.env.chatState.session(session);
   return replied('compact', texts.compactedNow(Math.round((tokens / room.limitTokens) * 100)));
 };
 
-function summarise(env: Env, { turn, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
+function summarise({ turn, time }: CommandContext, room: Room): Promise<CompactionOutcome> {
+  const { env } = turn;
   const { settings } = env;
   const state = sessionState(turn.keys, turn.session);
   // The reply to the command says it, so the next answer need not.
   const effects = [state.reportCompactions()];
   return time.recovering(settings.recoveryTimeoutMs, async (signal) => {
     const opened = await env.sessions.load(turn, room.limitTokens * LOAD_BYTES_PER_TOKEN);
-    return compactSession(env, { turn, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
+    return compactSession({ turn, opened, room, step: STEP, effects, isWaitedFor: true }, signal);
   });
 }

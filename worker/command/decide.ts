@@ -30,21 +30,22 @@ interface Press {
  * of that tool, and the question stays open for the others. The effect is stored before the reply: after a crash the reply
  * comes again.
  */
-export const decide: CommandHandler = async (env, { turn, words }) => {
+export const decide: CommandHandler = async ({ turn, words }) => {
   const { approval } = turn.texts;
-  const press = await pressed(env, turn, words);
+  const press = await pressed(turn, words);
   if (press === undefined) return replied('decide', approval.over);
   const { decision, grant, open } = press;
   const by = decision.by?.name ?? '';
   if (grant === undefined) return replied('decide', approval.decided(decision.how, by, decision.text ?? ''));
-  const until = onDay(grant.untilMs, timeZoneOf(turn, env.settings));
+  const until = onDay(grant.untilMs, timeZoneOf(turn, turn.env.settings));
   const granted = approval.granted(by, toolLabel(grant.tool), until);
   if (open === undefined) return replied('decide', granted);
   return replied('decide', `${granted}\n\n${approval.stillOpen}`, { keepsButtons: true });
 };
 
 /** The effect of this press; undefined where it came too late, or names nothing that waits in its chat. */
-async function pressed(env: Env, turn: Turn, words: string): Promise<Press | undefined> {
+async function pressed(turn: Turn<Env>, words: string): Promise<Press | undefined> {
+  const { env } = turn;
   const [, entry, id, word] = PRESSED.exec(words) ?? [];
   if (entry === undefined || id === undefined || word === undefined) return undefined;
   const waiting = await env.chatState.parked(entry as EntryId, turn.chat);

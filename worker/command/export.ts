@@ -12,7 +12,8 @@ import { inMinutes, inThousands } from './words.ts';
 const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
-export const exportChat: CommandHandler = async ({ chatArchive, settings, memoryBook, reminders }, { turn }) => {
+export const exportChat: CommandHandler = async ({ turn }) => {
+  const { chatArchive, settings, memoryBook, reminders } = turn.env;
   const { session, texts, home } = turn;
   const timeZone = timeZoneOf(turn, settings);
   const lines: string[] = [];

@@ -5,7 +5,8 @@ import { type CommandHandler, replied } from './command.ts';
  * `/forget`: asks first, with a button; the button's command erases everything of the chat. What runs or waits was
  * cancelled at its admission. The last step is one with the reply that says so.
  */
-export const forget: CommandHandler = async ({ chatArchive }, { turn, words }) => {
+export const forget: CommandHandler = async ({ turn, words }) => {
+  const { chatArchive } = turn.env;
   const { home, texts } = turn;
   if (words !== CONFIRMED)
     return replied('forget', texts.forgetAsks, {

@@ -4,15 +4,15 @@ import type { Env } from '../env.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
 
 /** `/help`: what the bot can do, and in a group when it answers. */
-export const help: CommandHandler = async (env, context) => replied('help', await helpOf(env, context));
+export const help: CommandHandler = async (context) => replied('help', await helpOf(context));
 
 /** What the bot can do in a chat. Contract: as `CommandHandler`. */
-export async function helpOf(env: Env, { turn: { texts }, isGroup }: CommandContext): Promise<string> {
+export async function helpOf({ turn: { texts, env }, isGroup }: CommandContext): Promise<string> {
   return [...(await place(env, texts, isGroup)), menuOf(texts)].join('\n\n');
 }
 
 /** `/start`, which apps send when somebody opens the chat with the bot. */
-export const start: CommandHandler = async (env, { turn: { texts }, isGroup }) => {
+export const start: CommandHandler = async ({ turn: { texts, env }, isGroup }) => {
   const greeting = isGroup ? (await place(env, texts, isGroup)).join('\n\n') : texts.start;
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };
@@ -29,7 +29,7 @@ function menuOf({ menu }: Texts): string {
 }
 
 /** `/whoami`: the ids that an operator needs in order to allow a person or a group. */
-export const whoami: CommandHandler = (_ports, { turn: { chat, message, texts }, isGroup }) => {
+export const whoami: CommandHandler = ({ turn: { chat, message, texts }, isGroup }) => {
   const from = message.ok ? message.value.from : undefined;
   return replied('whoami', texts.whoami(String(from?.id ?? ''), from?.name ?? '', isGroup ? chat : undefined));
 };

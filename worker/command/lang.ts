@@ -3,7 +3,7 @@ import { LANGUAGES, languageOf, TEXTS } from '../../shared/texts/language.ts';
 import { type CommandHandler, replied } from './command.ts';
 
 /** `/lang <code|auto>`: the language of notices; without a code it says which, and offers all. */
-export const lang: CommandHandler = (_ports, { turn, words }) => {
+export const lang: CommandHandler = ({ turn, words }) => {
   const { texts, message } = turn;
   const chat = chatState(turn.keys, turn.chat);
   const buttons = [LANGUAGES.map((language) => ({ text: TEXTS[language].languageName, command: `/lang ${language}` }))];

@@ -20,7 +20,8 @@ const ALL = 'forget all';
  * `/memory forget <id>`, `/memory forget all`, and under an answer that changed it `/memory undo <id>`. A change is
  * stored in one step with the reply that says so, and the next request shows it.
  */
-export const memory: CommandHandler = async ({ memoryBook: book }, { turn, words }) => {
+export const memory: CommandHandler = async ({ turn, words }) => {
+  const { memoryBook: book } = turn.env;
   const { texts, home } = turn;
   const now = await book.of(home);
   if (words === '') return shown(texts, now.lines);

@@ -5,7 +5,8 @@ import { type CommandHandler, replied } from './command.ts';
 const BUTTON_BYTES_MAX = 64;
 
 /** `/model <name>`: the model of this chat, of those that the operator allows. */
-export const model: CommandHandler = ({ settings }, { turn, words }) => {
+export const model: CommandHandler = ({ turn, words }) => {
+  const { settings } = turn.env;
   const { texts } = turn;
   const { models, modelName } = settings;
   const buttons = models

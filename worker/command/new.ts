@@ -8,7 +8,7 @@ export const BEGUN_ANEW = 'begun anew';
  * `/new`: as `/stop`, and the chat goes on in an empty session. With words behind it these are the first message there,
  * and their answer says that the conversation is a new one.
  */
-export const newConversation: CommandHandler = async (_ports, { turn, words }) => {
+export const newConversation: CommandHandler = async ({ turn, words }) => {
   const { keys, chat, session, texts, notices } = turn;
   const changes = emptySession(keys, chat, session, newSessionId());
   if (words === '') return replied('new', texts.newConversation, { changes });

@@ -4,7 +4,15 @@ import { type CommandHandler, replied } from './command.ts';
 const QUERY_CHARS_MAX = 1_000;
 
 /** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
-export const recall: CommandHandler = async ({ recall: index, log }, { turn: { session, texts, entry }, words }) => {
+export const recall: CommandHandler = async ({
+  turn: {
+    session,
+    texts,
+    entry,
+    env: { recall: index, log },
+  },
+  words,
+}) => {
   if (words === '') return replied('recall', texts.recallUsage);
   try {
     const { quotes, isCut, unreadable } = await index.search(session, words.slice(0, QUERY_CHARS_MAX));

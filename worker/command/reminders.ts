@@ -16,7 +16,8 @@ const WORDS = /^(cancel|restore) (\w{1,32})$/;
  * and the one under an answer for which the model cancelled a reminder `/reminders restore <id>`. The change is stored in
  * one step with the reply that says so.
  */
-export const reminders: CommandHandler = async ({ settings, reminders: book }, { turn, words }) => {
+export const reminders: CommandHandler = async ({ turn, words }) => {
+  const { settings, reminders: book } = turn.env;
   const { texts, home } = turn;
   const [, verb, id] = WORDS.exec(words) ?? [];
   if (verb === undefined && words !== '') return replied('reminders', texts.reminders.usage);

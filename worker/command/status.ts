@@ -1,6 +1,5 @@
 import { inDollars } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import type { Env } from '../env.ts';
 import { learntWindow, timeZoneOf } from '../lane/settings.ts';
 import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';
@@ -8,17 +7,17 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 import { gaugeOf, inMinutes, inThousands } from './words.ts';
 
 /** `/status`: how full the context is, what was compacted when, what waits, and what today cost. */
-export const status: CommandHandler = async (env, context) => replied('status', await statusOf(env, context));
+export const status: CommandHandler = async (context) => replied('status', await statusOf(context));
 
 /** The state of a conversation in lines. Contract: as `CommandHandler`. */
-export async function statusOf(env: Env, { turn }: CommandContext): Promise<string> {
-  const { chat, home, session, texts } = turn;
+export async function statusOf({ turn }: CommandContext): Promise<string> {
+  const { env, chat, home, session, texts } = turn;
   const { settings, usageBook } = env;
   const [held, work, [today], { limitTokens }] = await Promise.all([
     env.chatState.session(session),
     env.chatState.work(chat, turn.nowMs()),
     usageBook.ofDays(home, 1, turn.nowMs()),
-    roomIn(env, turn),
+    roomIn(turn),
   ]);
   return [
     texts.status.model(settings.modelName),
@@ -30,7 +29,7 @@ export async function statusOf(env: Env, { turn }: CommandContext): Promise<stri
 }
 
 /** The room of a command's chat, with the model that it uses. */
-export async function roomIn({ model, settings }: Env, { limit }: CommandContext['turn']): Promise<Room> {
+export async function roomIn({ limit, env: { model, settings } }: CommandContext['turn']): Promise<Room> {
   const { windowTokens } = await model.limits(settings.modelName);
   return chatRoom(windowTokens, learntWindow(limit, settings), settings);
 }

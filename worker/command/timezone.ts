@@ -7,7 +7,8 @@ import { inMinutes } from './words.ts';
 const SHOWN_CHARS_MAX = 64;
 
 /** `/timezone <name|auto>`: the zone of the chat's times. Reminders keep the one in which they were set. */
-export const timezone: CommandHandler = ({ settings }, { turn, words }) => {
+export const timezone: CommandHandler = ({ turn, words }) => {
+  const { settings } = turn.env;
   const { texts } = turn;
   const chat = chatState(turn.keys, turn.chat);
   const now = (zone: string) => inMinutes(turn.nowMs(), zone);

@@ -13,18 +13,18 @@ const NAME_CHARS_MAX = 64 - '/tools ask '.length;
  * `/tools`: the tools that may be used here without asking, with who granted each and until when, and a button that takes it
  * back. The button sends `/tools ask <tool>`; of a long name only its beginning.
  */
-export const tools: CommandHandler = (env, { turn, words }) => {
+export const tools: CommandHandler = ({ turn, words }) => {
   const { texts } = turn;
   const word = ASK.exec(words)?.[1] ?? '';
   const isTakenBack = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
-  const specs = env.tools.specs();
+  const specs = turn.env.tools.specs();
   const grants = turn.toolGrants.filter((grant) => {
     // If the tool's server is away, the granted definition counts as the current one.
     const spec = specs.find(({ name }) => name === grant.tool) ?? { ...grant, name: grant.tool };
     return isGranted(spec, [grant], turn.nowMs()) && !isTakenBack(grant.tool);
   });
   const asking = specs.filter((spec) => spec.asks !== undefined && !isGranted(spec, grants, turn.nowMs()));
-  const zone = timeZoneOf(turn, env.settings);
+  const zone = timeZoneOf(turn, turn.env.settings);
   const lines = grants.map(({ tool, by, untilMs }) =>
     texts.tools.grant(toolLabel(tool), by.name ?? `${by.id}`, onDay(untilMs, zone)),
   );

@@ -17,11 +17,11 @@ const NAMED_MAX = 5;
  * `/usage`: what this chat has cost, in a group also by person, with how many calls, and how much that is of its limits and
  * its sender's.
  */
-export const usage: CommandHandler = async (env, { turn }) => {
+export const usage: CommandHandler = async ({ turn }) => {
   const { home, texts } = turn;
-  const days = await env.usageBook.ofDays(home, 30, turn.nowMs());
+  const days = await turn.env.usageBook.ofDays(home, 30, turn.nowMs());
   const sums = PERIODS.map(([period, length]) => lineOf(texts, period, sumOf(days.slice(0, length))));
-  const spent = (await env.budget?.spentBy(turn.payer)) ?? [];
+  const spent = (await turn.env.budget?.spentBy(turn.payer)) ?? [];
   const limits = spent.map((each) =>
     texts.budget.line(each.limit.whose, each.limit.period, spentInWords(each, texts.budget.share), percentOf(each)),
   );

@@ -51,8 +51,8 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
 
 /** Creates the handler of all that operators type or press in the chat of alerts. Contract: as `DeskHandler`. */
 export function createDesk(ports: DeskPorts): CommandHandler {
-  return async (env, context) => {
-    const { message } = context.turn;
+  return async (context) => {
+    const { env, message } = context.turn;
     const [word = '', ...words] = context.words.split(' ');
     const { id = 0, name = '' } = message.ok ? message.value.from : {};
     // A button of another version may send an unknown word.

@@ -6,7 +6,7 @@ import type { DeskCall, DeskHandler, DeskPorts } from './desk.ts';
 /** `/help`: the commands of operators, and those of the chat itself if it is a conversation. */
 export const help: DeskHandler = async (ports, call) => {
   const lines = Object.entries(DESK_MENU).map(([word, description]) => `/${word} ${description}`);
-  const own = (await isConversation(ports, call)) ? ['', await helpOf(call.env, call.context)] : [];
+  const own = (await isConversation(ports, call)) ? ['', await helpOf(call.context)] : [];
   return { text: ['Operators can ask here:', ...lines, ...own].join('\n') };
 };
 

@@ -51,7 +51,7 @@ function withConversation(handler: DeskHandler): DeskHandler {
   return async (ports, call) => {
     const reply = await handler(ports, call);
     if (!('blocks' in reply) || !(await isConversation(ports, call))) return reply;
-    const own = await statusOf(call.env, call.context);
+    const own = await statusOf(call.context);
     const title = { type: 'bold', inlines: [plain('This conversation')] } as const;
     return { ...reply, blocks: [...reply.blocks, paragraph(title, plain(`\n${own}`))] };
   };

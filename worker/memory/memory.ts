@@ -60,11 +60,11 @@ export function systemWith(systemPrompt: string, turn: Pick<Turn, 'memory' | 'is
  * The attempt with the memory that its session carries: fixed now where that is still to be done, so that it stays the
  * same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function withMemory(
+export async function withMemory<Begun extends Turn>(
   book: Pick<MemoryBook, 'of' | 'unchanged'>,
-  turn: Turn,
+  turn: Begun,
   windowTokens: number,
-): Promise<Turn> {
+): Promise<Begun> {
   if (turn.memory !== undefined) return turn;
   for (;;) {
     const now = await book.of(turn.home);

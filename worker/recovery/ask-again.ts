@@ -1,6 +1,5 @@
 import { queuedAlert } from '../../shared/state/incident/book.ts';
 import { longWaitAlert } from '../alerts/causes/telegram.ts';
-import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { changesOfStep, changesToNote, type FailedCall } from './effects.ts';
@@ -13,11 +12,10 @@ const RAISE_FACTOR = 2;
 
 /** Has the message wait for trouble that passes. The operator is told of a wait that is longer than an hour. */
 export async function wait(
-  env: Env,
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isFree, isLong }: Wait,
 ): Promise<Verdict> {
-  const { keys } = turn;
+  const { env, keys } = turn;
   const changes = [
     ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
     ...(isFree ? [turn.waits.waitForModel({ waitedMs, tries })] : []),
@@ -43,7 +41,8 @@ export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
  * Asks for less output where it does not fit beside the input, and for more where thinking took all of it. Returns
  * nothing when no other amount would help.
  */
-export async function changeOutput(env: Env, call: FailedCall): Promise<Verdict | undefined> {
+export async function changeOutput(call: FailedCall): Promise<Verdict | undefined> {
+  const { env } = call.turn;
   const { turn, failure } = call;
   const { limitTokens } = roomFor(env.settings, call);
   const maxOutputTokens = failure.kind === 'output' ? raised(call, limitTokens) : lowered(call, limitTokens);

@@ -30,7 +30,7 @@ export type CompactionOutcome = { ok: true } | ({ ok: false } & CompactionFailur
 
 /** A session to compact, and for whom. */
 export interface Subject {
-  turn: Turn;
+  turn: Turn<Env>;
   opened: OpenedSession;
   room: Room;
   /** The step under which the result is stored, once. */
@@ -48,10 +48,11 @@ type Masked = { ok: true; calls: number } & Progress;
  * summarises the session; where there is no summary, a weaker mask is better than a lost session. The result is stored in
  * one step. Contract: throws `FencedError`, or what Redis throws.
  */
-export function compactSession(env: Env, subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
+export function compactSession(subject: Subject, signal: AbortSignal): Promise<CompactionOutcome> {
+  const { env } = subject.turn;
   return env.telemetry.span(SPAN.overflowCompacted, { success: false }, async (span) => {
-    const masked = await maskSession(env, subject, subject.room);
-    const result = masked ?? (await summariseSession(env, subject, signal));
+    const masked = await maskSession(subject, subject.room);
+    const result = masked ?? (await summariseSession(subject, signal));
     const { calls } = result;
     span.setAttributes({ success: result.ok, 'spillway.compaction.calls': calls });
     if (result.ok) {
@@ -69,43 +70,53 @@ export function compactSession(env: Env, subject: Subject, signal: AbortSignal):
 }
 
 /** Masks old tool results after a failed summary, and accepts a result that fills the session up to `fullTokens`. */
-export function maskWithoutSummary(env: Env, subject: Subject): Promise<Masked | undefined> {
-  return maskSession(env, subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
+export function maskWithoutSummary(subject: Subject): Promise<Masked | undefined> {
+  return maskSession(subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 
 /** Replaces each old tool result by one line, if that is enough. Does nothing if the load had to omit records. */
-async function maskSession(env: Env, subject: Subject, room: Room): Promise<Masked | undefined> {
+async function maskSession(subject: Subject, room: Room): Promise<Masked | undefined> {
+  const { env } = subject.turn;
   const { window } = subject.opened;
   const mask = window.omitted > 0 ? undefined : maskResults(window, room, thinkingTrim(env, window.records));
   if (!mask) return undefined;
   const { trims, tokensBefore, tokensAfter } = mask;
-  await store(env, subject, mask, trims, { event: 'context.force-pruned', tokensBefore, tokensAfter });
+  await store(subject, mask, trims, { event: 'context.force-pruned', tokensBefore, tokensAfter });
   return { ok: true, calls: 0, ...mask };
 }
 
 /** The room of a summariser that refused its transcript and stated a window smaller than half of what was assumed. */
-function smallerRoom({ settings }: Env, { room }: Subject, failed: CompactionFailure): Room | undefined {
+function smallerRoom(
+  {
+    room,
+    turn: {
+      env: { settings },
+    },
+  }: Subject,
+  failed: CompactionFailure,
+): Room | undefined {
   const { limitTokens = 0 } = failed.reason === 'refused' ? failed.failure : {};
   return limitTokens >= LIMIT_TOKENS_MIN && limitTokens * 2 < room.limitTokens
     ? roomOf(limitTokens, settings)
     : undefined;
 }
 
-async function summariseSession(env: Env, subject: Subject, signal: AbortSignal): Promise<Masked | CompactionResult> {
+async function summariseSession(subject: Subject, signal: AbortSignal): Promise<Masked | CompactionResult> {
+  const { env } = subject.turn;
   const { turn, opened, room } = subject;
   const { records, omitted } = opened.window;
   const options = {
     room,
-    summariser: await summariserOf(env, subject),
+    summariser: await summariserOf(subject),
     thinking: thinkingTrim(env, records),
     boundary: randomBytes(9).toString('base64url'),
   };
   const result = await compact(opened.window, options, signal);
   if (!result.ok) {
-    const smaller = smallerRoom(env, subject, result);
-    if (smaller) return summariseSession(env, { ...subject, room: smaller }, signal);
+    const smaller = smallerRoom(subject, result);
+    if (smaller) return summariseSession({ ...subject, room: smaller }, signal);
     const isUndecided = result.reason === 'aborted' || result.reason === 'away';
-    return (isUndecided ? undefined : await maskWithoutSummary(env, subject)) ?? result;
+    return (isUndecided ? undefined : await maskWithoutSummary(subject)) ?? result;
   }
   const { head, changes, tokensBefore, tokensAfter, calls } = result;
   const windowStart = opened.firstIndex + head.records;
@@ -120,11 +131,12 @@ async function summariseSession(env: Env, subject: Subject, signal: AbortSignal)
   });
   const sizes = { tokensBefore, tokensAfter, calls, summaryChars: head.summary.length };
   const withEffects = { ...subject, effects: [...compacted, ...subject.effects] };
-  await store(env, withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
+  await store(withEffects, result, [record, ...changes], { event: 'context.compacted', ...sizes });
   return result;
 }
 
-async function summariserOf(env: Env, { turn, room, isWaitedFor }: Subject): Promise<Summariser> {
+async function summariserOf({ turn, room, isWaitedFor }: Subject): Promise<Summariser> {
+  const { env } = turn;
   const { settings, model } = env;
   const { compactionModel: name, fallbackModel, modelName, summaryTimeMs } = settings;
   const { windowTokens, maxOutputTokens } = await model.limits(name);
@@ -154,13 +166,12 @@ async function summariserOf(env: Env, { turn, room, isWaitedFor }: Subject): Pro
  * parts, still fills the session. The newest message does not count: the next large one is no fault of the compaction.
  */
 async function store(
-  env: Env,
   { turn, room, step, effects }: Subject,
   { keptTokens }: Progress,
   records: readonly LogRecord[],
   event: AuditEvent,
 ): Promise<void> {
-  const { keys, session, vainCompactions, calibration } = turn;
+  const { env, keys, session, vainCompactions, calibration } = turn;
   const { systemPrompt, serverTools, modelName } = env.settings;
   const fixed = { system: systemWith(systemPrompt, turn), tools: env.tools.specs(), serverTools };
   const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
@@ -178,16 +189,17 @@ async function store(
 const VAIN_AFTER_REPLY_MAX = 2;
 
 /** Compacts the session of a message that does not fit, and stores the stage with the result. */
-export function compactForRetry(env: Env, call: FailedCall, signal: AbortSignal): Promise<CompactionOutcome> {
-  return compactSession(env, subjectOf(env, call), signal);
+export function compactForRetry(call: FailedCall, signal: AbortSignal): Promise<CompactionOutcome> {
+  return compactSession(subjectOf(call), signal);
 }
 
 /** Shortens old tool results to a line each where there is no summary. Returns nothing where that is not enough. */
-export async function maskForRetry(env: Env, call: FailedCall): Promise<Verdict | undefined> {
-  return (await maskWithoutSummary(env, subjectOf(env, call))) && { kind: 'again' };
+export async function maskForRetry(call: FailedCall): Promise<Verdict | undefined> {
+  return (await maskWithoutSummary(subjectOf(call))) && { kind: 'again' };
 }
 
-function subjectOf({ settings }: Env, call: FailedCall): Subject {
+function subjectOf(call: FailedCall): Subject {
+  const { settings } = call.turn.env;
   const { turn, opened } = call;
   const learnt = learnLimit(turn, settings, learntFrom(settings, call));
   const effects = [...changesOfStep(call, undefined, 'compacted'), ...learnt];
@@ -201,8 +213,7 @@ function subjectOf({ settings }: Env, call: FailedCall): Subject {
  * begins, so that a chat that always interrupts it costs a bounded number of calls.
  */
 export async function compactAfterReply(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   opened: OpenedSession,
   room: Room,
   signal: AbortSignal,
@@ -211,5 +222,5 @@ export async function compactAfterReply(
   const state = sessionState(turn.keys, turn.session);
   await turn.write('', [turn.markReplied(), state.setVainCompactions(turn.vainCompactions + 1)]);
   const subject = { turn, opened, room, step: 'compact-after-reply', effects: [], isWaitedFor: false };
-  await compactSession(env, subject, signal);
+  await compactSession(subject, signal);
 }

@@ -9,7 +9,8 @@ import type { FailedCall } from './effects.ts';
  * Has the chat's default model answer the message, where the endpoint does not let the chat use the model that it chose.
  * Only the default model's answer shows that the endpoint is well, and ends the choice: see `endModelChoice`.
  */
-export async function useDefaultModel({ settings }: Env, { turn }: FailedCall): Promise<Verdict> {
+export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
+  const { settings } = turn.env;
   await turn.write('', turn.setModelAside(settings.modelName));
   return { kind: 'again' };
 }
@@ -21,8 +22,8 @@ export async function useDefaultModel({ settings }: Env, { turn }: FailedCall): 
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function endModelChoice(env: Env, turn: Turn): Promise<Turn> {
-  const { keys, chat, texts, notices } = turn;
+export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
+  const { env, keys, chat, texts, notices } = turn;
   const { modelName } = env.settings;
   const gone = turn.goneModel;
   const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);

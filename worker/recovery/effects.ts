@@ -28,7 +28,7 @@ export interface Endpoint {
 
 /** A call that failed, and the request that it was about. Sizes are in tokens, by our own count. */
 export interface FailedCall {
-  turn: Turn;
+  turn: Turn<Env>;
   message: InboundMessage;
   /** The message as the log keeps it. */
   pending: UserRecord;

@@ -1,6 +1,5 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Env } from '../env.ts';
 import { type Settings, timeZoneOf } from '../lane/settings.ts';
 import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
@@ -24,7 +23,8 @@ const NOTICE_OF: Readonly<Partial<Record<FailureKind, 'notTaken' | 'declined' | 
 const SHORT_TOKENS = 500;
 
 /** Ends a message that cannot be answered; the chat stays usable. */
-export function fail(env: Env, call: FailedCall, trouble: Fail['trouble']): Ending {
+export function fail(call: FailedCall, trouble: Fail['trouble']): Ending {
+  const { env } = call.turn;
   const { turn, failure } = call;
   const { reason, status = 'none' } = failure;
   switch (trouble) {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
@@ -94,8 +93,7 @@ export function fixedPartsOf(
  * once more. Contract: as `Endpoint.takesFixedParts`.
  */
 export async function takesFixedParts(
-  env: Env,
-  { failure, askedOutputTokens: maxTokens }: FailedCall,
+  { failure, askedOutputTokens: maxTokens, turn: { env } }: FailedCall,
   signal: AbortSignal,
 ): Promise<FixedPartsWord> {
   const fixed = { ...fixedPartsOf(env.settings, env.tools.specs()), maxTokens };
@@ -108,18 +106,14 @@ export async function takesFixedParts(
 const TOOLS_MAX = 20;
 
 /** Excludes the tools that the API names, until it takes the fixed parts. Returns nothing if no tool could be excluded. */
-export async function excludeTools(
-  env: Env,
-  call: FailedCall,
-  named: string,
-  signal: AbortSignal,
-): Promise<Verdict | undefined> {
+export async function excludeTools(call: FailedCall, named: string, signal: AbortSignal): Promise<Verdict | undefined> {
+  const { env } = call.turn;
   const { turn, failure } = call;
   const excluded: string[] = [];
   for (let tool: string | undefined = named; tool !== undefined && excluded.length < TOOLS_MAX; ) {
     if (!env.tools.exclude(tool, failure.reason)) break;
     excluded.push(tool);
-    const word = await takesFixedParts(env, call, signal);
+    const word = await takesFixedParts(call, signal);
     tool = word.kind === 'refused' ? word.failure?.tool : undefined;
   }
   // Another chat may have excluded the tool since the call began.

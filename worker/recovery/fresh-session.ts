@@ -7,7 +7,6 @@ import { chatState } from '../../shared/state/chat/chat.ts';
 import { carriedMemory, sessionState } from '../../shared/state/session/session.ts';
 import type { Trial } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Env } from '../env.ts';
 import { commit, type TurnEvent } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type LogRecord, newStamp } from '../session/record.ts';
@@ -39,10 +38,10 @@ interface Move {
  * chat moves at once, by compare-and-set. `quotes` is false where the seed must not quote what may have been refused.
  */
 export async function startFreshSession(
-  env: Env,
   call: FailedCall,
   { quotes, isTrial }: { quotes: boolean; isTrial: boolean },
 ): Promise<Verdict> {
+  const { env } = call.turn;
   const { turn, message, pending } = call;
   return env.telemetry.span(SPAN.overflowRecovery, {}, async (span) => {
     const startedMs = performance.now();

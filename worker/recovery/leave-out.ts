@@ -19,13 +19,13 @@ import type { LeftOut } from './state.ts';
  * Leaves parts out of every later request of the session, and asks again. The log keeps the originals, `recall` shows left
  * out pictures and files, and the person reads what was left out. Returns nothing when the request holds no such part.
  */
-export async function leaveOut(env: Env, call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
-  if (what === 'thinking') return leaveOutThinking(env, call);
+export async function leaveOut(call: FailedCall, what: LeftOut): Promise<Verdict | undefined> {
+  if (what === 'thinking') return leaveOutThinking(call);
   const { turn } = call;
   const parts = partsToLeaveOut(call, what);
   if (parts.length === 0) return undefined;
   const notice = removedNotice(turn.texts, parts);
-  await storeParts(env, call, parts, [withNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
+  await storeParts(call, parts, [withNotice(turn, notice), ...changesOfStep(call, what)], 'scrub');
   return { kind: 'again' };
 }
 
@@ -65,7 +65,8 @@ function withNotice(turn: Turn, notice: string): Change {
 }
 
 /** Omits all thinking so far: what it is bound to may have changed in a way that we do not see. */
-async function leaveOutThinking(env: Env, call: FailedCall): Promise<Verdict | undefined> {
+async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> {
+  const { env } = call.turn;
   const { turn, opened, failure } = call;
   const { records } = opened.window;
   if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.modelName);
@@ -86,12 +87,12 @@ async function leaveOutThinking(env: Env, call: FailedCall): Promise<Verdict | u
  * message's own id, so no later load shows the part again. Contract: throws `FencedError`, or what Redis throws.
  */
 export async function storeParts(
-  env: Env,
   { turn, opened, failure }: FailedCall,
   parts: readonly Part[],
   effects: readonly Change[],
   action: 'scrub' | 'shorten',
 ): Promise<void> {
+  const { env } = turn;
   const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, opened.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
   await commit(env, turn, {

@@ -1,4 +1,3 @@
-import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from '../turn/deadline.ts';
@@ -28,12 +27,12 @@ function isRecorded(step: Step): boolean {
  *
  * Contract: throws `FencedError`, or what Redis and the blob store throw.
  */
-export async function recover(env: Env, call: FailedCall, time: TurnTime): Promise<Verdict> {
+export async function recover(call: FailedCall, time: TurnTime): Promise<Verdict> {
   const { turn } = call;
   const startedMs = turn.elapsedMs();
-  const leftMs = Math.max(0, env.settings.recoveryTimeoutMs - turn.recoverySpentMs);
+  const leftMs = Math.max(0, call.turn.env.settings.recoveryTimeoutMs - turn.recoverySpentMs);
   return time.recovering(leftMs, async (signal, deadline) => {
-    const verdict = await takeSteps(env, call, { signal, deadline });
+    const verdict = await takeSteps(call, { signal, deadline });
     // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
     // attempt gets the full recovery time, and one attempt is used up.
     if (signal.aborted && !deadline.aborted)
@@ -48,15 +47,16 @@ interface RecoveryTime {
   deadline: AbortSignal;
 }
 
-async function takeSteps(env: Env, failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
+async function takeSteps(failed: FailedCall, time: RecoveryTime): Promise<Verdict> {
+  const { env } = failed.turn;
   const call = { ...failed, failure: failureOf(failed) };
   let state = observe(env.settings, call);
   let hasReport = false;
   for (;;) {
     const step = decide(state, call.failure, env.settings);
-    if (!hasReport && isRecorded(step)) await reportFailure(env, call);
+    if (!hasReport && isRecorded(step)) await reportFailure(call);
     hasReport ||= isRecorded(step);
-    const done = await carryOut(env, { ...call, tried: state.tried }, step, time).catch((error) => {
+    const done = await carryOut({ ...call, tried: state.tried }, step, time).catch((error) => {
       if (isRecorded(step)) reportFailedStage(env, state.stage, error instanceof Error ? error.name : 'unknown');
       throw error;
     });
@@ -69,55 +69,51 @@ async function takeSteps(env: Env, failed: FailedCall, time: RecoveryTime): Prom
 /** The state's change by a step that does not end the attempt: a new observation, or a step that had nothing to do. */
 type Observed = Partial<Pick<RecoveryState, 'tried' | 'evidence'>>;
 
-async function carryOut(
-  env: Env,
-  call: FailedCall,
-  step: Step,
-  { signal, deadline }: RecoveryTime,
-): Promise<Verdict | Observed> {
+async function carryOut(call: FailedCall, step: Step, { signal, deadline }: RecoveryTime): Promise<Verdict | Observed> {
+  const { env } = call.turn;
   switch (step.do) {
     case 'repeat':
       return repeatCall(call, step.delayMs);
     case 'ask':
       if (step.what === 'count') return { evidence: { count: (await call.countTokens(signal)) ?? 'unknown' } };
-      return { evidence: { fixedParts: await takesFixedParts(env, call, signal) } };
+      return { evidence: { fixedParts: await takesFixedParts(call, signal) } };
     case 'wait':
-      return wait(env, call, step);
+      return wait(call, step);
     case 'send as it is':
       return sendAsItIs(call);
     case 'trim':
-      return (await trimRound(env, call, step.tokens)) ?? { tried: [...call.tried, 'trim', 'trim'] };
+      return (await trimRound(call, step.tokens)) ?? { tried: [...call.tried, 'trim', 'trim'] };
     case 'compact':
-      return compact(env, call, step.how, { signal, deadline });
+      return compact(call, step.how, { signal, deadline });
     case 'fresh session':
       if (call.turn.stage === 'compacted' && isOfSize(call.failure))
         reportFailedStage(env, 'compacted', 'second_overflow');
-      return startFreshSession(env, call, step);
+      return startFreshSession(call, step);
     case 'leave out':
-      return (await leaveOut(env, call, step.what)) ?? { tried: [...call.tried, step.what] };
+      return (await leaveOut(call, step.what)) ?? { tried: [...call.tried, step.what] };
     case 'change output':
-      return (await changeOutput(env, call)) ?? { tried: [...call.tried, 'output', 'output'] };
+      return (await changeOutput(call)) ?? { tried: [...call.tried, 'output', 'output'] };
     case 'exclude tools':
-      return (await excludeTools(env, call, step.named, signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
+      return (await excludeTools(call, step.named, signal)) ?? { evidence: { fixedParts: { kind: 'refused' } } };
     case 'use default model':
-      return useDefaultModel(env, call);
+      return useDefaultModel(call);
     case 'fail':
-      return fail(env, step.why ? { ...call, failure: step.why } : call, step.trouble);
+      return fail(step.why ? { ...call, failure: step.why } : call, step.trouble);
     case 'refuse':
       return refuseOverBudget(call.turn, env.settings, step.why);
   }
 }
 
 async function compact(
-  env: Env,
   call: FailedCall,
   how: 'summary' | 'mask',
   { signal, deadline }: RecoveryTime,
 ): Promise<Verdict | Observed> {
-  if (how === 'mask') return (await maskForRetry(env, call)) ?? { tried: [...call.tried, 'mask'] };
+  const { env } = call.turn;
+  if (how === 'mask') return (await maskForRetry(call)) ?? { tried: [...call.tried, 'mask'] };
   const timedOut = { ok: false, reason: 'recovery_timeout' } as const;
   const startedMs = performance.now();
-  const outcome = deadline.aborted ? timedOut : await compactForRetry(env, call, signal);
+  const outcome = deadline.aborted ? timedOut : await compactForRetry(call, signal);
   if (outcome.ok || (signal.aborted && !deadline.aborted)) return { kind: 'again' };
   const compaction = { ...(deadline.aborted ? timedOut : outcome), tookMs: performance.now() - startedMs };
   reportFailedStage(env, 'none', compaction.reason);
@@ -125,7 +121,8 @@ async function compact(
 }
 
 /** Records a failure in the audit trail, and marks its message as blamed if the message may be the cause. */
-async function reportFailure(env: Env, call: FailedCall): Promise<void> {
+async function reportFailure(call: FailedCall): Promise<void> {
+  const { env } = call.turn;
   const { settings } = env;
   const { turn, failure } = call;
   const { kind, reason, observedTokens, limitTokens } = failure;

@@ -1,5 +1,4 @@
 import { clipMiddle } from '../../shared/base/text.ts';
-import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { documentNameIn } from '../media/attachment.ts';
 import { readPdfPages } from '../media/decoding.ts';
@@ -31,7 +30,7 @@ const CHARS_PER_TOKEN = 4;
  * how `recall` shows the rest. The cuts are stored with the session, so that later requests begin with the same bytes.
  * Returns nothing when there is nothing to cut.
  */
-export async function trimRound(env: Env, call: FailedCall, tokens: number): Promise<Verdict | undefined> {
+export async function trimRound(call: FailedCall, tokens: number): Promise<Verdict | undefined> {
   const { turn, opened, roundTokens } = call;
   const { records } = opened.window;
   const round = records.findLast((record) => record.t === 'user');
@@ -41,14 +40,14 @@ export async function trimRound(env: Env, call: FailedCall, tokens: number): Pro
   const estimatedPerToken = estimateContent(shown.content) / Math.max(1, roundTokens);
   // A round that was trimmed before is trimmed anew, from the whole of it.
   const excesses = trim(round, (tokens * estimatedPerToken) / countFactor(call));
-  const trimmed = await Promise.all(excesses.map((excess) => trimPart(env, call, excess)));
+  const trimmed = await Promise.all(excesses.map((excess) => trimPart(call, excess)));
   if (trimmed.length === 0) return undefined;
   const notices = trimmed.flatMap(({ notice }) => notice ?? []);
   const parts = trimmed.map(({ part }) => part);
-  const learnt = learnLimit(turn, env.settings, learntFrom(env.settings, call));
+  const learnt = learnLimit(turn, call.turn.env.settings, learntFrom(call.turn.env.settings, call));
   const reading = notices.length > 0 ? [turn.notifyReading(notices)] : [];
   const effects = [...reading, ...changesOfStep(call, 'trim'), ...learnt];
-  await storeParts(env, call, parts, effects, 'shorten');
+  await storeParts(call, parts, effects, 'shorten');
   return { kind: 'again' };
 }
 
@@ -58,14 +57,14 @@ function countFactor({ failure: { observedTokens, reason }, sentTokens }: Failed
   return Math.min(COUNT_FACTOR_MAX, Math.max(1, observedTokens / Math.max(1, sentTokens)));
 }
 
-async function trimPart(env: Env, call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
+async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Promise<Trimmed> {
   const { texts } = call.turn;
   const { block } = place;
-  if (block.type === 'document') return trimDocument(env, call, place, share);
+  if (block.type === 'document') return trimDocument(call, place, share);
   const text = block.type === 'tool_result' ? resultText(block.content) : textOf([block]);
   if (block.type === 'image' || text === '') return { part: partOf(place, `[${labelWithRef(block)}, left out]`) };
   const keptChars = Math.max(TEXT_CHARS_MIN, Math.floor((text.length * share) / tokens));
-  const ref = await env.media.keep(call.turn.home, Buffer.from(text));
+  const ref = await call.turn.env.media.keep(call.turn.home, Buffer.from(text));
   const marker = `the middle left out; the tool "recall" reads it with {"ref":"${ref}"}`;
   const instead = holdsMedia(block) ? insteadOf(block, keptChars, marker) : clipMiddle(text, keptChars, marker);
   const part = partOf(place, instead);
@@ -76,8 +75,13 @@ async function trimPart(env: Env, call: FailedCall, { place, tokens, share }: Ex
 
 /** The text of the leading pages takes less room than their pictures. */
 async function trimDocument(
-  { media }: Env,
-  { turn: { home, texts } }: FailedCall,
+  {
+    turn: {
+      home,
+      texts,
+      env: { media },
+    },
+  }: FailedCall,
   place: Place,
   share: number,
 ): Promise<Trimmed> {

@@ -44,8 +44,7 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
  * conclusion was stored.
  */
 export async function deliver(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   stored: Conclusion,
   to: Destination,
   { isNew, isFollowed, leaving }: DeliveryTime,
@@ -63,8 +62,8 @@ export async function deliver(
     const isFurther = index !== ringingPart(conclusion);
     const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
     const sent = isRepeat
-      ? await repeatPart(env, turn, slot, content, to)
-      : await sendPart(env, turn, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
+      ? await repeatPart(turn, slot, content, to)
+      : await sendPart(turn, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
     if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
       if (sent.kind === 'unsure') unsure += count;
@@ -89,8 +88,7 @@ function isRefused({ kind }: TelegramFailure): boolean {
 }
 
 async function sendPart(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   slot: PartSlot,
   content: Content,
   to: Destination,
@@ -99,11 +97,11 @@ async function sendPart(
   const { index } = slot;
   const before = deliveredBefore(turn, index);
   if (before) return before;
-  const sent = await sendMarked(env, turn, index, content, to, { ...slot, isMarked });
+  const sent = await sendMarked(turn, index, content, to, { ...slot, isMarked });
   if (!sent.ok) return notDelivered(sent.failure);
-  env.reach('part sent');
+  turn.env.reach('part sent');
   if (!isFollowed) return CONFIRMED;
   await turn.write('', marksOf(turn, slot, 'sent'));
-  env.reach('part marked');
+  turn.env.reach('part marked');
   return CONFIRMED;
 }

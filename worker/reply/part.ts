@@ -84,8 +84,7 @@ export function marksOf(turn: Turn, { index, count }: Pick<PartSlot, 'index' | '
  * failure certainly sent nothing.
  */
 export async function sendMarked(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   at: PartPlace,
   content: Content,
   to: Destination,
@@ -99,23 +98,23 @@ export async function sendMarked(
   if (!isMarked) await turn.write('', [...markAll('sending'), ...sentNow()]);
   const answered = isFurther ? undefined : askedIn(turn);
   const replyTo = pressedByOperator(turn) ?? answered;
-  const sent = await send(env, turn, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
+  const sent = await send(turn, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
   if (!sent.ok && sent.failure.kind !== 'unknown') await turn.write('', markAll(before));
   return sent;
 }
 
 async function send(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   content: Content,
   to: Destination,
   options: Omit<SendOptions, 'entities'>,
 ): Promise<TelegramResult<{ messageId: number }>> {
+  const { env } = turn;
   const { telegram, media } = env;
   if (content.kind === 'rich') return telegram.sendRichMessage(to, content.blocks, options);
   if (content.kind === 'text')
     return telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
-  if (content.kind === 'album') return sendAlbum(env, turn, content.files, to, options);
+  if (content.kind === 'album') return sendAlbum(turn, content.files, to, options);
   const { name, caption, text, sha256 = '' } = content;
   const bytes = text === undefined ? await media.read(turn.home, sha256) : Buffer.from(text);
   // Its time is over: what was said about it is all that can be sent.
@@ -133,8 +132,7 @@ const ALBUM_BYTES_MAX = 45_000_000;
 
 /** An album that cannot be whole is refused here: its pictures are then sent one by one, as far as they are there. */
 async function sendAlbum(
-  { telegram, media }: Env,
-  { home }: Turn,
+  { home, env: { telegram, media } }: Turn<Env>,
   files: readonly FileContent[],
   to: Destination,
   options: Omit<SendOptions, 'entities'>,

@@ -37,19 +37,19 @@ export function isUnsure(turn: Turn, index: number): boolean {
  * server or a proxy answered was not made, and does not count.
  */
 export async function repeatPart(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   slot: PartSlot,
   content: Content,
   to: Destination,
 ): Promise<PartDelivery> {
+  const { env } = turn;
   const at = repeatOf(slot.index);
-  const before = deliveredBefore(turn, at) ?? (await editedInto(env, turn, slot, content, to));
+  const before = deliveredBefore(turn, at) ?? (await editedInto(turn, slot, content, to));
   if (before) return before;
-  if (turn.reply.markOf(at) !== undefined) return endRepeat(env, turn, slot, at);
+  if (turn.reply.markOf(at) !== undefined) return endRepeat(turn, slot, at);
   if (!(await env.breaker.answersNow())) return wait('Telegram does not answer', await env.breaker.awayMs());
   env.telemetry.count(METRIC.unknownSends, { resent: false });
-  const sent = await sendMarked(env, turn, at, repeated(turn, slot.index, content), to, slot);
+  const sent = await sendMarked(turn, at, repeated(turn, slot.index, content), to, slot);
   if (!sent.ok) {
     if (sent.failure.isAnswered) await turn.write('', [turn.reply.mark(at, undefined)]);
     return notDelivered(sent.failure);
@@ -60,7 +60,8 @@ export async function repeatPart(
 }
 
 /** The end of a part whose repeat has an unknown result. */
-async function endRepeat(env: Env, turn: Turn, slot: PartSlot, at: PartPlace): Promise<PartDelivery> {
+async function endRepeat(turn: Turn<Env>, slot: PartSlot, at: PartPlace): Promise<PartDelivery> {
+  const { env } = turn;
   const sentMs = turn.reply.sentMs(at);
   const isLongAgo = turn.nowMs() - sentMs >= WITNESS_MS;
   const isSeen = (await env.breaker.confirmedMs()) > sentMs || (isLongAgo && (await env.breaker.answersNow()));
@@ -77,8 +78,7 @@ function wait(why: string, retryAfterMs: number): Undelivered {
 
 /** An earlier version sent a line first, and edited the text into it. An edit may be repeated. */
 async function editedInto(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { index, leaving }: PartSlot,
   content: Content,
   to: Destination,
@@ -86,8 +86,8 @@ async function editedInto(
   const line = lineOf(turn, index);
   if (line === undefined || content.kind !== 'text') return undefined;
   const { text, entities } = turn.reply.markOf(index) === undefined ? content : repeatedText(turn, content);
-  const edited = await env.telegram.editMessage(to, line, text, { ...content, entities, leaving });
-  env.reach('part sent');
+  const edited = await turn.env.telegram.editMessage(to, line, text, { ...content, entities, leaving });
+  turn.env.reach('part sent');
   // The user removed the line.
   if (!edited.ok) return edited.failure.kind === 'message_gone' ? undefined : notDelivered(edited.failure);
   await turn.write('', [turn.reply.mark(index, 'sent')]);

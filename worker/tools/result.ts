@@ -16,8 +16,7 @@ const NOTHING = '(no output)';
  * the write that stores the block. Contract: rejects when Redis cannot be reached; any fault of the output becomes text.
  */
 export async function resultBlock(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   callId: string,
   { parts: pieces, files = [], isError }: ToolOutput,
 ): Promise<{ block: Block; events: TurnEvent[] }> {
@@ -25,11 +24,9 @@ export async function resultBlock(
     .flatMap((piece) => (piece.type === 'text' ? [piece.text] : []))
     .join('\n')
     .toWellFormed();
-  const media = await Promise.all(
-    pieces.filter(isMedia).map((piece, at) => mediaBlocks(env, turn, piece, { at, isError })),
-  );
-  const isCut = text.length > env.settings.toolResultMaxChars;
-  const shown = isCut ? await cut(env, turn, text) : text;
+  const media = await Promise.all(pieces.filter(isMedia).map((piece, at) => mediaBlocks(turn, piece, { at, isError })));
+  const isCut = text.length > turn.env.settings.toolResultMaxChars;
+  const shown = isCut ? await cut(turn, text) : text;
   const words: Block[] = isBlank(shown) ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...media.flat(), ...files];
   return {
@@ -49,7 +46,7 @@ function isMedia(piece: ToolPart): piece is Media {
   return piece.type !== 'text';
 }
 
-async function cut({ settings, media }: Env, { home }: Turn, text: string): Promise<string> {
+async function cut({ home, env: { settings, media } }: Turn<Env>, text: string): Promise<string> {
   const ref = await media.keep(home, Buffer.from(text));
   const head = graphemePrefix(text, settings.toolResultMaxChars);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
@@ -57,8 +54,7 @@ async function cut({ settings, media }: Env, { home }: Turn, text: string): Prom
 
 /** A picture, and behind it the reference under which `send_file` finds it. An error may only name it, as audio is named. */
 async function mediaBlocks(
-  { media }: Env,
-  { home }: Turn,
+  { home, env: { media } }: Turn<Env>,
   piece: Media,
   { at, isError }: { at: number; isError: boolean },
 ): Promise<Block[]> {

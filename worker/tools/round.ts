@@ -67,7 +67,8 @@ function hasReadOthers({ window }: OpenedSession, { entry, rounds }: Turn): bool
 }
 
 /** What a person has to decide before the open calls of a message are made; undefined when nothing is left to ask. Pure. */
-export function askingIn({ tools }: Env, turn: Turn, opened: OpenedSession, round: number): Asking | undefined {
+export function askingIn(turn: Turn<Env>, opened: OpenedSession, round: number): Asking | undefined {
+  const { tools } = turn.env;
   const calls = openCalls(opened, turn);
   return calls.length === 0 ? undefined : askingOf(roundOf(tools, turn, calls, round));
 }
@@ -89,8 +90,7 @@ function roundOf(tools: Toolbox, turn: Turn, calls: readonly ToolUse[], round: n
  * stored; also where a grant changed since the attempt began, before any call.
  */
 export async function finishRound(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   opened: OpenedSession,
   { round, onTools, onResult }: { round: number; onTools: (names: readonly string[]) => void; onResult: () => void },
   signal: AbortSignal,
@@ -108,7 +108,7 @@ export async function finishRound(
   const either = AbortSignal.any([signal, failed.signal]);
   const results = await Promise.all(
     calls.map((call) =>
-      resultOf(env, turn, call, made, either)
+      resultOf(turn, call, made, either)
         .catch((error: unknown) => {
           failed.abort();
           throw error;
@@ -122,7 +122,7 @@ export async function finishRound(
   const record: LogRecord = { v: 1, t: 'user', ...newStamp(), content };
   const fields = calls.map(({ id }) => fieldOf(round, id));
   await turn.write(`results:${round}`, [...append(turn.keys, turn.session, [record]), turn.forgetContents(fields)]);
-  env.reach('results stored');
+  turn.env.reach('results stored');
   return withRecord(opened, record);
 }
 
@@ -131,12 +131,12 @@ type MadeRound = { calls: readonly ToolUse[]; round: number; isBegun: boolean; h
 
 /** The result of one call: stored by an earlier attempt, or made now. Nothing when it was cut short. */
 async function resultOf(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   call: ToolUse,
   { calls, round, isBegun, hasReadOthers }: MadeRound,
   signal: AbortSignal,
 ): Promise<Block | undefined> {
+  const { env } = turn;
   const field = fieldOf(round, call.id);
   const kept = turn.content(field);
   if (kept !== undefined) return JSON.parse(kept) as Block;
@@ -144,9 +144,9 @@ async function resultOf(
     insteadOf(call, roundOf(env.tools, turn, calls, round)) ??
     (isBegun && call.isReadable && specOf(env.tools, call)?.repeatable !== true
       ? toolError(INTERRUPTED)
-      : await make(env, { ...call, id: field, turn, hasReadOthers }, signal));
+      : await make(turn, { ...call, id: field, turn, hasReadOthers }, signal));
   if (signal.aborted) return undefined;
-  const { block, events } = await resultBlock(env, turn, call.id, output);
+  const { block, events } = await resultBlock(turn, call.id, output);
   await commit(env, turn, {
     step: '',
     changes: [turn.keepContent(field, JSON.stringify(block))],
@@ -156,7 +156,7 @@ async function resultOf(
   return block;
 }
 
-function make(env: Env, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
+function make({ env }: Turn<Env>, call: ToolUse & ToolCall, signal: AbortSignal): Promise<ToolOutput> {
   // A name that we do not offer is the model's own text: it belongs neither in a span nor in a label.
   const tool = specOf(env.tools, call)?.name ?? 'unknown';
   const attributes = {

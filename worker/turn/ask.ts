@@ -19,17 +19,17 @@ import { handingOn } from './undo.ts';
 
 /** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
 export async function answer(
-  env: Env,
-  begun: Turn,
+  begun: Turn<Env>,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
+  const { env } = begun;
   const { settings } = env;
-  const heard = await hear(env, begun, messages, time.signal);
+  const heard = await hear(begun, messages, time.signal);
   if (heard.kind !== 'heard') return heard;
   const { turn, words } = heard;
-  const read = await readContents(env, turn, { messages, words }, time.signal);
+  const read = await readContents(turn, { messages, words }, time.signal);
   if (read.kind !== 'read') return read;
   // Each of several forwards says by itself where it is from.
   const { forwardedFrom: _, ...together } = messages[0];
@@ -37,8 +37,8 @@ export async function answer(
   // A file, of this message or of the one that it answers, takes time to read; what comes behind words alone from now on
   // is found while the model is asked.
   const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
-  const into = turn.isAloneAtBegin && !tookTime ? undefined : await supersededBy(env, turn);
-  if (into === undefined) return ask(env, turn, { message, content: read.content }, to, time);
+  const into = turn.isAloneAtBegin && !tookTime ? undefined : await supersededBy(turn);
+  if (into === undefined) return ask(turn, { message, content: read.content }, to, time);
   // The later one's turn finds it in the conversation.
   await env.sessions.open(turn, pendingRecord(settings, turn, message, read.content), 0);
   return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(turn, into) });
@@ -46,15 +46,14 @@ export async function answer(
 
 /** Asks the model while the user sees what it writes. Contract: throws `FencedError`, or what Redis throws. */
 async function ask(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { message, content }: { message: InboundMessage; content: UserRecord['content'] },
   to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
   const speech = new Speech(turn);
-  const isJoining = async () => !time.isSeen() && (await supersededBy(env, turn, { isSeen: false })) !== undefined;
-  const progress = env.progress.begin(turn, message, to, async () => {
+  const isJoining = async () => !time.isSeen() && (await supersededBy(turn, { isSeen: false })) !== undefined;
+  const progress = turn.env.progress.begin(turn, message, to, async () => {
     if (await isJoining()) throw new FencedError();
     time.see();
     await speech.keep();
@@ -65,10 +64,10 @@ async function ask(
     progress.doing(toolsInWords(turn.texts, names));
   };
   try {
-    const decided = await askModel(env, turn, { message, content, speech, onText, onTools }, time);
+    const decided = await askModel(turn, { message, content, speech, onText, onTools }, time);
     // Words that nobody has seen are no answer to a message that is answered together with a later one.
     if (decided.kind === 'later' || (decided.kind === 'hand back' && !(await isJoining()))) await speech.leave();
-    return await withWords(env, turn, decided, speech.words);
+    return await withWords(turn, decided, speech.words);
   } catch (error) {
     // What can be kept is kept; the error decides what becomes of the attempt.
     await speech.leave().catch(() => undefined);

@@ -21,12 +21,12 @@ import { withUndo } from './undo.ts';
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function concludeTurn(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
-  const conclusion = await withUndo(env, turn, withNotices(turn, ending.conclusion), ending);
-  const stored = await storeConclusion(env, turn, conclusion, ending);
+  const { env } = turn;
+  const conclusion = await withUndo(turn, withNotices(turn, ending.conclusion), ending);
+  const stored = await storeConclusion(turn, conclusion, ending);
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
     await commit(env, turn, { step: 'cancelled meanwhile', changes, events });
@@ -45,12 +45,11 @@ export async function concludeTurn(
  * stays in the session before, without the message.
  */
 async function storeConclusion(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const { keys, chat } = turn;
+  const { env, keys, chat } = turn;
   // An answer to a summons is not sent but edited in.
   const marks = turn.summons ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
@@ -103,12 +102,8 @@ export function inOneMessage(before: readonly string[], conclusion: Conclusion, 
  * Keeps the model's words where a message ends without an answer: the person sees them above the notice, marked as cut,
  * and they are recorded, so that "go on" goes on. Any other decision stays as it is.
  */
-export async function withWords(
-  { settings, files }: Env,
-  turn: Turn,
-  decided: Verdict,
-  words: Words = keptWords(turn),
-): Promise<Verdict> {
+export async function withWords(turn: Turn<Env>, decided: Verdict, words: Words = keptWords(turn)): Promise<Verdict> {
+  const { settings, files } = turn.env;
   const said = spoken(words);
   if (said === '' || decided.kind !== 'conclude') return decided;
   const { outcome, reason, parts } = decided.conclusion;

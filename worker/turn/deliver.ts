@@ -26,14 +26,14 @@ const UNAUTHORIZED_RETRY_MS = 30_000;
 
 /** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
 export async function deliverAndClear(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   to: Destination,
   { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
 ): Promise<Delivered> {
+  const { env } = turn;
   const isLeft = env.progress.isLeft(turn);
-  const verdict = await deliverConclusion(env, turn, conclusion, to, {
+  const verdict = await deliverConclusion(turn, conclusion, to, {
     ...time,
     isFollowed: isFollowed || isLeft,
   });
@@ -50,28 +50,27 @@ export async function deliverAndClear(
 
 /** Delivers a stored conclusion, and says what follows from what Telegram says. Contract: as `runTurn`. */
 async function deliverConclusion(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
 ): Promise<Delivered> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
-    const delivered = await deliver(env, turn, conclusion, to, time);
+    const delivered = await deliver(turn, conclusion, to, time);
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
-  const delivery = await env.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
+  const delivery = await turn.env.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
-    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await bringBackUndelivered(env, turn);
+    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await bringBackUndelivered(turn);
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    const told = await moveChat(env, turn, conclusion, failure.migratedTo);
-    return deliverConclusion(env, turn, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
+    const told = await moveChat(turn, conclusion, failure.migratedTo);
+    return deliverConclusion(turn, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
   }
   // A rejected token affects every message, and is not this one's fault.
   if (failure.kind === 'unauthorized')
@@ -81,8 +80,8 @@ async function deliverConclusion(
       reason: 'telegram_unauthorized',
       isFree: true,
     };
-  if (delivery.kind === 'later') return waitWithAnswer(env, turn, conclusion, failure);
-  return afterRefusal(env, turn, conclusion, failure, to);
+  if (delivery.kind === 'later') return waitWithAnswer(turn, conclusion, failure);
+  return afterRefusal(turn, conclusion, failure, to);
 }
 
 /** Those that wait for the same probe do not all return in the same moment. */
@@ -102,10 +101,10 @@ const LONG_WAIT_MS = 600_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function heldBack(env: Env, turn: Turn): Promise<Delivered | undefined> {
+export async function heldBack(turn: Turn<Env>): Promise<Delivered | undefined> {
   if (turn.conclusion === undefined && isGone(turn)) {
     const alert = undeliverableAlert(turn, 'gone: the bot was blocked or removed');
-    const commands = await endingOwnRepeat(env, turn);
+    const commands = await endingOwnRepeat(turn);
     await leaveConversation(turn);
     const ended = { outcome: 'undeliverable', parts: [] } as const;
     return undelivered(turn, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
@@ -113,10 +112,10 @@ export async function heldBack(env: Env, turn: Turn): Promise<Delivered | undefi
   const quietMs = turn.quietUntilMs - turn.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
   // What was not to be seen then, the send sees.
-  const retryAfterMs = await env.breaker.awayMs(LOOKED_MS);
+  const retryAfterMs = await turn.env.breaker.awayMs(LOOKED_MS);
   if (retryAfterMs === 0) return undefined;
   const failure = { kind: 'away', description: 'Telegram does not answer', retryAfterMs } as const;
-  return turn.conclusion ? waitWithAnswer(env, turn, turn.conclusion, failure) : waitForTelegram(failure);
+  return turn.conclusion ? waitWithAnswer(turn, turn.conclusion, failure) : waitForTelegram(failure);
 }
 
 /** Removes a message that may be to blame for a refusal from its conversation, and ends its trial. */
@@ -145,11 +144,11 @@ export function waitForTelegram({ retryAfterMs = 0 }: Pick<TelegramFailure, 'ret
  * never by a count, over restarts. A wait that Telegram itself asks for is obeyed, however long it is, and is not counted.
  */
 export async function waitWithAnswer(
-  { settings }: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   failure: TelegramFailure,
 ): Promise<Delivered> {
+  const { settings } = turn.env;
   if (failure.kind === 'throttled') return waitThrottled(turn, failure);
   const isTry = failure.kind !== 'away';
   const before = turn.waits.telegram;
@@ -188,12 +187,8 @@ const LEFT_CHARS = 70;
  * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another
  * shard nothing can come with it: its reminders and its memory end, and the conclusion says which. Returns the conclusion to deliver.
  */
-export async function moveChat(
-  { settings, memoryBook, reminders }: Env,
-  turn: Turn,
-  conclusion: Conclusion,
-  to: number,
-): Promise<Conclusion> {
+export async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Promise<Conclusion> {
+  const { settings, memoryBook, reminders } = turn.env;
   const { keys, chat, home, texts, write } = turn;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);

@@ -26,13 +26,14 @@ type FirstLook = { kind: 'open'; message: InboundMessage; command: ReturnType<ty
  * The message, unless its end is decided before anything is done for it: by another message, by an operator, at its
  * admission, by its attempts, or by who gave the command. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function endedEarly(env: Env, turn: Turn): Promise<FirstLook> {
+export async function endedEarly(turn: Turn<Env>): Promise<FirstLook> {
+  const { env } = turn;
   if (!turn.message.ok) return unreadable(turn, turn.message);
   const message = turn.message.value;
   const before = mergedConclusion(turn) ?? stopped(turn);
   if (before) return conclude(before);
   const ended = usedUp(turn, env.settings);
-  if (ended) return endedWithout(env, turn, ended);
+  if (ended) return endedWithout(turn, ended);
   if (turn.isRefused && message.content.kind !== 'reminder') return notTaken(env, turn);
   const command = commandIn(message);
   // The words behind a `/new`, and the file whose caption they are, are what its new conversation begins with.
@@ -51,8 +52,8 @@ export async function endedEarly(env: Env, turn: Turn): Promise<FirstLook> {
 }
 
 /** The end of a message that gets no answer, with the words so far; its pieces end with it. */
-export async function endedWithout(env: Env, turn: Turn, ended: Ending): Promise<Verdict> {
-  return failTogether(turn, await withWords(env, turn, ended));
+export async function endedWithout(turn: Turn<Env>, ended: Ending): Promise<Verdict> {
+  return failTogether(turn, await withWords(turn, ended));
 }
 
 /** The end of a message that nearly was a command: the model would only guess what it means. */

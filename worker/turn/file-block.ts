@@ -29,15 +29,16 @@ const PDF_PAGES_MAX = 100;
  *
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
-export async function readFile(env: Env, turn: Turn, toRead: FileToRead, signal: AbortSignal): Promise<FileReading> {
+export async function readFile(turn: Turn<Env>, toRead: FileToRead, signal: AbortSignal): Promise<FileReading> {
   const kept = turn.content(toRead.field);
   if (kept !== undefined) return { kind: 'read', block: JSON.parse(kept) as Block };
-  const loaded = await downloadOnce(env, turn, toRead, signal);
+  const loaded = await downloadOnce(turn, toRead, signal);
   if (loaded.kind !== 'loaded') return loaded;
-  return keep(env, turn, toRead, loaded.bytes);
+  return keep(turn, toRead, loaded.bytes);
 }
 
-async function keep(env: Env, turn: Turn, { file, field }: FileToRead, bytes: Buffer) {
+async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer) {
+  const { env } = turn;
   const limits = { textMaxChars: env.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
@@ -58,11 +59,11 @@ export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, 
 
 /** Downloads a file. One that Telegram refuses will not arrive; any other trouble may pass. */
 export async function downloadOnce(
-  { settings, telegram }: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
   signal: AbortSignal,
 ): Promise<Download> {
+  const { settings, telegram } = turn.env;
   if ((file.bytes ?? 0) > DOWNLOAD_BYTES_MAX) return { kind: 'unreadable', why: 'too_large' };
   const loaded = await telegram.downloadFile(file.fileId, DOWNLOAD_BYTES_MAX, signal);
   if (loaded.ok) return { kind: 'loaded', bytes: loaded.value };

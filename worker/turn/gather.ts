@@ -30,7 +30,8 @@ const WAIT_MS = 1_000;
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function gather({ lane }: Env, turn: Turn, message: InboundMessage): Promise<Gathering> {
+export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<Gathering> {
+  const { lane } = turn.env;
   const taken = turn.company.pieces;
   // A message that stands in its conversation without its forwards cannot take them any more.
   const mayTake = (mayBeComment(message) || isLateReminder(turn)) && !turn.isAloneAtBegin;
@@ -90,11 +91,8 @@ export function failTogether(turn: Turn, decided: Verdict, pieces?: readonly Wai
  * think; and in any chat a text is left for what was forwarded with it, as long as nothing of an answer was seen. A
  * recovery is never left: it decides about the conversation, not about one message. Nor is a turn that has asked a person.
  */
-export async function supersededBy(
-  { lane }: Env,
-  turn: Turn,
-  running?: { isSeen: boolean },
-): Promise<EntryId | undefined> {
+export async function supersededBy(turn: Turn<Env>, running?: { isSeen: boolean }): Promise<EntryId | undefined> {
+  const { lane } = turn.env;
   if (!turn.message.ok || turn.message.value.content.kind === 'reminder') return undefined;
   // What a person has decided is done, and not left for what came meanwhile.
   if (turn.parking.newest !== undefined) return undefined;
@@ -114,11 +112,8 @@ export async function supersededBy(
 }
 
 /** Whether the compaction after the reply must stop for the lane's next message. False before that compaction. */
-export async function isYielding(
-  { lane }: Env,
-  turn: Turn,
-  { yieldsTo }: Pick<TurnTime, 'yieldsTo'>,
-): Promise<boolean> {
+export async function isYielding(turn: Turn<Env>, { yieldsTo }: Pick<TurnTime, 'yieldsTo'>): Promise<boolean> {
+  const { lane } = turn.env;
   if (yieldsTo === undefined) return false;
   const [next] = await lane.behind(turn.lane);
   return next !== undefined && yieldsTo(next.message);

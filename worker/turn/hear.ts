@@ -11,7 +11,7 @@ import { downloadOnce } from './file-block.ts';
 /**
  * The words in each message, by its place; an attempt that shows it to the user; or what becomes of the message.
  */
-export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; turn: Turn } | Verdict;
+export type Hearing = { kind: 'heard'; words: ReadonlyMap<number, string>; turn: Turn<Env> } | Verdict;
 
 type Heard = { kind: 'words'; text: string } | Verdict;
 
@@ -25,11 +25,11 @@ const QUOTED_CHARS = 300;
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function hear(
-  env: Env,
-  begun: Turn,
+  begun: Turn<Env>,
   messages: readonly [InboundMessage, ...InboundMessage[]],
   signal: AbortSignal,
 ): Promise<Hearing> {
+  const { env } = begun;
   const [{ content }] = messages;
   const isAlone = messages.length === 1 && content.kind === 'unsupported';
   const { transcriber } = env;
@@ -43,7 +43,7 @@ export async function hear(
     const field = at === 0 ? 'heard' : `heard:${at}`;
     const kept = turn.content(field);
     const heard: Heard =
-      kept === undefined ? await listen({ ...env, transcriber }, turn, sound, signal) : { kind: 'words', text: kept };
+      kept === undefined ? await listen(turn, sound, transcriber, signal) : { kind: 'words', text: kept };
     if (heard.kind !== 'words') {
       if (isAlone || heard.kind !== 'conclude') return heard;
       continue;
@@ -60,32 +60,28 @@ export function soundIn({ content }: InboundMessage): Sound | undefined {
   return 'sound' in content ? content.sound : undefined;
 }
 
-async function keep(turn: Turn, field: string, { text }: Extract<Heard, { kind: 'words' }>): Promise<Turn> {
+async function keep(turn: Turn<Env>, field: string, { text }: Extract<Heard, { kind: 'words' }>): Promise<Turn<Env>> {
   const shown = text === '' ? [] : [turn.texts.heard(clip(text.replace(/\s+/g, ' '), QUOTED_CHARS))];
   const notices = [...turn.notices, ...shown];
   await turn.write(field, [turn.keepContent(field, text), turn.notify(notices)]);
   return turn.with({ notices });
 }
 
-async function listen(
-  env: Env & { transcriber: Transcriber },
-  turn: Turn,
-  sound: Sound,
-  signal: AbortSignal,
-): Promise<Heard> {
+async function listen(turn: Turn<Env>, sound: Sound, transcriber: Transcriber, signal: AbortSignal): Promise<Heard> {
   const file = { what: 'document', ...sound } as const;
-  const loaded = await downloadOnce(env, turn, { file }, signal);
+  const loaded = await downloadOnce(turn, { file }, signal);
   if (loaded.kind === 'unreadable') {
     const notice = unreadableFile(turn.texts, loaded.why, sound.name);
     return conclude(refused(`file_${loaded.why}`, notice));
   }
   if (loaded.kind !== 'loaded') return loaded;
-  const said = await env.transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
-  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, env.settings.textMaxChars) };
-  return unheard(env, turn, said);
+  const said = await transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
+  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, turn.env.settings.textMaxChars) };
+  return unheard(turn, said);
 }
 
-function unheard({ settings }: Env, turn: Turn, said: Exclude<Transcription, { kind: 'heard' }>): Verdict {
+function unheard(turn: Turn<Env>, said: Exclude<Transcription, { kind: 'heard' }>): Verdict {
+  const { settings } = turn.env;
   if (said.kind === 'aborted') return { kind: 'hand back' };
   if (said.kind === 'over budget') return refuseOverBudget(turn, settings, said.failure);
   if (said.kind === 'trouble' && turn.attempts < settings.maxAttempts) {

@@ -27,8 +27,8 @@ const LATER_MS_MIN = 2_000;
  * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function parkTurn(env: Env, turn: Turn, asking: Asking, to: Destination): Promise<Delivered> {
-  const { parking } = turn;
+export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination): Promise<Delivered> {
+  const { env, parking } = turn;
   const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
   // Counted first: what comes after the count wakes the turn.
   const depth = await env.lane.depth(turn.lane);
@@ -36,18 +36,18 @@ export async function parkTurn(env: Env, turn: Turn, asking: Asking, to: Destina
   const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.approvalTimeoutMs);
   const question: Question = { asking, parked, to };
   if (before) {
-    if (turn.nowMs() >= parked.untilMs) return decide(env, turn, question, { how: 'late' });
+    if (turn.nowMs() >= parked.untilMs) return decide(turn, question, { how: 'late' });
     const next = behind.find((waiting) => isAnswer(turn, asking, waiting));
-    if (next) return decideByWords(env, turn, question, next);
+    if (next) return decideByWords(turn, question, next);
   }
   const changes = [parking.park(parked, depth - 1)];
   if ((await turn.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
   env.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) {
-    await notifyBehindQuestion(env, turn, asking, behind, to);
+    await notifyBehindQuestion(turn, asking, behind, to);
     return { kind: 'park', asking };
   }
-  return ask(env, turn, question);
+  return ask(turn, question);
 }
 
 /** A question, as it is stored, and where it is asked. */
@@ -58,14 +58,15 @@ interface Question {
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
-async function ask(env: Env, turn: Turn, question: Question): Promise<Delivered> {
+async function ask(turn: Turn<Env>, question: Question): Promise<Delivered> {
+  const { env } = turn;
   const { asking, parked, to } = question;
   const { parking } = turn;
   const { file, text, options } = questionIn(turn, asking, parked);
   if (file && !parking.hasFile(asking.id)) {
     await turn.assertOwned();
     const sent = await env.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
-    if (!sent.ok) return notShown(env, turn, question, sent.failure);
+    if (!sent.ok) return notShown(turn, question, sent.failure);
     await turn.write('', [parking.sendFile(asking.id)]);
   }
   // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
@@ -76,7 +77,7 @@ async function ask(env: Env, turn: Turn, question: Question): Promise<Delivered>
   // It may stand in the chat in spite of the failure: then it can be answered, and is not to be read again and again.
   if (sent.ok || mayStand(sent.failure))
     await turn.write('', [parking.ask(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
-  return sent.ok ? { kind: 'park', asking } : notShown(env, turn, question, sent.failure);
+  return sent.ok ? { kind: 'park', asking } : notShown(turn, question, sent.failure);
 }
 
 /** Whether a message may stand in the chat although its send failed. */
@@ -85,14 +86,13 @@ function mayStand({ kind, isAnswered }: TelegramFailure): boolean {
 }
 
 /** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
-function notShown(env: Env, turn: Turn, question: Question, failure: TelegramFailure): Promise<Delivered> | Delivered {
+function notShown(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<Delivered> | Delivered {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(turn, failure);
   // The model goes on without a decision; the delivery of its answer will meet the same refusal.
-  if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
-    return decide(env, turn, question, { how: 'untold' });
+  if (kind === 'gone' || kind === 'rejected' || kind === 'migrated') return decide(turn, question, { how: 'untold' });
   const leftMs = question.parked.untilMs - turn.nowMs();
-  const waitedMs = env.settings.approvalTimeoutMs - leftMs;
+  const waitedMs = turn.env.settings.approvalTimeoutMs - leftMs;
   const restMs = mayStand(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
@@ -107,12 +107,12 @@ function notShown(env: Env, turn: Turn, question: Question, failure: TelegramFai
  * Contract: throws `FencedError`, or what Redis throws.
  */
 async function notifyBehindQuestion(
-  { telegram }: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { id }: Asking,
   waiting: readonly Waiting[],
   to: Destination,
 ): Promise<void> {
+  const { telegram } = turn.env;
   if (!turn.message.ok) return;
   const { from: asker } = turn.message.value;
   const { approval, reminders } = turn.texts;
@@ -150,25 +150,24 @@ function newlyParked(asking: Asking, untilMs: number): Parked {
 
 /** A text is the answer, and becomes a part of this message; anything else that was sent, or forwarded, comes next. */
 function decideByWords(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   question: Question,
   { entry, message: { from, content, forwardedFrom } }: Waiting,
 ): Promise<Delivered> {
   const by = { id: from.id, name: from.name };
   return isPlainText(content) && forwardedFrom === undefined
-    ? decide(env, turn, question, { how: 'written', by, text: content.text }, entry)
-    : decide(env, turn, question, { how: 'declined', by });
+    ? decide(turn, question, { how: 'written', by, text: content.text }, entry)
+    : decide(turn, question, { how: 'declined', by });
 }
 
 /** Decides without a press. */
 async function decide(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { parked, to }: Question,
   made: Decision,
   written?: EntryId,
 ): Promise<Delivered> {
+  const { env } = turn;
   const { id } = parked;
   const { parking } = turn;
   const piece = written && turnOf(turn.keys, written);

@@ -103,12 +103,12 @@ async function run(env: JobsEnv, job: Job<TurnJob>, token: string | undefined, h
     return;
   }
   env.reach('attempt begun');
-  const { turn } = begun;
+  const turn = begun.turn.withEnv(env);
   const { entry, chat, traceparent } = turn;
   env.running.set(entry, chat);
   try {
     return await loggingAbout({ traceId: traceIdOf(traceparent), chat, entry }, () =>
-      carryOutAttempt(env, turn, job, token, hold),
+      carryOutAttempt(turn, job, token, hold),
     );
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
@@ -125,12 +125,12 @@ async function run(env: JobsEnv, job: Job<TurnJob>, token: string | undefined, h
 
 /** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */
 async function carryOutAttempt(
-  env: JobsEnv,
-  turn: Turn,
+  turn: Turn<JobsEnv>,
   job: Job<TurnJob>,
   token: string | undefined,
   hold: Hold,
 ): Promise<JobEnd> {
+  const { env } = turn;
   const { telemetry, log } = env;
   log.debug({ attempt: turn.attempts, stage: turn.stage, session: turn.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, turn);
@@ -140,16 +140,16 @@ async function carryOutAttempt(
     { ...attributes, ...agentAttributes(telemetry, turn) },
     async (span) => {
       const ended = showRunning(telemetry, attributes);
-      const decided = await attemptTurn(env, turn, hold)
-        .catch((error) => afterThrow(env, turn, hold, error))
+      const decided = await attemptTurn(turn, hold)
+        .catch((error) => afterThrow(turn, hold, error))
         .finally(ended);
       showVerdict(telemetry, span, decided);
-      if (decided.kind === 'settle') await settle(env, turn, decided);
+      if (decided.kind === 'settle') await settle(turn, decided);
       return decided;
     },
     { parent: turn.traceparent, token: turn.fencingToken, after: turn.fenceBefore },
   );
-  await obey(env, job, token, turn, verdict);
+  await obey(job, token, turn, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
@@ -189,7 +189,8 @@ async function putAside(
  * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
  * store that fails is waited for, as Redis is.
  */
-async function afterThrow(env: JobsEnv, turn: Turn, { slot, lockLost }: Hold, error: unknown): Promise<Delivered> {
+async function afterThrow(turn: Turn<JobsEnv>, { slot, lockLost }: Hold, error: unknown): Promise<Delivered> {
+  const { env } = turn;
   if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
     return { kind: 'later', delayMs: storeRetryMs(turn), reason: `blob_store_${error.code}`, isFree: true };
@@ -199,7 +200,7 @@ async function afterThrow(env: JobsEnv, turn: Turn, { slot, lockLost }: Hold, er
     return { kind: 'later', delayMs: backoffMs(attempts, env.settings.retryMs), reason: INTERNAL_ERROR };
   slot.rest();
   const leaving = leavingOf(env, lockLost);
-  return failTurn(env, turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
+  return failTurn(turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
 /**
@@ -216,10 +217,10 @@ function whyCutShort({ ending }: JobsEnv, lockLost: AbortSignal | undefined): st
 }
 
 /** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
-async function isOvertaken(env: JobsEnv, turn: Turn, time: TurnTime): Promise<boolean> {
-  if (await env.lane.isCancelled(turn.entry)) return true;
-  if (time.yieldsTo) return isYielding(env, turn, time);
-  return (await supersededBy(env, turn, { isSeen: time.isSeen() })) !== undefined;
+async function isOvertaken(turn: Turn<JobsEnv>, time: TurnTime): Promise<boolean> {
+  if (await turn.env.lane.isCancelled(turn.entry)) return true;
+  if (time.yieldsTo) return isYielding(turn, time);
+  return (await supersededBy(turn, { isSeen: time.isSeen() })) !== undefined;
 }
 
 /** Looks by the clock: see `JobsEnv`. */
@@ -240,7 +241,8 @@ function leavingOf({ ending }: JobsEnv, lockLost: AbortSignal | undefined): Abor
   return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
 }
 
-async function attemptTurn(env: JobsEnv, turn: Turn, { slot, lockLost }: Hold): Promise<Delivered> {
+async function attemptTurn(turn: Turn<JobsEnv>, { slot, lockLost }: Hold): Promise<Delivered> {
+  const { env } = turn;
   const { turnTimeoutMs, turnMaxMs } = env.settings;
   const leaving = leavingOf(env, lockLost);
   const deadline = startDeadline({
@@ -255,12 +257,12 @@ async function attemptTurn(env: JobsEnv, turn: Turn, { slot, lockLost }: Hold): 
   const stopWatching = env.watch(turn, async () => {
     // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
     // can arrive.
-    if (await isOvertaken(env, turn, deadline).catch(() => false)) cutShort();
+    if (await isOvertaken(turn, deadline).catch(() => false)) cutShort();
   });
   leaving.addEventListener('abort', cutShort, { once: true });
   if (leaving.aborted) cutShort();
   try {
-    const verdict = await runTurn(env, turn, deadline);
+    const verdict = await runTurn(turn, deadline);
     if (verdict.kind !== 'hand back') return verdict;
     if (!deadline.isTimedOut()) return { ...verdict, reason: verdict.reason ?? whyCutShort(env, lockLost) };
     return { kind: 'later', delayMs: 1_000, reason: TURN_TIMEOUT };

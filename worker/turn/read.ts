@@ -49,19 +49,18 @@ const SPOKEN: Readonly<Record<string, string>> = {
  * Contract: throws `FencedError`, or what Redis throws. On abort it decides to hand the message back.
  */
 export async function readContents(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
-  const code = messageCode(env.settings.headerSecret, turn.entry);
+  const code = messageCode(turn.env.settings.headerSecret, turn.entry);
   const blocks: Block[] = [];
-  const pieces = piecesOf({ messages, words }, { timeZone: timeZoneOf(turn, env.settings), nowMs: turn.nowMs() });
+  const pieces = piecesOf({ messages, words }, { timeZone: timeZoneOf(turn, turn.env.settings), nowMs: turn.nowMs() });
   for (const piece of pieces) {
     if (piece.kind === 'words') blocks.push(textBlock(piece.text));
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
     else {
-      const reading = await readFile(env, turn, piece, signal);
+      const reading = await readFile(turn, piece, signal);
       if (reading.kind !== 'read' && reading.kind !== 'unreadable') return reading;
       if (reading.kind === 'unreadable' && !piece.isOptional) {
         const notice = unreadableFile(turn.texts, reading.why, piece.file.name);

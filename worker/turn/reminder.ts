@@ -7,7 +7,7 @@ import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { lineOf } from '../command/reminders.ts';
 import type { Env } from '../env.ts';
-import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/settings.ts';
 import { dueSince } from '../reminders/schedule.ts';
 import { wallOf, wallText } from '../reminders/wall-time.ts';
 
@@ -23,11 +23,8 @@ export interface Undoable {
  * The reminders that the model set, and those that it cancelled, while it worked on some messages: a page or a tool's result
  * may have talked it into either. Contract: rejects when Redis cannot be reached.
  */
-export async function changedReminders(
-  { settings, reminders }: Env,
-  turn: Turn,
-  entries: readonly EntryId[],
-): Promise<Undoable[]> {
+export async function changedReminders(turn: Turn<Env>, entries: readonly EntryId[]): Promise<Undoable[]> {
+  const { settings, reminders } = turn.env;
   const { home, texts } = turn;
   const zone = timeZoneOf(turn, settings);
   const set = (await reminders.of(home)).filter(
@@ -67,12 +64,12 @@ export function keepReminders(turn: Turn, pieces: readonly Waiting[]): Change[] 
 }
 
 /** An attempt at a late reminder, or at several, with the notice that says when each was due; any other attempt as it is. */
-export function withLateness(turn: Turn, settings: Pick<Settings, 'timeZone'>): Turn {
+export function withLateness(turn: Turn<Env>): Turn<Env> {
   if (!turn.message.ok || turn.message.value.content.kind !== 'reminder') return turn;
   if (!isLateReminder(turn)) return turn;
   const { texts, notices } = turn;
   const late = remindersOf(turn);
-  const zone = timeZoneOf(turn, settings);
+  const zone = timeZoneOf(turn, turn.env.settings);
   const times = late.map(({ repeats, dueAtMs }) => {
     const since = repeats && dueSince(repeats, dueAtMs, turn.nowMs());
     return texts.reminders.dueAt(wallText(wallOf(dueAtMs, zone)), since?.times ?? 0);
@@ -102,7 +99,8 @@ export function waitingNotice(turn: Turn): string {
 /**
  * Ends repeats whose chat was gone at two due times in a row: each further time would be a call of the model, and an alert.
  */
-export async function endingOwnRepeat({ reminders }: Env, turn: Turn): Promise<Change[]> {
+export async function endingOwnRepeat(turn: Turn<Env>): Promise<Change[]> {
+  const { reminders } = turn.env;
   const due = remindersOf(turn);
   if (due.length === 0) return [];
   const coming = await reminders.of(turn.home);

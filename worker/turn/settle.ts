@@ -19,10 +19,10 @@ const MS_PER_S = 1_000;
  * or what Redis throws.
  */
 export async function settle(
-  env: JobsEnv,
-  turn: Turn,
+  turn: Turn<JobsEnv>,
   { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
+  const { env } = turn;
   const record = recordFor(turn, conclusion, delivery);
   const { result, next } = await env.telemetry.span(
     SPAN.settle,
@@ -32,7 +32,7 @@ export async function settle(
   );
   if (result === 'fenced') throw new FencedError();
   env.reach('settled');
-  reportSettled(env, turn, conclusion, record);
+  reportSettled(turn, conclusion, record);
   if (!next) return;
   await env.queue.add([next]);
   env.reach('next added');
@@ -58,8 +58,7 @@ function recordFor(turn: Turn, conclusion: Conclusion, delivery: OutcomeRecord['
 }
 
 function reportSettled(
-  env: JobsEnv,
-  { message, chat }: Turn,
+  { message, chat, env }: Turn<JobsEnv>,
   { parts: answered }: Conclusion,
   { entry, outcome, reason, traceId, sentAtMs, settledAtMs }: OutcomeRecord,
 ): void {
@@ -89,12 +88,12 @@ export const TURN_TIMEOUT = 'turn_timeout';
  * which expects the error that matches where the job was moved; `settle` leaves it where it is, since it is done.
  */
 export async function obey(
-  env: JobsEnv,
   job: Job<TurnJob>,
   token: string | undefined,
-  turn: Turn,
+  turn: Turn<JobsEnv>,
   verdict: Delivered,
 ): Promise<void> {
+  const { env } = turn;
   if (verdict.kind === 'settle') return;
   const { log } = env;
   const ended = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };

@@ -19,8 +19,8 @@ const PUT_WITHIN_MS = 10_000;
  * Sees to it that something stands where the bot was called, whoever puts it there. Returns what resolves when it does, or
  * cannot now: then the delivery of the answer tries again.
  */
-export function beginThere(env: Env, turn: Turn): () => Promise<void> {
-  const begun = placeOf(env, turn, turn.texts.oneMoment).catch(() => undefined);
+export function beginThere(turn: Turn<Env>): () => Promise<void> {
+  const begun = placeOf(turn, turn.texts.oneMoment).catch(() => undefined);
   return async () => void (await begun);
 }
 
@@ -30,34 +30,30 @@ export function beginThere(env: Env, turn: Turn): () => Promise<void> {
  * `deliver` of the outbox.
  */
 export async function deliver(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
 ): Promise<Delivery> {
-  const { texts, message } = turn;
+  const { env, texts, message } = turn;
   const isThere = turn.summons && !turn.reply.isPrivate && conclusion.parts.length > 0;
-  if (!isThere) return deliverInChat(env, turn, conclusion, to, time);
+  if (!isThere) return deliverInChat(turn, conclusion, to, time);
   const answer = inOne(conclusion, texts.onlyOneMessage);
-  const place = await placeOf(env, turn, answer.text);
+  const place = await placeOf(turn, answer.text);
   const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
   if (put.kind !== 'refused') return put;
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
   const told = inOneMessage([lead], conclusion, []);
   await turn.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
-  return deliverInChat(env, turn, told, to, { ...time, isNew: false });
+  return deliverInChat(turn, told, to, { ...time, isNew: false });
 }
 
 /**
  * The place for the answer. Where the process that accepted the summons died before it put something there, `text` is put
  * there now.
  */
-async function placeOf(
-  env: Env,
-  turn: Turn,
-  text: string,
-): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
+async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
+  const { env } = turn;
   const { summonses, telegram } = env;
   const { entry } = turn;
   for (;;) {

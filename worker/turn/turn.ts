@@ -26,40 +26,40 @@ import { neverDelivered } from './undelivered.ts';
  * concluded is only delivered. Contract: throws `FencedError` when another attempt took over, or what Redis throws;
  * every other failure is a verdict.
  */
-export async function runTurn(all: Env, begun: Turn, time: TurnTime): Promise<Delivered> {
-  const turn = withLateness(begun, all.settings);
-  const env = envFor(all, turn);
+export async function runTurn(begun: Turn<Env>, time: TurnTime): Promise<Delivered> {
+  const late = withLateness(begun);
+  const turn = late.withEnv(envFor(late));
   const to = destinationOf(turn);
-  const held = await heldBack(env, turn);
+  const held = await heldBack(turn);
   if (held) return held;
   const { slot, leaving } = time;
   if (turn.conclusion) {
     slot.rest();
-    return deliverAndClear(env, turn, turn.conclusion, to, { isNew: false, leaving });
+    return deliverAndClear(turn, turn.conclusion, to, { isNew: false, leaving });
   }
-  const stopTyping = turn.summons ? beginThere(env, turn) : showTyping(env.telegram, to);
+  const stopTyping = turn.summons ? beginThere(turn) : showTyping(turn.env.telegram, to);
   try {
-    const verdict = await decide(env, turn, to, time);
+    const verdict = await decide(turn, to, time);
     // The next steps only wait for Redis and Telegram, so another turn may use the slot.
     slot.rest();
-    if (verdict.kind === 'park') return await parkTurn(env, turn, verdict.asking, to);
+    if (verdict.kind === 'park') return await parkTurn(turn, verdict.asking, to);
     if (verdict.kind !== 'conclude') {
       if (time.signal.aborted) return { kind: 'hand back' };
-      await tellWaiting(env, turn, to, verdict);
+      await tellWaiting(turn, to, verdict);
       return verdict;
     }
-    const concluded = await concludeTurn(env, turn, verdict);
+    const concluded = await concludeTurn(turn, verdict);
     if (concluded.kind !== 'stored') return concluded;
     await stopTyping();
     const { afterReply } = verdict;
-    const delivered = await deliverAndClear(env, turn, concluded.conclusion, to, {
+    const delivered = await deliverAndClear(turn, concluded.conclusion, to, {
       isNew: true,
       isFollowed: afterReply !== undefined,
       leaving,
     });
     // Where no slot is free, the next message compacts.
     const isToCompact = delivered.kind === 'settle' && afterReply && (await slot.resume());
-    if (isToCompact) await compactWhileNobodyWaits(env, turn, afterReply, time);
+    if (isToCompact) await compactWhileNobodyWaits(turn, afterReply, time);
     return delivered;
   } finally {
     await stopTyping();
@@ -71,33 +71,32 @@ export async function runTurn(all: Env, begun: Turn, time: TurnTime): Promise<De
  * and its user is notified where that does not throw.
  */
 export async function failTurn(
-  env: Env,
-  begun: Turn,
+  begun: Turn<Env>,
   leaving: AbortSignal,
   reason: string,
   detail: string,
 ): Promise<Delivered> {
-  const turn = withLateness(begun, env.settings);
+  const turn = withLateness(begun);
   if (turn.conclusion) return neverDelivered(turn, turn.conclusion, reason, detail);
-  const verdict = await endedWithout(env, turn, failed(reason, turn.texts.unavailable, detail));
+  const verdict = await endedWithout(turn, failed(reason, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
-  const concluded = await concludeTurn(env, turn, verdict);
+  const concluded = await concludeTurn(turn, verdict);
   // Whatever else it ends as, it is not tried here again: that threw.
   if (concluded.kind !== 'stored') return { kind: 'again' };
-  return deliverAndClear(env, turn, concluded.conclusion, destinationOf(turn), { isNew: true, leaving });
+  return deliverAndClear(turn, concluded.conclusion, destinationOf(turn), { isNew: true, leaving });
 }
 
 /** The steps until the message has an end: see who is first, gather, hear, read, ask. Each may end the attempt here. */
-async function decide(env: Env, turn: Turn, to: Destination, time: TurnTime): Promise<Verdict> {
-  const seen = await endedEarly(env, turn);
+async function decide(turn: Turn<Env>, to: Destination, time: TurnTime): Promise<Verdict> {
+  const seen = await endedEarly(turn);
   if (seen.kind !== 'open') return seen;
   const { message, command } = seen;
   const isGroup = message.chatType !== 'private';
-  if (command) return carryOut(env, command, { turn, isGroup, time });
-  const gathered = await gather(env, turn, message);
+  if (command) return carryOut(command, { turn, isGroup, time });
+  const gathered = await gather(turn, message);
   if (gathered.kind !== 'gathered') return gathered;
   const messages = [message, ...gathered.pieces.map((piece) => piece.message)] as const;
-  return failTogether(turn, await answer(env, turn, messages, to, time), gathered.pieces);
+  return failTogether(turn, await answer(turn, messages, to, time), gathered.pieces);
 }
 
 /**
@@ -105,27 +104,26 @@ async function decide(env: Env, turn: Turn, to: Destination, time: TurnTime): Pr
  * arrives during the compaction, the compaction stops, and goes on after the reply to that message.
  */
 async function compactWhileNobodyWaits(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   { opened, room, leftTokens }: AfterReply,
   time: TurnTime,
 ): Promise<void> {
-  const calibration = calibrationFor(env.settings.modelName, turn.calibration);
+  const calibration = calibrationFor(turn.env.settings.modelName, turn.calibration);
   // The estimate of a file covers only its description: its size in tokens is unknown until the file is read.
   time.yieldsTo = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
-  if (await isYielding(env, turn, time)) return;
-  await time.recovering(env.settings.recoveryTimeoutMs, (signal) => compactAfterReply(env, turn, opened, room, signal));
+  if (await isYielding(turn, time)) return;
+  await time.recovering(turn.env.settings.recoveryTimeoutMs, (signal) => compactAfterReply(turn, opened, room, signal));
 }
 
 /**
  * A user whose message waits for long is notified once. If the process is killed before sending, the notice is lost:
  * the answer will come.
  */
-async function tellWaiting(env: Env, turn: Turn, to: Destination, decided: Verdict): Promise<void> {
+async function tellWaiting(turn: Turn<Env>, to: Destination, decided: Verdict): Promise<void> {
   // Where the bot was called, something stands already, and no edit may come behind the one that answers.
   if (decided.kind !== 'later' || decided.isLongWait !== true || turn.summons) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
-  await env.telegram.sendMessage(to, waitingNotice(turn));
+  await turn.env.telegram.sendMessage(to, waitingNotice(turn));
 }
 
 /**
@@ -133,8 +131,8 @@ async function tellWaiting(env: Env, turn: Turn, to: Destination, decided: Verdi
  * of a group has the tools that the operator gave to guests. In a chat that the bot is not part of, there are fewer still,
  * and nothing is shown before the answer.
  */
-function envFor(env: Env, turn: Turn): Env {
-  const { chatSettings } = turn;
+function envFor(turn: Turn<Env>): Env {
+  const { env, chatSettings } = turn;
   const settings = settingsFor(env.settings, chatSettings, chosenModel(env.settings, turn));
   const tools = forChat(env.tools, chatSettings);
   if (turn.summons) {

@@ -25,8 +25,7 @@ const COMING_BACK_MAX = 20;
  * Contract: throws `FencedError`, or what Redis throws. If the process dies after telling the user, the user is told twice.
  */
 export async function afterRefusal(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   failure: TelegramFailure,
   to: Destination,
@@ -36,17 +35,17 @@ export async function afterRefusal(
   const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
   if (!isAgreed) {
     await turn.write('', [turn.waits.noteRefusal(kind)]);
-    const delayMs = env.settings.retryMs * SECOND_LOOK;
+    const delayMs = turn.env.settings.retryMs * SECOND_LOOK;
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
   }
   const isLast = turn.reply.hasComeBack || !isKept(conclusion, 'undeliverable');
-  const isTold = await tellUndelivered(env, turn, conclusion, kind, to);
+  const isTold = await tellUndelivered(turn, conclusion, kind, to);
   return undelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
     alert: undeliverableAlert(turn, `${kind}: ${failure.description}`),
     commands: [
-      ...(kind === 'gone' ? await endingOwnRepeat(env, turn) : []),
+      ...(kind === 'gone' ? await endingOwnRepeat(turn) : []),
       ...(isLast || isTold
         ? []
         : [
@@ -62,12 +61,12 @@ export async function afterRefusal(
  * was confirmed since it was first refused. Returns whether the user was told.
  */
 async function tellUndelivered(
-  { telegram }: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   kind: TelegramFailure['kind'],
   to: Destination,
 ): Promise<boolean> {
+  const { telegram } = turn.env;
   const mayArrive = kind === 'rejected' || turn.reply.hasComeBack;
   if (!mayArrive || !isKept(conclusion, 'undeliverable')) return false;
   return (await telegram.sendMessage(to, turn.texts.undelivered)).ok;
@@ -77,7 +76,8 @@ async function tellUndelivered(
  * Puts back the answers that their chat refused, once the chat has taken another message. If the process dies in between, the
  * next delivery does it; a letter that is gone changes nothing.
  */
-export async function bringBackUndelivered({ deadLetters }: Env, turn: Turn): Promise<void> {
+export async function bringBackUndelivered(turn: Turn<Env>): Promise<void> {
+  const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
   for (const entry of refusedAnswers) {
     const letter = await deadLetters.newest(chat, entry);

@@ -17,8 +17,7 @@ import { changedReminders, type Undoable } from './reminder.ts';
  * memory while it worked on the message: each with a button that undoes it. Contract: rejects when Redis cannot be reached.
  */
 export async function withUndo(
-  env: Env,
-  turn: Turn,
+  turn: Turn<Env>,
   conclusion: Conclusion,
   { calledNothing }: Pick<Ending, 'calledNothing'>,
 ): Promise<Conclusion> {
@@ -27,7 +26,7 @@ export async function withUndo(
   // Then all of it is erased.
   if (conclusion.reason === 'forget') return conclusion;
   const entries = entriesOf(turn);
-  const done = [...(await changedReminders(env, turn, entries)), await changedMemory(env, turn, entries)].filter(
+  const done = [...(await changedReminders(turn, entries)), await changedMemory(turn, entries)].filter(
     ({ lines }) => lines.length > 0,
   );
   if (done.length === 0) return conclusion;
@@ -44,7 +43,8 @@ export async function withUndo(
   return { ...withParts(conclusion, parts), buttons: [...(conclusion.buttons ?? []), ...undo] };
 }
 
-async function changedMemory({ memoryBook }: Env, turn: Turn, entries: readonly EntryId[]): Promise<Undoable> {
+async function changedMemory(turn: Turn<Env>, entries: readonly EntryId[]): Promise<Undoable> {
+  const { memoryBook } = turn.env;
   const made = (await memoryBook.changes(turn.home)).filter(({ madeIn }) => entries.includes(madeIn));
   return {
     title: turn.texts.memory.changed,

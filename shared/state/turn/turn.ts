@@ -48,8 +48,12 @@ type Replaceable = 'notices' | 'memory' | 'rounds' | 'attempts' | 'silences' | '
  * is left.
  *
  * The fields are as of the beginning of the attempt. The verbs of `TurnRecord` return changes for `write`.
+ *
+ * `Env` are the services that the steps of the turn use; where they are unknown, no step runs.
  */
-export class Turn extends TurnRecord {
+export class Turn<Env = unknown> extends TurnRecord {
+  /** Undefined until `withEnv` has given it. */
+  readonly env = undefined as Env;
   readonly entry: EntryId;
   /** The queue that it heads. */
   readonly lane: LaneKey;
@@ -184,13 +188,19 @@ export class Turn extends TurnRecord {
     this.asWrite = writes.asWrite;
     this.afterWrites = writes.afterWrites;
   }
+
+  /** A copy whose steps use other services. */
+  withEnv<Other>(env: Other): Turn<Other> {
+    return copyOf(this, { env });
+  }
+
   /** A copy with other findings, for the rest of the attempt. */
-  with(findings: Partial<Pick<Turn, Replaceable>>): Turn {
+  with(findings: Partial<Pick<Turn, Replaceable>>): this {
     return copyOf(this, findings);
   }
 
   /** The turn as it is after a call went through: the waits for the endpoint are over. */
-  withoutOutage(): Turn {
+  withoutOutage(): this {
     const fields = new Map(this.fields);
     for (const name of OUTAGE) fields.delete(name);
     return copyOf(this, { fields, waits: new Waits(this.key, fields) });
@@ -240,7 +250,7 @@ export class Turn extends TurnRecord {
   }
 }
 
-function copyOf(turn: Turn, parts: object): Turn {
+function copyOf<Copy extends Turn>(turn: Turn, parts: object): Copy {
   return Object.assign(Object.create(Turn.prototype), turn, parts);
 }
 

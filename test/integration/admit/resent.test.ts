@@ -181,9 +181,9 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   const { signal } = new AbortController();
   const slot = { rest: () => {}, resume: async () => true, end: () => {} };
   const time = { signal, leaving: signal, slot } as Partial<TurnTime> as TurnTime;
-  expect(await runTurn(env, turn, time)).toEqual({ kind: 'again' });
+  expect(await runTurn(turn.withEnv(env), time)).toEqual({ kind: 'again' });
   expect(sent).toEqual([]);
-  expect(await runTurn(env, await begun(entry), time)).toMatchObject({ kind: 'settle', conclusion: stored });
+  expect(await runTurn((await begun(entry)).withEnv(env), time)).toMatchObject({ kind: 'settle', conclusion: stored });
   expect(sent).toEqual(['the stored answer']);
 });
 

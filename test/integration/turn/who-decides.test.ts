@@ -163,18 +163,19 @@ test('a turn that goes on by a press is not left for what came meanwhile, also w
 
 test('a question is asked at the time of Redis, which names what answers it: what a process knows of that may be ahead', async () => {
   const written: Change[] = [];
-  const turn = Object.assign(turnOf(world.keys, '4000-0' as EntryId), {
-    ...{ entry: '4000-0', texts: EN, message: { ok: false } },
-    ...{ nowMs: () => Date.now() + 400, assertOwned: async () => {} },
-    write: async (_: string, changes: Change[]) => written.push(...changes),
-  }) as unknown as Turn;
   const env = {
     ...{ lane: { depth: async () => 1 }, settings: { approvalTimeoutMs: 60_000 }, reach() {} },
     telegram: { sendMessage: async () => ({ ok: true, value: { messageId: 7 } }) },
     chatState: createChatState(world.peek, world.keys),
   } as unknown as Env;
+  const turn = Object.assign(turnOf(world.keys, '4000-0' as EntryId), {
+    ...{ entry: '4000-0', texts: EN, message: { ok: false } },
+    ...{ nowMs: () => Date.now() + 400, assertOwned: async () => {} },
+    env,
+    write: async (_: string, changes: Change[]) => written.push(...changes),
+  }) as unknown as Turn<Env>;
   const asking = { kind: 'question', id: '1.0', question: 'Which?', choices: [] } as const;
-  expect(await parkTurn(env, turn, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
+  expect(await parkTurn(turn, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
   const answer = await world.peek.xadd(world.keys.inbound, '*', 'a', 'b');
   expect(Number(written.at(-1)?.at(-1))).toBeLessThanOrEqual(msOf(answer as EntryId));
 });
