@@ -5,6 +5,8 @@ import type { HttpServer } from './config.ts';
 import { type Guard, guarded, tooLarge } from './guard.ts';
 
 const FAREWELL_MS = 1_000;
+/** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
+const MESSAGES_PER_STREAM = 20;
 
 /** A session with a server over HTTP, and the way to leave it. `probe` is called when a request or a stream fails. */
 export function createSession(
@@ -44,7 +46,7 @@ function boundedFetch(guard: Guard): FetchLike {
   const bytesMax = guard.bounds.messageBytesMax;
   return async (url, init) => {
     // The server decides how often the SDK opens the stream again, down to without any pause.
-    if (init?.method === 'GET') guard.count(1);
+    if (init?.method === 'GET') guard.count(MESSAGES_PER_STREAM);
     const response = await fetch(url, init);
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
