@@ -124,8 +124,6 @@ const FUNCTION_LINES_MAX = 60;
 const FILE_LINES_MEDIAN_MAX = 100;
 const FILE_LINES_P90_MAX = 220;
 const FUNCTION_LINES_P90_MAX = 20;
-/** A step with more dependencies than this does more than one thing. */
-const PORTS_MAX = 8;
 const FORBIDDEN_FOLDERS = /(?:^|\/)(?:utils?|common|helpers?|types?|misc)(?:\/|\.ts$)/;
 
 function rankOf(file: string): number {
@@ -257,22 +255,4 @@ test('no source file contains a machine path, TODO or FIXME', () => {
 test('functionsOf finds decide in worker/recovery/policy.ts, so the length check is not vacuous', () => {
   const measured = functionsOf('worker/recovery/policy.ts');
   expect(measured).toContainEqual({ name: 'decide', lines: expect.any(Number) });
-});
-
-test('a step takes at most eight ports, those that it inherits included', () => {
-  const bags = new Map<string, { inherited: string[]; fields: number }>();
-  for (const file of product) {
-    for (const [, name = '', inherited = '', body = ''] of read(file).matchAll(
-      /^(?:export )?interface (\w+Ports|Observability)(?: extends ([^{]+))? \{\n([\s\S]*?)^\}/gm,
-    )) {
-      const fields = body.match(/^ {2}\w+\??[(:]/gm) ?? [];
-      bags.set(name, { inherited: inherited.match(/\w+/g) ?? [], fields: fields.length });
-    }
-  }
-  const portsOf = (name: string): number => {
-    const { inherited = [], fields = 0 } = bags.get(name) ?? {};
-    return inherited.reduce((sum, parent) => sum + portsOf(parent), fields);
-  };
-  expect(bags.size).toBeGreaterThan(20);
-  expect([...bags.keys()].filter((name) => portsOf(name) > PORTS_MAX)).toEqual([]);
 });

@@ -4,35 +4,26 @@ import type { Alert } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { queueAlert } from '../shared/state/incident/book.ts';
-import { TOOL_SERVER_DOWN_MS, TOOL_SERVERS_EVERY_MS, watchToolServers } from './alerts/tool-servers.ts';
+import { watchToolServers } from './alerts/tool-servers.ts';
 import { openEndpoint } from './endpoint.ts';
-import type { WorkerPorts } from './ports.ts';
+import { LIMITS, type Limits } from './limits.ts';
 import { modelsOf, priceProblem, readSettingFiles, type SettingFiles } from './settings.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';
 
 /** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
-export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
+export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
   const { config } = root;
+  const limits = { ...LIMITS, ...shorter };
   const { problems, servers, ...files } = await readSettingFiles(config, modelsOf(config));
   const price = priceProblem(config, files);
   const all = [...problems, ...(price === undefined ? [] : [price])];
   if (all.length > 0) throw new Error(all.join('\n'));
-  const tools = withExclusions(await startTools(root, servers, limits?.toolServerDownMs ?? TOOL_SERVER_DOWN_MS));
+  const tools = withExclusions(await startTools(root, servers, limits));
   // Connected only when every file could be read: nobody would close the connection of a start that failed.
   const endpoint = openEndpoint(root, files.prices, limits);
-  const worker = await startWorker(
-    {
-      ...root,
-      observability: root,
-      model: endpoint.model,
-      files,
-      tools,
-      ...(limits && { limits }),
-    },
-    root.processName,
-  );
+  const worker = await startWorker(root, { model: endpoint.model, files, tools, limits });
   const seen = await startConsole(root);
   return {
     ...worker,
@@ -46,18 +37,18 @@ export async function setUpWorker(root: Root, limits?: WorkerPorts['limits']) {
 }
 
 /** The operator's console, where there is a token for it. */
-async function startConsole({ config, redisAddress, log }: Root) {
-  const { OPERATOR_TOKEN: token } = config;
+async function startConsole(root: Root) {
+  const { OPERATOR_TOKEN: token } = root.config;
   if (token === undefined) return undefined;
   const console = await import('./console/console.ts');
-  return console.startConsole({ config, token, redisAddress, log });
+  return console.startConsole(root, token);
 }
 
 /** The tools of the servers that MCP_CONFIG lists. */
 async function startTools(
   { config, redisAddress, log }: Root,
   servers: SettingFiles['servers'],
-  toolServerDownMs: number,
+  limits: Limits,
 ): Promise<Toolbox & Service> {
   if (servers.length === 0) return NO_TOOLS;
   const { startConfinedMcp } = await import('./tools/mcp/client.ts');
@@ -67,13 +58,7 @@ async function startTools(
   const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
   if (open.length > 0)
     log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
-  const watch = watchToolServers({
-    state: tools.state,
-    queue,
-    log,
-    everyMs: TOOL_SERVERS_EVERY_MS,
-    downMs: toolServerDownMs,
-  });
+  const watch = watchToolServers({ state: tools.state, queue, log, limits });
   return {
     ...tools,
     async stop() {

@@ -7,6 +7,7 @@ import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { noteBreaker } from '../shared/state/provider/provider.ts';
 import { type Books, withAccountToHear } from './budget/guarded.ts';
+import type { Limits } from './limits.ts';
 import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
 import { modelsInUse } from './model/catalog.ts';
@@ -15,8 +16,7 @@ import type { StatedWindow } from './model/claude/endpoint.ts';
 import type { Model } from './model/port.ts';
 import { costOfMinute, type Prices } from './model/prices.ts';
 import { serverAttributes, withMeasures } from './model/usage.ts';
-import type { WorkerPorts } from './ports.ts';
-import { LIVES_EVERY_MS, watchModelLives, withProviderNotes } from './watch/provider.ts';
+import { watchModelLives, withProviderNotes } from './watch/provider.ts';
 
 /**
  * The model endpoint of the process: measured, recorded for the installation, and left alone while it is down. It also asks
@@ -24,8 +24,8 @@ import { LIVES_EVERY_MS, watchModelLives, withProviderNotes } from './watch/prov
  */
 export function openEndpoint(
   { config, redisAddress, telemetry, log, reach }: Root,
-  prices: WorkerPorts['files']['prices'],
-  limits: WorkerPorts['limits'],
+  prices: Prices,
+  limits: Limits,
 ): Service & { model: Model } {
   const redis = connectRedis(redisAddress, 'impatient');
   const server = serverAttributes(config.ANTHROPIC_BASE_URL);
@@ -35,7 +35,7 @@ export function openEndpoint(
     isTraced: telemetry.isExporting,
     statedWindow: statedWindow(config),
     idleMs: config.MODEL_IDLE_TIMEOUT_MS,
-    ...(limits?.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
+    ...(limits.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach,
     onInvalid: ({ rule, path }) => {
       log.error({ rule, path }, 'a request breaks a rule of the API and is not sent');
@@ -54,7 +54,7 @@ export function openEndpoint(
     keys: keysOf(0),
     ask: claude.lifecycle,
     models: modelsInUse(config),
-    everyMs: limits?.modelLivesEveryMs ?? LIVES_EVERY_MS,
+    everyMs: limits.modelLivesEveryMs,
     log,
   });
   return {

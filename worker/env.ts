@@ -1,38 +1,34 @@
-import type { Observability } from '../shared/base/observability.ts';
 import type { DeadLetters } from '../shared/state/lane/dead-letters.ts';
 import type { Head } from '../shared/state/lane/lanes.ts';
 import type { MemoryBook } from '../shared/state/memory/book.ts';
 import type { ReminderBook } from '../shared/state/reminder/book.ts';
+import type { Budget } from '../shared/state/spending/budget.ts';
 import type { UsageBook } from '../shared/state/spending/usage-book.ts';
 import type { NotedFiles } from '../shared/state/turn/noted-files.ts';
 import type { SummonsBook } from '../shared/state/turn/summons.ts';
-import type { BreakerView } from '../shared/telegram/breaker.ts';
-import type { Telegram } from '../shared/telegram/client.ts';
+import type { Turn } from '../shared/state/turn/turn.ts';
+import type { CommandName } from '../shared/telegram/commands.ts';
 import type { ChatArchive } from './command/chat-archive.ts';
 import type { ChatState } from './command/chat-state.ts';
 import type { CommandHandler } from './command/command.ts';
-import type { Lane } from './lane/lane.ts';
-import type { Settings } from './lane/settings.ts';
+import type { MediaStore } from './media/store.ts';
 import type { Transcriber } from './media/transcriber.ts';
-import type { Endpoint } from './recovery/effects.ts';
 import type { ProgressViews } from './reply/progress.ts';
-import type { ConversationStore } from './session/store.ts';
+import type { Sessions } from './session/store.ts';
+import type { ShardEnv } from './shard-env.ts';
 import type { ChatMemory } from './tools/recall/chat-memory.ts';
-import type { Toolbox } from './tools/toolbox.ts';
-import type { Exclusions } from './tools/toolboxes.ts';
 
-/** The services of a process and of one of its shards, as the turns of one chat use them. Built once at the root. */
-export interface Env extends Endpoint, ConversationStore, Observability {
-  /** The settings of the process, with what the operator and the chat have chosen over them. */
-  settings: Settings;
-  telegram: Telegram;
-  /** Whether Telegram answers. */
-  breaker: BreakerView;
+/**
+ * What the turns of a shard use, as `turn.env`: what its process and the shard offer, and what is built on that. For each
+ * turn the settings and tools of its chat are laid over it; see `envFor`.
+ */
+export interface Env extends ShardEnv {
+  /** The budget that bounds the cost of calls; absent where nothing does. */
+  budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
+  sessions: Sessions;
+  media: MediaStore;
   /** The views by which a chat sees that its turn runs. */
   progress: ProgressViews;
-  lane: Lane;
-  /** The tools that the chat and the sender may use. */
-  tools: Toolbox & Exclusions;
   /** The files that tools have noted for the reply. */
   files: NotedFiles;
   /** Absent without an endpoint that turns speech into text. */
@@ -40,6 +36,7 @@ export interface Env extends Endpoint, ConversationStore, Observability {
   summonses: SummonsBook;
   memoryBook: MemoryBook;
   reminders: ReminderBook;
+  commands: Readonly<Record<CommandName, CommandHandler>>;
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   chatArchive: ChatArchive;
@@ -49,6 +46,6 @@ export interface Env extends Endpoint, ConversationStore, Observability {
   chatState: ChatState & { wake(head: Head): Promise<void> };
   /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
   seesGroups(): Promise<boolean | undefined>;
-  /** The acts of operators in the chat of alerts. Contract: as `CommandHandler`. */
-  desk: CommandHandler;
+  /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
+  watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }

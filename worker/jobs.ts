@@ -1,28 +1,24 @@
+import type { Service } from '../shared/base/lifecycle.ts';
 import { rareWarning } from '../shared/base/log.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
 import type { ChatSettings, ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { openAccount } from '../shared/state/spending/usage-book.ts';
-import { openWorker, QUEUE_LIMITS } from './lane/queue.ts';
+import { createEnv } from './create-env.ts';
+import { openWorker } from './lane/queue.ts';
 import { settingsFor } from './lane/settings.ts';
 import { chatRoom } from './model/count.ts';
-import type { WorkerPorts } from './ports.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
-import type { ShardPorts } from './shard.ts';
-import { createEnv } from './shard-env.ts';
+import type { ShardEnv } from './shard-env.ts';
 import { forChat } from './tools/toolboxes.ts';
 import { resumeParked } from './turn/park.ts';
-import { createProcessor, watchByClock } from './turn/processor.ts';
-import type { ProcessPorts } from './worker.ts';
-
-/** How long running turns get when the process is asked to end; then they are handed back intact. */
-const DRAIN_MS = 25_000;
-/** Far shorter than any time after which a message is overdue. */
-const PROGRESS_EVERY_MS = 15_000;
+import { createProcessor } from './turn/processor.ts';
+import type { Probed } from './watch/endpoint-probe.ts';
 
 /** The budget of a shard; `undefined` without any limit: then nothing is counted. */
-function openBudget({ config, files }: WorkerPorts, { redis, lane }: ShardPorts): Budget | undefined {
-  const isLimited = [{}, ...files.chats.values()].some((chat) => limitsOf(config, chat, { isGuest: true }).length > 0);
+function openBudget({ config, chats, redis, lane }: ShardEnv): Budget | undefined {
+  const isLimited = [{}, ...chats.values()].some((chat) => limitsOf(config, chat, { isGuest: true }).length > 0);
   return isLimited ? createBudget(redis, (payer) => limitsOf(config, payer?.own, payer), lane.nowMs) : undefined;
 }
 
@@ -32,22 +28,20 @@ function kindsOfChats(chats: ChatTable): Iterable<ChatSettings> {
   return new Map([{}, ...chats.values()].map((chat: ChatSettings) => [kindOf(chat), chat])).values();
 }
 
-/** Runs the jobs of a shard until it is stopped: running turns get a while, then they are handed back. */
-export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: ShardPorts) {
-  const { log } = ports.observability;
-  const ending = new AbortController();
-  const share = shared.slots.share();
-  const { lane, queue, discard } = shard;
-  const books = { budget: openBudget(ports, shard), book: openAccount(shard.redis, shard.keys, lane.nowMs, log) };
-  const env = createEnv(ports, shared, shard, books);
+/**
+ * Runs the jobs of a shard until it is stopped: running turns get a while, then `ending` aborts and they are handed back.
+ * `queueRedis` is the connection of the job queue.
+ */
+export function startJobs(
+  shard: ShardEnv,
+  queueRedis: RedisClient,
+  ending: AbortController,
+): Service & Probed & { isRunning(): boolean } {
+  const { log, lane, limits, share } = shard;
+  const books = { budget: openBudget(shard), book: openAccount(shard.redis, shard.keys, lane.nowMs, log) };
+  const env = createEnv(shard, books);
   const { model, settings } = env;
-  const watch = watchByClock;
-  const limits = { ...QUEUE_LIMITS, ...ports.limits };
-  const { progressEveryMs = PROGRESS_EVERY_MS } = limits;
-  const { running } = shared;
-  const jobs = { queue, share, discard, running, ending: ending.signal, watch, progressEveryMs };
-  const processor = createProcessor({ ...env, ...jobs });
-  const worker = openWorker(shard.queueRedis, shard.keys, { share, limits }, processor);
+  const worker = openWorker(queueRedis, shard.keys, { share, limits }, createProcessor(env));
   const noteTrouble = rareWarning(log, 'the job worker had trouble');
   worker.on('error', (error) => noteTrouble({ err: error }));
   worker.on('failed', (job, error) =>
@@ -63,7 +57,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
     isRunning: () => worker.isRunning(),
     model,
     async takesFixedParts(signal: AbortSignal) {
-      for (const chat of kindsOfChats(ports.files.chats)) {
+      for (const chat of kindsOfChats(shard.chats)) {
         const own = settingsFor(settings, chat);
         const { windowTokens } = await model.limits(own.modelName);
         const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, own);
@@ -74,7 +68,7 @@ export function startJobs(ports: WorkerPorts, shared: ProcessPorts, shard: Shard
       return 'taken';
     },
     async stop() {
-      const timer = setTimeout(() => ending.abort(), limits.drainMs ?? DRAIN_MS);
+      const timer = setTimeout(() => ending.abort(), limits.drainMs);
       await worker.close();
       clearTimeout(timer);
       ending.abort();

@@ -4,7 +4,7 @@ import type { ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { loadChatTable, promptOf } from './chat-table.ts';
 import type { Settings } from './lane/settings.ts';
-import { RETRY_MS } from './lane/verdict.ts';
+import { LIMITS, type Limits } from './limits.ts';
 import { modelsInUse, tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';
 import { costOf, costOfMinute, loadPrices, type Prices } from './model/prices.ts';
@@ -158,26 +158,12 @@ export function roomProblem(config: Config, fixed: Fixed, windowTokens?: number)
   return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten the system prompt or the tools of MCP_CONFIG, or ${remedy}.`;
 }
 
-const WAITING_NOTICE_MS = 60_000;
-/** Long enough for a proxy to have chosen another server, short enough for a person who waits. */
-const DOUBT_WAIT_MS = 2_000;
-/** A summary that takes longer is not waited for: there is a way on without one. */
-const SUMMARY_TIME_MS = 60_000;
-
-type Wait = 'waitingNoticeMs' | 'retryMs' | 'summaryTimeMs' | 'doubtWaitMs';
-/** The waits that tests shorten. */
-export type WaitLimits = Pick<Settings, Wait>;
-
 /** The settings of turns, from the configuration and the files that it names. */
-export function settingsOf({
-  config,
-  files,
-  limits,
-}: {
-  config: Config;
-  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>;
-  limits?: Partial<WaitLimits>;
-}): Settings {
+export function settingsOf(
+  config: Config,
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>,
+  limits: Limits = LIMITS,
+): Settings {
   return {
     modelName: config.MODEL,
     endpoint: config.ANTHROPIC_BASE_URL,
@@ -205,10 +191,10 @@ export function settingsOf({
     outagePatienceMs: config.OUTAGE_PATIENCE_MS,
     telegramPatienceMs: config.TELEGRAM_PATIENCE_MS,
     approvalTimeoutMs: config.APPROVAL_TIMEOUT_MS,
-    waitingNoticeMs: limits?.waitingNoticeMs ?? WAITING_NOTICE_MS,
-    retryMs: limits?.retryMs ?? RETRY_MS,
-    doubtWaitMs: limits?.doubtWaitMs ?? DOUBT_WAIT_MS,
-    summaryTimeMs: limits?.summaryTimeMs ?? SUMMARY_TIME_MS,
+    waitingNoticeMs: limits.waitingNoticeMs,
+    retryMs: limits.retryMs,
+    doubtWaitMs: limits.doubtWaitMs,
+    summaryTimeMs: limits.summaryTimeMs,
     toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
     toolRoundsMax: config.TOOL_ROUNDS_MAX,
     textMaxChars: config.INBOUND_TEXT_MAX_CHARS,

@@ -6,9 +6,9 @@ import { keysOf } from '../shared/redis/keys.ts';
 import { queueAlert } from '../shared/state/incident/book.ts';
 import { blobStoreAlert, otherBlobStoreAlert } from './alerts/causes/storage.ts';
 import type { Blobs } from './blob/blobs.ts';
-import { BLOB_LIMITS, type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
+import { type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
 import { openBlobStore, reportedBlobs } from './blob/store.ts';
-import type { WorkerPorts } from './ports.ts';
+import type { ProcessEnv } from './shard-env.ts';
 
 /** One occurrence of trouble tells the operator enough for so long. */
 const TROUBLE_EVERY_MS = 10_000;
@@ -17,7 +17,7 @@ const TROUBLE_EVERY_MS = 10_000;
  * Opens the blobs of a shard and starts their keeper; neither where the bytes are kept in Redis. Touches nothing yet: a disk or a server that is not there is trouble, later.
  */
 export function openBlobs(
-  { config, observability: { log }, limits }: WorkerPorts,
+  { config, log, limits }: ProcessEnv,
   redis: RedisClient,
   shard: number,
 ): { blobs: Blobs | undefined; keeper: Service | undefined } {
@@ -31,7 +31,7 @@ export function openBlobs(
     blobs: own,
     storeId: store.id,
     log,
-    limits: { ...BLOB_LIMITS, ...limits },
+    limits,
     onTrouble: tell,
   });
   return { blobs: reportedBlobs(own, tell), keeper };

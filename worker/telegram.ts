@@ -1,13 +1,14 @@
+import type { Root } from '../shared/app/process.ts';
 import { runLoop } from '../shared/base/loop.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
 import { serverTimeMs } from '../shared/state/process/process.ts';
 import { countWorkers } from '../shared/state/process/workers.ts';
 import { groupPlaces } from '../shared/state/telegram/group-places.ts';
 import { telegramState } from '../shared/state/telegram/telegram.ts';
-import { BREAKER_LIMITS, startTelegramBreaker } from '../shared/telegram/breaker.ts';
+import { startTelegramBreaker } from '../shared/telegram/breaker.ts';
 import { holdBack } from '../shared/telegram/held-back.ts';
-import { PACE, paceTelegram } from '../shared/telegram/pacing.ts';
-import type { WorkerPorts } from './ports.ts';
+import { paceTelegram } from '../shared/telegram/pacing.ts';
+import type { Limits } from './limits.ts';
 
 const COUNT_EVERY_MS = 2_000;
 
@@ -15,22 +16,15 @@ const COUNT_EVERY_MS = 2_000;
  * Telegram as chats are answered by it: held back while it is away, and what shows something in a chat is sent as fast as
  * it allows, and no faster.
  */
-export function openTelegram(ports: WorkerPorts, redis: RedisClient) {
-  const { config, redisAddress } = ports;
-  const { log } = ports.observability;
-  const limits = { ...BREAKER_LIMITS, ...ports.limits };
+export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
+  const { config, redisAddress, log } = root;
   // Closed by the breaker at its end; then this process keeps its own limits alone.
   const impatient = connectRedis(redisAddress, 'impatient');
-  const breaker = startTelegramBreaker({
-    telegram: ports.telegram,
-    state: telegramState(impatient, log, limits),
-    log,
-    limits,
-  });
-  const held = holdBack(ports.telegram, breaker);
+  const breaker = startTelegramBreaker(root.telegram, telegramState(impatient, log, limits), limits, log);
+  const held = holdBack(root.telegram, breaker);
   if (!config.TELEGRAM_PACING) return { telegram: held, breaker, services: [breaker] };
   const workers = startWorkerCount(redis);
-  const pace = ports.limits?.pace ?? PACE;
+  const { pace } = limits;
   const askPlace = groupPlaces(impatient, config.SHARDS, pace.groupOfAll, log);
   const telegram = paceTelegram(held, workers.current, askPlace, pace);
   return { telegram, breaker, services: [workers, breaker] };

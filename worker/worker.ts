@@ -1,46 +1,71 @@
 import type { ReadinessPart } from '../shared/app/health.ts';
+import type { Root } from '../shared/app/process.ts';
 import { cacheSpaceOf } from '../shared/base/cache-space.ts';
 import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Logger } from '../shared/base/log.ts';
 import { METRIC } from '../shared/base/telemetry.ts';
 import { untilAway } from '../shared/redis/away.ts';
 import { connectRedis, type RedisClient } from '../shared/redis/connection.ts';
-import { type ChatKey, type EntryId, keysOf } from '../shared/redis/keys.ts';
-import type { BreakerView } from '../shared/telegram/breaker.ts';
+import { keysOf } from '../shared/redis/keys.ts';
 import { createSlots } from './lane/slots.ts';
-import { startOversight } from './oversight.ts';
-import type { WorkerPorts } from './ports.ts';
+import { LIMITS, type Limits } from './limits.ts';
+import type { Model } from './model/port.ts';
 import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
 import { WindowCache } from './session/held-window.ts';
+import { type SettingFiles, settingsOf } from './settings.ts';
 import { connections, startShard } from './shard.ts';
+import type { ProcessEnv } from './shard-env.ts';
 import { openTelegram } from './telegram.ts';
+import { startOversight } from './watch/oversight.ts';
 
 /** Longer than the longest wait between two tries to connect. */
 const AWAY_MS = 5_000;
 const LEFT = 'Redis is away, so running turns are left: they run again when their locks have expired';
 
+/** What a worker is built from, besides its root. */
+export interface WorkerParts {
+  model: Model;
+  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices' | 'chats'>;
+  /** The tools of other servers; they stop with the worker. */
+  tools: ProcessEnv['tools'] & Service;
+  /** Shorter than the defaults in tests. */
+  limits?: Partial<Limits>;
+}
+
 /**
  * The worker of a process: for each shard a dispatcher, a job worker, a reconciler, an archivist and a blob keeper, and
- * one watchdog and one alerter for all. `processName` is its name among all processes; see `nameProcess`.
+ * one watchdog and one alerter for all.
  */
-export async function startWorker(
-  given: WorkerPorts,
-  processName: string,
-): Promise<Service & { readiness: ReadinessPart[] }> {
-  const { log } = given.observability;
-  const redis = connectRedis(given.redisAddress, 'patient');
-  const { telegram, breaker, services: ofTelegram } = openTelegram(given, redis);
-  const services = [...ofTelegram, given.tools, connections([redis])];
-  const ports = { ...given, telegram };
-  const shared = createProcessPorts(ports, breaker);
-  const shards = await Promise.all(
-    Array.from({ length: given.config.SHARDS }, (_, shard) => startShard(ports, shared, shard)),
-  );
+export async function startWorker(root: Root, parts: WorkerParts): Promise<Service & { readiness: ReadinessPart[] }> {
+  const { log, telemetry } = root;
+  const redis = connectRedis(root.redisAddress, 'patient');
+  const limits = { ...LIMITS, ...parts.limits };
+  const { telegram, breaker, services: ofTelegram } = openTelegram(root, limits, redis);
+  const services = [...ofTelegram, parts.tools, connections([redis])];
+  const cache = cacheSpaceOf(root.config.PROCESS_CACHE_MB);
+  const hideCache = telemetry.observe([METRIC.cacheUsed], async () => [
+    { metric: METRIC.cacheUsed, value: cache.usedBytes },
+  ]);
+  const env: ProcessEnv = {
+    ...root,
+    limits,
+    settings: settingsOf(root.config, parts.files, limits),
+    chats: parts.files.chats,
+    telegram,
+    breaker,
+    model: parts.model,
+    tools: parts.tools,
+    slots: createSlots(root.config.WORKER_CONCURRENCY),
+    fixedParts: createFixedPartsCheck(),
+    boundModels: new Set(),
+    running: new Map(),
+    cache,
+    windows: new WindowCache({ space: cache }),
+  };
+  const shards = await Promise.all(Array.from({ length: root.config.SHARDS }, (_, shard) => startShard(env, shard)));
   const [first] = shards;
   if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
-  const { exportTrouble } = given.observability.telemetry;
-  const self = { name: processName, running: shared.running, cached: shared.space, exportTrouble };
-  const oversight = startOversight({ ...ports, ...first.probed, self });
+  const oversight = startOversight(env, first.probed);
   return {
     name: 'worker',
     readiness: [...shards.map((shard) => shard.readiness), ...oversight.readiness],
@@ -48,7 +73,7 @@ export async function startWorker(
       const stop = (shard: number, own: readonly Service[]) => stopUnlessAway(redis, shard, own, log);
       // All at once: in each shard turns may take their time to end.
       const ends = await Promise.all([...shards.map((shard, at) => stop(at, shard.services)), stop(0, [oversight])]);
-      shared.hideSpace();
+      hideCache();
       // Turns that are left still use the rest.
       if (ends.includes('left')) log.warn(LEFT);
       else await stopAll(services, log);
@@ -73,25 +98,3 @@ async function stopUnlessAway(
   over.abort();
   return end;
 }
-
-/** The parts that all shards of a process share: a chat's finding about the endpoint holds for the others. */
-function createProcessPorts({ config, observability }: WorkerPorts, breaker: BreakerView) {
-  const space = cacheSpaceOf(config.PROCESS_CACHE_MB);
-  const readSpace = async () => [{ metric: METRIC.cacheUsed, value: space.usedBytes }];
-  return {
-    slots: createSlots(config.WORKER_CONCURRENCY),
-    fixedParts: createFixedPartsCheck(),
-    boundModels: new Set<string>(),
-    /** The messages that this process is answering. */
-    running: new Map<EntryId, ChatKey>(),
-    /** Whether Telegram answers. */
-    breaker,
-    /** What is kept in memory of the chats of all shards: windows, and indexes of what was said. */
-    space,
-    hideSpace: observability.telemetry.observe([METRIC.cacheUsed], readSpace),
-    windows: new WindowCache({ space }),
-  };
-}
-
-/** See `createProcessPorts`. */
-export type ProcessPorts = ReturnType<typeof createProcessPorts>;

@@ -1,7 +1,8 @@
 import { pause, type Service } from './lifecycle.ts';
 
 /** The work of a service that runs in rounds. */
-export interface LoopPorts {
+/** What a loop runs. */
+export interface Rounds {
   name: string;
   /**
    * One round. Returns how long to wait before the next one, in ms. `signal` aborts at the stop, which then waits for
@@ -20,11 +21,11 @@ export interface LoopPorts {
  * Runs round after round, one at a time, until stopped; no error ends it. `stop` ends the wait between two rounds at
  * once and waits for the current round, whose errors are then ignored. It never rejects, and may be called twice.
  */
-export function runLoop(ports: LoopPorts): Service {
+export function runLoop(rounds: Rounds): Service {
   const stopping = new AbortController();
-  const running = run(ports, stopping.signal);
+  const running = run(rounds, stopping.signal);
   return {
-    name: ports.name,
+    name: rounds.name,
     async stop() {
       stopping.abort();
       await running;
@@ -32,7 +33,7 @@ export function runLoop(ports: LoopPorts): Service {
   };
 }
 
-async function run({ round, retryMs, onError, firstAfterMs = 0 }: LoopPorts, signal: AbortSignal): Promise<void> {
+async function run({ round, retryMs, onError, firstAfterMs = 0 }: Rounds, signal: AbortSignal): Promise<void> {
   const reported = new Set<string>();
   let waitMs = firstAfterMs;
   for (;;) {

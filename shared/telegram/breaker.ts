@@ -60,20 +60,19 @@ export const BREAKER_LIMITS: BreakerLimits = {
   telegramLookEveryMs: 1_000,
 };
 
-export interface BreakerPorts {
-  /** What a probe asks. */
-  telegram: Pick<Telegram, 'getMe'>;
-  /** Over a connection that fails at once; closed on stop. */
-  state: TelegramState;
-  log: Logger;
-  limits: BreakerLimits;
-}
-
 /** Asks Telegram something harmless, unless another process does. */
 type Probe = () => Promise<'answered' | 'silent' | 'taken'>;
 
-/** One breaker for the installation: its state is in Redis, and every process of it reads and writes the same. */
-export function startTelegramBreaker({ telegram, state, log, limits }: BreakerPorts): TelegramBreaker {
+/**
+ * One breaker for the installation: its state is in Redis, and every process of it reads and writes the same. `state` uses
+ * a connection that fails at once, and is closed on stop.
+ */
+export function startTelegramBreaker(
+  telegram: Pick<Telegram, 'getMe'>,
+  state: TelegramState,
+  limits: BreakerLimits,
+  log: Logger,
+): TelegramBreaker {
   const probe: Probe = async () => {
     const owner = randomUUID();
     if (!(await state.beginProbe(owner, limits.telegramProbeMs + LEASE_GRACE_MS))) return 'taken';

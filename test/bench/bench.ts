@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import type { Config } from '../../shared/base/config.ts';
 import { readConfig } from '../../shared/base/config.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
@@ -12,10 +13,9 @@ import { createInbox, type Inbox } from '../../shared/state/message/inbox.ts';
 import { nameProcess } from '../../shared/state/process/process.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Model } from '../../worker/model/port.ts';
-import type { WorkerPorts } from '../../worker/ports.ts';
 import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../worker/tools/toolboxes.ts';
-import { startWorker } from '../../worker/worker.ts';
+import { startWorker, type WorkerParts } from '../../worker/worker.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
@@ -32,21 +32,8 @@ const IN_FLIGHT = 10;
 const LOOK_MS = 5;
 const GIVE_UP_MS = 60_000;
 
-/** Starts a worker against a Redis that is emptied first. */
-export async function startBench(
-  redisAddress: string,
-  ports: {
-    model: Model;
-    telegram: Telegram;
-    telemetry?: Telemetry;
-    env?: Readonly<Record<string, string>>;
-    tools?: WorkerPorts['tools'];
-  },
-): Promise<Bench> {
-  const redis = connectRedis(redisAddress, 'patient');
-  await untilReady(redis, 10_000);
-  await redis.flushall();
-  const blobs = await temporaryBlobs();
+/** The settings of the gateway that is measured. */
+function configOf(env: Readonly<Record<string, string>>): Config {
   const reading = readConfig(
     {
       TELEGRAM_BOT_TOKEN: '1:bench',
@@ -58,25 +45,46 @@ export async function startBench(
       // What is measured is the gateway's own time, without what it waits on purpose.
       TELEGRAM_PACING: 'false',
       WORKER_CONCURRENCY: String(CONCURRENCY),
-      ...blobs.env,
-      ...ports.env,
+      ...env,
     },
     'gateway',
   );
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
+  return reading.config;
+}
+
+/** Starts a worker against a Redis that is emptied first. */
+export async function startBench(
+  redisAddress: string,
+  ports: {
+    model: Model;
+    telegram: Telegram;
+    telemetry?: Telemetry;
+    env?: Readonly<Record<string, string>>;
+    tools?: WorkerParts['tools'];
+  },
+): Promise<Bench> {
+  const redis = connectRedis(redisAddress, 'patient');
+  await untilReady(redis, 10_000);
+  await redis.flushall();
+  const blobs = await temporaryBlobs();
   const log = createLogger('silent');
   const worker = await startWorker(
     {
-      config: reading.config,
+      processName: nameProcess(),
+      config: configOf({ ...blobs.env, ...ports.env }),
       redisAddress,
-      model: ports.model,
       telegram: ports.telegram,
-      observability: { telemetry: ports.telemetry ?? silentTelemetry(), log, reach: createFailpoints(undefined) },
+      telemetry: ports.telemetry ?? silentTelemetry(),
+      log,
+      reach: createFailpoints(undefined),
+    },
+    {
+      model: ports.model,
       files: { systemPrompt: 'bench', preserve: '', prices: new Map(), chats: new Map() },
       tools: ports.tools ?? withExclusions(NO_TOOLS),
       limits: { summaryTimeMs: 1_000 },
     },
-    nameProcess(),
   );
   return {
     redis,

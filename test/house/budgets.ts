@@ -3,13 +3,15 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 51_760,
+  productLines: 51_520,
   productFiles: 507,
   testLines: 84_800,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
   oneNeighbourFiles: 24,
+  portsTypes: 16,
+  exportedTypes: 665,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */

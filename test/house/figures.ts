@@ -11,6 +11,9 @@ export interface Figures {
   filesWithRawCommands: number;
   /** Files of our own that one file imports, at most. */
   importsMax: number;
+  /** Types that are named `…Ports`: an interface to the outside has another name, and a service is in the env. */
+  portsTypes: number;
+  exportedTypes: number;
   /** Files of at most 60 lines that only one file of their own folder uses. */
   oneNeighbourFiles: number;
   fileMedian: number;
@@ -44,6 +47,8 @@ export function measureHouse(): Figures {
     rawCommands: sum(raw),
     filesWithRawCommands: raw.filter((count) => count > 0).length,
     importsMax: Math.max(...product.map((file) => ownImports(file).length)),
+    portsTypes: countIn(product, /^\s*(?:export )?(?:interface|type) \w*Ports\b/gm),
+    exportedTypes: countIn(product, /^export (?:interface|type) \w/gm),
     oneNeighbourFiles: oneNeighbourFiles().length,
     fileMedian: percentile(files, 0.5),
     fileMax: Math.max(...files),
@@ -78,6 +83,11 @@ export function oneNeighbourFiles(): string[] {
     const [only, ...more] = users.get(file) ?? [];
     return only !== undefined && more.length === 0 && dirname(only) === dirname(file) && linesOf(file) <= SMALL_LINES;
   });
+}
+
+/** How often a pattern matches in files together. */
+function countIn(files: readonly string[], pattern: RegExp): number {
+  return sum(files.map((file) => read(file).match(pattern)?.length ?? 0));
 }
 
 function sum(values: readonly number[]): number {

@@ -1,37 +1,15 @@
-import type { Redis } from 'ioredis';
 import { readConfig } from '../../shared/base/config.ts';
-import type { Observability } from '../../shared/base/observability.ts';
-import type { Keys } from '../../shared/redis/keys.ts';
-import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
-import { createMemoryBook } from '../../shared/state/memory/book.ts';
-import { createReminderBook } from '../../shared/state/reminder/book.ts';
-import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
-import { notedFiles } from '../../shared/state/turn/noted-files.ts';
-import { summonsBook } from '../../shared/state/turn/summons.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
-import { createChatArchive } from '../../worker/command/chat-archive.ts';
-import { createChatState } from '../../worker/command/chat-state.ts';
+import { createEnv } from '../../worker/create-env.ts';
 import type { Env } from '../../worker/env.ts';
-import type { Lane } from '../../worker/lane/lane.ts';
-import type { TurnQueue } from '../../worker/lane/queue.ts';
-import type { Settings } from '../../worker/lane/settings.ts';
-import { conclude } from '../../worker/lane/verdict.ts';
-import { createMediaStore } from '../../worker/media/store.ts';
-import type { Model } from '../../worker/model/port.ts';
-import { createProgressViews } from '../../worker/reply/progress.ts';
-import { createSessions } from '../../worker/session/store.ts';
+import { LIMITS } from '../../worker/limits.ts';
+import { NO_PROGRESS } from '../../worker/reply/progress.ts';
+import { WindowCache } from '../../worker/session/held-window.ts';
 import { settingsOf } from '../../worker/settings.ts';
-import { createChatMemory } from '../../worker/tools/recall/chat-memory.ts';
-import type { Toolbox } from '../../worker/tools/toolbox.ts';
-import { withExclusions } from '../../worker/tools/toolboxes.ts';
+import type { ShardEnv } from '../../worker/shard-env.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
 
-const RETENTION_DAYS = 1;
-
-const SETTINGS: Settings = settingsOf({
-  config: configOf(),
-  files: { systemPrompt: 'Answer.', preserve: '', prices: new Map() as never },
-});
+const CONFIG = configOf();
+const SETTINGS = settingsOf(CONFIG, { systemPrompt: 'Answer.', preserve: '', prices: new Map() as never });
 
 function configOf() {
   const reading = readConfig(
@@ -43,6 +21,7 @@ function configOf() {
       ANTHROPIC_API_KEY: 'schedules',
       REDIS_URL: 'redis://localhost:1',
       BLOB_URL: 'redis:',
+      SESSION_RETENTION_DAYS: '1',
     },
     'gateway',
   );
@@ -50,45 +29,45 @@ function configOf() {
   return reading.config;
 }
 
-/** The env of a turn, as the product's worker puts it together; only the model and Telegram are not its own. */
-export function envOf(
-  redis: Redis,
-  keys: Keys,
-  lane: Lane,
-  observability: Observability,
-  {
-    model,
-    telegram,
-    tools,
-    queue,
-  }: { model: Model; telegram: Telegram; tools: Toolbox; queue: Pick<TurnQueue, 'add'> },
-): Env {
-  const media = createMediaStore({ redis, keys, retentionDays: RETENTION_DAYS });
-  return {
-    ...observability,
+/** What a schedule gives of the env of a shard. */
+type Given = Pick<
+  ShardEnv,
+  | 'redis'
+  | 'keys'
+  | 'lane'
+  | 'queue'
+  | 'share'
+  | 'ending'
+  | 'model'
+  | 'telegram'
+  | 'tools'
+  | 'telemetry'
+  | 'log'
+  | 'reach'
+>;
+
+/** The env of turns, as the product's worker builds it; the calls of the model are not booked. */
+export function envOf(given: Given, watch: Env['watch']): Env {
+  const shard: Partial<ShardEnv> = {
+    ...given,
+    config: CONFIG,
     settings: SETTINGS,
-    model,
-    budget: undefined,
-    boundModels: new Set(),
-    takesFixedParts: async () => ({ kind: 'taken' }),
-    tools: withExclusions(tools),
-    sessions: createSessions(redis, keys),
-    media,
-    files: notedFiles(redis, keys),
-    memoryBook: createMemoryBook(redis, keys),
+    limits: { ...LIMITS, progressEveryMs: Number.POSITIVE_INFINITY },
+    blobs: undefined,
     breaker: ALWAYS_THERE,
-    telegram,
-    progress: createProgressViews(telegram, 'off'),
-    chatState: { ...createChatState(redis, keys), wake: (head) => queue.add([head]) },
-    chatArchive: createChatArchive({ redis, keys, blobs: undefined, media }),
-    usageBook: createUsageBook(redis, keys),
-    deadLetters: createDeadLetters(redis, keys),
-    recall: createChatMemory({ redis, keys, blobs: undefined, log: observability.log }),
-    reminders: createReminderBook(redis, keys),
+    windows: new WindowCache(),
+    boundModels: new Set(),
+    running: new Map(),
+    fixedParts: async () => ({ kind: 'taken' }),
+    discard: async () => {},
+  };
+  const env = createEnv(shard as ShardEnv, { budget: undefined, book: async () => {} });
+  return {
+    ...env,
+    model: given.model,
+    tools: given.tools,
+    progress: NO_PROGRESS,
+    watch,
     seesGroups: async () => undefined,
-    desk: async () => conclude({ outcome: 'command', reason: 'desk', parts: [] }),
-    summonses: summonsBook(redis, keys),
-    transcriber: undefined,
-    lane,
   };
 }

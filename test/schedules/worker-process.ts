@@ -5,6 +5,7 @@ import { reconcile, startDispatcher } from '../../worker/lane/dispatcher.ts';
 import { createLane, type Lane } from '../../worker/lane/lane.ts';
 import type { TurnJob, TurnQueue } from '../../worker/lane/queue.ts';
 import { createSlots } from '../../worker/lane/slots.ts';
+import { withExclusions } from '../../worker/tools/toolboxes.ts';
 import { resumeParked } from '../../worker/turn/park.ts';
 import { createProcessor, type Processor } from '../../worker/turn/processor.ts';
 import { envOf } from './env.ts';
@@ -38,27 +39,23 @@ export class WorkerProcess {
     const redis = gatedRedis(ground.redis, process);
     this.#lane = createLane(redis, keys);
     this.#queue = queueOf(process, ground);
-    const ports = {
-      model: modelOf(process, ground.calls),
-      tools: toolsOf(process, ground.acts),
-      telegram: telegramOf(process, ground.history),
-      queue: this.#queue,
-    };
-    this.#env = envOf(redis, keys, this.#lane, observability, ports);
-    this.#processor = createProcessor({
-      progressEveryMs: Number.POSITIVE_INFINITY,
-      ...this.#env,
-      queue: this.#queue,
-      share: createSlots(SLOTS).share(),
-      discard: async () => {},
-      running: new Map(),
-      ending: this.#ending.signal,
-      watch: ({ entry }, look) => {
+    this.#env = envOf(
+      {
+        ...observability,
+        ...{ redis, keys, lane: this.#lane, queue: this.#queue },
+        model: modelOf(process, ground.calls),
+        tools: withExclusions(toolsOf(process, ground.acts)),
+        telegram: telegramOf(process, ground.history),
+        share: createSlots(SLOTS).share(),
+        ending: this.#ending.signal,
+      },
+      ({ entry }, look) => {
         const turn = { entry, look: () => void process.run(look) };
         this.watching.add(turn);
         return () => this.watching.delete(turn);
       },
-    });
+    );
+    this.#processor = createProcessor(this.#env);
   }
 
   /** It runs since long ago. */

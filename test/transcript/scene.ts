@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChatKey, chatKey } from '../../shared/redis/keys.ts';
-import type { WorkerPorts } from '../../worker/ports.ts';
+import type { Limits } from '../../worker/limits.ts';
 import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
 import { settledOutcomes } from '../fixture/ledger.ts';
 import { openNotebook } from '../fixture/notebook.ts';
@@ -20,7 +20,7 @@ export interface Scene {
   world?: Parameters<typeof createWorld>[0];
   /** With the tools of the notebook server, which ask before they write. */
   hasNotebook?: true;
-  limits?: WorkerPorts['limits'];
+  limits?: Partial<Limits>;
   /** The chats that the page shows. */
   chats: readonly { id: number; title: string }[];
   /** Plays it. Throws where what is seen is not what is expected. */

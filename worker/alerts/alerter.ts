@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Config } from '../../shared/base/config.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import { clip } from '../../shared/base/text.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type AlertingRecord, deliveryTurn } from '../../shared/state/incident/delivery.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
+import type { ProcessEnv } from '../shard-env.ts';
 import { createBookStore, type StoredBook } from './book-store.ts';
 import { type AlertChannel, type Sent, telegramChannel, withLinks } from './channel.ts';
 import { type Incident, incidentOf } from './incident.ts';
-import { messageOf, ringOf, type Surroundings } from './message.ts';
+import { messageOf, ringOf, type Surroundings, surroundingsOf } from './message.ts';
 import { type Delivered, deliveredOf, isDue, nextSending, type Sending, type Stage, stageOf } from './outbox.ts';
 import { type Webhook, webhookChannel } from './webhook.ts';
 
@@ -24,17 +22,10 @@ export interface Channels {
   retryMs: number;
 }
 
-export const RETRY_MS = 5_000;
 const RETRY_MS_MAX = 300_000;
 
 /** The channels that the configuration names. */
-export function createChannels(ports: {
-  config: Config;
-  telegram: Telegram;
-  limits?: { alertRetryMs?: number };
-}): Channels {
-  const { config, telegram, limits } = ports;
-  const retryMs = limits?.alertRetryMs ?? RETRY_MS;
+export function createChannels({ config, telegram, limits: { alertRetryMs: retryMs } }: ProcessEnv): Channels {
   return {
     chatId: config.TELEGRAM_ALERT_CHAT_ID,
     telegram: (to) => telegramChannel(telegram, to),
@@ -43,20 +34,6 @@ export function createChannels(ports: {
   };
 }
 
-export interface AlerterPorts {
-  /** A fail-fast connection of its own; closed on stop. */
-  redis: RedisClient;
-  channels: Channels;
-  around: Surroundings;
-  log: Logger;
-  everyMs: number;
-  settleMs: number;
-  /** How long a process that died keeps others from sending: longer than an edit and a reply. */
-  takeOverMs: number;
-}
-
-export const ALERT_EVERY_MS = 1_000;
-export const ALERT_TAKE_OVER_MS = 90_000;
 const MINUTE_MS = 60_000;
 /** By how much the clocks of two servers of a cluster may differ. */
 const STEP_MS = 60_000;
@@ -65,6 +42,8 @@ const WEBHOOK_CHARS_MAX = 1_900;
 
 /** The state of one round. */
 interface Round {
+  env: ProcessEnv;
+  channels: Channels;
   stored: StoredBook;
   nowMs: number;
   record: AlertingRecord;
@@ -81,8 +60,9 @@ type Refusals = Map<string, number>;
  * the process dies between a send and the record of it, the next process sends the same again. What a channel does not take
  * is tried again with growing waits for as long as the incident is stored, a week after its end.
  */
-export function startAlerter(ports: AlerterPorts): Service {
-  const { redis, log, everyMs } = ports;
+export function startAlerter(env: ProcessEnv, redis: RedisClient, channels: Channels): Service {
+  const { log, limits } = env;
+  const everyMs = limits.alertEveryMs;
   const turn = deliveryTurn(redis);
   const store = createBookStore(redis);
   const owner = randomUUID();
@@ -91,15 +71,15 @@ export function startAlerter(ports: AlerterPorts): Service {
   const loop = runLoop({
     name: 'alerter',
     async round() {
-      const begun = await turn.begin(owner, ports.takeOverMs);
+      const begun = await turn.begin(owner, limits.alertTakeOverMs);
       if (begun === undefined) return everyMs;
       const { nowMs } = begun;
       const changed = new Map<string, Delivered>();
       let record = ofNow(begun.record, nowMs);
       try {
-        const round: Round = { stored: await store.read(), nowMs, record, changed };
-        logNew(ports, round, logged);
-        const sent = await Promise.all([sendToChat(ports, round), sendToWebhook(ports, round, refusals)]);
+        const round: Round = { env, channels, stored: await store.read(), nowMs, record, changed };
+        logNew(round, logged);
+        const sent = await Promise.all([sendToChat(round), sendToWebhook(round, refusals)]);
         record = round.record;
         // More may be waiting.
         return sent.includes(true) ? 0 : everyMs;
@@ -127,26 +107,26 @@ function note({ stored, changed }: Round, incident: Incident, part: Partial<Deli
 }
 
 /** Logs each new stage of an incident before it is sent, once in each process. */
-function logNew({ log, settleMs }: AlerterPorts, { stored, nowMs }: Round, logged: Set<string>): void {
+function logNew({ env, stored, nowMs }: Round, logged: Set<string>): void {
+  const settleMs = env.limits.alertSettleMs;
   for (const [incident, each] of stored.book) {
     const stage = stageOf(each);
     const { opening, stage: known } = deliveredOf(each, stored.delivered);
     const name = `${opening} ${stage}`;
     if (stage <= known || logged.has(name) || !isDue(each, { nowMs, settleMs })) continue;
     logged.add(name);
-    log[stage === 3 ? 'warn' : 'error']({ alert: ringOf(each), incident }, 'alert');
+    env.log[stage === 3 ? 'warn' : 'error']({ alert: ringOf(each), incident }, 'alert');
   }
 }
 
 /** Sends the chat what it lacks most. Returns whether it took something. */
-async function sendToChat(ports: AlerterPorts, round: Round): Promise<boolean> {
-  const { channels, log } = ports;
-  const { stored, nowMs, record } = round;
+async function sendToChat(round: Round): Promise<boolean> {
+  const { env, channels, stored, nowMs, record } = round;
   const { chatId } = channels;
-  if (chatId === undefined) return withoutChat(ports, round);
+  if (chatId === undefined) return withoutChat(round);
   if (record.failing !== undefined && nowMs < record.failing.retryAtMs) return false;
-  const pace = { nowMs, sentMs: record.sentMs, settleMs: ports.settleMs };
-  const next = nextSending(stored.book, stored.delivered, pace, ports.around);
+  const pace = { nowMs, sentMs: record.sentMs, settleMs: env.limits.alertSettleMs };
+  const next = nextSending(stored.book, stored.delivered, pace, surroundingsOf(env.config));
   if (next === undefined) return false;
   const to = record.moved?.from === chatId ? record.moved.to : chatId;
   const sent = await send(channels.telegram(to), next, to);
@@ -164,7 +144,7 @@ async function sendToChat(ports: AlerterPorts, round: Round): Promise<boolean> {
     return true;
   }
   round.record = failedAt(channels, record, sent, nowMs);
-  if (!sent.isAway) log.error({ why: sent.why }, 'the chat took no alert; it is tried again');
+  if (!sent.isAway) env.log.error({ why: sent.why }, 'the chat took no alert; it is tried again');
   return false;
 }
 
@@ -188,24 +168,24 @@ async function send(channel: AlertChannel, sending: Sending, chatId: number): Pr
 }
 
 /** Without a chat, an incident counts as delivered once the webhook, or else the log, has it. */
-function withoutChat({ channels, settleMs }: AlerterPorts, round: Round): boolean {
+function withoutChat(round: Round): boolean {
+  const { env, channels, nowMs } = round;
+  const settleMs = env.limits.alertSettleMs;
   const { failing: _, ...record } = round.record;
   round.record = record;
   for (const incident of round.stored.book.values()) {
     const before = deliveredOf(incident, round.stored.delivered);
     const stage = channels.webhook ? before.copied : stageOf(incident);
-    if (stage > before.stage && isDue(incident, { nowMs: round.nowMs, settleMs })) note(round, incident, { stage });
+    if (stage > before.stage && isDue(incident, { nowMs, settleMs })) note(round, incident, { stage });
   }
   return false;
 }
 
 /** Posts the oldest stage that the webhook lacks. Returns whether it took one. */
-async function sendToWebhook(
-  { channels: { webhook }, around, log, settleMs }: AlerterPorts,
-  round: Round,
-  refusals: Refusals,
-): Promise<boolean> {
-  const { stored, nowMs } = round;
+async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean> {
+  const { env, channels, stored, nowMs } = round;
+  const { webhook } = channels;
+  const settleMs = env.limits.alertSettleMs;
   const lacking = [...stored.book.values()].filter((incident) => {
     const { copied } = deliveredOf(incident, stored.delivered);
     return stageOf(incident) > copied && (copied > 0 || isDue(incident, { nowMs, settleMs }));
@@ -218,13 +198,15 @@ async function sendToWebhook(
   const [next] = lacking.sort((one, other) => refusalsOf(one) - refusalsOf(other) || one.lastMs - other.lastMs);
   if (next === undefined) return false;
   const { copied } = deliveredOf(next, stored.delivered);
-  const sent = await webhook.send(clip(webhookText(next, copied, around, stored), WEBHOOK_CHARS_MAX));
+  const sent = await webhook.send(
+    clip(webhookText(next, copied, surroundingsOf(env.config), stored), WEBHOOK_CHARS_MAX),
+  );
   if (sent.ok) {
     refusals.delete(incidentOf(next));
     note(round, next, { copied: stageOf(next) });
   } else if (!sent.isAway) {
     refusals.set(incidentOf(next), refusalsOf(next) + 1);
-    log.error({ why: sent.why }, 'the webhook took no alert; it is tried again');
+    env.log.error({ why: sent.why }, 'the webhook took no alert; it is tried again');
   }
   return sent.ok;
 }

@@ -1,28 +1,16 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
+import type { ProcessEnv } from '../shard-env.ts';
+import type { Watching } from '../watch/readiness.ts';
 import type { Book } from './book.ts';
 import { ALERT_WORDS } from './causes/words.ts';
 import { severityOf } from './causes.ts';
 import { type Incident, incidentOf } from './incident.ts';
-import { type AlertMessage, headline, messageOf, type Surroundings } from './message.ts';
+import { type AlertMessage, headline, messageOf, type Surroundings, surroundingsOf } from './message.ts';
 import type { Trouble } from './redis-trouble.ts';
 import { postJson } from './webhook.ts';
 
-export interface AlertmanagerPorts {
-  /** The address of Alertmanager, without `/api/v2/alerts`. */
-  url: string;
-  /** The incidents as this process read them last. */
-  book(): Book;
-  /** What this process notices and the book may not have. */
-  troubles: readonly Pick<Trouble, 'current'>[];
-  around: Surroundings;
-  log: Logger;
-  everyMs: number;
-}
-
-export const ALERTMANAGER_EVERY_MS = 60_000;
 /** Resolved alerts are repeated for as long as Prometheus does (15 minutes), so a lost request leaves no alert open. */
 const ENDS_REPEATED_MS = 900_000;
 const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attention: 'warning', info: 'info' };
@@ -31,7 +19,10 @@ const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attentio
  * Sends all open incidents to Alertmanager, and those that ended lately as resolved, again and again: Alertmanager expects
  * repeats and distinguishes alerts by their labels, so nothing is remembered here and every process may send.
  */
-export function startAlertmanager({ url, book, troubles, around, log, everyMs }: AlertmanagerPorts): Service {
+export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: Watching): Service {
+  const { log, limits } = env;
+  const everyMs = limits.alertmanagerEveryMs;
+  const around = surroundingsOf(env.config);
   const address = `${url.replace(/\/$/, '')}/api/v2/alerts`;
   return runLoop({
     name: 'alertmanager',
@@ -39,7 +30,7 @@ export function startAlertmanager({ url, book, troubles, around, log, everyMs }:
     async round(signal) {
       const current = book();
       const incidents = [...current.values()].filter(isCurrent).map((each) => incidentAlert(each, around, current));
-      const alerts = [...incidents, ...troubles.flatMap((trouble) => troubleAlert(trouble, around))];
+      const alerts = [...incidents, ...Object.values(troubles).flatMap((trouble) => troubleAlert(trouble, around))];
       const sent = alerts.length === 0 ? undefined : await postJson(address, alerts, signal);
       if (sent?.ok === false && !signal.aborted)
         log.error({ why: sent.why }, 'Alertmanager did not take the incidents; they are sent again');

@@ -54,7 +54,6 @@ const SILENT_PER_MINUTE = 8;
 const MINUTE_MS = 60_000;
 /** A message is edited this often at most, so that a flood of changes leaves room for other incidents. */
 export const EDIT_EVERY_MS = 10_000;
-export const SETTLE_MS = 10_000;
 
 /** How far an incident has come. Pure. */
 export function stageOf(incident: Incident): Stage {

@@ -11,18 +11,17 @@ import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
 
-export interface TroublePorts {
+/** What trouble of one process is reported with. */
+interface Reporting {
   channels: readonly Pick<AlertChannel, 'send'>[];
   webhook?: Webhook | undefined;
   log: Logger;
-  /** Trouble that lasts this long is notified: a failover is over by then. */
+  /** Trouble that lasts this long is notified. */
   afterMs: number;
   now?: () => number;
   /** Where an operator reads on. */
   around?: Surroundings;
 }
-
-export const REDIS_TROUBLE_MS = 15_000;
 
 /** The errors of bad data, or of a fault of ours. */
 const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
@@ -35,13 +34,13 @@ export function isAboutData(error: unknown): boolean {
 }
 
 /** Watches the writes of one process. */
-export function watchRedis(ports: TroublePorts) {
-  return watchFor(ports, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
+export function watchRedis(reporting: Reporting) {
+  return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
 /** Watches the watchdog of one process, whose own alerts need a book that it can write. */
-export function watchWatchdog(ports: TroublePorts) {
-  return watchFor(ports, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
+export function watchWatchdog(reporting: Reporting) {
+  return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
 
 interface Words {
@@ -60,8 +59,8 @@ interface Words {
  * Contract: `worked` and `failed` return at once and never throw. An alert that a channel did not take is sent again at the
  * next call. Each process speaks for itself, since without Redis the processes cannot agree.
  */
-function watchFor(ports: TroublePorts, { name, title, textOf, over }: Words) {
-  const { channels, webhook, log, afterMs, now = Date.now, around = {} } = ports;
+function watchFor(reporting: Reporting, { name, title, textOf, over }: Words) {
+  const { channels, webhook, log, afterMs, now = Date.now, around = {} } = reporting;
   let sinceMs: number | undefined;
   /** The newest error, but an error that names a cause stays before one that does not. */
   let reason: unknown;

@@ -2,21 +2,10 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
+import type { Limits } from '../limits.ts';
 import type { McpServerState } from '../tools/mcp/client.ts';
 import { omittedToolsAlert, toolServerAlert } from './causes/tools.ts';
 
-export interface ToolServerPorts {
-  state(): readonly McpServerState[];
-  /** Contract: rejects when the alert could not be queued; the caller retries. */
-  queue(alert: Alert): Promise<void>;
-  log: Logger;
-  everyMs: number;
-  /** A server that is unreachable for this long is down: shorter trouble ends before an operator could look. */
-  downMs: number;
-}
-
-export const TOOL_SERVERS_EVERY_MS = 2_000;
-export const TOOL_SERVER_DOWN_MS = 30_000;
 /** A server may change its list at any rate; the alert about omitted tools is sent at most once in this time. */
 const OMITTED_EVERY_MS = 3_600_000;
 
@@ -30,11 +19,22 @@ interface Notified {
 }
 
 /**
- * Queues an alert when a tool server has been down for `downMs`, when it breaks a bound, when it is up again, and when tools
+ * Queues an alert when a tool server has been down for `toolServerDownMs`, when it breaks a bound, when it is up again, and when tools
  * of it are left out. A server that is up is reported once after each start: an earlier process may have ended while the
  * server was down.
  */
-export function watchToolServers({ state, queue, log, everyMs, downMs }: ToolServerPorts): Service {
+export function watchToolServers({
+  state,
+  queue,
+  log,
+  limits: { toolServersEveryMs: everyMs, toolServerDownMs: downMs },
+}: {
+  state(): readonly McpServerState[];
+  /** Contract: rejects when the alert could not be queued; it is tried again. */
+  queue(alert: Alert): Promise<void>;
+  log: Logger;
+  limits: Pick<Limits, 'toolServersEveryMs' | 'toolServerDownMs'>;
+}): Service {
   const servers = new Map<string, Notified>();
   const look = async (now: McpServerState): Promise<void> => {
     const { server, problem, broken, omitted } = now;

@@ -7,40 +7,28 @@ import { createBinding, notedStoreId } from '../../shared/state/blob/binding.ts'
 import { keptFiles } from '../../shared/state/blob/kept-files.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import { archiveBlobs } from '../../shared/state/session/archive.ts';
+import type { Limits } from '../limits.ts';
 import { BlobStoreError, type Blobs, chatOfBlobs } from './blobs.ts';
 
-export interface SweepPorts {
+/** The blobs of a shard, and the Redis that points at them. */
+interface ShardBlobs {
   redis: RedisClient;
   keys: Keys;
   blobs: Blobs;
 }
 
-export interface BlobKeeperPorts extends SweepPorts {
+/** What the blobs of a shard are kept with. */
+interface Keeping extends ShardBlobs {
   log: Logger;
   /** The id of the store that holds the blobs. Contract: as `BlobStore`. */
   storeId: () => Promise<string>;
-  limits: BlobLimits;
+  limits: Pick<Limits, 'blobEveryMs' | 'orphanMs' | 'boundMs'>;
   /** Called for each round that found another store, or could not use it. Contract: never throws. */
   onTrouble: (trouble: BlobTrouble) => void;
 }
 
 /** The trouble that keeps a store from being used, for the operator: it is not the one of the data, or it fails. */
 export type BlobTrouble = 'other store' | BlobStoreError;
-
-/** Shorter than the defaults in tests. */
-export interface BlobLimits {
-  blobEveryMs: number;
-  /** A blob that nothing points at is removed when it is older than this. */
-  orphanMs: number;
-  /** Nothing is removed before the data has referred to the store for so long. */
-  boundMs: number;
-}
-
-/**
- * An orphan may still get its pointer for half an hour (`APPEND_SECONDS_MAX`). An empty Redis that a process was
- * pointed at by mistake refers to nothing, so a day passes before that is believed.
- */
-export const BLOB_LIMITS: BlobLimits = { blobEveryMs: 3_600_000, orphanMs: 3_600_000, boundMs: 24 * 3_600_000 };
 
 /** Of several processes one makes the pass; the next one is due a little later. */
 const PASS_SHARE = 0.9;
@@ -50,9 +38,9 @@ const PASS_SHARE = 0.9;
  * refers to, and removes what nothing points at. Idempotent; several may run side by side, and all processes together make
  * one pass each time.
  */
-export function startBlobKeeper(ports: BlobKeeperPorts): Service {
-  const { redis, keys, log, limits, onTrouble } = ports;
-  const bind = createBinding(redis, ports.storeId);
+export function startBlobKeeper(keeping: Keeping): Service {
+  const { redis, keys, log, limits, onTrouble } = keeping;
+  const bind = createBinding(redis, keeping.storeId);
   return runLoop({
     name: 'blob keeper',
     async round(signal) {
@@ -61,7 +49,7 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
       const passMs = Math.ceil(limits.blobEveryMs * PASS_SHARE);
       if (isOther || (await createPasses(redis, keys).takeBlobKeeper(passMs)) > 0) return limits.blobEveryMs;
       const isSettled = seconds * 1_000 >= limits.boundMs;
-      const deleted = isSettled ? await sweep(ports, Date.now() - limits.orphanMs, signal) : 0;
+      const deleted = isSettled ? await sweep(keeping, Date.now() - limits.orphanMs, signal) : 0;
       if (deleted > 0) log.info({ deleted }, 'removed blobs that nothing points at');
       return limits.blobEveryMs;
     },
@@ -81,7 +69,7 @@ export function startBlobKeeper(ports: BlobKeeperPorts): Service {
  * Contract: as `Blobs`; may be repeated, and run by several processes at once.
  */
 export async function sweep(
-  { redis, keys, blobs }: SweepPorts,
+  { redis, keys, blobs }: ShardBlobs,
   beforeMs: number,
   signal: AbortSignal,
 ): Promise<number> {

@@ -20,16 +20,13 @@ import { timezone } from './timezone.ts';
 import { tools } from './tools.ts';
 import { usage } from './usage.ts';
 
-/** What operators do is done with what they see, which is beyond this room. */
-const desk: CommandHandler = (context) => context.turn.env.desk(context);
-
-/** The handler of each command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
-const HANDLERS: Readonly<Record<CommandName, CommandHandler>> = {
-  ...{ busy, compact, decide, desk, export: exportChat, forget, help, lang, memory, model },
+/** The handler of each command of a chat; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
+export const COMMANDS: Readonly<Record<Exclude<CommandName, 'desk'>, CommandHandler>> = {
+  ...{ busy, compact, decide, export: exportChat, forget, help, lang, memory, model },
   ...{ new: newConversation, recall, reminders, retry, start, status, stop, timezone, tools, usage, whoami },
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */
 export async function carryOut({ name, words }: BotCommand, context: Omit<CommandContext, 'words'>): Promise<Verdict> {
-  return HANDLERS[name]({ ...context, words });
+  return context.turn.env.commands[name]({ ...context, words });
 }

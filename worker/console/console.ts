@@ -4,10 +4,8 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import type { Route } from '../../shared/app/health.ts';
-import type { Config } from '../../shared/base/config.ts';
+import type { Root } from '../../shared/app/process.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
-import type { RedisAddress } from '../../shared/base/redis-address.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { optionProblem, wordsProblem } from '../report/arguments.ts';
 import { ENTRY_NAME, TRACE_NAME } from '../report/message-location.ts';
@@ -19,16 +17,6 @@ import { HOME, pathOfReport } from './pages/layout.ts';
 import { choicesHtml, optionsForm, reportHtml, reportTitle } from './pages/report.ts';
 import { readRunbook, serveRunbook } from './runbook.ts';
 import { type ConsoleParts, readForm, safeHeaders, show, showProblem, type Visit, type VisitEnv } from './visit.ts';
-
-export interface ConsolePorts {
-  config: Config;
-  /** The operator's token. It lets its holder read and act. */
-  token: string;
-  redisAddress: RedisAddress;
-  log: Logger;
-  /** By default the runbook that comes with the program. */
-  runbookFile?: string;
-}
 
 const RUNBOOK = join(import.meta.dirname, '..', '..', 'docs', 'runbook.md');
 
@@ -42,14 +30,17 @@ const READY_MS = 2_000;
 
 /**
  * The operator's console, as a route of the HTTP port. It stores nothing, so every process of an installation serves
- * the same pages to the same login. While Redis does not answer, the pages say so.
+ * the same pages to the same login. `token` is the operator's: whoever has it reads and acts. While Redis does not answer, the pages say so.
  */
-export function startConsole(ports: ConsolePorts): Service & { routes: Route[] } {
-  const { config, log } = ports;
-  const redis = connectRedis(ports.redisAddress, 'impatient');
+export function startConsole(
+  { config, redisAddress, log }: Pick<Root, 'config' | 'redisAddress' | 'log'>,
+  token: string,
+  runbookFile = RUNBOOK,
+): Service & { routes: Route[] } {
+  const redis = connectRedis(redisAddress, 'impatient');
   const source = { redis, shards: config.SHARDS };
-  const runbook = readRunbook(ports.runbookFile ?? RUNBOOK, config.RUNBOOK_URL);
-  const app = consoleApp({ config, redis, source, runbook, token: tokenOf(ports.token), log });
+  const runbook = readRunbook(runbookFile, config.RUNBOOK_URL);
+  const app = consoleApp({ config, redis, source, runbook, token: tokenOf(token), log });
   // The process keeps Node's own global Request and Response.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   return {

@@ -16,7 +16,7 @@ import type { ProbeSubject } from '../operator/messages.ts';
 import { everyChat, findChat } from '../operator/subjects.ts';
 import { readChat } from '../report/chat.ts';
 import { readAllPauses } from '../report/in-flight.ts';
-import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
+import type { DeskCall, DeskHandler, DeskReply } from './desk.ts';
 import { chatIn, chatWanted } from './looks.ts';
 import { rowsFor } from './offers.ts';
 
@@ -53,11 +53,11 @@ export const takeBack: DeskHandler = () => ({ text: 'Nothing was done.', isAnswe
  * after another in one lane. The result is noted in the incident. A press that runs again after a crash replies with its
  * note, or completes the act if there is none.
  */
-export const pressButton: DeskHandler = async (ports, call) => {
+export const pressButton: DeskHandler = async (call) => {
   const { attempts, entry } = call.context.turn;
   const [, opening = '', name = '', target = '', questionS] = PRESSED.exec(call.words.join(' ')) ?? [];
   if (!isAct(name)) return { text: 'This version does not know that button. Nothing was done.' };
-  const incident = await readOpening(ports.redis, opening);
+  const incident = await readOpening(call.source.redis, opening);
   const note = incident?.acts?.[name];
   if (note?.entry === entry) return notedReply(call, `${note.result}.`, note.atMs);
   if (incident === undefined || !actsOf(incident).includes(name)) return { text: attempts > 1 ? CUT : OVER };
@@ -65,7 +65,7 @@ export const pressButton: DeskHandler = async (ports, call) => {
   if (questionMs !== undefined && msOf(entry) - questionMs > QUESTION_LASTS_MS)
     return { text: TOO_LATE, isAnswered: true };
   try {
-    const reply = await runPress(ports, call, incident, { name, target, questionMs });
+    const reply = await runPress(call, incident, { name, target, questionMs });
     return questionMs === undefined ? reply : { ...reply, isAnswered: true };
   } catch (error) {
     if (error instanceof UnknownNameError) return { text: error.message };
@@ -73,36 +73,36 @@ export const pressButton: DeskHandler = async (ports, call) => {
   }
 };
 
-async function runPress(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<DeskReply> {
+async function runPress(call: DeskCall, incident: Incident, press: Press): Promise<DeskReply> {
   const { name, questionMs } = press;
   const { entry } = call.context.turn;
   const act: Act = ACTS[name];
-  const subject = await subjectOf(ports, call, incident, press);
-  const warning = questionMs === undefined ? await act.asks?.(ports, subject) : undefined;
-  if (warning !== undefined) return questionReply(ports, call, act, `${titleOf(act, subject)}? ${warning}`);
-  const { effect, text } = await runHere(ports, call, act, subject, `a button of ${incidentOf(incident)}`);
+  const subject = await subjectOf(call, incident, press);
+  const warning = questionMs === undefined ? await act.asks?.(call.source, subject) : undefined;
+  if (warning !== undefined) return questionReply(call, act, `${titleOf(act, subject)}? ${warning}`);
+  const { effect, text } = await runHere(call, act, subject, `a button of ${incidentOf(incident)}`);
   const note = incident.acts?.[name];
   if (effect !== 'done' && note?.result !== undefined)
     return { text: `${text}. ${note.by} did that at ${utcTime(note.atMs)}: ${note.result}.` };
-  const atMs = await serverTimeMs(ports.redis);
-  await noteAct(ports.redis, incident, name, { by: clip(call.by, BY_CHARS_MAX), atMs, entry, result: text });
+  const atMs = await serverTimeMs(call.source.redis);
+  await noteAct(call.source.redis, incident, name, { by: clip(call.by, BY_CHARS_MAX), atMs, entry, result: text });
   return notedReply(call, `${text}.`, atMs);
 }
 
-async function subjectOf(ports: DeskPorts, call: DeskCall, incident: Incident, press: Press): Promise<Subject> {
+async function subjectOf(call: DeskCall, incident: Incident, press: Press): Promise<Subject> {
   const { name } = press;
   if (name === 'close') {
     const subject: IncidentSubject = { id: incidentOf(incident), called: 'The incident', incident };
     return subject;
   }
   if (name === 'probe') {
-    const { model } = call.env;
-    const ask = () => model.send(wordRequest(ports.config.MODEL), call.context.time.signal);
+    const { model } = call.context.turn.env;
+    const ask = () => model.send(wordRequest(call.source.config.MODEL), call.context.time.signal);
     const subject: ProbeSubject = { ...everyChat, ask };
     return subject;
   }
   const pressedMs = msOf(call.context.turn.entry);
-  return findFor(ports, ACTS[name], targetOf(incident, press, pressedMs, ports.shards));
+  return findFor(call.source, ACTS[name], targetOf(incident, press, pressedMs, call.source.shards));
 }
 
 /** The name of the subject, as the act's `find` reads it. */
@@ -118,16 +118,16 @@ function targetOf({ waiting, ...incident }: Incident, { name, target }: Press, p
   return `${shardOf(parseChatKey(waiting.chat)?.chatId ?? 0, shards)}/${target}`;
 }
 
-async function questionReply({ redis }: DeskPorts, { words }: DeskCall, act: Act, text: string): Promise<DeskReply> {
-  const questionS = Math.floor((await serverTimeMs(redis)) / 1_000).toString(36);
+async function questionReply({ source, words }: DeskCall, act: Act, text: string): Promise<DeskReply> {
+  const questionS = Math.floor((await serverTimeMs(source.redis)) / 1_000).toString(36);
   const yes = `/desk act ${words.join(' ')} yes-${questionS}`;
   const button = { text: `Yes, ${act.label.toLowerCase()}`, command: yes, destroys: true } as const;
   return { text, buttons: [[button, { text: 'Back', command: '/desk back' }]] };
 }
 
 /** The reply with the noted result of an act. If the press waited long, the reply says when it was. */
-function notedReply({ env, context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
-  env.reach('act noted');
+function notedReply({ context: { turn } }: DeskCall, text: string, doneMs: number): DeskReply {
+  turn.env.reach('act noted');
   const pressedMs = turn.message.ok ? turn.message.value.sentAtMs : doneMs;
   if (doneMs - pressedMs < LATE_MS) return { text };
   const late = `You pressed at ${utcTime(pressedMs)}; it was done ${inSeconds(doneMs - pressedMs)} later.`;
@@ -135,33 +135,33 @@ function notedReply({ env, context: { turn } }: DeskCall, text: string, doneMs: 
 }
 
 /** `/pause <chat> [why]`, `/pause all [why]`. */
-export const pauseChat: DeskHandler = async (ports, call) => {
+export const pauseChat: DeskHandler = async (call) => {
   const chat = chatIn(call.words);
-  if (chat !== undefined && (await readChat(ports, chat)) === undefined)
+  if (chat !== undefined && (await readChat(call.source, chat)) === undefined)
     return { text: `Nothing is known of a chat ${chat}. /status and /incidents name those that are in trouble.` };
-  return runTyped(ports, call, 'pause');
+  return runTyped(call, 'pause');
 };
 
 /** `/resume <chat>`, `/resume all`. */
-export const resumeChat: DeskHandler = async (ports, call) => {
-  const chats = (await readAllPauses(ports)).map(({ chat }) => wordFor(chat));
-  return runTyped(ports, call, 'resume', chats);
+export const resumeChat: DeskHandler = async (call) => {
+  const chats = (await readAllPauses(call.source)).map(({ chat }) => wordFor(chat));
+  return runTyped(call, 'resume', chats);
 };
 
 /** Runs an act on the chat that the first word names; without one, the reply offers chats. */
-async function runTyped(ports: DeskPorts, call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
+async function runTyped(call: DeskCall, name: 'pause' | 'resume', chats?: readonly string[]) {
   const [word = '', ...why] = call.words;
   const chat = word.toLowerCase() === 'all' || word === EVERY_CHAT ? EVERY_CHAT : chatIn(call.words);
-  if (chat === undefined) return chatWanted(ports, call, name, chats);
-  const { text, left = [] } = await runHere(ports, call, ACTS[name], await findChat(ports, chat), why.join(' '));
+  if (chat === undefined) return chatWanted(call, name, chats);
+  const { text, left = [] } = await runHere(call, ACTS[name], await findChat(call.source, chat), why.join(' '));
   return { text: `${text}.`, buttons: rowsFor(left.map((each) => `/resume ${wordFor(each)}`)) };
 }
 
 /** Runs an act for an operator. The message that asks for the act makes a repeated run recognisable. */
-function runHere(ports: DeskPorts, call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
-  const { reach } = call.env;
+function runHere(call: DeskCall, act: Act, subject: Subject, why: string): Promise<Result> {
+  const { reach } = call.context.turn.env;
   const { entry } = call.context.turn;
-  return runAct({ ...ports, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
+  return runAct({ ...call.source, reach }, act, subject, { by: `${call.by} (${call.id})`, why, entry });
 }
 
 function wordFor(chat: string): string {

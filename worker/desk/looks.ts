@@ -4,9 +4,9 @@ import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
 import { statusOf } from '../command/status.ts';
 import { ARGUMENTS, optionProblem, wordsProblem } from '../report/arguments.ts';
 import { readIncidents } from '../report/incidents.ts';
-import { UnknownName, UnusableSetting } from '../report/report.ts';
+import { type ReportSource, UnknownName, UnusableSetting } from '../report/report.ts';
 import { REPORTS, type ReportRule } from '../report/reports.ts';
-import type { DeskCall, DeskHandler, DeskPorts, DeskReply } from './desk.ts';
+import type { DeskCall, DeskHandler, DeskReply } from './desk.ts';
 import { isConversation } from './help.ts';
 import { commandsFor, reportButtons, rowsFor } from './offers.ts';
 import { onPhone, worded } from './phone.ts';
@@ -24,18 +24,18 @@ export const LOOKS: Readonly<Record<string, DeskHandler>> = {
 
 /** Shows a report, with buttons for its acts and for the reports that it names. */
 function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler {
-  return async (ports, call) => {
+  return async (call) => {
     const [word] = call.words;
     const option = typed?.option;
     const words = option === undefined ? call.words.slice(0, 1) : [];
     const isOption = option !== undefined && word !== undefined;
     const given = isOption ? { [option]: word } : {};
     const problem = isOption ? optionProblem(option, word, options[option]) : wordsProblem(args, words);
-    if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(ports, call, typed?.word ?? '');
+    if (problem !== undefined && (args[0] ?? option) === 'chat') return chatWanted(call, typed?.word ?? '');
     if (problem !== undefined) return { text: problem || `Name ${ARGUMENTS.message.expected}.` };
     const { entry, lane } = call.context.turn;
     try {
-      const { report } = await (await read())(ports, { words, options: given, own: { entry, lane } });
+      const { report } = await (await read())(call.source, { words, options: given, own: { entry, lane } });
       return { blocks: onPhone(report), buttons: reportButtons(report) };
     } catch (error) {
       if (error instanceof UnknownName)
@@ -48,9 +48,9 @@ function look({ args = [], options = {}, typed, read }: ReportRule): DeskHandler
 
 /** Adds the state of the conversation where the chat is one. */
 function withConversation(handler: DeskHandler): DeskHandler {
-  return async (ports, call) => {
-    const reply = await handler(ports, call);
-    if (!('blocks' in reply) || !(await isConversation(ports, call))) return reply;
+  return async (call) => {
+    const reply = await handler(call);
+    if (!('blocks' in reply) || !(await isConversation(call))) return reply;
     const own = await statusOf(call.context);
     const title = { type: 'bold', inlines: [plain('This conversation')] } as const;
     return { ...reply, blocks: [...reply.blocks, paragraph(title, plain(`\n${own}`))] };
@@ -64,8 +64,7 @@ export function chatIn([word = '']: readonly string[]): ChatKey | undefined {
 
 /** The reply when a chat must be named. It offers `chats`, by default those of the open incidents. */
 export async function chatWanted(
-  ports: DeskPorts,
-  { words: [word = ''] }: DeskCall,
+  { source, words: [word = ''] }: DeskCall,
   verb: string,
   chats?: readonly string[],
 ): Promise<DeskReply> {
@@ -74,14 +73,14 @@ export async function chatWanted(
     pause: ' /pause all stops every chat.',
     resume: ' /resume all ends that of every chat.',
   };
-  const commands = (chats ?? (await chatsInTrouble(ports))).map((each) => `/${verb} ${each}`);
+  const commands = (chats ?? (await chatsInTrouble(source))).map((each) => `/${verb} ${each}`);
   return {
     text: `${wrong}Name a chat by its number, as alerts have it, such as /${verb} 1001 or, for a topic, /${verb} -1001.7.${all[verb] ?? ''}`,
     buttons: rowsFor(commands),
   };
 }
 
-async function chatsInTrouble(ports: DeskPorts): Promise<string[]> {
-  const open = (await readIncidents(ports)).filter(({ isOpen }) => isOpen);
+async function chatsInTrouble(source: ReportSource): Promise<string[]> {
+  const open = (await readIncidents(source)).filter(({ isOpen }) => isOpen);
   return [...new Set(open.flatMap(({ chatNames }) => chatNames))].slice(0, CHATS_MAX);
 }

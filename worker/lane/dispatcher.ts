@@ -95,8 +95,6 @@ export interface ReconcilerPorts {
   graceMs?: number;
 }
 
-/** A worker killed between admitting a message and making it a job delays it by no more than this. */
-export const RECONCILE_EVERY_MS = 5_000;
 /** Another process may be about to take a pass that is due. */
 const ASK_AGAIN_MS = 20;
 /** Longer than it takes to make a job of what was just admitted, or of what follows a settled message. */

@@ -3,6 +3,7 @@ import { BLOCK_MS, type RedisClient, timeLeftMs } from '../../shared/redis/conne
 import { chatOf, type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
+import type { Limits } from '../limits.ts';
 import type { Share } from './slots.ts';
 
 /** A job: which message of which chat. The message itself stays on the stream. */
@@ -19,16 +20,6 @@ export interface TurnJob {
 /** How a job ended: its message is parked, or nothing that anybody has to know. */
 export type JobEnd = 'parked' | undefined;
 
-/**
- * How fast a dead worker's job is taken over: once its lock has expired, at the next check, whoever makes it. Two
- * thirds of the lock are what a busy event loop or a Redis that is away may take; past that the job runs again, fenced.
- */
-export interface QueueLimits {
-  lockMs: number;
-  stalledCheckMs: number;
-}
-
-export const QUEUE_LIMITS: QueueLimits = { lockMs: 6_000, stalledCheckMs: 1_000 };
 /** How many times a lock is renewed while it lasts. */
 const RENEWALS = 3;
 
@@ -208,7 +199,7 @@ async function shortenLocks(redis: RedisClient, queue: Queue): Promise<void> {
 export function openWorker(
   redis: RedisClient,
   keys: Keys,
-  { share, limits }: { share: Share; limits: QueueLimits },
+  { share, limits }: { share: Share; limits: Pick<Limits, 'lockMs' | 'stalledCheckMs'> },
   processor: (job: Job<TurnJob>, token: string | undefined, signal: AbortSignal | undefined) => Promise<JobEnd>,
 ): Worker<TurnJob, JobEnd> {
   // BullMQ gives a processor its abort signal only when it declares three parameters.

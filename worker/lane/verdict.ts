@@ -95,7 +95,6 @@ export function refused(reason: string, notice: string): Conclusion {
 }
 
 /** The first of the growing waits, in production. */
-export const RETRY_MS = 2_000;
 const FACTOR = 2.5;
 const MAX_MS = 30_000;
 

@@ -1,10 +1,10 @@
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ChatKey, Keys } from '../../shared/redis/keys.ts';
+import type { ChatKey } from '../../shared/redis/keys.ts';
 import { keptFiles } from '../../shared/state/blob/kept-files.ts';
 import { withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
+import type { SessionSource } from '../session/archive.ts';
 
 /**
  * The bytes that records only refer to: pictures, PDF files, long texts. Each belongs to one chat, and is stored under its
@@ -16,11 +16,8 @@ import { type Blobs, blobId, DamagedBlobError } from '../blob/blobs.ts';
  */
 export type MediaStore = ReturnType<typeof createMediaStore>;
 
-export interface MediaStorePorts {
-  redis: RedisClient;
-  keys: Keys;
-  /** Absent: the bytes are kept in Redis. */
-  blobs?: Blobs | undefined;
+/** Where the files of a shard are kept, and for how long. */
+interface MediaSource extends SessionSource {
   retentionDays: number;
   log?: Logger;
   reach?: ReachFailpoint;
@@ -30,18 +27,18 @@ const SHA256 = /^[0-9a-f]{64}$/;
 const DAY_S = 24 * 60 * 60;
 
 /** Opens the media store of a shard. Files from before there was a blob store are read from Redis. */
-export function createMediaStore(ports: MediaStorePorts) {
-  const { redis, keys, blobs, retentionDays, reach } = ports;
+export function createMediaStore(source: MediaSource) {
+  const { redis, keys, blobs, retentionDays, reach } = source;
   const files = keptFiles(redis, keys);
   const ttlS = retentionDays * DAY_S;
   const bytesOf = async (chat: ChatKey, id: string, seconds?: number): Promise<Buffer | undefined> => {
     const kept = await files.find(chat, id, seconds);
     if (kept === undefined || 'bytes' in kept) return kept?.bytes;
-    return readable(ports, chat, kept.blob);
+    return readable(source, chat, kept.blob);
   };
   const keepBlob = async (store: Blobs, chat: ChatKey, id: string, bytes: Buffer, seconds: number): Promise<void> => {
     const pointer = await files.renew(chat, id, seconds);
-    if (pointer !== undefined && (await readable(ports, chat, pointer)) !== undefined) return;
+    if (pointer !== undefined && (await readable(source, chat, pointer)) !== undefined) return;
     // The bytes first: a crash in between leaves an orphan, and never a pointer to nothing.
     const blob = await store.put(chat, bytes);
     reach?.('file stored');
@@ -61,14 +58,14 @@ export function createMediaStore(ports: MediaStorePorts) {
      */
     async load(chat: ChatKey, sha256s: readonly string[]): Promise<ReadonlyMap<string, Buffer>> {
       const ids = [...new Set(sha256s)].filter((id) => SHA256.test(id));
-      const found = await Promise.all(ids.map((id) => ofChat(ports, chat, (owner) => bytesOf(owner, id, ttlS))));
+      const found = await Promise.all(ids.map((id) => ofChat(source, chat, (owner) => bytesOf(owner, id, ttlS))));
       return new Map(ids.flatMap((id, at) => (found[at] ? [[id, found[at]]] : [])));
     },
     /** Reads what a chat still keeps, and leaves its time as it is. */
-    read: (chat: ChatKey, sha256: string) => ofChat(ports, chat, (owner) => bytesOf(owner, sha256)),
+    read: (chat: ChatKey, sha256: string) => ofChat(source, chat, (owner) => bytesOf(owner, sha256)),
     /** Erases all that is kept for a chat: no reference is left when the first of the bytes goes. */
     async erase(chat: ChatKey): Promise<void> {
-      await ofChat(ports, chat, async (owner) => {
+      await ofChat(source, chat, async (owner) => {
         await files.erase(owner);
         reach?.('references erased');
         await blobs?.deleteAll(owner);
@@ -85,7 +82,7 @@ export function mediaId(bytes: Buffer): string {
 
 /** The first that is found for a chat, or for the group that it was before. */
 async function ofChat<Found>(
-  { redis, keys }: Pick<MediaStorePorts, 'redis' | 'keys'>,
+  { redis, keys }: SessionSource,
   chat: ChatKey,
   find: (owner: ChatKey) => Promise<Found | undefined>,
 ): Promise<Found | undefined> {
@@ -96,7 +93,7 @@ async function ofChat<Found>(
 }
 
 /** The bytes of a blob of a chat; nothing where they are damaged or gone, which is logged. */
-async function readable({ blobs, log }: MediaStorePorts, chat: ChatKey, blob: string): Promise<Buffer | undefined> {
+async function readable({ blobs, log }: MediaSource, chat: ChatKey, blob: string): Promise<Buffer | undefined> {
   try {
     const bytes = await blobs?.get(chat, blob);
     if (bytes === undefined) log?.warn({ blob }, 'a kept file is not in the blob store');

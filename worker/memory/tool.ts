@@ -42,12 +42,12 @@ const SPEC: ToolSpec = {
 };
 
 type Input = Readonly<Record<string, unknown>>;
-type Ports = Pick<MemoryBook, 'of' | 'changes' | 'change' | 'unchanged'>;
+type Book = Pick<MemoryBook, 'of' | 'changes' | 'change' | 'unchanged'>;
 /** What becomes of a line, if anything; or why nothing does, in a sentence for the model. */
 type Plan = Pick<MemoryChange, 'before' | 'after'> | string;
 
 /** The built-in tool `memory`. A call that is repeated after a crash has the effect of one. */
-export function createMemory(book: Ports): Toolbox {
+export function createMemory(book: Book): Toolbox {
   const specs = [SPEC];
   return {
     specs: () => specs,
@@ -65,7 +65,7 @@ export function createMemory(book: Ports): Toolbox {
   };
 }
 
-async function change(book: Ports, call: ToolCall): Promise<ToolOutput> {
+async function change(book: Book, call: ToolCall): Promise<ToolOutput> {
   const { turn, input } = call;
   const { entry, home } = turn;
   const step = `memory:${call.id}`;
@@ -120,7 +120,7 @@ function sourceIn({ source }: Input): Source | undefined | null {
   return SOURCES.find((known) => known === source) ?? null;
 }
 
-async function shown(book: Ports, { home }: Turn): Promise<ToolOutput> {
+async function shown(book: Book, { home }: Turn): Promise<ToolOutput> {
   const { lines } = await book.of(home);
   if (lines.length === 0) return toolText('The memory of this chat is empty now.');
   return toolText(`The memory of this chat is now:\n${lines.map(shownLine).join('\n')}`);

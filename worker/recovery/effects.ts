@@ -1,30 +1,13 @@
 import { SPAN } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Change } from '../../shared/state/change.ts';
-import type { Budget } from '../../shared/state/spending/budget.ts';
 import type { RecoveryStage } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { Failure } from '../model/errors/failure.ts';
-import type { Model } from '../model/port.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
-import type { FixedParts } from './fixed-parts.ts';
-import type { FixedPartsWord, RecoveryState, Tried } from './state.ts';
-
-/** The endpoint of the model, with what this process has learnt from its failures. */
-export interface Endpoint {
-  model: Model;
-  /** The budget that bounds the cost of its calls; absent where nothing does. */
-  budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
-  /**
-   * Whether it takes what every request holds, without anything that was said in a chat. Contract: never throws; one call
-   * serves all chats that fail for the same cause; on abort the word is `unclear`.
-   */
-  takesFixedParts(fixed: FixedParts, failure: Failure, signal: AbortSignal): Promise<FixedPartsWord>;
-  /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
-  boundModels: Set<string>;
-}
+import type { RecoveryState, Tried } from './state.ts';
 
 /** A call that failed, and the request that it was about. Sizes are in tokens, by our own count. */
 export interface FailedCall {

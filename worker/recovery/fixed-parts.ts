@@ -90,16 +90,16 @@ export function fixedPartsOf(
 
 /**
  * Whether the endpoint takes what every request of this chat holds. A call that another chat began, and ended early, is made
- * once more. Contract: as `Endpoint.takesFixedParts`.
+ * once more. Contract: as `FixedPartsCheck`.
  */
 export async function takesFixedParts(
   { failure, askedOutputTokens: maxTokens, turn: { env } }: FailedCall,
   signal: AbortSignal,
 ): Promise<FixedPartsWord> {
   const fixed = { ...fixedPartsOf(env.settings, env.tools.specs()), maxTokens };
-  const word = await env.takesFixedParts(fixed, failure, signal);
+  const word = await env.fixedParts(env.model, fixed, failure, signal);
   const isOthersEnd = word.failure?.reason === 'aborted' && !signal.aborted;
-  return isOthersEnd ? env.takesFixedParts(fixed, failure, signal) : word;
+  return isOthersEnd ? env.fixedParts(env.model, fixed, failure, signal) : word;
 }
 
 /** The API names one tool at a time; more bad tools than that are a broken server. */

@@ -13,10 +13,8 @@ import { setIn } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';
 import { wallOf, wallText } from './wall-time.ts';
 
-export interface RemindersPorts {
-  book: Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
-  settings: Pick<Settings, 'timeZone' | 'reminderMinutesMin'>;
-}
+type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
+type Zone = Pick<Settings, 'timeZone'>;
 
 const NAME = 'reminders';
 const specOf = (minutesMin: number): ToolSpec => ({
@@ -43,21 +41,27 @@ const specOf = (minutesMin: number): ToolSpec => ({
 });
 
 /** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
-export function createReminders(ports: RemindersPorts): Toolbox {
-  const specs = [specOf(ports.settings.reminderMinutesMin)];
+export function createReminders(book: Book, settings: Zone & Pick<Settings, 'reminderMinutesMin'>): Toolbox {
+  const specs = [specOf(settings.reminderMinutesMin)];
   return {
     specs: () => specs,
     async call({ id, name, input, turn }) {
       if (name !== NAME) return toolError(`There is no tool ${name} here.`);
-      if (input.action === 'list') return list(ports, turn);
+      if (input.action === 'list') return list(book, settings, turn);
       if (input.action !== 'set' && input.action !== 'cancel')
         return toolError('"action" must be set, list or cancel.');
-      return input.action === 'set' ? set(ports, turn, id, input) : cancel(ports, turn, id, input);
+      return input.action === 'set' ? set(book, settings, turn, id, input) : cancel(book, turn, id, input);
     },
   };
 }
 
-async function set({ book, settings }: RemindersPorts, turn: Turn, call: string, input: Input) {
+async function set(
+  book: Book,
+  settings: Zone & Pick<Settings, 'reminderMinutesMin'>,
+  turn: Turn,
+  call: string,
+  input: Input,
+): Promise<ToolOutput> {
   if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
   const message = turn.message.value;
   const timeZone = timeZoneOf(turn, settings);
@@ -79,14 +83,14 @@ async function set({ book, settings }: RemindersPorts, turn: Turn, call: string,
   return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
 }
 
-async function list({ book, settings }: RemindersPorts, turn: Turn): Promise<ToolOutput> {
+async function list(book: Book, settings: Zone, turn: Turn): Promise<ToolOutput> {
   const coming = await book.of(turn.home);
   const timeZone = timeZoneOf(turn, settings);
   return toolText(coming.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
 }
 
 /** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
-async function cancel({ book }: RemindersPorts, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
+async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
   const found = (await book.of(turn.home)).filter(({ reminder }) => reminder.id === id);
   const isDone = turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');

@@ -24,8 +24,8 @@ export interface Drafts {
   begin(message: InboundMessage, to: Destination, keep: KeepShown): Draft;
 }
 
-export interface DraftsPorts {
-  telegram: Pick<Telegram, 'sendDraft'>;
+/** When a draft shows what it has. */
+export interface DraftPace {
   /** How long the first words wait for more: an answer that is there by then needs no draft. */
   firstAfterMs: number;
   /** The least time between updates. */
@@ -33,10 +33,6 @@ export interface DraftsPorts {
   /** Telegram removes a draft after 30 seconds, so an unchanged draft is shown again after this. */
   refreshMs: number;
 }
-
-export const DRAFTS_FIRST_MS = 100;
-export const DRAFTS_EVERY_MS = 1_000;
-export const DRAFTS_REFRESH_MS = 20_000;
 
 /** A proxy that restarts says "not found" as well: only twice in a row does it mean that there are no drafts. */
 const MISSING_MAX = 2;
@@ -50,16 +46,16 @@ const NOTHING: Draft = { write() {}, end: async () => {} };
  *
  * A server that does not offer drafts is not asked again for a day. Any other failure ends only that answer's draft.
  */
-export function createDrafts(ports: DraftsPorts): Drafts {
+export function createDrafts(telegram: Pick<Telegram, 'sendDraft'>, pace: DraftPace): Drafts {
   let missing = 0;
   let missingUntilMs = 0;
   return {
     begin(message, to, keep) {
       if (message.chatType !== 'private' || Date.now() < missingUntilMs) return NOTHING;
-      return startDraft(ports, async (soFar) => {
+      return startDraft(pace, async (soFar) => {
         await keep();
         const { text, entities } = preview(soFar);
-        const shown = await ports.telegram.sendDraft(to, message.messageId, text, entities);
+        const shown = await telegram.sendDraft(to, message.messageId, text, entities);
         if (shown.ok || shown.failure.kind !== 'not_offered') missing = 0;
         else missing += METHOD_MISSING.test(shown.failure.description) ? MISSING_MAX : 1;
         if (missing >= MISSING_MAX) missingUntilMs = Date.now() + MISSING_MS;
@@ -70,10 +66,7 @@ export function createDrafts(ports: DraftsPorts): Drafts {
 }
 
 /** Shows the newest text at intervals, never two sends at a time, until `show` fails or the draft ends. */
-function startDraft(
-  { firstAfterMs, everyMs, refreshMs }: DraftsPorts,
-  show: (text: string) => Promise<boolean>,
-): Draft {
+function startDraft({ firstAfterMs, everyMs, refreshMs }: DraftPace, show: (text: string) => Promise<boolean>): Draft {
   let newest = '';
   let shown = '';
   let shownAtMs = 0;

@@ -1,16 +1,11 @@
+import { within } from '../../shared/base/lifecycle.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import {
-  createDrafts,
-  DRAFTS_EVERY_MS,
-  DRAFTS_FIRST_MS,
-  DRAFTS_REFRESH_MS,
-  type Drafts,
-  type KeepShown,
-} from './drafts.ts';
-import { createStatusLines, STATUS_AFTER_MS, STATUS_EVERY_MS, type StatusLines } from './status-line.ts';
+import type { Limits } from '../limits.ts';
+import { createDrafts, type Drafts, type KeepShown } from './drafts.ts';
+import { createStatusLines, type StatusLines } from './status-line.ts';
 
 /** The view that people have of a turn before its answer. */
 export interface Progress {
@@ -32,17 +27,12 @@ export interface ProgressViews {
   clear(turn: Turn, to: Destination): Promise<void>;
 }
 
+const DRAFTS_FIRST_MS = 100;
+const DRAFTS_REFRESH_MS = 20_000;
 const NOTHING: Progress = { write() {}, doing() {}, end: async () => {} };
 
 /** Shows none. */
 export const NO_PROGRESS: ProgressViews = { begin: () => NOTHING, isLeft: () => false, clear: async () => {} };
-
-/** Shorter than the defaults in tests. */
-export interface ProgressLimits {
-  draftsEveryMs?: number;
-  statusAfterMs?: number;
-  statusEveryMs?: number;
-}
 
 /**
  * Shows progress in the way that the operator has chosen and the chat allows. `draft`: a draft where the chat is private,
@@ -51,15 +41,12 @@ export interface ProgressLimits {
 export function createProgressViews(
   telegram: Telegram,
   streaming: 'draft' | 'status' | 'off',
-  { draftsEveryMs: everyMs = DRAFTS_EVERY_MS, statusAfterMs, statusEveryMs }: ProgressLimits = {},
+  limits: Limits,
 ): ProgressViews {
+  const { draftsEveryMs: everyMs } = limits;
   const firstAfterMs = Math.min(DRAFTS_FIRST_MS, everyMs);
-  const drafts = createDrafts({ telegram, firstAfterMs, everyMs, refreshMs: DRAFTS_REFRESH_MS });
-  const statusLines = createStatusLines({
-    telegram,
-    afterMs: statusAfterMs ?? STATUS_AFTER_MS,
-    everyMs: statusEveryMs ?? STATUS_EVERY_MS,
-  });
+  const drafts = createDrafts(telegram, { firstAfterMs, everyMs, refreshMs: DRAFTS_REFRESH_MS });
+  const statusLines = createStatusLines(telegram, limits);
   return {
     begin(turn, message, to, keep) {
       if (streaming === 'off') return NOTHING;
@@ -92,4 +79,29 @@ function inDraft(draft: ReturnType<Drafts['begin']>): Progress {
 
 function inStatusLine(line: ReturnType<StatusLines['begin']>): Progress {
   return { write() {}, doing: (words) => line.doing(words), end: () => line.end() };
+}
+
+/** Telegram shows the action for 5 seconds. */
+const REPEAT_MS = 4_500;
+/** A reply waits this long for a call in flight, which would show "typing…" below it. */
+const LAST_MS_MAX = 1_000;
+
+/**
+ * Shows "typing…" in a chat until the returned function is called; it resolves when nothing more is shown. Failures are
+ * ignored.
+ */
+export function showTyping(telegram: Pick<Telegram, 'sendTyping'>, to: Destination): () => Promise<void> {
+  let last: Promise<unknown> | undefined;
+  const show = () => {
+    const sent = telegram.sendTyping(to).finally(() => {
+      if (last === sent) last = undefined;
+    });
+    last = sent;
+  };
+  show();
+  const timer = setInterval(show, REPEAT_MS);
+  return async () => {
+    clearInterval(timer);
+    if (last) await within(last, LAST_MS_MAX);
+  };
 }

@@ -1,6 +1,7 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import type { Limits } from '../limits.ts';
 
 /** The line of one attempt. Contract: `doing` returns at once; neither throws. */
 export interface StatusLine {
@@ -20,19 +21,11 @@ export interface StatusLines {
   remove(turn: Turn, to: Destination): Promise<void>;
 }
 
-export interface StatusLinesPorts {
-  telegram: Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
-  /** How long a turn lasts before it gets a line. */
-  afterMs: number;
-  /** The least time between changes: a group takes 20 messages a minute, of all bots' sends together. */
-  everyMs: number;
-}
-
-export const STATUS_AFTER_MS = 5_000;
-export const STATUS_EVERY_MS = 3_000;
+type LineTelegram = Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
+type LineLimits = Pick<Limits, 'statusAfterMs' | 'statusEveryMs'>;
 
 /** The status lines of a process. The ids that a running attempt learns are kept beside what it has read. */
-export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPorts): StatusLines {
+export function createStatusLines(telegram: LineTelegram, limits: LineLimits): StatusLines {
   const learnt = new WeakMap<Turn, number>();
   const idOf = (turn: Turn): number | undefined => {
     const { statusLine } = turn.reply;
@@ -50,7 +43,7 @@ export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPor
     }
   };
   return {
-    begin: (turn, to) => startLine({ afterMs, everyMs }, turn, (text) => show(turn, to, text)),
+    begin: (turn, to) => startLine(limits, turn, (text) => show(turn, to, text)),
     isShown: (turn) => idOf(turn) !== undefined,
     async remove(turn, to) {
       const id = idOf(turn);
@@ -61,7 +54,7 @@ export function createStatusLines({ telegram, afterMs, everyMs }: StatusLinesPor
 
 /** Sends the line and stores its id. A worker that was overtaken meanwhile takes its own line away again. */
 async function sendLine(
-  telegram: StatusLinesPorts['telegram'],
+  telegram: LineTelegram,
   { reply, write }: Turn,
   to: Destination,
   text: string,
@@ -83,7 +76,7 @@ async function sendLine(
 
 /** Shows the newest words at intervals, never two calls at a time, until a call fails or the line ends. */
 function startLine(
-  { afterMs, everyMs }: Pick<StatusLinesPorts, 'afterMs' | 'everyMs'>,
+  { statusAfterMs, statusEveryMs }: LineLimits,
   { texts }: Turn,
   show: (text: string) => Promise<void>,
 ): StatusLine {
@@ -97,13 +90,13 @@ function startLine(
       shown = newest;
       await show(newest);
     }
-    if (timer !== undefined) timer = setTimeout(next, everyMs);
+    if (timer !== undefined) timer = setTimeout(next, statusEveryMs);
   };
   // If a failure here matters, the turn itself will meet it.
   const next = () => {
     showing = look().catch(() => undefined);
   };
-  timer = setTimeout(next, afterMs);
+  timer = setTimeout(next, statusAfterMs);
   return {
     doing(newest) {
       words = newest;

@@ -16,6 +16,7 @@ import {
 } from '../../shared/state/session/archive.ts';
 import { RANGE_BYTES_MAX, sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
+import type { ShardEnv } from '../shard-env.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
 /** The oldest records of a log, ready to be moved. */
@@ -82,19 +83,6 @@ async function pointerTo(blobs: Blobs, { session, records, packed }: Segment): P
   return encodePointer({ blob, records, bytes: packed.length });
 }
 
-export interface ArchivistPorts {
-  source: SessionSource;
-  /** How long an archive lasts after its last segment, and a closed session after it was archived. */
-  retentionDays: number;
-  /** How long the ledger and the audit trail are kept. */
-  ledgerDays: number;
-  log: Logger;
-  everyMs: number;
-  reach?: ReachFailpoint;
-}
-
-export const ARCHIVE_EVERY_MS = 5_000;
-
 const DAY_SECONDS = 24 * 3600;
 
 /**
@@ -102,15 +90,16 @@ const DAY_SECONDS = 24 * 3600;
  * regularly. A session stays in the set of sessions to visit until nothing more of it can move, so a crash at any point
  * only repeats a visit. Several may run side by side.
  */
-export function startArchivist({ source, retentionDays, ledgerDays, log, everyMs, reach }: ArchivistPorts): Service {
-  const { redis, keys } = source;
+export function startArchivist(env: ShardEnv): Service {
+  const { config, redis, keys, log, reach } = env;
   const { toVisit } = sessionArchives(redis, keys);
-  const archive = createArchive(source, retentionDays * DAY_SECONDS, reach);
+  const archive = createArchive(env, config.SESSION_RETENTION_DAYS * DAY_SECONDS, reach);
+  const everyMs = env.limits.archiveEveryMs;
   return runLoop({
     name: 'archivist',
     async round(signal) {
       for (const session of await toVisit()) await visit(archive, session, log, signal);
-      await forgetRecordsOlderThan(redis, keys, ledgerDays);
+      await forgetRecordsOlderThan(redis, keys, config.LEDGER_RETENTION_DAYS);
       return everyMs;
     },
     retryMs: everyMs,

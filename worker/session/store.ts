@@ -8,7 +8,6 @@ import { chainOf, readHeader } from '../../shared/state/session/header.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { MediaStore } from '../media/store.ts';
 import { type OpenedSession, placeOf, readWindow, WindowCache } from './held-window.ts';
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 
@@ -29,12 +28,6 @@ export interface Tail {
  * throw `FencedError` when the turn was taken over.
  */
 export type Sessions = ReturnType<typeof createSessions>;
-
-/** The stored part of conversations: their logs, and the bytes of their files. */
-export interface ConversationStore {
-  sessions: Sessions;
-  media: MediaStore;
-}
 
 /** How many earlier sessions a chat's history is followed through. */
 export const PARENTS_MAX = 8;

@@ -4,16 +4,9 @@ import type { ChatKey } from '../../shared/redis/keys.ts';
 import { FencedError } from '../../shared/state/change.ts';
 import { FILES_MAX, type NotedFiles } from '../../shared/state/turn/noted-files.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { MediaStore } from '../media/store.ts';
 import { fileKind } from '../reply/part.ts';
 import { type Toolbox, type ToolSpec, toolError, toolText } from './toolbox.ts';
-
-export interface SendFilePorts {
-  files: Pick<NotedFiles, 'note'>;
-  /** Keeps bytes of a chat for so many seconds; returns their SHA-256. Contract: rejects when Redis cannot be reached. */
-  keep: (chat: ChatKey, bytes: Buffer, seconds: number) => Promise<string>;
-  /** Loads what a chat keeps by its SHA-256, and keeps it on. Contract: rejects when Redis cannot be reached. */
-  loadKept: (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
-}
 
 const TEXT_BYTES_MAX = 1_000_000;
 /** Longer than an answer may wait to be delivered, and for somebody to put back its dead letter. */
@@ -42,10 +35,15 @@ type Source = { content: string } | { ref: string };
  * The built-in tool `send_file`: a file becomes a part of the reply. The call only notes it; the conclusion takes what
  * was noted. A call that is repeated after a crash notes the same file once.
  */
-export function createSendFile({ files, keep, loadKept }: SendFilePorts): Toolbox {
+export function createSendFile(
+  files: Pick<NotedFiles, 'note'>,
+  media: Pick<MediaStore, 'keep'>,
+  loadKept: (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>,
+): Toolbox {
   const partOf = async ({ home }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
     const part = { path: 'file', name } as const;
-    if ('content' in source) return { ...part, sha256: await keep(home, Buffer.from(source.content), KEEP_SECONDS) };
+    if ('content' in source)
+      return { ...part, sha256: await media.keep(home, Buffer.from(source.content), KEEP_SECONDS) };
     const bytes = await loadKept(home, source.ref);
     if (bytes === undefined) return undefined;
     return { ...part, sha256: source.ref, ...(fileKind(name, bytes) === 'photo' && { isPicture: true }) };

@@ -1,7 +1,7 @@
 import { DelayedError, type Job, WaitingError } from 'bullmq';
 import { loggingAbout } from '../../shared/base/log.ts';
 import { SPAN, traceIdOf } from '../../shared/base/telemetry.ts';
-import { type ChatKey, chatOf, type EntryId, parseChatKey } from '../../shared/redis/keys.ts';
+import { chatOf, parseChatKey } from '../../shared/redis/keys.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { FencedError } from '../../shared/state/change.ts';
 import type { Begun } from '../../shared/state/turn/begin.ts';
@@ -10,9 +10,8 @@ import { DEFAULT_LANGUAGE, TEXTS } from '../../shared/texts/language.ts';
 import { unendedAlert } from '../alerts/causes/unanswered.ts';
 import { BlobStoreError } from '../blob/blobs.ts';
 import type { Env } from '../env.ts';
-import type { Discard } from '../lane/dispatcher.ts';
-import type { JobEnd, TurnJob, TurnQueue } from '../lane/queue.ts';
-import type { Share, Slot } from '../lane/slots.ts';
+import type { JobEnd, TurnJob } from '../lane/queue.ts';
+import type { Slot } from '../lane/slots.ts';
 import { backoffMs, type Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
 import type { TurnTime } from './deadline.ts';
@@ -31,22 +30,6 @@ import {
   TURN_TIMEOUT,
 } from './settle.ts';
 import { failTurn, runTurn } from './turn.ts';
-
-/** The env of running jobs. */
-export interface JobsEnv extends Env {
-  queue: TurnQueue;
-  /** The turns that this shard may run. */
-  share: Share;
-  discard: Discard;
-  /** The messages that this process is answering, with those of its other shards. */
-  running: Map<EntryId, ChatKey>;
-  /** Aborted when the process must end: running turns are handed back. */
-  ending: AbortSignal;
-  /** How often a turn that makes progress notes it for the watchdogs. */
-  progressEveryMs: number;
-  /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
-  watch: (turn: Turn, look: () => Promise<void>) => () => void;
-}
 
 /** Runs one job. Returns how it ended: `parked` calls for `resumeParked`. */
 export type Processor = (
@@ -71,7 +54,7 @@ const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 
 /** The life of a job: begin, run the turn, carry out its verdict, make the lane's next head a job. */
-export function createProcessor(env: JobsEnv): Processor {
+export function createProcessor(env: Env): Processor {
   return async (job, token, lockLost) => {
     const slot = await env.share.take(SLOT_TIMEOUT_MS, job.data.person);
     if (!slot) return handBack(env, job, token);
@@ -89,7 +72,7 @@ interface Hold {
   lockLost: AbortSignal | undefined;
 }
 
-async function run(env: JobsEnv, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
+async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
   // A later version made it a job, and knows its lane.
   if (!parseChatKey(chatOf(job.data.chat))) return postpone(env, job, token, FOREIGN_WAIT_MS);
   const begun = await begin(env, job);
@@ -125,7 +108,7 @@ async function run(env: JobsEnv, job: Job<TurnJob>, token: string | undefined, h
 
 /** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */
 async function carryOutAttempt(
-  turn: Turn<JobsEnv>,
+  turn: Turn<Env>,
   job: Job<TurnJob>,
   token: string | undefined,
   hold: Hold,
@@ -154,7 +137,7 @@ async function carryOutAttempt(
 }
 
 /** Begins an attempt. A message whose record makes this throw is put aside after as many tries as any other. */
-async function begin(env: JobsEnv, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
+async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
   const { entry, chat } = job.data;
   try {
     return await env.lane.begin(entry, chat, newSessionId());
@@ -172,7 +155,7 @@ async function begin(env: JobsEnv, job: Job<TurnJob>): Promise<Begun | { kind: '
  * opposite order, the chat would get the notice on every retry while Redis cannot store the dead letter.
  */
 async function putAside(
-  env: JobsEnv,
+  env: Env,
   place: Pick<Turn, 'entry' | 'chat' | 'traceparent'>,
   error: unknown,
   notice: string | undefined,
@@ -189,7 +172,7 @@ async function putAside(
  * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
  * store that fails is waited for, as Redis is.
  */
-async function afterThrow(turn: Turn<JobsEnv>, { slot, lockLost }: Hold, error: unknown): Promise<Delivered> {
+async function afterThrow(turn: Turn<Env>, { slot, lockLost }: Hold, error: unknown): Promise<Delivered> {
   const { env } = turn;
   if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
@@ -211,19 +194,19 @@ function storeRetryMs(turn: Turn): number {
 }
 
 /** The cause that ended an attempt from outside. */
-function whyCutShort({ ending }: JobsEnv, lockLost: AbortSignal | undefined): string {
+function whyCutShort({ ending }: Env, lockLost: AbortSignal | undefined): string {
   if (ending.aborted) return 'process_ends';
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
 }
 
 /** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
-async function isOvertaken(turn: Turn<JobsEnv>, time: TurnTime): Promise<boolean> {
+async function isOvertaken(turn: Turn<Env>, time: TurnTime): Promise<boolean> {
   if (await turn.env.lane.isCancelled(turn.entry)) return true;
   if (time.yieldsTo) return isYielding(turn, time);
   return (await supersededBy(turn, { isSeen: time.isSeen() })) !== undefined;
 }
 
-/** Looks by the clock: see `JobsEnv`. */
+/** Looks by the clock: see `Env.watch`. */
 export function watchByClock(turn: Turn, look: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
@@ -237,11 +220,11 @@ export function watchByClock(turn: Turn, look: () => Promise<void>): () => void 
   };
 }
 
-function leavingOf({ ending }: JobsEnv, lockLost: AbortSignal | undefined): AbortSignal {
+function leavingOf({ ending }: Env, lockLost: AbortSignal | undefined): AbortSignal {
   return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
 }
 
-async function attemptTurn(turn: Turn<JobsEnv>, { slot, lockLost }: Hold): Promise<Delivered> {
+async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<Delivered> {
   const { env } = turn;
   const { turnTimeoutMs, turnMaxMs } = env.settings;
   const leaving = leavingOf(env, lockLost);
@@ -251,7 +234,7 @@ async function attemptTurn(turn: Turn<JobsEnv>, { slot, lockLost }: Hold): Promi
     ...{ slot, leaving },
     // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
     onProgress: () => void env.lane.noteProgress(turn).catch(() => undefined),
-    progressEveryMs: env.progressEveryMs,
+    progressEveryMs: env.limits.progressEveryMs,
   });
   const cutShort = () => deadline.cutShort();
   const stopWatching = env.watch(turn, async () => {

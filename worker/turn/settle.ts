@@ -8,9 +8,9 @@ import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { clearPoisonCandidate } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
 import type { TurnJob } from '../lane/queue.ts';
 import type { Delivered } from '../lane/verdict.ts';
-import type { JobsEnv } from './processor.ts';
 
 const MS_PER_S = 1_000;
 
@@ -19,7 +19,7 @@ const MS_PER_S = 1_000;
  * or what Redis throws.
  */
 export async function settle(
-  turn: Turn<JobsEnv>,
+  turn: Turn<Env>,
   { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
 ): Promise<void> {
   const { env } = turn;
@@ -58,7 +58,7 @@ function recordFor(turn: Turn, conclusion: Conclusion, delivery: OutcomeRecord['
 }
 
 function reportSettled(
-  { message, chat, env }: Turn<JobsEnv>,
+  { message, chat, env }: Turn<Env>,
   { parts: answered }: Conclusion,
   { entry, outcome, reason, traceId, sentAtMs, settledAtMs }: OutcomeRecord,
 ): void {
@@ -90,7 +90,7 @@ export const TURN_TIMEOUT = 'turn_timeout';
 export async function obey(
   job: Job<TurnJob>,
   token: string | undefined,
-  turn: Turn<JobsEnv>,
+  turn: Turn<Env>,
   verdict: Delivered,
 ): Promise<void> {
   const { env } = turn;
@@ -132,7 +132,7 @@ async function endAttempt(turn: Turn, verdict: Exclude<Delivered, { kind: 'settl
 
 /** Moves a job to the delayed ones; throws what tells BullMQ so. */
 export async function postpone(
-  { queue, lane }: JobsEnv,
+  { queue, lane }: Env,
   job: Job<TurnJob>,
   token: string | undefined,
   delayMs: number,
@@ -146,7 +146,7 @@ export async function postpone(
  * BullMQ gives us no other, so we stand back for a moment, or until a slot is free.
  */
 export async function handBack(
-  { queue, share, lane }: JobsEnv,
+  { queue, share, lane }: Env,
   job: Job<TurnJob>,
   token: string | undefined,
 ): Promise<never> {

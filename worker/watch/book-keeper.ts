@@ -8,18 +8,11 @@ import { isAboutData } from '../alerts/redis-trouble.ts';
 import type { WatchFailure } from '../alerts/watch-failure.ts';
 import type { Checked } from './rules.ts';
 
-export interface BookKeeperPorts {
-  redis: RedisClient;
-  store: BookStore;
-  shards: number;
-  log: Logger;
-}
-
 /**
  * Enters what is new into the book, and logs each occurrence and failure. When another process wrote first, the rest is
  * entered next time. Returns the book as it is now, and whether no part of the watch failed.
  */
-export function createBookKeeper({ redis, store, shards, log }: BookKeeperPorts) {
+export function createBookKeeper(redis: RedisClient, store: BookStore, shards: number, log: Logger) {
   const logged = new Set<string>();
   const logNew = (failures: readonly WatchFailure[]): void => {
     for (const { what, error } of failures) {

@@ -1,15 +1,7 @@
 import type { Logger } from '../../shared/base/log.ts';
+import type { Limits } from '../limits.ts';
 
 export type DeadMan = ReturnType<typeof createDeadMan>;
-
-export interface DeadManPorts {
-  /** A secret: anyone who has it can keep the alarm silent. It is never logged. */
-  url: string;
-  everyMs?: number | undefined;
-  log: Logger;
-}
-
-const DEAD_MAN_EVERY_MS = 60_000;
 
 const TIMEOUT_MS = 10_000;
 
@@ -17,9 +9,9 @@ const TIMEOUT_MS = 10_000;
  * Reports to an outside service that all is well, with a `GET`, so that it raises an alarm when the reports stop.
  *
  * Contract: `ping` returns at once and never throws; it asks the service at most once per interval, also after a
- * failure. `stop` ends a request in flight.
+ * failure. `stop` ends a request in flight. The URL is a secret: anyone who has it can keep the alarm silent; it is never logged.
  */
-export function createDeadMan({ url, everyMs = DEAD_MAN_EVERY_MS, log }: DeadManPorts) {
+export function createDeadMan(url: string, { deadManEveryMs: everyMs }: Limits, log: Logger) {
   const stopping = new AbortController();
   let lastMs = Number.NEGATIVE_INFINITY;
   let sending = Promise.resolve();

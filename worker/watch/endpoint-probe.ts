@@ -1,8 +1,7 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { Keys } from '../../shared/redis/keys.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
 import { queueAlert } from '../../shared/state/incident/book.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
@@ -10,6 +9,7 @@ import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
 import type { Model } from '../model/port.ts';
 import { wordRequest } from '../model/port.ts';
 import type { FixedPartsWord } from '../recovery/state.ts';
+import type { ProcessEnv } from '../shard-env.ts';
 
 /** What a probe asks. */
 export interface Probed {
@@ -19,20 +19,6 @@ export interface Probed {
   takesFixedParts(signal: AbortSignal): Promise<FixedPartsWord['kind']>;
 }
 
-export interface EndpointProbePorts extends Probed {
-  modelName: string;
-  redis: RedisClient;
-  keys: Keys;
-  /** The incidents, as they were last read. */
-  book(): Book;
-  log: Logger;
-  lookEveryMs: number;
-  /** The shortest time between two probes of the whole installation. */
-  probeEveryMs: number;
-}
-
-/** Shorter than what keeps an incident open that one message has opened; see `isOver`. */
-export const PROBE_EVERY_MS = 5_000;
 const PROBE_EVERY_MS_MAX = 60_000;
 /** What lasts is asked for more rarely: after ten minutes once a minute. */
 const SHARE_OF_AGE = 0.1;
@@ -44,8 +30,10 @@ const SHARE_OF_AGE = 0.1;
  * only a request with them shows, so they are sent where they were refused. One process of the installation asks at a
  * time. Killed between the answer and the alert: the next probe finds the same.
  */
-export function startEndpointProbe(ports: EndpointProbePorts): Service {
-  const { redis, keys, book, log, lookEveryMs } = ports;
+export function startEndpointProbe(env: ProcessEnv, redis: RedisClient, probed: Probed, book: () => Book): Service {
+  const { log, limits } = env;
+  const { alertEveryMs: lookEveryMs, probeEveryMs } = limits;
+  const keys = keysOf(0);
   const passes = createPasses(redis, keys);
   /** Since when this process sees such an incident, by its own clock. */
   let sinceMs: number | undefined;
@@ -60,12 +48,13 @@ export function startEndpointProbe(ports: EndpointProbePorts): Service {
       sinceMs = isOpen ? (sinceMs ?? performance.now()) : undefined;
       const lastsMs = performance.now() - (sinceMs ?? Number.POSITIVE_INFINITY);
       // What opened it has just been asked.
-      if (lastsMs < ports.probeEveryMs) return lookEveryMs;
-      const paceMs = Math.max(ports.probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
+      if (lastsMs < probeEveryMs) return lookEveryMs;
+      const paceMs = Math.max(probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
       if ((await passes.takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
       // What it brings is recorded by the model itself.
-      if (!isRefused) await ports.model.send(wordRequest(ports.modelName), signal);
-      else if ((await ports.takesFixedParts(signal)) === 'taken') await queueAlert(redis, keys, fixedPartsTakenAlert());
+      if (!isRefused) await probed.model.send(wordRequest(env.config.MODEL), signal);
+      else if ((await probed.takesFixedParts(signal)) === 'taken')
+        await queueAlert(redis, keys, fixedPartsTakenAlert());
       return lookEveryMs;
     },
     retryMs: lookEveryMs,

@@ -1,7 +1,6 @@
 import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
 import type { GaugeReading } from '../../shared/base/meters.ts';
-import { METRIC, type MetricName, type Telemetry } from '../../shared/base/telemetry.ts';
+import { METRIC, type MetricName } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/backlog.ts';
@@ -11,15 +10,8 @@ import { CAUSES } from '../alerts/causes.ts';
 import { isUpToDate } from '../alerts/outbox.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import type { ProcessEnv } from '../shard-env.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
-
-export interface StateGaugesPorts {
-  /** A fail-fast connection; it outlives the gauges. */
-  redis: RedisClient;
-  shards: number;
-  telemetry: Telemetry;
-  log: Logger;
-}
 
 /** The state of the installation at one moment. */
 export interface InstallationState {
@@ -58,8 +50,8 @@ const FRESH_MS = 1_000;
  * Shows the state of the installation as gauges. Redis is read when they are exported or scraped, and then at most once a
  * second; never when nobody asks.
  */
-export function startStateGauges({ redis, shards, telemetry, log }: StateGaugesPorts): Service {
-  const read = createStateReader(redis, shards);
+export function startStateGauges({ config, telemetry, log }: ProcessEnv, redis: RedisClient): Service {
+  const read = createStateReader(redis, config.SHARDS);
   const show = (state: InstallationState): readonly GaugeReading[] => {
     const { readings, failures } = gaugesOf(state);
     for (const { what, error } of failures) log.debug({ err: error, what }, 'a gauge could not be read');

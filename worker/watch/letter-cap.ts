@@ -7,13 +7,6 @@ import { LETTERS_FULL } from '../alerts/causes/unanswered.ts';
 import { deliveredOf } from '../alerts/outbox.ts';
 import type { Snapshot } from './snapshot.ts';
 
-export interface LetterCapPorts {
-  redis: RedisClient;
-  log: Logger;
-  /** Of each shard. */
-  lettersMax: number;
-}
-
 /**
  * Deletes the oldest dead letters of each shard above a number, counted and logged without their content, but only once an
  * operator was notified that this begins. Until then, and while no alert can be sent, all stay.
@@ -21,7 +14,7 @@ export interface LetterCapPorts {
  * Contract: the returned function may be repeated and run by several processes at once. It rejects when Redis cannot be
  * reached.
  */
-export function createLetterCap({ redis, log, lettersMax }: LetterCapPorts) {
+export function createLetterCap(redis: RedisClient, lettersMax: number, log: Logger) {
   const drop = bindDrop(redis);
   return async (
     now: Pick<Snapshot, 'shards' | 'alerting'>,

@@ -53,8 +53,6 @@ function troubleOf(result: ModelResult): ProviderTrouble | '' | undefined {
   return SILENT.has(reason) ? undefined : (providerTroubleOf(reason) ?? '');
 }
 
-/** A date 30 days ahead can wait for that long. */
-export const LIVES_EVERY_MS = 6 * 3600_000;
 const RETRY_MS = 60_000;
 
 /**

@@ -3,7 +3,7 @@ import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import type { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
-import { refusingShards } from '../alerts/redis-trouble.ts';
+import { refusingShards, type Trouble } from '../alerts/redis-trouble.ts';
 import { PROVIDER_SAID } from '../model/errors/failure.ts';
 import { type Snapshot, sum } from './snapshot.ts';
 import { colourOf, troublesOf } from './verdict.ts';
@@ -14,12 +14,13 @@ export interface Watching {
   snapshot(): Snapshot | undefined;
   /** The incidents, as they were last read or written. */
   book(): Book;
-  /** Since when a shard, or all, take no writes, in ms since the epoch; `undefined` while all do. */
-  redisTroubleSinceMs(): number | undefined;
+  /**
+   * Trouble that is reported without the book: a shard, or all, take no writes; or the watchdog fails although Redis takes
+   * them.
+   */
+  troubles: { redis: Trouble; watch: Trouble };
   /** Which shards they are; `undefined` also where that is not known. */
   refusedWrites(): RefusedWritesError | undefined;
-  /** Since when the watchdog fails although Redis takes writes. */
-  watchTroubleSinceMs(): number | undefined;
 }
 
 type Check = Awaited<ReturnType<ReadinessPart['check']>>;
@@ -30,7 +31,7 @@ type Check = Awaited<ReturnType<ReadinessPart['check']>>;
  * only to processes that are ready, so red is degraded too, or what a delivery would heal lasted for ever.
  */
 export function readinessOf(watching: Watching, { staysReady }: { staysReady: boolean }): readonly ReadinessPart[] {
-  const { snapshot, redisTroubleSinceMs, watchTroubleSinceMs } = watching;
+  const { snapshot, troubles } = watching;
   const part = (name: string, check: () => Check): ReadinessPart => ({ name, check: async () => checkedAlone(check) });
   const ofSnapshot = (name: string, check: (now: Snapshot) => Check): ReadinessPart =>
     part(name, () => {
@@ -38,8 +39,8 @@ export function readinessOf(watching: Watching, { staysReady }: { staysReady: bo
       return now === undefined ? ready('not looked at yet') : check(now);
     });
   return [
-    part('redis server', () => redisCheck(snapshot(), redisTroubleSinceMs(), watching.refusedWrites())),
-    part('watchdog', () => watchCheck(watchTroubleSinceMs())),
+    part('redis server', () => redisCheck(snapshot(), troubles.redis.sinceMs(), watching.refusedWrites())),
+    part('watchdog', () => watchCheck(troubles.watch.sinceMs())),
     ofSnapshot('provider', providerCheck),
     ofSnapshot('telegram', telegramCheck),
     ofSnapshot('alerts', alertsCheck),

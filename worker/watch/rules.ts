@@ -50,10 +50,8 @@ export interface RuleLimits {
   isVolatileAccepted: boolean;
 }
 
+/** A receiver that has not polled for so long is stuck: a poll without updates lasts 50 seconds. */
 export const POLL_AGE_MS = 120_000;
-/** Longer than a hiccup that retries hide, and short enough to notify within a minute. */
-export const PROVIDER_DOWN_MS = 35_000;
-export const TELEGRAM_DOWN_MS = 30_000;
 /**
  * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
  */

@@ -1,36 +1,24 @@
 import { type Service, within } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { endStart, findRefusedWrites, type RefusedWritesError } from '../../shared/state/process/process.ts';
-import { openWorkerList, type Self } from '../../shared/state/process/workers.ts';
+import { openWorkerList } from '../../shared/state/process/workers.ts';
+import { totalsOf } from '../../shared/state/spending/limit.ts';
+import type { Channels } from '../alerts/alerter.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { uncleanEndAlert } from '../alerts/causes/watch.ts';
-import { isAboutData, type Trouble } from '../alerts/redis-trouble.ts';
+import { followedChat } from '../alerts/channel.ts';
+import { surroundingsOf } from '../alerts/message.ts';
+import { isAboutData, watchRedis, watchWatchdog } from '../alerts/redis-trouble.ts';
+import { modelsInUse } from '../model/catalog.ts';
+import type { ProcessEnv } from '../shard-env.ts';
 import { createBookKeeper } from './book-keeper.ts';
 import { createDeadMan, type DeadMan } from './dead-man.ts';
 import { createLetterCap } from './letter-cap.ts';
 import type { Watching } from './readiness.ts';
 import { checkRules, isPolled, isWell, type RuleLimits } from './rules.ts';
 import { createSnapshotReader, type Snapshot } from './snapshot.ts';
-
-export interface WatchdogPorts {
-  /** A fail-fast connection of its own; closed on stop. */
-  redis: RedisClient;
-  shards: number;
-  log: Logger;
-  /** How often alerts are entered into the book, and how often the state is checked. */
-  everyMs: { alerts: number; look: number };
-  limits: RuleLimits;
-  /** Alerts that need no book: Redis takes no writes, or the watchdog fails although Redis takes them. */
-  trouble: { redis: Trouble; watch: Trouble };
-  /** Pinged after every check that found nothing, where one is configured. */
-  deadMan?: { url: string; everyMs: number | undefined };
-}
-
-export const ALERTS_READ_EVERY_MS = 1_000;
-export const WATCH_EVERY_MS = 5_000;
 
 /** With very many lanes a look takes seconds: the next one begins after ten times as long. */
 const LOOK_SHARE = 10;
@@ -56,53 +44,75 @@ interface Seen {
  * an operator's pause explains) and messages are received. A single overdue message also stops the pings, because for a bot
  * with one user it is an outage.
  */
-export function startWatchdog(ports: WatchdogPorts, self: Self): Service & Watching {
+export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Channels): Service & Watching {
+  const { config, log, limits } = env;
+  const troubles = watchTroubles(env, channels);
   const seen: Seen = { book: new Map() };
-  const deadMan = ports.deadMan && createDeadMan({ ...ports.deadMan, log: ports.log });
-  const list = openWorkerList(ports.redis, self, uncleanEndAlert);
-  const look = createLook(ports, deadMan, seen, list);
+  const deadMan = config.DEADMAN_URL === undefined ? undefined : createDeadMan(config.DEADMAN_URL, limits, log);
+  const { processName: name, running, cache: cached } = env;
+  const self = { name, running, cached, exportTrouble: env.telemetry.exportTrouble };
+  const list = openWorkerList(redis, self, uncleanEndAlert);
+  const look = createLook(env, redis, deadMan, seen, list);
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
-    firstAfterMs: ports.everyMs.alerts,
+    firstAfterMs: limits.alertEveryMs,
     async round(signal) {
-      const { redis, trouble } = ports;
-      seen.refusedWrites = await findRefusedWrites(redis, ports.shards, trouble.redis.sinceMs() !== undefined);
+      seen.refusedWrites = await findRefusedWrites(redis, config.SHARDS, troubles.redis.sinceMs() !== undefined);
       try {
         // A round that reads only alerts proves nothing about a check of the state.
-        if (await look()) trouble.watch.worked();
-        if (seen.refusedWrites === undefined) trouble.redis.worked();
-        else if (!signal.aborted) trouble.redis.failed(seen.refusedWrites);
-        return ports.everyMs.alerts;
+        if (await look()) troubles.watch.worked();
+        if (seen.refusedWrites === undefined) troubles.redis.worked();
+        else if (!signal.aborted) troubles.redis.failed(seen.refusedWrites);
+        return limits.alertEveryMs;
       } catch (error) {
         seen.last = undefined;
-        if (!signal.aborted) attribute(seen.refusedWrites ?? error, trouble);
+        if (!signal.aborted) attribute(seen.refusedWrites ?? error, troubles);
         throw error;
       }
     },
-    retryMs: ports.everyMs.alerts,
-    onError: (error) => ports.log.warn({ err: error }, 'the watchdog could not look; it tries again'),
+    retryMs: limits.alertEveryMs,
+    onError: (error) => log.warn({ err: error }, 'the watchdog could not look; it tries again'),
   });
   return {
     name: loop.name,
     snapshot: () => seen.last,
     book: () => seen.book,
-    redisTroubleSinceMs: () => ports.trouble.redis.sinceMs(),
     refusedWrites: () => seen.refusedWrites,
-    watchTroubleSinceMs: () => ports.trouble.watch.sinceMs(),
+    troubles,
     async stop() {
       const stopped = loop.stop();
       // The process leaves after the last round: a sign of life after it would look like a crash.
       const left = stopped.then(() => list.leave()).catch(() => {});
       await within(left, LEAVE_MS);
-      ports.redis.disconnect();
       await deadMan?.stop();
     },
   };
 }
 
+/** The trouble of this process that it reports to the channels itself. */
+function watchTroubles(
+  { config, log, limits }: ProcessEnv,
+  { chatId, telegram, webhook }: Channels,
+): Watching['troubles'] {
+  const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];
+  const reporting = { channels, webhook, log, around: surroundingsOf(config), afterMs: limits.redisTroubleMs };
+  return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
+}
+
+function ruleLimitsOf({ config, limits: { pollAgeMs, providerDownMs, telegramDownMs } }: ProcessEnv): RuleLimits {
+  return {
+    ...{ pollAgeMs, providerDownMs, telegramDownMs },
+    unansweredMs: config.UNANSWERED_ALERT_MS,
+    totals: totalsOf(config),
+    deadLettersMax: config.DEAD_LETTERS_MAX,
+    models: modelsInUse(config),
+    isVolatileAccepted: config.REDIS_ACCEPT.includes('volatile'),
+  };
+}
+
 /** Errors about data are trouble of the watchdog, and not of Redis. */
-function attribute(error: unknown, { redis, watch }: WatchdogPorts['trouble']): void {
+function attribute(error: unknown, { redis, watch }: Watching['troubles']): void {
   if (isAboutData(error)) {
     redis.worked();
     watch.failed(error);
@@ -111,28 +121,32 @@ function attribute(error: unknown, { redis, watch }: WatchdogPorts['trouble']): 
 
 /** Enters queued alerts into the book; when a check of the state is due, also what is missing. Returns whether one was. */
 function createLook(
-  ports: WatchdogPorts,
+  env: ProcessEnv,
+  redis: RedisClient,
   deadMan: DeadMan | undefined,
   seen: Seen,
   list: ReturnType<typeof openWorkerList>,
 ): () => Promise<boolean> {
-  const store = createBookStore(ports.redis);
-  const readSnapshot = createSnapshotReader(ports.redis, ports.shards, ports.limits.unansweredMs, ports.limits.totals);
-  const capLetters = createLetterCap({ ...ports, lettersMax: ports.limits.deadLettersMax });
-  const keepBook = createBookKeeper({ ...ports, store });
+  const { config, log } = env;
+  const everyMs = env.limits.watchEveryMs;
+  const limits = ruleLimitsOf(env);
+  const store = createBookStore(redis);
+  const readSnapshot = createSnapshotReader(redis, config.SHARDS, limits.unansweredMs, limits.totals);
+  const capLetters = createLetterCap(redis, limits.deadLettersMax, log);
+  const keepBook = createBookKeeper(redis, store, config.SHARDS, log);
   let sinceMs: number | undefined;
-  let nextLookMs = performance.now() + ports.everyMs.look;
+  let nextLookMs = performance.now() + everyMs;
   return async () => {
     const begunMs = performance.now();
     const isLook = begunMs >= nextLookMs;
-    if (isLook) nextLookMs = begunMs + ports.everyMs.look;
+    if (isLook) nextLookMs = begunMs + everyMs;
     const nowMs = await list.show();
     if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();
     const now = isLook ? await readSnapshot({ nowMs, open: openIn(stored.book) }) : undefined;
     if (now) nextLookMs = Math.max(nextLookMs, begunMs + LOOK_SHARE * (performance.now() - begunMs));
-    const watch = now && { now, before: seen.last, sinceMs, limits: ports.limits };
+    const watch = now && { now, before: seen.last, sinceMs, limits };
     const checked = watch && checkRules(watch);
     const kept = await keepBook(stored, nowMs, checked);
     seen.book = kept.book;
@@ -141,7 +155,7 @@ function createLook(
     if (seen.refusedWrites === undefined && kept.isWhole && checked && isWell(watch, checked)) deadMan?.ping();
     seen.last = now ?? seen.last;
     if (watch && kept.isWhole && !seen.hasBegun && isPolled(watch)) {
-      await endStart(ports.redis);
+      await endStart(redis);
       seen.hasBegun = true;
     }
     return now !== undefined;

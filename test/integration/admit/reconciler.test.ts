@@ -5,8 +5,9 @@ import { type EntryId, jobIdOf, TURNS_QUEUE } from '../../../shared/redis/keys.t
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { reconcile, startReconciler } from '../../../worker/lane/dispatcher.ts';
 import type { Lane } from '../../../worker/lane/lane.ts';
-import { openWorker, QUEUE_LIMITS } from '../../../worker/lane/queue.ts';
+import { openWorker } from '../../../worker/lane/queue.ts';
 import { createSlots } from '../../../worker/lane/slots.ts';
+import { LIMITS } from '../../../worker/limits.ts';
 import { eachWithQueue, lane, queue, seen } from '../../fixture/each-queue.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { inboundText } from '../../fixture/inbound.ts';
@@ -73,7 +74,7 @@ test('an id without its job and a job without its data end at once, and are recr
   await redis.del(seen.toKey(ids[0]));
   await redis.hdel(seen.toKey(ids[1]), 'data');
   const ran: string[] = [];
-  const options = { share: createSlots(2).share(), limits: QUEUE_LIMITS };
+  const options = { share: createSlots(2).share(), limits: LIMITS };
   const worker = openWorker(redis, keys, options, async ({ data }) => void ran.push(data.entry));
   void worker.run();
   await until('an empty queue', async () => (await seen.count()) + (await seen.getActiveCount()) === 0 || undefined);

@@ -3,20 +3,20 @@ import { afterEach, expect, test } from '@jest/globals';
 import { startProducer } from '../../../producer/producer.ts';
 import { createLogger, type Logger } from '../../../shared/base/log.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
-import { nameProcess } from '../../../shared/state/process/process.ts';
 import { createHeartbeat, readHeartbeat } from '../../../shared/state/process/receiver.ts';
 import { setUpWorker } from '../../../worker/adapters.ts';
 import { createBookStore } from '../../../worker/alerts/book-store.ts';
+import { telegramChannel } from '../../../worker/alerts/channel.ts';
 import { messageOf } from '../../../worker/alerts/message.ts';
-import { watchRedis, watchWatchdog } from '../../../worker/alerts/redis-trouble.ts';
 import { openQueue } from '../../../worker/lane/queue.ts';
 import { startWatchdog } from '../../../worker/watch/watchdog.ts';
 import { eachInWorld, hold, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { keptLog } from '../../fixture/log.ts';
+import { processEnv } from '../../fixture/process-env.ts';
 import { rootOf, until } from '../../fixture/root.ts';
-import { WATCH_LIMITS } from '../../fixture/watchdog.ts';
+import { WATCH_SETTINGS, WATCH_WAITS } from '../../fixture/watchdog.ts';
 import { closeServer, listen } from '../../stand-in/loopback.ts';
 
 const CHAT = 1001;
@@ -52,19 +52,19 @@ async function work({ env = {}, log = createLogger('silent'), ...limits }: WorkO
 
 /** A watchdog alone, over a world without a worker. */
 function watch(log = createLogger('silent'), everyMs = 100, deadMan?: { url: string; everyMs: number }) {
-  const silent = { channels: [], log, afterMs: 60_000 };
-  const watchdog = startWatchdog(
-    {
-      redis: connectRedis(world.redis.url, 'impatient'),
-      shards: 1,
-      log,
-      everyMs: { alerts: 50, look: everyMs },
-      limits: { ...WATCH_LIMITS, unansweredMs: 60_000 },
-      trouble: { redis: watchRedis(silent), watch: watchWatchdog(silent) },
-      ...(deadMan && { deadMan }),
-    },
-    { name: nameProcess(), running: new Map(), cached: { usedBytes: 0, maxBytes: 1 }, exportTrouble: () => '' },
-  );
+  const shorter = { alertEveryMs: 50, watchEveryMs: everyMs, redisTroubleMs: 60_000 };
+  const limits = { ...WATCH_WAITS, ...shorter, ...(deadMan && { deadManEveryMs: deadMan.everyMs }) };
+  const settings = { UNANSWERED_ALERT_MS: '60000', ...(deadMan && { DEADMAN_URL: deadMan.url }) };
+  const env = processEnv(world.redis.url, { env: { ...WATCH_SETTINGS, ...settings }, limits, log });
+  const channels = {
+    chatId: undefined,
+    telegram: (chatId: number) => telegramChannel(env.telegram, chatId),
+    webhook: undefined,
+    retryMs: 20,
+  };
+  const connection = connectRedis(world.redis.url, 'impatient');
+  started.push({ stop: async () => connection.disconnect() });
+  const watchdog = startWatchdog(env, connection, channels);
   started.push(watchdog);
   return watchdog;
 }

@@ -6,7 +6,8 @@ import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { createBinding } from '../../../shared/state/blob/binding.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createFileBlobs, openFolderStore } from '../../../worker/blob/folder-store.ts';
-import { type BlobLimits, type BlobTrouble, startBlobKeeper, sweep } from '../../../worker/blob/keeper.ts';
+import { type BlobTrouble, startBlobKeeper, sweep } from '../../../worker/blob/keeper.ts';
+import type { Limits } from '../../../worker/limits.ts';
 import { createMediaStore } from '../../../worker/media/store.ts';
 import { APPEND_SECONDS_MAX, archiveSession, createArchive, packSegment } from '../../../worker/session/archive.ts';
 import { readSession } from '../../../worker/session/transfer.ts';
@@ -69,7 +70,7 @@ async function bound(): Promise<void> {
   await createBinding(redis, openFolderStore(folder).id)();
 }
 
-function keeper(limits: Partial<BlobLimits> = {}, onTrouble: (trouble: BlobTrouble) => void = () => {}) {
+function keeper(limits: Partial<Limits> = {}, onTrouble: (trouble: BlobTrouble) => void = () => {}) {
   const all = { blobEveryMs: 20, orphanMs: HOUR_MS, boundMs: 0, ...limits };
   const service = startBlobKeeper({
     redis,

@@ -138,7 +138,7 @@ test('an attempt that was taken over sets no reminder, and its tool tells it so 
     const heir = await createLane(redis, world.keys).begin(turn.entry, chatKey(CHAT), 's-1' as SessionId);
     expect(heir.kind).toBe('begun');
     const settings = { timeZone: 'UTC', reminderMinutesMin: 1 };
-    const tool = createReminders({ book: createReminderBook(redis, world.keys), settings });
+    const tool = createReminders(createReminderBook(redis, world.keys), settings);
     const made = tool.call(
       { id: 'r1', name: 'reminders', input: { action: 'set', in: 60, text: TEXT }, turn },
       new AbortController().signal,

@@ -6,11 +6,13 @@ import type { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, type Keys, type SessionId } from '../../../shared/redis/keys.ts';
 import { createArchive, startArchivist } from '../../../worker/session/archive.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import type { ShardEnv } from '../../../worker/shard-env.ts';
 import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { createWorld, startGateway, type World } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
+import { processEnv } from '../../fixture/process-env.ts';
 
 const CHAT = 1001;
 const DAY_SECONDS = 24 * 3600;
@@ -38,7 +40,12 @@ const source = () => ({ redis, keys, blobs: world.blobs });
 
 function givenArchivist(): void {
   const log = createLogger('silent');
-  services.push(startArchivist({ source: source(), retentionDays: 30, ledgerDays: 90, log, everyMs: 10 }));
+  services.push(
+    startArchivist({
+      ...processEnv(world.redis.url, { limits: { archiveEveryMs: 10 }, log }),
+      ...source(),
+    } as ShardEnv),
+  );
 }
 
 async function givenGateway(): Promise<void> {

@@ -18,8 +18,7 @@ test('alerts when a server is down for a while and when it returns, and retries 
       queued.push(alert);
     },
     log: keptLog().log,
-    everyMs: 5,
-    downMs: 50,
+    limits: { toolServersEveryMs: 5, toolServerDownMs: 50 },
   });
   await until('the first look', () => queued[0]);
   servers[0] = {
@@ -63,8 +62,7 @@ test('a server that changes its odd tools all the time is told of once an hour, 
     },
     queue: async (alert) => void queued.push(alert),
     log,
-    everyMs: 1,
-    downMs: 5,
+    limits: { toolServersEveryMs: 1, toolServerDownMs: 5 },
   });
   await until('many changes', () => changes > 50 || undefined);
   await watch.stop();

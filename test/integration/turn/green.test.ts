@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { noteStart } from '../../../shared/state/process/process.ts';
-import { readinessOf } from '../../../worker/watch/readiness.ts';
+import { readinessOf, type Watching } from '../../../worker/watch/readiness.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, spawn, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
@@ -233,9 +233,8 @@ test('where Telegram delivers to a webhook, red is degraded: a balancer would ke
   const watching = {
     snapshot: () => ({ nowMs, newest: [], shards: [] }) as never,
     book: () => new Map([['no-delivery', incident as never]]),
-    redisTroubleSinceMs: () => undefined,
     refusedWrites: () => undefined,
-    watchTroubleSinceMs: () => undefined,
+    troubles: { redis: { sinceMs: () => undefined }, watch: { sinceMs: () => undefined } } as Watching['troubles'],
   };
   const of = async (staysReady: boolean) =>
     readinessOf(watching, { staysReady })

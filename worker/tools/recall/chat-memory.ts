@@ -11,7 +11,8 @@ import { PARENTS_MAX } from '../../session/store.ts';
 import { type Quote, quotesIn } from './document.ts';
 import { createSearch, type Search } from './search.ts';
 
-export interface ChatMemoryPorts extends SessionSource {
+/** Where a search looks, and how far. */
+export interface SearchSource extends SessionSource {
   log?: Logger | undefined;
   /** Upper bound of what is read of a chat, newest first; 64 MiB if absent. */
   bytesMax?: number;
@@ -49,8 +50,8 @@ const SEGMENTS_AT_ONCE = 4;
 const SLICE_MS = 10;
 
 /** Binds the past of a shard's chats to a connection. */
-export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
-  const { redis, keys } = ports;
+export function createChatMemory(source: SearchSource): ChatMemory {
+  const { redis, keys } = source;
   return {
     async search(session, question, signal) {
       const window = await windowStartOf(redis, keys, session);
@@ -59,7 +60,7 @@ export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
       const past = { unreadable: 0 };
       const search = createSearch(question);
       const chain = await chainOf(redis, keys, session, PARENTS_MAX + 1);
-      const isCut = await lookThrough(search, linesOf(ports, chain, window.start, past), { ...ports, signal });
+      const isCut = await lookThrough(search, linesOf(source, chain, window.start, past), { ...source, signal });
       const { size, span } = search;
       return { ...past, isCut, size, span, quotes: quotesIn(search, shown) };
     },
@@ -70,7 +71,7 @@ export function createChatMemory(ports: ChatMemoryPorts): ChatMemory {
 async function lookThrough(
   search: Search,
   lines: ReturnType<typeof linesOf>,
-  { bytesMax = BYTES_MAX, readMsMax = READ_MS_MAX, signal }: ChatMemoryPorts & { signal: AbortSignal | undefined },
+  { bytesMax = BYTES_MAX, readMsMax = READ_MS_MAX, signal }: SearchSource & { signal: AbortSignal | undefined },
 ): Promise<boolean> {
   const endMs = performance.now() + readMsMax;
   for (let bytes = 0; ; ) {
@@ -99,21 +100,21 @@ async function look(search: Search, newestFirst: readonly (Buffer | string)[]): 
 
 /** The lines of a chat before a window, newest first, some at a time. All of a parent is older than the window. */
 async function* linesOf(
-  ports: ChatMemoryPorts,
+  source: SearchSource,
   chain: readonly SessionId[],
   windowStart: number,
   past: { unreadable: number },
 ): AsyncGenerator<readonly (Buffer | string)[]> {
   for (const [at, session] of chain.entries()) {
-    yield* logOf(ports, session, at === 0 ? windowStart : Number.POSITIVE_INFINITY);
-    yield* archiveOf(ports, session, (segment, error) => {
+    yield* logOf(source, session, at === 0 ? windowStart : Number.POSITIVE_INFINITY);
+    yield* archiveOf(source, session, (segment, error) => {
       past.unreadable += 1;
-      ports.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
+      source.log?.warn({ err: error, session, segment }, 'a segment of an archive is damaged');
     });
   }
 }
 
-async function* logOf({ redis, keys }: ChatMemoryPorts, session: SessionId, end: number) {
+async function* logOf({ redis, keys }: SearchSource, session: SessionId, end: number) {
   const logs = sessionLogs(redis, keys);
   for (let before = end; ; ) {
     const { first, newestFirst } = await logs.tail(session, READ_BYTES, before);
@@ -124,11 +125,11 @@ async function* logOf({ redis, keys }: ChatMemoryPorts, session: SessionId, end:
 }
 
 /** What was archived while its log was read is read twice, which a search does not mind. */
-async function* archiveOf(ports: ChatMemoryPorts, session: SessionId, onUnreadable: Parameters<typeof readSegment>[3]) {
-  const segments = await sessionArchives(ports.redis, ports.keys).segments(session);
+async function* archiveOf(source: SearchSource, session: SessionId, onUnreadable: Parameters<typeof readSegment>[3]) {
+  const segments = await sessionArchives(source.redis, source.keys).segments(session);
   for (let end = segments; end > 0; end -= SEGMENTS_AT_ONCE) {
     const places = Array.from({ length: Math.min(SEGMENTS_AT_ONCE, end) }, (_, n) => end - 1 - n);
-    const read = await Promise.all(places.map((place) => readSegment(ports, session, place, onUnreadable)));
+    const read = await Promise.all(places.map((place) => readSegment(source, session, place, onUnreadable)));
     for (const lines of read) yield (lines ?? []).toReversed();
   }
 }

@@ -12,14 +12,8 @@ import type { ChatMemory, Remembered } from './chat-memory.ts';
 import { minute, QUOTE_OPENING, type Quote } from './document.ts';
 import { boundaryAt } from './snippet.ts';
 
-export interface RecallPorts {
-  memory: ChatMemory;
-  /** Loads what a chat keeps, a text that was shortened or a picture or a PDF, by the SHA-256 of its bytes, in hex. */
-  loadKept: (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
-  log?: Logger;
-  /** A longer call ends with an error that says to try again. */
-  timeLimitMs?: number;
-}
+/** Loads what a chat keeps, a text that was shortened or a picture or a PDF, by the SHA-256 of its bytes, in hex. */
+type LoadKept = (chat: ChatKey, sha256: string) => Promise<Buffer | undefined>;
 
 const TIME_LIMIT_MS = 30_000;
 const QUERY_CHARS_MAX = 1_000;
@@ -49,9 +43,15 @@ type Request = { query: string } | { ref: string; from: number };
 
 /**
  * The built-in tool `recall`: a chat's own memory, for the model. It reads only, and only the chat of the call's
- * session, and texts and files that are this chat's: a reference from elsewhere opens nothing.
+ * session, and texts and files that are this chat's: a reference from elsewhere opens nothing. A call that takes longer than `timeLimitMs` ends with an error that says to
+ * try again.
  */
-export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts): Toolbox {
+export function createRecall(
+  memory: ChatMemory,
+  loadKept: LoadKept,
+  log?: Logger,
+  timeLimitMs = TIME_LIMIT_MS,
+): Toolbox {
   return {
     specs: () => [SPEC],
     async call({ name, input, turn: { session, home } }, signal) {
@@ -60,7 +60,7 @@ export function createRecall({ memory, loadKept, log, ...limits }: RecallPorts):
       const work =
         'ref' in asked ? readOn(loadKept, home, asked) : memory.search(session, asked.query, signal).then(foundIn);
       try {
-        return await endedBy(work, signal, limits.timeLimitMs ?? TIME_LIMIT_MS);
+        return await endedBy(work, signal, timeLimitMs);
       } catch (error) {
         log?.warn({ err: error, session }, 'recall failed');
         return toolError('The history could not be read just now. It may work later.');
@@ -88,7 +88,7 @@ async function endedBy(work: Promise<ToolOutput>, signal: AbortSignal, timeLimit
 }
 
 async function readOn(
-  loadKept: RecallPorts['loadKept'],
+  loadKept: LoadKept,
   chat: ChatKey,
   { ref, from }: Extract<Request, { ref: string }>,
 ): Promise<ToolOutput> {

@@ -1,11 +1,11 @@
 import { setImmediate as soon } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { type LoopPorts, runLoop } from '../../../../shared/base/loop.ts';
+import { type Rounds, runLoop } from '../../../../shared/base/loop.ts';
 
 const HOUR_MS = 3_600_000;
 
 /** A loop whose rounds are scripted, one after the other; it waits for an hour after the last one. */
-function scripted(rounds: readonly (() => Promise<number>)[], ports: Partial<LoopPorts> = {}) {
+function scripted(rounds: readonly (() => Promise<number>)[], ports: Partial<Rounds> = {}) {
   const errors: unknown[] = [];
   const over = Promise.withResolvers<void>();
   let begun = 0;

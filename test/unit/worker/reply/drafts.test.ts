@@ -1,8 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
 import { FencedError } from '../../../../shared/state/change.ts';
+import type { Telegram } from '../../../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../../../shared/telegram/failure.ts';
-import { createDrafts, type DraftsPorts } from '../../../../worker/reply/drafts.ts';
+import { createDrafts } from '../../../../worker/reply/drafts.ts';
 
 const TO = { chatId: 1001 };
 const EVERY_MS = 2;
@@ -17,7 +18,7 @@ const failing = (kind: 'rejected' | 'not_offered'): TelegramResult<void> => ({
 function byHand() {
   const calls: { draftId: number; text: string; answer: (result: TelegramResult<void>) => void }[] = [];
   let onCall = () => {};
-  const telegram: DraftsPorts['telegram'] = {
+  const telegram: Pick<Telegram, 'sendDraft'> = {
     sendDraft(_to, draftId, text) {
       const { promise, resolve } = Promise.withResolvers<TelegramResult<void>>();
       calls.push({ draftId, text, answer: resolve });
@@ -41,12 +42,12 @@ const message = { chatType: 'private', messageId: 77 } as InboundMessage;
 
 /** The draft of an answer; its first state comes after `everyMs`, too. */
 function beginning(
-  telegram: DraftsPorts['telegram'],
+  telegram: Pick<Telegram, 'sendDraft'>,
   times: { everyMs?: number; refreshMs?: number } = {},
   note = keep,
 ) {
   const { everyMs = EVERY_MS, refreshMs = NEVER_MS } = times;
-  return createDrafts({ telegram, firstAfterMs: everyMs, everyMs, refreshMs }).begin(message, TO, note);
+  return createDrafts(telegram, { firstAfterMs: everyMs, everyMs, refreshMs }).begin(message, TO, note);
 }
 
 test('sends one draft call at a time, always with the newest text and the same draft id', async () => {
@@ -129,7 +130,7 @@ test('an attempt that lost its fencing token shows nothing', async () => {
 
 test('a failure ends the draft of one answer, and not_offered ends all later drafts', async () => {
   const { telegram, calls, nth } = byHand();
-  const drafts = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS });
+  const drafts = createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: EVERY_MS });
   for (const [at, kind] of [
     [1, 'rejected'],
     [2, 'not_offered'],
@@ -154,7 +155,7 @@ test('a failure ends the draft of one answer, and not_offered ends all later dra
 test('a bare 404, as a proxy says it while it restarts, ends all later drafts only when it comes twice in a row', async () => {
   const { telegram, calls, nth } = byHand();
   const bare: TelegramResult<void> = { ok: false, failure: { kind: 'not_offered', description: 'Not Found' } };
-  const drafts = createDrafts({ telegram, firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS });
+  const drafts = createDrafts(telegram, { firstAfterMs: EVERY_MS, everyMs: EVERY_MS, refreshMs: NEVER_MS });
   for (const [at, result] of [bare, SHOWN, bare, bare].entries()) {
     const draft = drafts.begin(message, TO, keep);
     draft.write('One');

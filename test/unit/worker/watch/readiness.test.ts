@@ -10,6 +10,7 @@ import {
   readinessOf,
   redisCheck,
   telegramCheck,
+  type Watching,
 } from '../../../../worker/watch/readiness.ts';
 import type { Snapshot } from '../../../../worker/watch/snapshot.ts';
 
@@ -90,9 +91,8 @@ test('readyz is 200 and degraded at yellow, and 503 at red and when Redis takes 
   const watching = {
     snapshot: () => now,
     book: () => book,
-    redisTroubleSinceMs: () => troubleMs,
     refusedWrites: () => refused,
-    watchTroubleSinceMs: () => blindMs,
+    troubles: { redis: { sinceMs: () => troubleMs }, watch: { sinceMs: () => blindMs } } as Watching['troubles'],
   };
   const parts = readinessOf(watching, { staysReady: false });
   const health = await serveHealth({ host: '127.0.0.1', port: 0, log: createLogger('silent'), parts });
