@@ -55,8 +55,6 @@ function flowKeys(tag: string) {
     /** Sorted set of the messages whose attempts ended with their process, by age. */
     poisonCandidates: `${tag}:poison-candidates`,
     ...{ lanePrefix: `${tag}:lane:`, turnPrefix: `${tag}:turn:` },
-    /** With a lane behind it: the message that tells of what that lane refuses; for a day. */
-    tellerPrefix: `${tag}:teller:`,
     lane: (lane: LaneKey) => `${tag}:lane:${lane}`,
     turn: (entry: EntryId) => `${tag}:turn:${entry}`,
     /** Hash: the entries of neighbouring updates, by `fieldOfUpdate`. */

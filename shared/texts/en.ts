@@ -74,7 +74,7 @@ export const EN = {
   cutAnswer: '[The answer was cut at its length limit. Ask me to continue.]',
   brokenOff: '[The answer breaks off here. Ask me to continue.]',
   laneFull: (count: number) =>
-    `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'this one. Please send it' : `${count} of them. Please send them`} again when I have caught up.`,
+    `Too many of your messages are waiting, so I didn't take ${count === 1 ? 'one of them. Please send it' : `${count} of them. Please send them`} again when I have caught up.`,
   /** By Telegram's names for them. */
   kinds: {
     animation: 'animation',

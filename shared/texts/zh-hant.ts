@@ -60,8 +60,7 @@ export const ZH_HANT: Texts = {
   nothingToAdd: '完成了，沒有要補充的。',
   cutAnswer: '［回答已達長度上限。請要我繼續。］',
   brokenOff: '［回答到這裡中斷。請要我繼續。］',
-  laneFull: (count) =>
-    `等待中的訊息太多，所以${count === 1 ? '這一則' : `其中 ${count} 則`}我沒有收下。等我處理完後請再傳一次。`,
+  laneFull: (count) => `等待中的訊息太多，所以其中 ${count} 則我沒有收下。等我處理完後請再傳一次。`,
   kinds: {
     animation: '動畫',
     audio: '音訊檔',

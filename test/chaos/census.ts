@@ -115,7 +115,6 @@ function keptOfChat(keys: Keys): Rule[] {
     ['reminders of a chat', 'kept', true, keys.remindersOf('' as ChatKey)],
     ['erasures', 'single', true, keys.erasures],
     ['ends of pauses', 'single', false, keys.resumed],
-    ['first refusal of a lane', 'kept', false, keys.tellerPrefix],
     ['calls that are booked', 'kept', false, keys.booked('')],
     ['memory of a chat', 'kept', true, keys.memory('' as ChatKey)],
     ['changes of a memory', 'kept', false, keys.memoryChanges('' as ChatKey)],

@@ -15,7 +15,7 @@ import {
 } from '../../shared/state/lane/lanes.ts';
 import { createLedger, type Ledger } from '../../shared/state/lane/ledger.ts';
 import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
-import { readBehind, readDepth, readRefusedNext } from '../../shared/state/lane/waiting.ts';
+import { readBehind, readDepth } from '../../shared/state/lane/waiting.ts';
 import { createPasses, proveWrites } from '../../shared/state/process/process.ts';
 import type { Begun } from '../../shared/state/turn/begin.ts';
 import { type BeginReply, beginTurn } from '../../shared/state/turn/begin.ts';
@@ -59,8 +59,6 @@ export interface Lane {
   readmit(): Promise<Readmission>;
   /** Begins an attempt. Rejects while Redis takes no writes. */
   begin(entry: EntryId, lane: LaneKey, newSession: SessionId): Promise<Begun>;
-  /** The message directly behind a lane's head, if it was refused at admission and not cancelled since. */
-  refusedNext(lane: LaneKey): Promise<EntryId | undefined>;
   /** Notes that an attempt makes progress: its message is not overdue as long as it does. */
   noteProgress(turn: Pick<Turn, 'entry' | 'fencingToken'>): Promise<void>;
   /** Reports the error that ended an attempt. If Redis refused its write, the attempt is not counted. Returns at once. */
@@ -79,8 +77,7 @@ const DAY_SECONDS = 24 * 3600;
 
 /**
  * Binds the lanes of one shard to a connection. A message that finds `messagesMax` others in its lane is refused; the
- * turn of the first refused one tells the user how many were refused. An open session in which nobody writes for
- * `idleDays` is forgotten; 0 for never.
+ * chat's next reply says how many were. An open session in which nobody writes for `idleDays` is forgotten; 0 for never.
  */
 export function createLane(
   redis: RedisClient,
@@ -113,7 +110,6 @@ export function createLane(
     afterThrow: ({ entry, fencingToken }, error, ending) => void refused.ended(entry, fencingToken, error, ending),
     settle: (turn, record, keepsAnswer = false) =>
       settle(turn, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
-    refusedNext: (lane) => readRefusedNext(redis, keys, lane),
   };
 }
 

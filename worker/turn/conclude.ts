@@ -25,8 +25,12 @@ export async function concludeTurn(
   ending: Ending,
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
   const { env } = turn;
-  const conclusion = await withUndo(turn, withNotices(turn, ending.conclusion), ending);
-  const stored = await storeConclusion(turn, conclusion, ending);
+  const refusals = ending.conclusion.parts.length === 0 ? 0 : turn.laneRefusals;
+  const told = withRefusals(turn, withNotices(turn, ending.conclusion), refusals);
+  const conclusion = await withUndo(turn, told, ending);
+  const reported = refusals === 0 ? [] : [chatState(turn.keys, turn.chat).reportLaneRefusals(refusals)];
+  const changes = [...reported, ...ending.changes];
+  const stored = await storeConclusion(turn, conclusion, { ...ending, changes });
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
     await commit(env, turn, { step: 'cancelled meanwhile', changes, events });
@@ -82,6 +86,11 @@ function withNotices(turn: Turn, conclusion: Conclusion): Conclusion {
   const told = inOneMessage(inItsOwnWords(turn, conclusion), conclusion, turn.notices);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.summons) return told;
   return { ...told, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
+}
+
+/** A reply that also says how many messages of the chat were refused because its lane was full. */
+function withRefusals({ texts }: Turn, conclusion: Conclusion, count: number): Conclusion {
+  return count === 0 ? conclusion : inOneMessage([], conclusion, [texts.laneFull(count)]);
 }
 
 /** A conclusion with plain texts before and after its own; one message where they fit into one. */

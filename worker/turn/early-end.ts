@@ -1,11 +1,10 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { BY_OPERATOR, turnOf } from '../../shared/state/turn/record.ts';
+import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
 import type { Env } from '../env.ts';
-import type { Lane } from '../lane/lane.ts';
 import type { Settings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { fallenSilent } from '../recovery/fail.ts';
@@ -34,7 +33,8 @@ export async function endedEarly(turn: Turn<Env>): Promise<FirstLook> {
   if (before) return conclude(before);
   const ended = usedUp(turn, env.settings);
   if (ended) return endedWithout(turn, ended);
-  if (turn.isRefused && message.content.kind !== 'reminder') return notTaken(env, turn);
+  // A version before 0.4 marked refused messages of all chats and left them in their lane: those are answered.
+  if (turn.isRefused && turn.summons) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
   // The words behind a `/new`, and the file whose caption they are, are what its new conversation begins with.
   if (command && turn.hasDone(BEGUN_ANEW))
@@ -87,22 +87,4 @@ function stopped(turn: Turn): Conclusion | undefined {
   if (said.text === '') return cancelled(command, isTold ? [] : [turn.texts.stoppedByOperator]);
   const text = `${healed(said.text)}\n\n${turn.texts.stoppedHere}`;
   return { ...cancelled(command), ...planned([], text, { rich: 'off' }) };
-}
-
-const REASON = 'lane_full';
-
-/**
- * The end of a message that a full lane did not take. It tells the person, with how many others. Where one stands behind it
- * that was refused too, that one tells of both: a version before 0.4 left all of them in their lane.
- *
- * Contract: throws what Redis throws.
- */
-async function notTaken({ lane }: { lane: Pick<Lane, 'refusedNext'> }, turn: Turn): Promise<Verdict> {
-  // Each has a place of its own, in which the person is told.
-  if (turn.summons) return conclude(refused(REASON, turn.texts.laneFull(1)));
-  const count = 1 + turn.company.refusedBesides;
-  const into = await lane.refusedNext(turn.lane);
-  if (into === undefined) return conclude(refused(REASON, turn.texts.laneFull(count)));
-  const changes = [turnOf(turn.keys, into).company.reportRefused(count)];
-  return conclude({ outcome: 'refused', reason: REASON, into, parts: [] }, { changes });
 }

@@ -12,10 +12,13 @@ export type Choice = (typeof CHOICES)[number];
  */
 export const BUSY_WAYS = ['queue', 'merge', 'interrupt'] as const;
 
+/** How many messages of the chat its full lane refused since a reply said so last: `admit.lua` counts them. */
+const LANE_REFUSALS = 'laneRefusals';
 const GRANTS = 'toolGrants';
 const REFUSED_ANSWERS = 'refusedAnswers';
 /** Grants by name alone, which early builds of 0.4 wrote: nobody reads them. */
 const FORMER_GRANTS = 'usualTools';
+const FORGOTTEN = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS];
 
 /** A tool that a chat may use without asking: one tool of one server, as long as its definition is the same. */
 export interface ToolGrant {
@@ -56,13 +59,15 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
     /** The answers to these messages were refused: they are put back when the chat takes another one. */
     noteRefusedAnswers: (entries: readonly EntryId[]): Change => ['HSET', key, REFUSED_ANSWERS, entries.join(' ')],
     forgetRefusedAnswers: (): Change => ['HDEL', key, REFUSED_ANSWERS],
+    /** A reply says that so many messages were refused. */
+    reportLaneRefusals: (count: number): Change => ['HINCRBY', key, LANE_REFUSALS, -count],
     /** The group continues as a supergroup: see `begin.lua`. */
     becomes: (supergroup: ChatKey): Change[] => [
       ['HSET', keys.chat(supergroup), 'movedFrom', chat],
       ['HSET', key, 'movedTo', supergroup],
     ],
     /** All but what is no content: where the chat moved, and until when it is left alone. */
-    forget: (): Change => ['HDEL', key, 'session', 'calibration', REFUSED_ANSWERS, GRANTS, FORMER_GRANTS, ...CHOICES],
+    forget: (): Change => ['HDEL', key, 'session', 'calibration', ...FORGOTTEN, ...CHOICES],
     /** The condition that the chat is still in a session. */
     isIn: (session: SessionId): Expected => [key, 'session', session],
     /** The condition that the choice still stands. */
@@ -82,6 +87,8 @@ export interface ChatFields {
   /** The supergroup that the group became, and the group that it was. */
   readonly movedTo: ChatKey | undefined;
   readonly movedFrom: ChatKey | undefined;
+  /** How many of its messages a full lane refused that no reply has reported yet. */
+  readonly laneRefusals: number;
   readonly choice: (name: Choice) => string | undefined;
   readonly toolGrants: readonly ToolGrant[];
 }
@@ -96,6 +103,7 @@ export function chatFieldsOf(fields: ReadonlyMap<string, string>): ChatFields {
     quietUntilMs: Number(fields.get('quietUntilMs') ?? 0),
     movedTo: fields.get('movedTo') as ChatKey | undefined,
     movedFrom: fields.get('movedFrom') as ChatKey | undefined,
+    laneRefusals: Math.max(0, Number(fields.get(LANE_REFUSALS) ?? 0)),
     choice: (name) => fields.get(name),
     toolGrants: JSON.parse(fields.get(GRANTS) ?? '[]') as ToolGrant[],
   };

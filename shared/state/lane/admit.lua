@@ -2,23 +2,21 @@
 -- left on the stream, for a later version. So two dispatchers never admit the messages
 -- of one chat in different orders, and no entry is read without being in its lane. A call that is re-sent because its
 -- reply was lost gets the same reply again.
--- A lane is bounded. The first message that a full lane refuses stays in the lane, and its turn reports the refusals to the
--- person. This script settles each later one as refused and counts it on the first.
+-- A lane is bounded. A message that a full lane refuses is settled here, and counted on its chat, whose next reply says how
+-- many were refused. A call from a chat without the bot gets a reply of its own: it stays in its lane, marked as refused.
 -- KEYS  1 inbound   2 lanes   3 absent, for the keys that are not named: see keys.ts   4 last reply to this caller
 --       5 outcomes   6 counts
 -- ARGV  1 group   2 consumer   3 most entries to read   4 prefix of lane keys   5 prefix of turn keys
 --       6 most messages of a lane: one more is refused, unless the operator replayed it, it cancels others, or
 --         it is a reminder, of which a chat has only so many
 --       7 how many more may be forwards, of which people send many at once that are answered as one
---       8 name of this call, which no other call of this caller has   9 prefix of the keys that name who tells of refusals
+--       8 name of this call, which no other call of this caller has   9 prefix of chat keys
 -- Reply {what was read, ms since the epoch}; what was read is
 --       {id of the newest entry that the group has read, number of entries read now,
 --        {{head, chat, traceparent, person | ''}, …} of every lane touched, {entry that names no chat, …},
 --        {head that was cancelled, …}, {{entry, chat, traceparent}, …} of every message that was refused and settled}
 -- include: chat, counts, entry, time
 local KEEP_SECONDS = 60
--- How long a lane's teller is remembered. In a lane paused for longer, the next refused message becomes its teller.
-local TELL_SECONDS = 86400
 local now = now_ms()
 
 local before = redis.call('GET', KEYS[4])
@@ -57,36 +55,22 @@ local function is_full(lane, fields)
   return not is_taken and redis.call('LLEN', lane) >= most
 end
 
--- The teller of a chat: the first refused message, whose turn reports all refusals. Later refusals count on it until then.
-local function teller_of(chat)
-  local teller = redis.call('GET', ARGV[9] .. chat)
-  local marks = teller and redis.call('HMGET', ARGV[5] .. teller, 'refused', 'fence', 'cancelled')
-  return marks and marks[1] and not marks[2] and not marks[3] and teller
-end
-
-local function become_teller(entry, chat)
-  redis.call('HSET', ARGV[5] .. entry, 'refused', 'lane_full')
-  -- A chat with '@' stands for a call from a chat without the bot. Each refused call gets its own reply.
-  if not chat:find('@', 1, true) then
-    redis.call('SET', ARGV[9] .. chat, entry, 'EX', TELL_SECONDS)
-  end
-end
-
 local function sent_ms(fields)
   local is_read, message = pcall(cjson.decode, field(fields, 'message'))
   return is_read and type(message) == 'table' and tonumber(message.sentAtMs) or nil
 end
 
--- Settles a message as refused and counts it on `teller`, whose turn reports the refusal to the person.
-local function refuse(entry, chat, fields, teller)
+-- Settles a message as refused, and counts it on its chat; on the supergroup that a group has become.
+local function refuse(entry, lane, fields)
   count(KEYS[6], KEYS[1], 'settled')
-  redis.call('HINCRBY', ARGV[5] .. teller, 'refusedBesides', 1)
+  local chat = chat_of(lane)
+  local home = redis.call('HGET', ARGV[9] .. chat, 'movedTo') or chat
+  redis.call('HINCRBY', ARGV[9] .. home, 'laneRefusals', 1)
   local record = {
     entry = entry,
-    chat = chat_of(chat),
+    chat = chat,
     outcome = 'refused',
     reason = 'lane_full',
-    into = teller,
     traceId = (field(fields, 'traceparent') or ''):match('^[^-]*-([^-]*)') or '',
     sentAtMs = sent_ms(fields),
     settledAtMs = now,
@@ -114,16 +98,15 @@ for _, entry in ipairs(read[1][2]) do
   local chat = field(entry[2], 'chat')
   if chat and is_lane(chat) then
     local lane, cancels = ARGV[4] .. chat, field(entry[2], 'cancels')
-    local full = is_full(lane, entry[2])
-    local teller = full and teller_of(chat)
-    if teller then
-      refuse(last, chat, entry[2], teller)
+    local full, has_own_reply = is_full(lane, entry[2]), chat:find('@', 1, true)
+    if full and not has_own_reply then
+      refuse(last, chat, entry[2])
       refused[#refused + 1] = { last, chat_of(chat), field(entry[2], 'traceparent') or '' }
     else
       redis.call('RPUSH', lane, last)
     end
-    if full and not teller then
-      become_teller(last, chat)
+    if full and has_own_reply then
+      redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
     elseif cancels and not field(entry[2], 'replayed') then
       cancel(lane, last, cancels)
     end

@@ -32,7 +32,7 @@ export interface Admission {
   heads: Head[];
   broken: EntryId[];
   cancelled: EntryId[];
-  /** Messages settled because their lane was full. The first refused message of a lane stays queued and is not listed. */
+  /** Messages settled because their lane was full. */
   refused: Refusal[];
 }
 
@@ -121,7 +121,7 @@ function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMa
   return async (count: number): Promise<Admission> => {
     const call = ++calls;
     const prefixes = [keys.lanePrefix, keys.turnPrefix];
-    const args = [INBOUND_GROUP, CONSUMER, count, ...prefixes, messagesMax, BURST_MAX, call, keys.tellerPrefix];
+    const args = [INBOUND_GROUP, CONSUMER, count, ...prefixes, messagesMax, BURST_MAX, call, keys.chatPrefix];
     const [[newest, read, heads, broken, cancelled, settled]] = await clock.learn(
       () => admit(at, args),
       ([, timeMs]) => timeMs,

@@ -75,14 +75,6 @@ export async function readBehind(redis: RedisClient, keys: Keys, lane: LaneKey):
   return waiting.filter((each) => each !== undefined);
 }
 
-/** The message directly behind a lane's head, if it was refused at admission and not cancelled since. */
-export async function readRefusedNext(redis: RedisClient, keys: Keys, lane: LaneKey): Promise<EntryId | undefined> {
-  const next = (await redis.lindex(keys.lane(lane), 1)) as EntryId | null;
-  if (next === null) return undefined;
-  const [refused, cancelled] = await redis.hmget(keys.turn(next), 'refused', 'cancelled');
-  return refused !== null && cancelled === null ? next : undefined;
-}
-
 /** A message that still waits for its turn; undefined when it does not, or cannot be read. */
 async function waitingAt(redis: RedisClient, keys: Keys, entry: EntryId): Promise<Waiting | undefined> {
   const [fields, [edited, into, ...marks]] = await Promise.all([

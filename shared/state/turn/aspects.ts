@@ -77,15 +77,6 @@ export class Company extends Fields {
     return this.set('pieces', JSON.stringify(entries));
   }
 
-  /** How many other messages its lane refused that its notice reports on. */
-  get refusedBesides(): number {
-    return this.number('refusedBesides') ?? 0;
-  }
-
-  reportRefused(count: number): Change {
-    return this.add('refusedBesides', count);
-  }
-
   /** A command that cancelled others, when it was admitted. */
   get hasCancelled(): boolean {
     return this.fields.has('cancelledOthers');

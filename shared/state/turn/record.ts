@@ -89,7 +89,7 @@ export class TurnRecord extends Fields {
     return [this.key, 'cancelled', ''];
   }
 
-  /** Its lane was full when it came. */
+  /** Its lane was full when it came: a call from a chat without the bot is then refused. */
   get isRefused(): boolean {
     return this.fields.has('refused');
   }

@@ -125,6 +125,8 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly quietUntilMs: number;
   /** The messages of the chat whose answers are put back when the chat takes another one, oldest first. */
   readonly refusedAnswers: readonly EntryId[];
+  /** How many messages of its chat a full lane refused that no reply has reported yet; 0 in a lane of commands. */
+  readonly laneRefusals: number;
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
   readonly nowMs: () => number;
   readonly write: FencedWrites['write'];
@@ -180,6 +182,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.toolGrants = chatFields.toolGrants;
     this.quietUntilMs = chatFields.quietUntilMs;
     this.refusedAnswers = chatFields.refusedAnswers;
+    this.laneRefusals = begun.lane === own ? chatFields.laneRefusals : 0;
     const ofSender = this.message.ok ? this.message.value.from.language : undefined;
     this.texts = textsFor(this.choice('language') ?? this.chatSettings.language, ofSender);
     this.nowMs = source.nowMs;

@@ -4,7 +4,7 @@ import { compareStreamIds, inSlices } from '../../../shared/redis/stream.ts';
 import { createLedger } from '../../../shared/state/lane/ledger.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
 import { runCli } from '../../fixture/cli.ts';
-import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, hold, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { inboundText } from '../../fixture/inbound.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -28,8 +28,16 @@ const inOrder = async () =>
 const reasons = async () => (await inOrder()).map(({ outcome, reason }) => reason ?? outcome);
 const EXPECTED = [...Array(TAKEN).fill('answered'), ...Array(WRITTEN - TAKEN).fill('lane_full')];
 
-function writeMany(): void {
-  for (let number = 1; number <= WRITTEN; number++) world.telegram.say(CHAT, `message ${number}`);
+/** How many refused messages the replies have counted. */
+const counted = () => notices().reduce((sum, text) => sum + Number(/(\d+) of them/.exec(text)?.[1] ?? 1), 0);
+
+/** Accepts messages as the producer does: a gateway that starts then admits up to a hundred in one step. */
+async function acceptMany(count = WRITTEN): Promise<void> {
+  world.telegram.openChat(CHAT);
+  const inbox = createInbox(world.peek, 1);
+  const updates = Array.from({ length: count }, (_, at) => 20_000 + at);
+  for (const some of inSlices(updates, 1_000))
+    await Promise.all(some.map((update) => inbox.accept(7, inboundText(update, CHAT), `00-${update}-b-01`)));
 }
 
 /** How often a job was added to the queue. */
@@ -38,21 +46,17 @@ async function jobsAdded(): Promise<number> {
   return events.filter(([, fields]) => fields[1] === 'added').length;
 }
 
-test('messages over a full lane end with one job and one notice for all, and one outcome each', async () => {
-  writeMany();
+test('messages over a full lane end without a job, the next reply counts them, and each has one outcome', async () => {
+  await acceptMany();
   await start();
   const outcomes = await untilSettled(world, WRITTEN);
   expect(await reasons()).toEqual(EXPECTED);
   const answered = outcomes.filter(({ outcome }) => outcome === 'answered').map(({ entry }) => entry);
   expect(answered).toEqual([...answered].sort(compareStreamIds));
-  const [teller, ...others] = (await inOrder()).slice(TAKEN);
-  expect(teller?.into).toBeUndefined();
-  expect(others.every(({ into }) => into === teller?.entry)).toBe(true);
   expect(new Set(outcomes.map(({ traceId }) => traceId)).size).toBe(WRITTEN);
   expect(outcomes.every(({ sentAtMs }) => sentAtMs !== undefined)).toBe(true);
-  await until('the notice', () => (notices().length > 0 ? true : undefined));
   expect(notices()).toEqual([expect.stringContaining(`${WRITTEN - TAKEN} of them`)]);
-  expect(await jobsAdded()).toBe(TAKEN + 1);
+  expect(await jobsAdded()).toBe(TAKEN);
   expect(((await world.peek.xpending(world.keys.inbound, 'dispatcher')) as unknown[])[0]).toBe(0);
   const unbounded = (await world.peek.keys(`${world.keys.turnPrefix}*`)).map((key) => world.peek.ttl(key));
   expect((await Promise.all(unbounded)).every((ttl) => ttl > 0)).toBe(true);
@@ -61,38 +65,36 @@ test('messages over a full lane end with one job and one notice for all, and one
 });
 
 variants([
-  ['answer stored', 1],
-  ['part sent', 2],
-  ['settled', 1],
+  ['answer stored:1', 1],
+  ['part sent:2', 2],
+  ['settled:1', 1],
 ])(
-  'killed at "%s" of the notice: the refused messages end once each, with %d notice(s), of which the second is a repeat',
+  'killed at "%s" of the reply that counts them: the refused messages stand in %d message(s), of which the second is a repeat',
   async (step, count) => {
-    writeMany();
-    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
+    await acceptMany();
+    const victim = await spawn({ SPILLWAY_FAIL_AT: step });
     expect(await victim.ended).toBe('SIGKILL');
     await takeOver();
     await untilSettled(world, WRITTEN);
     expect(await reasons()).toEqual(EXPECTED);
-    await until('the notice', () => (notices().length > 0 ? true : undefined));
     expect(notices()).toHaveLength(count);
     expect(notices().filter((text) => !text.startsWith('↻')).length).toBeLessThanOrEqual(1);
-    world.telegram.say(CHAT, 'again');
-    expect(await nextOutcome(world, CHAT, WRITTEN + 1)).toMatchObject({ outcome: 'answered' });
   },
 );
 
-test('messages refused after the notice of others was stored get a notice of their own', async () => {
-  for (let number = 1; number <= 3; number++) world.telegram.say(CHAT, `message ${number}`);
-  const victim = await spawn({ LANE_MAX_MESSAGES: '1', SPILLWAY_FAIL_AT: 'answer stored:2' });
-  expect(await victim.ended).toBe('SIGKILL');
-  // Admitted as the next gateway starts, and so before the dead one's job is taken over.
-  for (const update of [9_001, 9_002]) await createInbox(world.peek, 1).accept(7, inboundText(update, CHAT), '');
-  Object.assign(world.env, { LANE_MAX_MESSAGES: '1' });
-  await takeOver();
-  await untilSettled(world, 5);
-  await until('both notices', () => (notices().length === 2 ? true : undefined));
-  expect(await reasons()).toEqual(['answered', ...Array(4).fill('lane_full')]);
-  expect(notices()[1]).toContain('2 of them');
+test('a refusal after the last message of its lane has begun is counted by the next reply', async () => {
+  const answer = hold();
+  await start({ LANE_MAX_MESSAGES: '1' });
+  world.telegram.say(CHAT, 'one');
+  await world.claude.waitForCall(() => true);
+  for (const text of ['two', 'three']) world.telegram.say(CHAT, text);
+  await untilSettled(world, 2);
+  answer();
+  await untilSettled(world, 3);
+  expect(notices()).toEqual([]);
+  world.telegram.say(CHAT, 'four');
+  await untilSettled(world, 4);
+  expect(notices()).toEqual([expect.stringContaining('2 of them')]);
 });
 
 /** Refused messages that stand on both sides of others: forwards may exceed the limit. Answers how many there are. */
@@ -105,9 +107,7 @@ function writeInterleaved(): number {
   return 9;
 }
 
-const BLOCKED = { status: 403, description: 'Forbidden: bot was blocked by the user' };
-
-test('messages over a full lane that stand apart get one notice for all', async () => {
+test('messages over a full lane that stand apart are counted together', async () => {
   const written = writeInterleaved();
   await start();
   await untilSettled(world, written);
@@ -115,75 +115,41 @@ test('messages over a full lane that stand apart get one notice for all', async 
     ...Array(TAKEN).fill('answered'),
     ...['lane_full', 'lane_full', 'answered', 'merged', 'lane_full', 'lane_full'],
   ]);
-  expect(notices()).toEqual([expect.stringContaining('4 of them')]);
+  expect(counted()).toBe(4);
 });
 
-variants(['answer stored', 'settled'])(
-  'killed at "%s" of the notice for messages that stand apart: no message is told twice, and none is left untold',
-  async (step) => {
-    const written = writeInterleaved();
-    const victim = await spawn({ SPILLWAY_FAIL_AT: `${step}:${TAKEN + 1}` });
-    expect(await victim.ended).toBe('SIGKILL');
-    await takeOver();
-    await untilSettled(world, written);
-    expect(notices().map((text) => /\d of them|this one/.exec(text)?.[0])).toEqual(['4 of them']);
-  },
-);
-
-test('where the notice cannot be delivered, its message is undeliverable', async () => {
-  const written = writeInterleaved();
-  world.telegram.fail('sendMessage', BLOCKED, 2, ({ text }) => String(text).includes('Too many'));
-  await start();
-  await untilSettled(world, written);
-  expect((await reasons()).slice(TAKEN)).toEqual([
-    ...['telegram_gone', 'lane_full', 'answered', 'merged', 'lane_full', 'lane_full'],
-  ]);
-  expect(notices()).toEqual([]);
-});
-
-test('a flood of hundreds gets a notice each time that its lane was full, which together count all that were refused', async () => {
+test('the replies to a flood of hundreds together count all messages that were refused', async () => {
   for (let number = 1; number <= 300; number++) world.telegram.say(CHAT, `message ${number}`);
   await start();
   await untilSettled(world, 300);
   const answered = (await reasons()).filter((reason) => reason === 'answered').length;
-  const told = notices().map((text) => Number(/(\d+) of them/.exec(text)?.[1] ?? 1));
-  expect(told.reduce((sum, each) => sum + each, 0)).toBe(300 - answered);
-  expect(told.length).toBeLessThanOrEqual(Math.ceil(answered / (TAKEN - 1)));
+  expect(counted()).toBe(300 - answered);
 });
 
-test('after a /stop, what a full lane did not take is told anew', async () => {
+test('the reply to a /stop counts what the full lane refused before it', async () => {
   const date = Math.floor(Date.now() / 1000);
   for (const text of ['1', '2', '3', 'r1', '/stop', 'r2']) world.telegram.say(CHAT, text, { date });
   await start();
   await untilSettled(world, 6);
   expect((await reasons()).slice(-2)).toEqual(['stop', 'lane_full']);
-  expect(notices()).toEqual([expect.stringContaining('this one')]);
+  world.telegram.say(CHAT, 'again');
+  await untilSettled(world, 7);
+  expect(counted()).toBe(2);
 });
 
-test('when the bot is blocked every message that was taken ends as undeliverable, and the refused ones take one job', async () => {
+test('when the bot is blocked every message that was taken ends as undeliverable, and the refused ones take no job', async () => {
   world.telegram.fail(
     'sendMessage',
     { status: 403, description: 'Forbidden: bot was blocked by the user' },
     100,
     ({ chat_id }) => String(chat_id) === String(CHAT),
   );
-  writeMany();
+  await acceptMany();
   await start();
   await untilSettled(world, WRITTEN);
-  expect(await reasons()).toEqual([
-    ...Array(TAKEN + 1).fill('telegram_gone'),
-    ...Array(WRITTEN - TAKEN - 1).fill('lane_full'),
-  ]);
-  expect(await jobsAdded()).toBe(TAKEN + 1);
+  expect(await reasons()).toEqual([...Array(TAKEN).fill('telegram_gone'), ...Array(WRITTEN - TAKEN).fill('lane_full')]);
+  expect(await jobsAdded()).toBe(TAKEN);
 });
-
-/** Accepts messages as the producer does. */
-async function acceptMany(count: number): Promise<void> {
-  const inbox = createInbox(world.peek, 1);
-  const updates = Array.from({ length: count }, (_, at) => 20_000 + at);
-  for (const some of inSlices(updates, 1_000))
-    await Promise.all(some.map((update) => inbox.accept(7, inboundText(update, CHAT), `00-${update}-b-01`)));
-}
 
 test('10,000 messages to a paused chat each have an outcome once it is resumed, and another chat is answered meanwhile', async () => {
   await start();
@@ -191,7 +157,7 @@ test('10,000 messages to a paused chat each have an outcome once it is resumed, 
   await nextOutcome(world, CHAT);
   await runCli(['pause', String(CHAT), '--by', 'Ada'], world.env);
   await acceptMany(10_000);
-  await until('full lane', async () => (await world.peek.xlen(world.keys.inbound)) === TAKEN + 1 || undefined);
+  await until('full lane', async () => (await world.peek.xlen(world.keys.inbound)) === TAKEN || undefined);
   await runCli(['resume', String(CHAT), '--by', 'Ada'], world.env);
   world.telegram.say(OTHER, 'hello');
   await until('answer to somebody else', () => world.telegram.shown(OTHER).length > 0 || undefined, 10_000);
@@ -203,7 +169,6 @@ test('10,000 messages to a paused chat each have an outcome once it is resumed, 
     true,
   );
   expect(settled.every(({ traceId }) => traceId !== '')).toBe(true);
-  await until('the notice', () => (notices().length > 0 ? true : undefined));
   expect(notices()).toEqual([expect.stringContaining(`${10_000 - TAKEN} of them`)]);
   expect(await world.peek.xlen(world.keys.inbound)).toBe(0);
   expect(await createLedger(world.peek, world.keys).read()).toMatchObject({ unaccounted: 0 });

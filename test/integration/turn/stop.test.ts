@@ -96,7 +96,9 @@ test('/stop works in a full lane', async () => {
   await untilAsked(HANG);
   for (const text of ['second', 'third', '/stop']) world.telegram.say(CHAT, text);
   await nextOutcome(world, CHAT, 4);
-  expect(await outcomesOf(CHAT)).toEqual(['cancelled stop', 'cancelled stop', 'cancelled stop', 'command stop']);
+  const ends = ['refused lane_full', 'cancelled stop', 'cancelled stop', 'command stop'];
+  expect(await outcomesOf(CHAT)).toEqual(ends);
+  expect(shown(CHAT)).toEqual([`${EN.stopped}\n\n${EN.laneFull(1)}`]);
 });
 
 test('a second /stop does not cancel the first', async () => {
