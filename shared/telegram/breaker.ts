@@ -21,8 +21,6 @@ export interface BreakerView {
   seenAwayMs(): number;
   /** Whether Telegram has answered within the last second; asks it something harmless where that is not known. */
   answersNow(): Promise<boolean>;
-  /** When Telegram last confirmed a message, of whatever chat, in ms since the epoch by Redis' clock; 0 is never. */
-  confirmedMs(): Promise<number>;
 }
 
 /** The breaker itself: the process that runs it also looks for the end of an outage. */
@@ -90,7 +88,6 @@ export function startTelegramBreaker(
     name: loop.name,
     awayMs: async (freshMs = LOOK_FRESH_MS) => (await state.look(freshMs)).awayMs,
     seenAwayMs: () => state.seen().awayMs,
-    confirmedMs: async () => (await state.look()).confirmedMs,
     answersNow: () => answersNow(state, probe, limits.telegramProbeMs),
     ...createNotes(state, probe),
     async stop() {

@@ -1,9 +1,13 @@
+import { METRIC } from '../../shared/base/telemetry.ts';
+import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
+import type { PartPlace } from '../../shared/state/turn/aspects.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
+import { unsureAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
 import {
   CONFIRMED,
@@ -14,10 +18,11 @@ import {
   type PartDelivery,
   type PartSlot,
   sendMarked,
+  UNSURE,
   type Undelivered,
 } from './part.ts';
 import { albumFrom, contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
-import { isUnsure, repeatPart } from './repeat.ts';
+import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** When a conclusion is delivered. */
 export interface DeliveryTime {
@@ -36,7 +41,7 @@ export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undeliver
  * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is
  * sent, never what is edited in. Each part is marked before it is sent and after; the outcome is the mark of the last
  * one. The next part waits until the previous part is confirmed or counts as unsure. If the result of a send is unknown, a
- * later attempt sends the part once more as soon as Telegram answers, and marks it as a possible repeat. If Telegram refuses
+ * later attempt sends the part once more as soon as Telegram answers, and says that it may be a repeat. If Telegram refuses
  * the format of a part, the part is sent in a simpler format; a timeout never changes the format. Only the beginning of an
  * answer rings. The reply to a button press, and the end of a message that its user stopped, do not ring.
  *
@@ -55,7 +60,7 @@ export async function deliver(
   const isStopped = conclusion.outcome === 'cancelled' && conclusion.reason !== BY_OPERATOR;
   const isQuiet = isStopped || isPressed(turn);
   for (let index = 0; index < conclusion.parts.length; ) {
-    const isRepeat = !isMarked && isUnsure(turn, index);
+    const isRepeat = !isMarked && isInDoubt(turn, index);
     const count = albumFrom(conclusion, index, turn.reply);
     const isLast = index + count === conclusion.parts.length;
     const content = contentAt(conclusion, index, count);
@@ -104,4 +109,63 @@ async function sendPart(
   await turn.write('', marksOf(turn, slot, 'sent'));
   turn.env.reach('part marked');
   return CONFIRMED;
+}
+
+/** Whether an earlier attempt sent a part, and its result is unknown. */
+function isInDoubt({ reply }: Turn, index: number): boolean {
+  const mark = reply.markOf(index);
+  return mark !== 'sent' && mark !== 'unsure' && (mark ?? reply.markOf(repeatOf(index))) !== undefined;
+}
+
+/**
+ * Repeats a part whose first send has an unknown result, once, as soon as Telegram answers. The part may stand in the chat
+ * already, so the repeat says that it may be one. If the result of the repeat is unknown too, a third copy would not help:
+ * the part is unsure, and the operator is notified. A repeat that a failing server or a proxy answered was not made, and does
+ * not count.
+ */
+async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content, to: Destination): Promise<PartDelivery> {
+  const { env } = turn;
+  const at = repeatOf(slot.index);
+  const before = deliveredBefore(turn, at);
+  if (before) return before;
+  if (turn.reply.markOf(at) !== undefined) {
+    env.telemetry.count(METRIC.unknownSends, { resent: true });
+    await turn.write(`unsure:${at}`, [...marksOf(turn, slot, 'unsure'), queuedAlert(turn.keys, unsureAlert(turn))]);
+    return UNSURE;
+  }
+  if (!(await env.breaker.answersNow())) {
+    const retryAfterMs = await env.breaker.awayMs();
+    return notDelivered({ kind: 'away', description: 'not repeated: Telegram does not answer', retryAfterMs });
+  }
+  env.telemetry.count(METRIC.unknownSends, { resent: false });
+  const sent = await sendMarked(turn, at, withRepeatNotice(turn, content), to, slot);
+  if (sent.ok) {
+    env.reach('part sent');
+    await turn.write('', marksOf(turn, slot, 'sent'));
+    return CONFIRMED;
+  }
+  if (sent.failure.isAnswered) await turn.write('', [turn.reply.mark(at, undefined)]);
+  return notDelivered(sent.failure);
+}
+
+/** The content with the line that it may be a repeat; a full message has no room for the line. */
+function withRepeatNotice({ texts }: Turn, content: Content): Content {
+  const notice = texts.repeat;
+  if (content.kind === 'rich') return { ...content, blocks: [{ type: 'paragraph', text: notice }, ...content.blocks] };
+  if (content.kind === 'file') return { ...content, caption: `${notice} ${content.caption || content.name}` };
+  if (content.kind === 'album') {
+    const files = content.files.map((file, at) =>
+      at === 0 ? { ...file, caption: `${notice} ${file.caption || file.name}` } : file,
+    );
+    return { ...content, files };
+  }
+  const before = `${notice}\n\n`;
+  if (before.length + content.text.length > MESSAGE_CHARS_MAX) return content;
+  const entities = content.entities.map((entity) => ({ ...entity, offset: entity.offset + before.length }));
+  return { ...content, text: `${before}${content.text}`, entities };
+}
+
+/** The place of a part's repeat. That of the first part has an older name. */
+function repeatOf(index: number): PartPlace {
+  return index === 0 ? 'text' : `${index}:text`;
 }

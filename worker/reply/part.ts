@@ -15,7 +15,7 @@ export type Undelivered =
   /** Never, in Telegram's own word: the chat is gone or it refuses the text. */
   | { kind: 'undeliverable'; failure: TelegramFailure };
 
-/** The result of one part. `unsure`: it was repeated, and Telegram, which confirmed other messages, did not say. */
+/** The result of one part. `unsure`: it was repeated, and Telegram did not say whether it took the repeat. */
 export type PartDelivery = { kind: 'confirmed' } | { kind: 'unsure' } | Undelivered;
 
 export const CONFIRMED: PartDelivery = { kind: 'confirmed' };
@@ -80,7 +80,7 @@ export function marksOf(turn: Turn, { index, count }: Pick<PartSlot, 'index' | '
 }
 
 /**
- * Sends a message once, marked before with the time. Only a send whose result is unknown keeps its mark; any other
+ * Sends a message once, marked before. Only a send whose result is unknown keeps its mark; any other
  * failure certainly sent nothing.
  */
 export async function sendMarked(
@@ -94,8 +94,7 @@ export async function sendMarked(
   const before = isMarked ? undefined : turn.reply.markOf(at);
   const places = content.kind === 'album' && typeof at === 'number' ? content.files.map((_, next) => at + next) : [at];
   const markAll = (as: PartMark | undefined) => places.map((place) => reply.mark(place, as));
-  const sentNow = () => places.map((place) => reply.send(place, turn.nowMs()));
-  if (!isMarked) await turn.write('', [...markAll('sending'), ...sentNow()]);
+  if (!isMarked) await turn.write('', markAll('sending'));
   const answered = isFurther ? undefined : askedIn(turn);
   const replyTo = pressedByOperator(turn) ?? answered;
   const sent = await send(turn, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });

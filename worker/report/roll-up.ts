@@ -33,7 +33,7 @@ function noFigures() {
     delivery: {
       /** Telegram confirmed every part. */
       confirmed: 0,
-      /** A part was repeated, marked, while Telegram confirmed other messages; of the repeat it said nothing. */
+      /** A part was repeated, marked, and Telegram did not say whether it took the repeat. */
       unsure: 0,
       /** Written by a version that kept no proof, or nothing was sent. */
       unknown: 0,

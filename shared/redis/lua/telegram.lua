@@ -10,11 +10,11 @@ local function left_ms(until_ms, now)
 end
 
 -- What is known of Telegram: {ms since the epoch, ms until it may be sent something (0: now), away since (0: it is not),
--- last confirmed message, last word of any kind}. 0 is never.
+-- last word of any kind (0: never)}.
 local function telegram_state(key, now)
-  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs', 'confirmedMs', 'answeredMs')
+  local known = redis.call('HMGET', key, 'awaySinceMs', 'untilMs', 'answeredMs')
   local away = known[1] and math.max(PROBE_SOON_MS, left_ms(known[2], now)) or 0
-  return { now, away, tonumber(known[1] or 0), tonumber(known[3] or 0), tonumber(known[4] or 0) }
+  return { now, away, tonumber(known[1] or 0), tonumber(known[3] or 0) }
 end
 
 -- Telegram is away: each time in a row that this is found, the pause before the next probe doubles.

@@ -90,7 +90,7 @@ export interface DeliveryRecord {
   parts: number;
   /** Telegram has confirmed them. */
   confirmed: number;
-  /** Repeated and marked as such, while Telegram confirmed other messages; it did not say whether it took the repeat. */
+  /** Repeated and marked as such; Telegram did not say whether it took the repeat. */
   unsure: number;
 }
 

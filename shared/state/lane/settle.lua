@@ -8,11 +8,11 @@
 --       12 '1': the dead letter keeps what was to be delivered, and how far that came
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its chat, its traceparent, its person | ''}
 -- include: counts, entry, fence, time
--- What a turn holds of its reply: the conclusion, the marks of its parts, and the ids of lines that repeats go into.
+-- What a turn holds of its reply: the conclusion, the marks of its parts, and where the reply to a summons goes.
 local function reply_of(turn)
   local kept, all = {}, redis.call('HGETALL', turn)
   for i = 1, #all, 2 do
-    if all[i] == 'conclusion' or all[i]:match('^part:') or all[i]:match('^tried:') or all[i]:match('^reply') then
+    if all[i] == 'conclusion' or all[i]:match('^part:') or all[i]:match('^reply') then
       kept[#kept + 1], kept[#kept + 2] = all[i], all[i + 1]
     end
   end

@@ -6,7 +6,7 @@
 -- include: time, telegram
 local now = now_ms()
 if ARGV[1] == 'confirmed' then
-  redis.call('HSET', KEYS[1], 'confirmedMs', now, 'answeredMs', now)
+  redis.call('HSET', KEYS[1], 'answeredMs', now)
   redis.call('HDEL', KEYS[1], 'doubts', 'doubtSinceMs', 'doubtMs', 'doubtWhy', 'found')
   telegram_back(KEYS[1])
 elseif ARGV[1] == 'doubt' then

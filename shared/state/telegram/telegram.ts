@@ -16,14 +16,13 @@ export interface KnownState {
   /** How long nothing may be sent; 0 while Telegram answers. */
   awayMs: number;
   sinceMs: number;
-  confirmedMs: number;
   answeredMs: number;
 }
 
 /** Sends in a row without Telegram's word, none confirmed in between, after which Telegram is away whatever it answers. */
 const DOUBTS_MAX = 3;
 
-type Reply = [nowMs: number, awayMs: number, sinceMs: number, confirmedMs: number, answeredMs: number];
+type Reply = [nowMs: number, awayMs: number, sinceMs: number, answeredMs: number];
 
 export type TelegramState = ReturnType<typeof telegramState>;
 
@@ -40,13 +39,13 @@ export function telegramState(redis: RedisClient, log: Logger, pauses: BreakerPa
   const end = script<Reply>('end-telegram-probe');
   const limits = [DOUBTS_MAX, pauses.telegramPauseMs, pauses.telegramPauseMsMax];
   let seenAtMs = Number.NEGATIVE_INFINITY;
-  let seen: KnownState = { nowMs: 0, awayMs: 0, sinceMs: 0, confirmedMs: 0, answeredMs: 0 };
+  let seen: KnownState = { nowMs: 0, awayMs: 0, sinceMs: 0, answeredMs: 0 };
   const known = async (asked: Promise<Reply>): Promise<KnownState> => {
     try {
-      const [nowMs, awayMs, sinceMs, confirmedMs, answeredMs] = await asked;
+      const [nowMs, awayMs, sinceMs, answeredMs] = await asked;
       if (seen.awayMs === 0 && awayMs > 0) log.warn({ sinceMs }, 'Telegram does not answer: nothing is sent');
       if (seen.awayMs > 0 && awayMs === 0) log.warn('Telegram answers again');
-      seen = { nowMs, awayMs, sinceMs, confirmedMs, answeredMs };
+      seen = { nowMs, awayMs, sinceMs, answeredMs };
       seenAtMs = performance.now();
     } catch (error) {
       log.debug({ err: error }, 'what is known of Telegram could not be read');

@@ -156,20 +156,6 @@ export class Reply extends Fields {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** When a place was last sent, in ms since the epoch; 0 for never. */
-  sentMs(at: PartPlace): number {
-    return this.number(`tried:${at}`) ?? 0;
-  }
-
-  send(at: PartPlace, nowMs: number): Change {
-    return this.set(`tried:${at}`, nowMs);
-  }
-
-  /** The id of the message that version 0.3 edited a repeated text into, by the name of its place. */
-  placeholder(name: string): number | undefined {
-    return this.number(name);
-  }
-
   /** The answer to a summons cannot be put where it was asked: it goes to the person's own chat. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
@@ -230,7 +216,7 @@ export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): Ended
 
 /**
  * State of a part of a reply: `sending` means that an attempt was about to send it. `resent` is of version 0.3.
- * `sent`: Telegram has confirmed it. `unsure`: it was repeated, marked, and Telegram did not say whether it took that.
+ * `sent`: Telegram has confirmed it. `unsure`: it was repeated, and Telegram did not say whether it took the repeat.
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 

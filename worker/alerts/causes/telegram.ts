@@ -29,7 +29,7 @@ export const TELEGRAM = {
   unsure: {
     severity: 'info',
     title: 'Parts of replies may be missing',
-    todo: 'Telegram confirmed other messages meanwhile, and did not say whether it took these.',
+    todo: 'They were sent twice, and Telegram did not say whether it took them. Their users may have to ask again.',
     endsBy: 'quiet',
     end: 'sends are confirmed again.',
     follows: ['telegram'],
@@ -109,11 +109,11 @@ export function telegramAlert(away: {
   };
 }
 
-/** A text whose repeat got no word from Telegram either, although it confirmed other messages. */
+/** A part whose repeat got no word from Telegram either. */
 export function unsureAlert(turn: Turn): Alert {
   return {
     cause: 'unsure',
     ...whereOf(turn),
-    text: `A part of a reply may be missing: it was sent and repeated, and Telegram, which confirmed other messages meanwhile, said neither time whether it took it. The user may have to ask again.`,
+    text: `A part of a reply may be missing: it was sent and repeated, and Telegram said neither time whether it took it. The user may have to ask again.`,
   };
 }
