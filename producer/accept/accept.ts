@@ -1,13 +1,12 @@
 import { SpanKind } from '@opentelemetry/api';
 import type { AllowedIds } from '../../shared/base/config.ts';
-import type { Observability } from '../../shared/base/observability.ts';
 import { METRIC, messaging, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
-import { type EditResult, type GroupMove, type Inbox, isExpected } from '../../shared/state/message/inbox.ts';
-import type { OwnName } from '../receive/bot-profile.ts';
-import { readDesk } from './desk.ts';
-import type { Desk, Gate } from './gate.ts';
+import { type EditResult, type GroupMove, isExpected } from '../../shared/state/message/inbox.ts';
+import type { ProducerEnv } from '../env.ts';
+import { deskOf, readDesk } from './desk.ts';
+import type { Gate } from './gate.ts';
 import { Overheard } from './overheard.ts';
 import {
   groupIn,
@@ -22,40 +21,7 @@ import {
   readUpdate,
   type UpdateReading,
 } from './read-update.ts';
-import { isSummons, readSummons } from './summons.ts';
-
-/** How much is taken in. */
-export interface AcceptLimits {
-  textMaxChars: number;
-  /** How many messages that are not for the bot are shown to the model with the next one that is. */
-  groupContextMessages: number;
-}
-
-/** What Telegram wants answered before anything else is done. */
-export interface AtOnce {
-  /**
-   * Ends the wait of an app whose user pressed a button, with a word to that person alone or without. Contract: never
-   * rejects; nothing depends on it.
-   */
-  answerPress(pressId: string, words?: string): Promise<unknown>;
-  /** Who may call the bot in chats that it is not part of, and what answers them. Absent: nobody may. */
-  summons?: { guests: ReadonlySet<number>; begin(entry: EntryId, message: InboundMessage): void };
-}
-
-export interface AcceptPorts {
-  botId: number;
-  inbox: Inbox;
-  places: {
-    /** Whom the bot answers now. Contract: rejects when nobody can say. */
-    allowed: () => Promise<AllowedIds>;
-    answersAll: AllowedIds;
-    desk?: Desk | undefined;
-  };
-  limits: AcceptLimits;
-  ownName: OwnName;
-  atOnce: AtOnce;
-  observability: Observability;
-}
+import { isSummons, readSummons, type Summoner } from './summons.ts';
 
 /**
  * Takes in one update, from a poll or a delivery: puts it on the stream, applies it to a message there, or ignores it
@@ -74,11 +40,11 @@ type Task =
   | { kind: 'ignore'; reason: string; overheard?: InboundMessage }
   | { kind: 'store'; message: InboundMessage; isEdit?: boolean; mayBeNew?: boolean };
 
-/** Accepts the updates of one bot into an inbox, beside any number of others. */
-export function createAccept(ports: AcceptPorts): AcceptUpdate {
-  const { telemetry, log, reach } = ports.observability;
-  const open = openPlaces(ports);
-  const overheard = new Overheard(ports.limits.groupContextMessages);
+/** Accepts the updates of one bot into an inbox, beside any number of others. Without a summoner nobody begins an answer. */
+export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'>): AcceptUpdate {
+  const { config, telegram, inbox, telemetry, log, reach } = env;
+  const open = openPlaces(env);
+  const overheard = new Overheard(config.GROUP_CONTEXT_MESSAGES);
   const ignore = (reason: string) => {
     telemetry.count(METRIC.ignored, { reason });
     log.debug({ reason }, 'update ignored');
@@ -86,29 +52,29 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   return async (update) => {
     reach('update received');
     const lists = await open.listsFor(groupIn(update));
-    const gate = { ...lists, bot: { id: ports.botId, name: ports.ownName.current() } };
+    const gate = { ...lists, bot: { id: telegram.botId, name: env.botName() } };
     const move = moveOf(update, gate);
     if (move !== undefined) {
-      await ports.inbox.reportMove(move);
+      await inbox.reportMove(move);
       open.follow(move);
     }
     const presence = presenceOf(update, gate);
-    if (presence !== undefined) return ports.inbox.notePresence(presence);
-    const task = await taskOf(ports, update, gate);
+    if (presence !== undefined) return inbox.notePresence(presence);
+    const task = await taskOf(env, update, gate);
     const pressId = pressIdOf(update);
     if (task.kind === 'ignore') {
       const words = task.reason === 'not_an_operator' ? OPERATORS_ONLY : undefined;
       // Also for a button that names no command, such as one of an earlier bot: until then its app waits. Strangers get none.
-      if (pressId !== undefined && task.reason !== 'not_allowed') void ports.atOnce.answerPress(pressId, words);
+      if (pressId !== undefined && task.reason !== 'not_allowed') void telegram.answerPress(pressId, words);
       if (task.overheard) overheard.note(task.overheard, Date.now());
       return ignore(task.reason);
     }
     const { mayBeNew = false } = task;
     const message = overheard.before(task.message, Date.now());
     try {
-      const result = task.isEdit ? await storeEdit(ports, message, mayBeNew) : await store(ports, message);
+      const result = task.isEdit ? await storeEdit(env, message, mayBeNew) : await store(env, summoner, message);
       // Only now: a press whose app goes on waiting is pressed again.
-      if (pressId !== undefined) void ports.atOnce.answerPress(pressId);
+      if (pressId !== undefined) void telegram.answerPress(pressId);
       if (result !== 'accepted') return result === 'replaced' ? undefined : ignore(result);
       overheard.clear(message);
     } catch (error) {
@@ -122,27 +88,29 @@ export function createAccept(ports: AcceptPorts): AcceptUpdate {
   };
 }
 
-async function taskOf(ports: AcceptPorts, update: unknown, gate: Gate): Promise<Task> {
-  const { botId, inbox, limits } = ports;
+async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Task> {
+  const { config, telegram, inbox } = env;
   if (isEdit(update)) {
-    const edit = readEdit(update, gate, limits.textMaxChars);
+    const edit = readEdit(update, gate, config.INBOUND_TEXT_MAX_CHARS);
     return edit.accept ? { ...edit, kind: 'store', isEdit: true } : { ...edit, kind: 'ignore' };
   }
-  const decided = read(ports, update, gate);
+  const decided = read(env, update, gate);
   if (decided.accept) return { kind: 'store', message: decided.message };
   const isPiece =
-    decided.reason === 'not_addressed' && isExpected(decided.message, await inbox.expected(botId, decided.message));
+    decided.reason === 'not_addressed' &&
+    isExpected(decided.message, await inbox.expected(telegram.botId, decided.message));
   if (isPiece) return { kind: 'store', message: decided.message };
   return { kind: 'ignore', reason: decided.reason, ...('message' in decided && { overheard: decided.message }) };
 }
 
 /** Decides about one update that is no edit, by its kind. */
-function read({ atOnce, limits: { textMaxChars } }: AcceptPorts, update: unknown, gate: Gate): UpdateReading {
+function read({ config }: ProducerEnv, update: unknown, gate: Gate): UpdateReading {
+  const { TELEGRAM_GUESTS: guests, INBOUND_TEXT_MAX_CHARS: textMaxChars } = config;
   const atDesk = readDesk(update, gate, Date.now());
   if (atDesk !== undefined) return atDesk;
   if (isStop(update)) return readStop(update, gate, Date.now());
   if (pressIdOf(update) !== undefined) return readPress(update, gate, Date.now());
-  if (isSummons(update)) return readSummons(update, gate, atOnce.summons?.guests, textMaxChars);
+  if (isSummons(update)) return readSummons(update, gate, guests, textMaxChars);
   return readUpdate(update, gate, textMaxChars);
 }
 
@@ -152,7 +120,9 @@ function mayMove(chatId: number): boolean {
 }
 
 /** The places that are open now; a group also under the id to which it moved. */
-function openPlaces({ places: { allowed, answersAll, desk }, inbox }: AcceptPorts) {
+function openPlaces({ config, allowed, inbox }: ProducerEnv) {
+  const answersAll = config.TELEGRAM_ANSWER_ALL_IDS;
+  const desk = deskOf(config);
   const former = new Map<number, number>();
   const followed = (ids: AllowedIds): Gate['allowed'] =>
     ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };
@@ -178,8 +148,6 @@ function openPlaces({ places: { allowed, answersAll, desk }, inbox }: AcceptPort
   };
 }
 
-type Ports = Pick<AcceptPorts, 'botId' | 'inbox' | 'atOnce' | 'observability'>;
-
 /** Why an edit changed nothing, as it is counted. */
 const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replaced'>, string>> = {
   unchanged: 'edit_unchanged',
@@ -189,10 +157,15 @@ const IGNORED: Readonly<Record<Exclude<EditResult, 'new' | 'repeated' | 'replace
 };
 
 /** Puts a message on the stream, once. Contract: as `Inbox.accept`. */
-export async function store(ports: Ports, message: InboundMessage): Promise<'accepted'> {
-  const stored = await traced(ports, message, (inbox) => inbox.accept(ports.botId, message, traceparent()));
+async function store(
+  env: ProducerEnv,
+  summoner: Pick<Summoner, 'begin'> | undefined,
+  message: InboundMessage,
+): Promise<'accepted'> {
+  const { inbox, telegram } = env;
+  const stored = await traced(env, message, () => inbox.accept(telegram.botId, message, traceparent()));
   // One that came before was begun then, or waits for the worker that answers it.
-  if (message.summons && !stored.duplicate) ports.atOnce.summons?.begin(stored.entry, message);
+  if (message.summons && !stored.duplicate) summoner?.begin(stored.entry, message);
   return 'accepted';
 }
 
@@ -200,9 +173,10 @@ export async function store(ports: Ports, message: InboundMessage): Promise<'acc
  * Applies an edit. Returns `accepted` where it became a message of its own, `replaced` where it changed one that waits,
  * or else why it is ignored. Contract: as `Inbox.edit`.
  */
-export async function storeEdit(ports: Ports, message: InboundMessage, mayBeNew: boolean): Promise<string> {
-  const { result } = await traced(ports, message, async (inbox) => {
-    const edited = await inbox.edit(ports.botId, message, traceparent(), mayBeNew);
+async function storeEdit(env: ProducerEnv, message: InboundMessage, mayBeNew: boolean): Promise<string> {
+  const { inbox, telegram } = env;
+  const { result } = await traced(env, message, async () => {
+    const edited = await inbox.edit(telegram.botId, message, traceparent(), mayBeNew);
     return { ...edited, duplicate: edited.result !== 'new' };
   });
   if (result === 'new' || result === 'repeated') return 'accepted';
@@ -210,9 +184,9 @@ export async function storeEdit(ports: Ports, message: InboundMessage, mayBeNew:
 }
 
 async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }>(
-  { inbox, observability: { telemetry } }: Ports,
+  { telemetry }: ProducerEnv,
   message: InboundMessage,
-  put: (inbox: Inbox) => Promise<Stored>,
+  put: () => Promise<Stored>,
 ): Promise<Stored> {
   const attributes = {
     ...messaging('receive', 'telegram'),
@@ -223,7 +197,7 @@ async function traced<Stored extends { entry: EntryId | ''; duplicate: boolean }
     SPAN.receive,
     attributes,
     async (span) => {
-      const stored = await put(inbox);
+      const stored = await put();
       span.setAttributes({ 'messaging.message.id': stored.entry, 'spillway.duplicate': stored.duplicate });
       if (!stored.duplicate) telemetry.count(METRIC.accepted, {});
       return stored;

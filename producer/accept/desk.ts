@@ -1,14 +1,21 @@
+import { type Config, operatorsOf } from '../../shared/base/config.ts';
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { DESK_WORDS, slashed } from '../../shared/telegram/commands.ts';
-import { type Gate, isForAnother } from './gate.ts';
+import { type Desk, type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
 /** What button data of ours begins with; the rest is opaque to everybody but the worker that made it. */
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
+
+/** Where operators work; nowhere without a chat of alerts. */
+export function deskOf(config: Config): Desk | undefined {
+  const { TELEGRAM_ALERT_CHAT_ID: chatId } = config;
+  return chatId === undefined ? undefined : { chatId, operators: operatorsOf(config) };
+}
 
 /**
  * Reads what an operator does in the chat of alerts as the command `desk`, so that it is as durable and as orderly as any

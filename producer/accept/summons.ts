@@ -1,15 +1,13 @@
 import type { Update } from '@grammyjs/types';
 import { isFields } from '../../shared/base/fields.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
-import type { Observability } from '../../shared/base/observability.ts';
 import { type InboundMessage, VERSION_OF_SUMMONS } from '../../shared/flow/message.ts';
-import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type EntryId, keysOf, shardOf } from '../../shared/redis/keys.ts';
 import { BEGUN_WITHIN_MS, type SummonsBook, summonsBook } from '../../shared/state/turn/summons.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
 import { isFinal } from '../../shared/telegram/failure.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';
 import { textsFor } from '../../shared/texts/language.ts';
+import type { ProducerEnv } from '../env.ts';
 import type { Gate } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
@@ -26,7 +24,7 @@ export function isSummons(update: unknown): boolean {
 export function readSummons(
   update: unknown,
   gate: Pick<Gate, 'bot'>,
-  guests: ReadonlySet<number> | undefined,
+  guests: ReadonlySet<number>,
   textMaxChars: number,
 ): UpdateReading {
   const { update_id, guest_message: message }: Unchecked<Update> = isFields(update) ? update : {};
@@ -34,7 +32,7 @@ export function readSummons(
   const { from, guest_query_id: queryId, sender_chat: senderChat }: RawMessage = message;
   if (!isInteger(from?.id) || typeof queryId !== 'string' || queryId !== wellFormed(queryId))
     return { accept: false, reason: 'malformed' };
-  if (!guests?.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
+  if (!guests.has(from.id) || isFields(senderChat)) return { accept: false, reason: 'not_allowed' };
   // Telegram has seen to it that the message is for this bot.
   const open: Gate = { ...gate, allowed: 'everyone', answersAll: 'everyone' };
   const reading = readUpdate({ update_id, message }, open, textMaxChars);
@@ -52,18 +50,12 @@ export interface Summoner extends Service {
   begin(entry: EntryId, message: InboundMessage): void;
 }
 
-interface SummonerPorts extends Pick<Observability, 'log' | 'reach'> {
-  telegram: Pick<Telegram, 'answerSummons'>;
-  redis: RedisClient;
-  shards: number;
-}
-
 /**
  * A summons expires within seconds, and its message may wait for longer: behind others of its lane, or for a free worker.
  * So the process that accepts it answers it with a few words, and the answer itself is edited in. Telegram takes that once,
  * so only its own word is noted; where there is none, the worker that delivers the answer tries again.
  */
-export function createSummoner({ telegram, redis, shards, log, reach }: SummonerPorts): Summoner {
+export function createSummoner({ telegram, redis, config, log, reach }: ProducerEnv): Summoner {
   const running = new Set<Promise<void>>();
   const put = async (book: SummonsBook, entry: EntryId, { summons, from }: InboundMessage): Promise<void> => {
     const { oneMoment } = textsFor(undefined, from.language);
@@ -76,7 +68,7 @@ export function createSummoner({ telegram, redis, shards, log, reach }: Summoner
   return {
     name: 'summoner',
     begin(entry, message) {
-      const book = summonsBook(redis, keysOf(shardOf(message.chatId, shards)));
+      const book = summonsBook(redis, keysOf(shardOf(message.chatId, config.SHARDS)));
       const begun = put(book, entry, message)
         .catch((error) => log.warn({ err: error, entry }, 'the beginning of an answer to a summons could not be noted'))
         .finally(() => running.delete(begun));

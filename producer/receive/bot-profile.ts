@@ -2,19 +2,14 @@ import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Menu } from '../../shared/telegram/commands.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
+import type { ProducerEnv } from '../env.ts';
 import { waitOut } from './lease.ts';
-
-/** The bot's own name, as people write it behind a command in a group: `/stop@its_name`. */
-export interface OwnName {
-  /** `undefined` until Telegram has answered. */
-  current(): string | undefined;
-}
 
 /** Fetches the bot's name from Telegram and registers the bot's menus, once each; retries until Telegram answers. */
 export function introduceBot(
   telegram: Pick<Telegram, 'getMe' | 'setCommands'>,
   menus: readonly Menu[],
-): Service & OwnName {
+): Service & Pick<ProducerEnv, 'botName'> {
   const stopping = new AbortController();
   let name: string | undefined;
   const introduce = async (): Promise<void> => {
@@ -25,7 +20,7 @@ export function introduceBot(
   void introduce();
   return {
     name: 'introduction',
-    current: () => name,
+    botName: () => name,
     // A call in flight has no effect any more, so nothing waits for it.
     async stop() {
       stopping.abort();

@@ -1,3 +1,4 @@
+import type { Root } from '../../shared/app/process.ts';
 import { pause, type Service, within } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
@@ -11,8 +12,8 @@ export interface Term {
   readonly lost: AbortSignal;
   /** Whether the lease is still ours by the clock; right also in a process that was frozen until now. */
   isHeld(): boolean;
-  /** Asks Redis for the renewal. False also when Redis does not answer. */
-  confirm(): Promise<boolean>;
+  /** Renews the lease. False if another process has it, or Redis does not answer. */
+  renew(): Promise<boolean>;
   /** Ends the term and releases the lease, so that another process can take it at once. */
   end(): Promise<void>;
 }
@@ -29,52 +30,72 @@ export interface Lease {
   holder(): string | undefined;
 }
 
-export interface LeasePorts {
-  /** A fail-fast connection. */
-  redis: RedisClient;
-  botId: number;
-  /** Our name among all processes. */
-  processName: string;
-  log: Logger;
-  /** How long the lease lasts after its last renewal. */
-  lastsMs: number;
-  /** The wait between two attempts to take it. */
-  retryMs: number;
-}
-
 /** Together with the retry, the time without a receiver after the holder was killed. */
 export const LEASE_LASTS_MS = 5_000;
-export const LEASE_RETRY_MS = 500;
-/** The wait before a holder asks again for a renewal that Redis did not confirm. */
-export const UNCONFIRMED_MS = 1_000;
-
-/** A holder stops polling when this share of its lease is left, so that it stops before another process can begin. */
-const MARGIN_SHARE = 0.1;
+const LEASE_RETRY_MS = 500;
+/** A holder stops after this share of its lease, so that it stops before another process can begin. */
+const HELD_SHARE = 0.9;
 /** A stop must not hang on an unreachable Redis: the lease runs out by itself. */
 const RELEASE_MS = 1_000;
 
-/** Opens the lease of a bot. A term renews it every third of its life. */
-export function openLease(ports: LeasePorts): Lease {
-  const { processName, log, lastsMs, retryMs } = ports;
-  const hold = openReceiverLease(ports.redis, ports.botId);
+/**
+ * Opens the lease of a bot, which lasts for `leaseLastsMs` after its last renewal; a term renews it three times in that time.
+ * A process that waits for it asks every `leaseRetryMs`.
+ */
+export function openLease(
+  { redis, telegram, processName, log }: Pick<Root, 'telegram' | 'processName' | 'log'> & { redis: RedisClient },
+  { leaseLastsMs = LEASE_LASTS_MS, leaseRetryMs = LEASE_RETRY_MS },
+): Lease {
+  const hold = openReceiverLease(redis, telegram.botId);
   let holder: string | undefined;
+  /** Takes or renews the lease. Returns until when it is ours: 0 if another has it, `undefined` if Redis did not answer. */
   const ask = async (): Promise<number | undefined> => {
     // Measured from before the request: Redis cannot count the lease from an earlier time.
     const askedAtMs = performance.now();
     const before = holder;
-    holder = await hold(processName, lastsMs).catch(() => undefined);
+    holder = await hold(processName, leaseLastsMs).catch(() => undefined);
     if (holder === undefined) return undefined;
     const isOurs = holder === processName;
     if (holder !== before) log.info({ holder: isOurs ? 'us' : 'another' }, 'who holds the lease has changed');
-    return isOurs ? askedAtMs + lastsMs * (1 - MARGIN_SHARE) : 0;
+    return isOurs ? askedAtMs + leaseLastsMs * HELD_SHARE : 0;
+  };
+  const startTerm = (firstUntilMs: number): Term => {
+    const lost = new AbortController();
+    let untilMs = 0;
+    let timer: NodeJS.Timeout | undefined;
+    const keepUntil = (ms: number): void => {
+      untilMs = Math.max(untilMs, ms);
+      clearTimeout(timer);
+      timer = setTimeout(() => lost.abort(), untilMs - performance.now());
+    };
+    const isHeld = () => !lost.signal.aborted && performance.now() < untilMs;
+    const renew = async (): Promise<boolean> => {
+      const nextMs = await ask();
+      if (nextMs === undefined) return false;
+      // A renewal after the end of the term is none: another process may have received in between.
+      if (nextMs === 0 || !isHeld()) lost.abort();
+      else keepUntil(nextMs);
+      return isHeld();
+    };
+    keepUntil(firstUntilMs);
+    const renewing = setInterval(renew, leaseLastsMs / 3);
+    lost.signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      clearInterval(renewing);
+    });
+    const end = async (): Promise<void> => {
+      lost.abort();
+      const released = hold(processName, 0).catch(() => {});
+      await within(released, RELEASE_MS);
+    };
+    return { lost: lost.signal, isHeld, renew, end };
   };
   return {
     async begin(signal) {
       while (!signal.aborted) {
         const untilMs = (await ask()) ?? 0;
-        if (untilMs > performance.now())
-          return startTerm(untilMs, { ask, release: () => hold(processName, 0), lastsMs, log });
-        await pause(retryMs, signal);
+        if (untilMs > performance.now()) return startTerm(untilMs);
+        await pause(leaseRetryMs, signal);
       }
       return undefined;
     },
@@ -82,48 +103,9 @@ export function openLease(ports: LeasePorts): Lease {
   };
 }
 
-interface TermPorts extends Pick<LeasePorts, 'lastsMs' | 'log'> {
-  /** Takes or renews the lease. Returns until when it is ours: 0 if another has it, `undefined` if Redis did not answer. */
-  ask(): Promise<number | undefined>;
-  release(): Promise<unknown>;
-}
-
-function startTerm(firstUntilMs: number, { ask, release, lastsMs, log }: TermPorts): Term {
-  const lost = new AbortController();
-  let untilMs = firstUntilMs;
-  const isHeld = (): boolean => !lost.signal.aborted && performance.now() < untilMs;
-  const lose = (): void => {
-    if (!lost.signal.aborted) log.warn('the lease is lost');
-    lost.abort();
-  };
-  const confirm = async (): Promise<boolean> => {
-    const nextMs = await ask();
-    if (nextMs === undefined) return false;
-    // A renewal after the end of the term is none: another process may have received in between.
-    if (nextMs === 0 || !isHeld()) lose();
-    else untilMs = Math.max(untilMs, nextMs);
-    return isHeld();
-  };
-  const runOut = (): void => {
-    if (isHeld()) timer = setTimeout(runOut, untilMs - performance.now());
-    else lose();
-  };
-  let timer = setTimeout(runOut, untilMs - performance.now());
-  const renewing = setInterval(confirm, lastsMs / 3);
-  lost.signal.addEventListener('abort', () => {
-    clearTimeout(timer);
-    clearInterval(renewing);
-  });
-  const end = async (): Promise<void> => {
-    if (isHeld()) lost.abort();
-    else lose();
-    await within(
-      release().catch(() => {}),
-      RELEASE_MS,
-    );
-  };
-  return { lost: lost.signal, isHeld, confirm, end };
-}
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 30_000;
+const CONFLICT_MS = 10_000;
 
 /**
  * Runs the work in each term, one after the other, until stopped; the work's signal also aborts when its term ends. A
@@ -146,27 +128,18 @@ export function duringTerms(
       }
       return 0;
     },
-    retryMs: UNCONFIRMED_MS,
+    retryMs: RETRY_MS,
     onError: (error) =>
       log.error({ err: error, service: name }, 'what only one process does has failed; it begins anew'),
   });
 }
 
-const RETRY_MS = 1_000;
-const RETRY_MAX_MS = 30_000;
-const CONFLICT_MS = 10_000;
-
-/** The wait after `failures` failures in a row (at least one): from one second to half a minute. */
-export function backoffMs(failures: number): number {
-  return Math.min(RETRY_MS * 2 ** (failures - 1), RETRY_MAX_MS);
-}
-
 /**
- * Waits before the next call to Telegram: as long as Telegram asks, else with growing backoff. Returns early when
- * `signal` is aborted.
+ * Waits before the next call to Telegram: as long as Telegram asks, else longer after each of the `failures` in a row, up to
+ * half a minute. Returns early when `signal` is aborted.
  */
-export async function waitOut(failure: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
+export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
   // Without this wait, two pollers would do nothing but end each other's polls.
-  if (failure.kind === 'conflict') return pause(CONFLICT_MS, signal);
-  return pause(failure.retryAfterMs ?? backoffMs(failures), signal);
+  if (kind === 'conflict') return pause(CONFLICT_MS, signal);
+  return pause(retryAfterMs ?? Math.min(RETRY_MS * 2 ** (failures - 1), RETRY_MS_MAX), signal);
 }

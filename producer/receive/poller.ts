@@ -1,23 +1,10 @@
-import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
-import { type Logger, rareWarning } from '../../shared/base/log.ts';
+import { rareWarning } from '../../shared/base/log.ts';
 import { shardOf } from '../../shared/redis/keys.ts';
-import type { Heartbeat } from '../../shared/state/process/receiver.ts';
-import type { Telegram } from '../../shared/telegram/client.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 import { chatsIn } from '../accept/read-update.ts';
-import { duringTerms, type Lease, type Term, UNCONFIRMED_MS, waitOut } from './lease.ts';
-
-export interface PollerPorts {
-  accept: AcceptUpdate;
-  shards: number;
-  /** Only its holder polls. The lease needs Redis, so no process polls while messages could not be stored. */
-  lease: Pick<Lease, 'begin'>;
-  heartbeat: Heartbeat;
-  telegram: Telegram;
-  log: Logger;
-  reach: ReachFailpoint;
-}
+import type { ProducerEnv } from '../env.ts';
+import { duringTerms, type Term, waitOut } from './lease.ts';
 
 /** A running poller. */
 export interface Poller extends Service {
@@ -39,60 +26,65 @@ const UNSTORED_RETRY_MS = 1_000;
  * Of all pollers of a bot only the holder of the lease polls; it stops at once when it loses the lease. It removes any
  * webhook that is set, whatever its origin: our configuration says that we poll.
  */
-export function startPoller(ports: PollerPorts): Poller {
+export function startPoller(env: ProducerEnv, accept: AcceptUpdate): Poller {
   let lastAnswerMs: number | undefined;
   const onAnswer = (): void => {
     lastAnswerMs = performance.now();
   };
-  const polling = duringTerms('poller', ports, (term, signal) => pollDuring(term, ports, signal, onAnswer));
+  const polling = duringTerms('poller', env, (term, signal) =>
+    pollDuring(term, env, new Intake(env, accept), signal, onAnswer),
+  );
   return { ...polling, lastAnswerMs: () => lastAnswerMs };
 }
 
 /** Each term begins without an offset: we do not know what another poller has confirmed since. */
-async function pollDuring(term: Term, ports: PollerPorts, signal: AbortSignal, onAnswer: () => void): Promise<void> {
-  const intake = new Intake(ports);
+async function pollDuring(
+  term: Term,
+  env: ProducerEnv,
+  intake: Intake,
+  signal: AbortSignal,
+  onAnswer: () => void,
+): Promise<void> {
+  const { telegram, heartbeat, log, reach } = env;
   let failures = 0;
   let hasRemovedWebhook = false;
   let isAnswered = false;
   while (!signal.aborted) {
     // A request for updates confirms the earlier ones, which only the holder may do.
-    if (!(await term.confirm())) {
-      await pause(UNCONFIRMED_MS, signal);
-      continue;
-    }
+    if (!(await term.renew())) return;
     // The first answer shows that we receive; for a quiet bot a long poll would delay it by 50 seconds.
-    const polled = await ports.telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
+    const polled = await telegram.getUpdates(intake.offset, signal, isAnswered ? undefined : 'at once');
     // Updates that arrive too late are not confirmed, and come again to the next poller.
     if (signal.aborted || !term.isHeld()) return;
     if (!polled.ok) {
       const { failure } = polled;
       failures += 1;
-      ports.log.warn({ failure }, 'getUpdates failed');
+      log.warn({ failure }, 'getUpdates failed');
       const isLeftOver = failure.kind === 'webhook_set' && !hasRemovedWebhook;
-      if (failure.kind === 'webhook_set' && (await removeWebhook(ports, signal))) hasRemovedWebhook = true;
+      if (failure.kind === 'webhook_set' && (await removeWebhook(env, signal))) hasRemovedWebhook = true;
       // The first webhook is left from an earlier configuration. One that comes back belongs to another system that
       // competes with us.
       if (signal.aborted || (isLeftOver && hasRemovedWebhook)) continue;
-      ports.heartbeat.failed(failure.kind);
+      heartbeat.failed(failure.kind);
       await waitOut(failure, failures, signal);
       continue;
     }
     isAnswered = true;
     failures = 0;
-    if (intake.offset !== undefined) ports.reach('confirmed');
+    if (intake.offset !== undefined) reach('confirmed');
     const { stored, unstored } = await intake.accept(polled.value);
     // A receiver that gets updates and cannot store them is no sign of life.
     if (unstored === 0 || stored > 0) onAnswer();
-    if (unstored === 0) ports.heartbeat.answered();
+    if (unstored === 0) heartbeat.answered();
     else {
-      ports.heartbeat.failed('unstored');
+      heartbeat.failed('unstored');
       await pause(UNSTORED_RETRY_MS, signal);
     }
   }
 }
 
 /** Returns whether the webhook is gone. Telegram keeps the pending updates for the next poll. */
-async function removeWebhook({ telegram, log }: PollerPorts, signal: AbortSignal): Promise<boolean> {
+async function removeWebhook({ telegram, log }: ProducerEnv, signal: AbortSignal): Promise<boolean> {
   log.warn('a webhook is set for this bot, and we are to poll: it is removed, what waits at Telegram is kept');
   const removed = await telegram.deleteWebhook(signal);
   if (!removed.ok) log.warn({ failure: removed.failure }, 'deleteWebhook failed');
@@ -103,16 +95,17 @@ async function removeWebhook({ telegram, log }: PollerPorts, signal: AbortSignal
 class Intake {
   /** Every update before this one is stored; `undefined` until one is known to be. */
   offset: number | undefined;
-  readonly #ports: Pick<PollerPorts, 'accept' | 'shards' | 'log'>;
+  readonly #accept: AcceptUpdate;
+  readonly #shards: number;
   readonly #noteUnstored: (details: object) => void;
   /** Stored updates behind one that is not. */
   #stored = new Set<number>();
 
-  constructor(ports: Pick<PollerPorts, 'accept' | 'shards' | 'log'>) {
-    this.#ports = ports;
-    const log = { warn: ports.log.error.bind(ports.log) };
+  constructor({ config, log }: ProducerEnv, accept: AcceptUpdate) {
+    this.#accept = accept;
+    this.#shards = config.SHARDS;
     this.#noteUnstored = rareWarning(
-      log,
+      { warn: log.error.bind(log) },
       'a message could not be stored; it stays with Telegram and is asked for again',
     );
   }
@@ -142,10 +135,10 @@ class Intake {
     const chats = chatsIn(update);
     if (held.chats?.holds(chats)) return false;
     try {
-      await this.#ports.accept(update);
+      await this.#accept(update);
       return true;
     } catch (error) {
-      held.chats ??= new HeldChats(this.#ports.shards);
+      held.chats ??= new HeldChats(this.#shards);
       held.chats.add(chats);
       this.#noteUnstored({ err: error });
       return false;

@@ -1,21 +1,13 @@
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
-import type { Heartbeat } from '../../shared/state/process/receiver.ts';
-import type { Telegram, WebhookInfo } from '../../shared/telegram/client.ts';
+import type { WebhookInfo } from '../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
-import { duringTerms, type Lease, type Term, UNCONFIRMED_MS, waitOut } from './lease.ts';
+import type { ProducerEnv } from '../env.ts';
+import { duringTerms, waitOut } from './lease.ts';
 
-export interface KeeperPorts {
-  /** Only its holder sets the webhook: it must not cut off a poller while a deploy is still in progress. */
-  lease: Pick<Lease, 'begin'>;
-  heartbeat: Heartbeat;
-  telegram: Pick<Telegram, 'setWebhook' | 'getWebhookInfo'>;
-  /** Where Telegram is to deliver. */
+/** Where Telegram is to deliver, and what proves that a delivery is Telegram's. */
+export interface WebhookAddress {
   url: string;
   secret: string;
-  log: Logger;
-  /** How often to ask Telegram about the deliveries. */
-  lookEveryMs: number;
 }
 
 /** A running keeper of the webhook. */
@@ -28,83 +20,74 @@ export interface WebhookKeeper extends Service {
   trouble(): string | undefined;
 }
 
-export const LOOK_EVERY_MS = 30_000;
+const LOOK_EVERY_MS = 30_000;
 
 /**
  * Sets the webhook and looks after it. It regularly asks Telegram whether the webhook is still ours and whether
  * deliveries arrive; this is the sign of life that a poller has in its polls. When either check fails, it sets the
  * webhook again: that changes nothing where all is well, and it fixes a URL or a secret that another process has set.
+ * Only the holder of the lease does: it must not cut off a poller while a deploy is still in progress.
  *
  * The webhook stays set when the keeper stops. Telegram keeps undelivered updates for 24 hours.
  */
-export function startWebhookKeeper(ports: KeeperPorts): WebhookKeeper {
+export function startWebhookKeeper(
+  env: ProducerEnv,
+  address: WebhookAddress,
+  lookEveryMs = LOOK_EVERY_MS,
+): WebhookKeeper {
   let lastAnswerMs: number | undefined;
-  let lastTrouble: string | undefined;
-  const onNews: OnNews = ({ isAnswered, trouble }) => {
-    if (isAnswered) lastAnswerMs = performance.now();
-    lastTrouble = trouble;
-  };
-  const keeping = duringTerms('webhook keeper', ports, (term, signal) => keepDuring(term, ports, signal, onNews));
-  return { ...keeping, lastAnswerMs: () => lastAnswerMs, trouble: () => lastTrouble };
-}
-
-type OnNews = (news: { isAnswered: boolean; trouble: string | undefined }) => void;
-
-/** Each term begins by setting the webhook: a URL that is ours does not prove that the secret is. */
-async function keepDuring(term: Term, ports: KeeperPorts, signal: AbortSignal, onNews: OnNews): Promise<void> {
-  let sight: WebhookSight | undefined;
-  let isSet = false;
-  let failures = 0;
-  while (!signal.aborted) {
-    // Setting the webhook ends every poll, which only the holder may do.
-    if (!(await term.confirm())) {
-      await pause(UNCONFIRMED_MS, signal);
-      continue;
+  let trouble: string | undefined;
+  const keeping = duringTerms('webhook keeper', env, async (term, signal) => {
+    // Each term begins by setting the webhook: a URL that is ours does not prove that the secret is.
+    let isSet = false;
+    let sight: WebhookSight | undefined;
+    let failures = 0;
+    while (!signal.aborted) {
+      // Setting the webhook ends every poll, which only the holder may do.
+      if (!(await term.renew())) return;
+      const looked = await look(env, address, { isSet, sight }, signal);
+      if (signal.aborted || !term.isHeld()) return;
+      if (!looked.ok) {
+        failures += 1;
+        trouble = looked.failure.description;
+        env.heartbeat.failed(looked.failure.kind);
+        await waitOut(looked.failure, failures, signal);
+        continue;
+      }
+      failures = 0;
+      sight = looked.value;
+      lastAnswerMs = performance.now();
+      trouble = sight?.state === 'undelivered' ? sight.info.lastError?.description : undefined;
+      report(env, sight);
+      const wasSet = isSet;
+      isSet = sight?.state === 'delivers';
+      if (isSet || !wasSet) await pause(lookEveryMs, signal);
     }
-    const looked = await look(ports, isSet, sight, signal);
-    if (signal.aborted || !term.isHeld()) return;
-    if (!looked.ok) {
-      failures += 1;
-      onNews({ isAnswered: false, trouble: looked.failure.description });
-      ports.heartbeat.failed(looked.failure.kind);
-      await waitOut(looked.failure, failures, signal);
-      continue;
-    }
-    failures = 0;
-    sight = looked.value;
-    onNews({
-      isAnswered: true,
-      trouble: sight?.state === 'undelivered' ? sight.info.lastError?.description : undefined,
-    });
-    report(ports, sight);
-    const wasSet = isSet;
-    isSet = sight?.state === 'delivers';
-    if (isSet || !wasSet) await pause(ports.lookEveryMs, signal);
-  }
+  });
+  return { ...keeping, lastAnswerMs: () => lastAnswerMs, trouble: () => trouble };
 }
 
 /** Sets the webhook if necessary, and checks its state; `undefined` where the server does not report it. */
 async function look(
-  ports: KeeperPorts,
-  isSet: boolean,
-  before: WebhookSight | undefined,
+  { telegram, log }: ProducerEnv,
+  { url, secret }: WebhookAddress,
+  { isSet, sight }: { isSet: boolean; sight: WebhookSight | undefined },
   signal: AbortSignal,
 ): Promise<TelegramResult<WebhookSight | undefined>> {
-  const { telegram, url, secret, log } = ports;
   const set = isSet ? undefined : await telegram.setWebhook(url, secret, signal);
   if (set && !set.ok) {
     log.warn({ failure: set.failure }, 'setWebhook failed');
     return set;
   }
   const info = await telegram.getWebhookInfo(signal);
-  if (info.ok) return { ok: true, value: judge(info.value, url, before) };
+  if (info.ok) return { ok: true, value: judge(info.value, url, sight) };
   // The server accepted the webhook, and that is the sign of life; the next round sets it again.
   if (info.failure.kind === 'not_offered') return { ok: true, value: undefined };
   log.warn({ failure: info.failure }, 'getWebhookInfo failed');
   return info;
 }
 
-function report({ heartbeat, log }: KeeperPorts, sight: WebhookSight | undefined): void {
+function report({ heartbeat, log }: ProducerEnv, sight: WebhookSight | undefined): void {
   if (sight?.state === 'taken') {
     // The path of a URL may hold a secret, so only the host is logged.
     log.error(

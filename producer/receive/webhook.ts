@@ -3,20 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Route } from '../../shared/app/health.ts';
 import { jsonValue } from '../../shared/base/fields.ts';
 import { pause, within } from '../../shared/base/lifecycle.ts';
-import { rareWarning } from '../../shared/base/log.ts';
-import type { Observability } from '../../shared/base/observability.ts';
+import { type Logger, rareWarning } from '../../shared/base/log.ts';
 import { METRIC } from '../../shared/base/telemetry.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
-
-export interface WebhookPorts extends Pick<Observability, 'telemetry' | 'log'> {
-  accept: AcceptUpdate;
-  /** The path of the URL that Telegram delivers to. */
-  path: string;
-  /** Any sender that has it may deliver. */
-  secret: string;
-  /** Tests wait a shorter time for Redis than the default. */
-  acceptMsMax?: number;
-}
+import type { ProducerEnv } from '../env.ts';
+import type { WebhookAddress } from './webhook-manager.ts';
 
 /** Telegram's own updates are far smaller. */
 const DELIVERY_BYTES_MAX = 1024 * 1024;
@@ -41,19 +32,26 @@ type Status = 200 | 400 | 401 | 405 | 413 | 415 | 429 | 503;
  * Then the same update comes again: it is stored once, by whichever write comes first, and always before the next one
  * is delivered.
  */
-export function createWebhook(ports: WebhookPorts): Route {
-  const isAuthentic = secretMatcher(ports.secret);
-  const noteStranger = rareWarning(ports.log, 'the webhook was called without its secret');
-  const noteRefused = rareWarning(ports.log, 'a delivery of the webhook was not taken');
+export function createWebhook(
+  { telemetry, log }: Pick<ProducerEnv, 'telemetry' | 'log'>,
+  accept: AcceptUpdate,
+  { url, secret }: WebhookAddress,
+  acceptMsMax = ACCEPT_MS_MAX,
+): Route {
+  const isAuthentic = secretMatcher(secret);
+  const noteStranger = rareWarning(log, 'the webhook was called without its secret');
+  const noteRefused = rareWarning(log, 'a delivery of the webhook was not taken');
   const holdBack = delayStrangers();
   return {
-    path: ports.path,
+    path: new URL(url).pathname,
     async handle(request, response) {
-      const found = refusalOf(request, isAuthentic) ?? (await take(ports, request));
+      const found =
+        refusalOf(request, isAuthentic) ??
+        (await take(request, (update) => acceptInTime(update, { accept, log, acceptMsMax })));
       const status = found === 401 ? await holdBack() : found;
       if (found === 401) noteStranger();
       else if (status !== 200) noteRefused({ status });
-      if (status !== 200) ports.telemetry.count(METRIC.refusedDeliveries, { status });
+      if (status !== 200) telemetry.count(METRIC.refusedDeliveries, { status });
       answer(response, status);
     },
   };
@@ -66,12 +64,12 @@ function refusalOf({ method, headers }: IncomingMessage, isAuthentic: (secret: s
   return /^application\/json\s*(?:;|$)/i.test(headers['content-type'] ?? '') ? undefined : 415;
 }
 
-async function take(ports: WebhookPorts, request: IncomingMessage): Promise<Status> {
+async function take(request: IncomingMessage, accept: (update: unknown) => Promise<boolean>): Promise<Status> {
   const body = await readBody(request);
   if (body === 'too large') return 413;
   const update = body === 'incomplete' ? undefined : jsonValue(body.toString('utf8'));
   if (update === undefined) return 400;
-  return (await acceptInTime(ports, update)) ? 200 : 503;
+  return (await accept(update)) ? 200 : 503;
 }
 
 /** Reads an oversized body to its end and discards it, so that its sender gets the answer and not a dead socket. */
@@ -94,15 +92,18 @@ async function readBody(request: IncomingMessage): Promise<Buffer | 'too large' 
 /**
  * Returns whether the update is dealt with. A write that takes too long continues; the update comes again meanwhile.
  */
-async function acceptInTime(ports: WebhookPorts, update: unknown): Promise<boolean> {
-  const accepted = ports.accept(update).then(
+async function acceptInTime(
+  update: unknown,
+  { accept, log, acceptMsMax }: { accept: AcceptUpdate; log: Logger; acceptMsMax: number },
+): Promise<boolean> {
+  const accepted = accept(update).then(
     () => true,
     (error: Error) => {
-      ports.log.error({ err: error }, 'a message could not be stored; Telegram delivers it again');
+      log.error({ err: error }, 'a message could not be stored; Telegram delivers it again');
       return false;
     },
   );
-  return (await within(accepted, ports.acceptMsMax ?? ACCEPT_MS_MAX)) === true;
+  return (await within(accepted, acceptMsMax)) === true;
 }
 
 function answer(response: ServerResponse, status: Status): void {

@@ -2,16 +2,17 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { createAccept } from '../../producer/accept/accept.ts';
-import { createWebhook, type WebhookPorts } from '../../producer/receive/webhook.ts';
+import { createWebhook } from '../../producer/receive/webhook.ts';
 import { serveHealth } from '../../shared/app/health.ts';
-import { createFailpoints } from '../../shared/base/failpoint.ts';
-import { createLogger } from '../../shared/base/log.ts';
-import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { createLogger, type Logger } from '../../shared/base/log.ts';
+import { type Telemetry, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../shared/flow/message.ts';
 import { inboxOf } from '../fixture/inbox.ts';
 import { keptLog } from '../fixture/log.ts';
+import { producerEnv } from '../fixture/producer-env.ts';
 
 const SECRET = 'a_secret-of-the-test-of-32-chars';
+const ADDRESS = { url: 'https://example.org/hook', secret: SECRET };
 const UPDATE = {
   update_id: 5,
   message: { message_id: 1, date: 1, text: 'hello', chat: { id: 1, type: 'private' }, from: { id: 1 } },
@@ -24,9 +25,11 @@ afterEach(async () => {
   for (const service of open.splice(0)) await service.stop();
 });
 
+type ServeOptions = { requestTimeoutMs?: number; acceptMsMax?: number; log?: Logger };
+
 /** A webhook on a real port, over an inbox that a test scripts; what was counted and accepted is noted. */
 async function serve(
-  parts: Partial<WebhookPorts> & { requestTimeoutMs?: number } = {},
+  { requestTimeoutMs = 10_000, acceptMsMax, log = createLogger('silent') }: ServeOptions = {},
   accept: (updateId: number) => Promise<void> = async () => {},
 ) {
   const accepted: number[] = [];
@@ -40,24 +43,8 @@ async function serve(
     ...traceIdsOnly(),
     count: (metric: string, attributes: Record<string, unknown>) => void counted.push([metric, attributes]),
   };
-  const log = createLogger('silent');
-  const route = createWebhook({
-    path: '/hook',
-    secret: SECRET,
-    accept: createAccept({
-      botId: 1,
-      inbox,
-      places: { allowed: async () => new Set([1]), answersAll: new Set() },
-      limits: { textMaxChars: 100, groupContextMessages: 0 },
-      ownName: { current: () => undefined },
-      atOnce: { answerPress: async () => undefined },
-      observability: { telemetry, log, reach: createFailpoints(undefined) },
-    }),
-    telemetry,
-    log,
-    ...parts,
-  });
-  const { requestTimeoutMs = 10_000 } = parts;
+  const env = producerEnv({ inbox, allowed: async () => new Set([1]), telemetry: telemetry as Telemetry, log });
+  const route = createWebhook(env, createAccept(env), ADDRESS, acceptMsMax);
   const server = await serveHealth({ host: '127.0.0.1', port: 0, log, parts: [], routes: [route], requestTimeoutMs });
   open.push(server);
   return { ...server, url: `http://127.0.0.1:${server.port}/hook`, accepted, counted };

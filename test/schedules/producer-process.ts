@@ -2,11 +2,15 @@ import { createAccept } from '../../producer/accept/accept.ts';
 import type { Term } from '../../producer/receive/lease.ts';
 import { startPoller } from '../../producer/receive/poller.ts';
 import { createInbox } from '../../shared/state/message/inbox.ts';
+import { configOf, producerEnv } from '../fixture/producer-env.ts';
 import { gatedRedis } from './gated-redis.ts';
 import { type Ground, INTAKE } from './ground.ts';
 import type { Process } from './process.ts';
 import { SHARDS } from './shards.ts';
 import { telegramOf } from './telegram.ts';
+
+/** More shards than the product takes: each schedule that runs at the same time has one. */
+const CONFIG = { ...configOf({ TELEGRAM_ANSWER_ALL_IDS: '*' }), SHARDS };
 
 /** The right to poll, which one producer has at a time. */
 export class Lease {
@@ -24,25 +28,16 @@ export class ProducerProcess {
   constructor(process: Process, lease: Lease, { redis, history }: Ground) {
     this.process = process;
     this.#lease = lease;
-    const accept = createAccept({
-      botId: 1,
+    const env = producerEnv({
+      ...INTAKE,
+      config: CONFIG,
       inbox: createInbox(gatedRedis(redis, process), SHARDS),
-      places: { allowed: async () => 'everyone', answersAll: 'everyone' },
-      limits: { textMaxChars: 100, groupContextMessages: 0 },
-      ownName: { current: () => undefined },
-      atOnce: { answerPress: async () => undefined },
-      observability: INTAKE,
+      telegram: telegramOf(process, history),
+      lease: { begin: () => this.#begin() },
+      heartbeat: { answered() {}, failed: () => this.#rest() },
     });
     process.strands += 1;
-    const poller = startPoller({
-      accept,
-      lease: { begin: () => this.#begin() },
-      shards: SHARDS,
-      heartbeat: { answered() {}, failed: () => this.#rest() },
-      telegram: telegramOf(process, history),
-      log: INTAKE.log,
-      reach: INTAKE.reach,
-    });
+    const poller = startPoller(env, createAccept(env));
     process.onEnd(() => {
       if (lease.holder === this) lease.holder = undefined;
       void poller.stop();
@@ -77,7 +72,7 @@ export class ProducerProcess {
         const term = new AbortController();
         this.#term = term;
         const isHeld = () => !term.signal.aborted;
-        return { lost: term.signal, isHeld, confirm: async () => isHeld(), end: async () => {} };
+        return { lost: term.signal, isHeld, renew: async () => isHeld(), end: async () => {} };
       },
     });
   }

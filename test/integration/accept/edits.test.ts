@@ -3,10 +3,11 @@ import { createAccept } from '../../../producer/accept/accept.ts';
 import { METRIC } from '../../../shared/base/telemetry.ts';
 import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
+import { instantTelegram } from '../../bench/instant.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { CHAT, eachInWorld, mainCalls, shown, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';
-import { keptLog } from '../../fixture/log.ts';
+import { producerEnv } from '../../fixture/producer-env.ts';
 import { until } from '../../fixture/root.ts';
 
 const GROUP = -100_5;
@@ -37,16 +38,14 @@ async function take(kind: 'message' | 'edited_message', over: object, id = ++upd
     count: (metric: string, { reason }: { reason?: string }) =>
       metric === METRIC.ignored && ignored.push(String(reason)),
   };
-  const accept = createAccept({
-    botId: BOT,
+  const env = producerEnv({
+    telegram: { ...instantTelegram(), botId: BOT },
     inbox: createInbox(world.peek, 1),
-    places: { allowed: async () => new Set([CHAT, GROUP]), answersAll: new Set() },
-    limits: { textMaxChars: 1_000, groupContextMessages: 0 },
-    ownName: { current: () => 'spillway_stand_in_bot' } as never,
-    atOnce: { answerPress: async () => undefined },
-    observability: { telemetry: telemetry as never, log: keptLog().log, reach: () => {} },
+    allowed: async () => new Set([CHAT, GROUP]),
+    botName: () => 'spillway_stand_in_bot',
+    telemetry: telemetry as never,
   });
-  await accept({ update_id: id, [kind]: messageOf(over) });
+  await createAccept(env)({ update_id: id, [kind]: messageOf(over) });
 }
 
 function messageOf(over: object): object {

@@ -2,8 +2,9 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { type AcceptUpdate, createAccept } from '../../../producer/accept/accept.ts';
 import { METRIC, traceIdsOnly } from '../../../shared/base/telemetry.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
+import { instantTelegram } from '../../bench/instant.ts';
 import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
-import { keptLog } from '../../fixture/log.ts';
+import { producerEnv } from '../../fixture/producer-env.ts';
 
 const GROUP = -100_5;
 const MOVED = -100_200_5;
@@ -17,7 +18,7 @@ let looks = 0;
 eachInWorld();
 
 /** Producers that share nothing but Redis, as behind a balancer that takes them in turn. */
-function between(answersAll: ReadonlySet<number>): AcceptUpdate[] {
+function between(answersAll = ''): AcceptUpdate[] {
   const telemetry = {
     ...traceIdsOnly(),
     count: (metric: string, { reason }: { reason?: string }) =>
@@ -31,21 +32,23 @@ function between(answersAll: ReadonlySet<number>): AcceptUpdate[] {
         return look(...args);
       };
     };
-    return createAccept({
-      botId: BOT,
-      inbox: { ...inbox, expected: looked(inbox.expected), movedFrom: looked(inbox.movedFrom) },
-      places: { allowed: async () => new Set([CHAT, GROUP, OTHER.chat.id]), answersAll },
-      limits: { textMaxChars: 10_000, groupContextMessages: 0 },
-      ownName: { current: () => 'spillway_stand_in_bot' } as never,
-      atOnce: { answerPress: async () => undefined },
-      observability: { telemetry: telemetry as never, log: keptLog().log, reach: () => {} },
-    });
+    const env = producerEnv(
+      {
+        telegram: { ...instantTelegram(), botId: BOT },
+        inbox: { ...inbox, expected: looked(inbox.expected), movedFrom: looked(inbox.movedFrom) },
+        allowed: async () => new Set([CHAT, GROUP, OTHER.chat.id]),
+        botName: () => 'spillway_stand_in_bot',
+        telemetry: telemetry as never,
+      },
+      { TELEGRAM_ANSWER_ALL_IDS: answersAll },
+    );
+    return createAccept(env);
   });
 }
 
 beforeEach(() => {
   [ignored, updateId, looks] = [[], 100, 0];
-  producers = between(new Set());
+  producers = between();
 });
 
 const place = (id: number) => ({ id, type: id === CHAT ? 'private' : 'supergroup', title: 'Team' });
@@ -97,7 +100,7 @@ test('the pictures of an album and what is forwarded with a comment are accepted
 test.each([{ migrate_to_chat_id: MOVED }, { chat: place(MOVED), migrate_from_chat_id: GROUP }])(
   'after the message %j each one under the new id of a group is accepted, whichever producer gets it',
   async (move) => {
-    producers = between(new Set([GROUP]));
+    producers = between(String(GROUP));
     await take(move);
     for (let nth = 0; nth < 10; nth++) await take({ chat: place(MOVED), text: `after ${nth}` });
     expect(await kept()).toHaveLength(10);

@@ -33,8 +33,7 @@ const polls = () => world.telegram.calls.filter(({ method }) => method === 'getU
 /** A lease on a connection of its own, whose terms end with the test. */
 function contend(processName: string, { address = world.redis.url, lastsMs = LASTS_MS }: ContendOptions = {}) {
   const redis = connectRedis(address, 'impatient');
-  const { log } = rootOf(world);
-  const lease = openLease({ redis, botId: world.telegram.botId, processName, log, lastsMs, retryMs: 100 });
+  const lease = openLease({ ...rootOf(world), redis, processName }, { leaseLastsMs: lastsMs, leaseRetryMs: 100 });
   started.push(() => redis.disconnect());
   return async (signal = never): Promise<Term | undefined> => {
     const term = await lease.begin(signal);

@@ -34,9 +34,9 @@ test('calls getMe until it succeeds, then setCommands for each menu until it suc
     [failing('unknown'), SET, SET, SET, SET],
   );
   const bot = introduceBot(telegram, MENUS);
-  expect(bot.current()).toBeUndefined();
+  expect(bot.botName()).toBeUndefined();
   await done;
-  expect(bot.current()).toBe('spillway_bot');
+  expect(bot.botName()).toBe('spillway_bot');
   expect(asked).toEqual(['getMe', 'getMe', 'getMe', ...Array.from({ length: 5 }, () => 'setCommands')]);
   await bot.stop();
 });

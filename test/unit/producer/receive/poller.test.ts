@@ -1,17 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { type AcceptUpdate, createAccept } from '../../../../producer/accept/accept.ts';
-import type { Lease } from '../../../../producer/receive/lease.ts';
+import { createAccept } from '../../../../producer/accept/accept.ts';
+import type { ProducerEnv } from '../../../../producer/env.ts';
 import { startPoller } from '../../../../producer/receive/poller.ts';
-import { createFailpoints } from '../../../../shared/base/failpoint.ts';
-import { createLogger } from '../../../../shared/base/log.ts';
-import { traceIdsOnly } from '../../../../shared/base/telemetry.ts';
 import { UnreadableMessageError } from '../../../../shared/flow/message.ts';
 import { shardOf } from '../../../../shared/redis/keys.ts';
-import type { Inbox } from '../../../../shared/state/message/inbox.ts';
 import type { Telegram } from '../../../../shared/telegram/client.ts';
 import { instantTelegram } from '../../../bench/instant.ts';
 import { inboxOf } from '../../../fixture/inbox.ts';
 import { term, terms } from '../../../fixture/lease.ts';
+import { producerEnv } from '../../../fixture/producer-env.ts';
 
 /** A message of a chat; by default all of one. */
 const update = (id: number, chat = 1) => ({
@@ -20,29 +17,11 @@ const update = (id: number, chat = 1) => ({
 });
 const UPDATES = [5, 6, 7].map((id) => update(id));
 
-const PORTS = {
-  shards: 1,
-  heartbeat: { answered() {}, failed() {} },
-  log: createLogger('silent'),
-  reach: createFailpoints(undefined),
-} as const;
-
-/** Accepts into a scripted inbox. */
-function into(inbox: Inbox): AcceptUpdate {
-  const telemetry = traceIdsOnly();
-  return createAccept({
-    botId: 1,
-    inbox,
-    places: { allowed: async () => 'everyone', answersAll: 'everyone' },
-    limits: { textMaxChars: 100, groupContextMessages: 0 },
-    ownName: { current: () => undefined },
-    atOnce: { answerPress: async () => undefined },
-    observability: { ...PORTS, telemetry },
-  });
+/** A poller of these services, which takes in what it gets. */
+function startPolling(parts: Partial<ProducerEnv>, shards = 1) {
+  const env = producerEnv(parts, { SHARDS: String(shards) });
+  return startPoller(env, createAccept(env));
 }
-
-/** A lease that is ours all the time. */
-const held = (): Pick<Lease, 'begin'> => ({ begin: async () => term().asTerm });
 
 /** Polls with a scripted inbox until Telegram was asked `polls` times; returns what was accepted and each offset. */
 async function poll(
@@ -74,7 +53,7 @@ async function poll(
       return { ok: false, failure: { kind: 'aborted', description: 'stopped' } };
     },
   };
-  const poller = startPoller({ ...PORTS, shards, lease: held(), telegram, accept: into(inbox) });
+  const poller = startPolling({ telegram, inbox }, shards);
   await done.promise;
   await poller.stop();
   return { accepted, offsets };
@@ -155,7 +134,7 @@ const ABORTED = { kind: 'aborted', description: 'stopped' } as const;
 test('aborts its poll at once when it loses the lease, and starts the next term without its old offset', async () => {
   const { telegram, inbox, accepted, nthPoll } = byHand();
   const [first, second] = [term(), term()];
-  const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease: terms(first.asTerm, second.asTerm) });
+  const poller = startPolling({ telegram, inbox, lease: terms(first.asTerm, second.asTerm) });
   (await nthPoll(1)).end({ ok: true, value: UPDATES });
   const open = await nthPoll(2);
   expect([open.offset, open.signal.aborted]).toEqual([8, false]);
@@ -171,13 +150,7 @@ test('discards updates and ignores failures that it receives after its lease exp
   const [frozen, next] = [term(), term()];
   const failures: string[] = [];
   const heartbeat = { answered() {}, failed: (kind: string) => void failures.push(kind) };
-  const poller = startPoller({
-    ...PORTS,
-    heartbeat,
-    telegram,
-    accept: into(inbox),
-    lease: terms(frozen.asTerm, next.asTerm),
-  });
+  const poller = startPolling({ heartbeat, telegram, inbox, lease: terms(frozen.asTerm, next.asTerm) });
   const open = await nthPoll(1);
   // The clock has passed the end of the lease; the timer that would say so has not run yet.
   frozen.state.isHeld = false;
@@ -190,7 +163,7 @@ test('discards updates and ignores failures that it receives after its lease exp
   expect(failures).toEqual([]);
 });
 
-test('confirms nothing to Telegram while the lease cannot be confirmed', async () => {
+test('confirms nothing to Telegram while the lease cannot be renewed', async () => {
   const { telegram, inbox, polls, nthPoll } = byHand();
   const asked = Promise.withResolvers<void>();
   const doubtful = term(async () => {
@@ -199,7 +172,7 @@ test('confirms nothing to Telegram while the lease cannot be confirmed', async (
     return false;
   });
   const lease = terms(doubtful.asTerm);
-  const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease });
+  const poller = startPolling({ telegram, inbox, lease });
   (await nthPoll(1)).end({ ok: true, value: UPDATES });
   await asked.promise;
   await poller.stop();
@@ -208,7 +181,7 @@ test('confirms nothing to Telegram while the lease cannot be confirmed', async (
 
 test('retries a refused token as soon as the token guard allows it', async () => {
   const { telegram, inbox, nthPoll } = byHand();
-  const poller = startPoller({ ...PORTS, telegram, accept: into(inbox), lease: held() });
+  const poller = startPolling({ telegram, inbox });
   const refused = { kind: 'unauthorized', description: 'not called', retryAfterMs: 1 } as const;
   for (const nth of [1, 2, 3]) (await nthPoll(nth)).end({ ok: false, failure: refused });
   expect((await nthPoll(4)).offset).toBeUndefined();
@@ -227,7 +200,7 @@ test('removes a webhook that blocks polling at once, and reports it only if it r
     },
   };
   const heartbeat = { answered: () => void did.push('answered'), failed: (kind: string) => void did.push(kind) };
-  const poller = startPoller({ ...PORTS, heartbeat, telegram: removing, accept: into(inbox), lease: held() });
+  const poller = startPolling({ heartbeat, telegram: removing, inbox });
   (await nthPoll(1)).end({ ok: false, failure: WEBHOOK_SET });
   (await nthPoll(2)).end({ ok: true, value: UPDATES });
   (await nthPoll(3)).end({ ok: false, failure: WEBHOOK_SET });
@@ -254,7 +227,7 @@ test('polls again after an unexpected error', async () => {
     },
   };
   const inbox = inboxOf(async () => ({ entry: '1-0' as never, duplicate: false }));
-  const poller = startPoller({ ...PORTS, lease: held(), telegram, accept: into(inbox) });
+  const poller = startPolling({ telegram, inbox });
   await again.promise;
   await poller.stop();
 });

@@ -1,0 +1,20 @@
+import type { Root } from '../shared/app/process.ts';
+import type { AllowedIds } from '../shared/base/config.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
+import type { Inbox } from '../shared/state/message/inbox.ts';
+import type { Heartbeat } from '../shared/state/process/receiver.ts';
+import type { Lease } from './receive/lease.ts';
+
+/** The services of a producer process, built once in `startProducer`. */
+export interface ProducerEnv extends Root {
+  /** A connection whose commands fail at once while Redis is away. */
+  redis: RedisClient;
+  inbox: Inbox;
+  /** The right to receive. It needs Redis, so no process polls while messages could not be stored. */
+  lease: Pick<Lease, 'begin'>;
+  heartbeat: Heartbeat;
+  /** Whom the bot answers now. Contract: rejects when nobody can say. */
+  allowed(): Promise<AllowedIds>;
+  /** The bot's user name, as in `/stop@its_name`; `undefined` until Telegram has told it. */
+  botName(): string | undefined;
+}
