@@ -42,9 +42,9 @@ export async function startShard(
       ...(keeper ? [keeper] : []),
       startArchivist(shard),
       startErasedTextCleaner(shard),
-      startReconciler({ ...shard, everyMs: env.limits.reconcileEveryMs }),
+      startReconciler(shard, env.limits.reconcileEveryMs),
       startReminding(shard),
-      startDispatcher({ ...shard, blocking: connectRedis(redisAddress, 'patient') }),
+      startDispatcher(shard, keys, connectRedis(redisAddress, 'patient')),
     ],
     readiness: {
       name: `worker ${number}`,

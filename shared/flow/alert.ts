@@ -41,6 +41,8 @@ export type Cause =
   | 'persistence'
   | 'blob-store'
   | 'alert-channel'
+  /** The clock of a process differs from that of Redis. */
+  | 'clock'
   /** A part of the watch fails. */
   | 'watcher'
   /** A cause that another version wrote, and this one does not know. */

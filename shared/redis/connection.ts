@@ -250,13 +250,6 @@ function cork(socket: Duplex): void {
   };
 }
 
-/** The rest of a key's time, in ms. A clock that stepped back has made it longer: it lasts for `mostMs` at most. */
-export async function timeLeftMs(redis: RedisClient, key: string, mostMs: number): Promise<number> {
-  const leftMs = await redis.pttl(key);
-  if (leftMs > mostMs) await redis.pexpire(key, mostMs);
-  return Math.min(leftMs, mostMs);
-}
-
 const SCANNED = 1_000;
 
 /** The rests of all servers' keys behind a prefix, in pieces that keep no server busy. Rejects as Redis does. */

@@ -10,6 +10,9 @@ const WRONG_MS = 3_000;
 /** The first two waits of a message last longer than this together. */
 const WAITS_MS = 4_500;
 
+/** The operator is told of the clock, once. */
+const TOLD = { alertsMin: 1, alertsMax: 1, alertLike: /[Cc]lock/ };
+
 function envOf(jumpMs: number): Record<string, string> {
   return { NODE_OPTIONS: `--import=${join(import.meta.dirname, 'clock.ts')}`, CHAOS_CLOCK_JUMP_MS: String(jumpMs) };
 }
@@ -33,6 +36,7 @@ const ahead: Scenario = {
   name: 'clock-ahead',
   about: 'the clock of one of two gateways is an hour ahead for 3 seconds, while calls of the model fail',
   traffic: { messages: 120, chats: 20 },
+  rules: TOLD,
   play: (stage) => jump(stage, HOUR_MS),
 };
 
@@ -40,6 +44,7 @@ const behind: Scenario = {
   name: 'clock-behind',
   about: 'the clock of one of two gateways is 25 hours behind for 3 seconds, while calls of the model fail',
   traffic: { messages: 120, chats: 20 },
+  rules: TOLD,
   play: (stage) => jump(stage, -25 * HOUR_MS),
 };
 
@@ -48,7 +53,7 @@ const waits: Scenario = {
   about: 'the clock of one of two gateways is an hour behind all the time, while two of three calls of the model fail',
   traffic: { messages: 50, chats: 50 },
   // The waits between them leave room for no more, if nobody cuts them short.
-  rules: { callsMax: 3 },
+  rules: { callsMax: 3, ...TOLD },
   async play(stage) {
     const { world, traffic, random } = stage;
     const [wrong] = await Promise.all([world.fleet.start(envOf(-HOUR_MS)), world.fleet.start()]);

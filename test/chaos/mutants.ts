@@ -82,8 +82,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'delays are held against a clock that is an hour ahead',
     mutations: {
       file: 'worker/lane/queue.ts',
-      from: 'async correctDelays(nowMs) {',
-      to: 'async correctDelays(nowMs) {\n      nowMs += 3_600_000;',
+      from: 'async endDelays(nowMs) {',
+      to: 'async endDelays(nowMs) {\n      nowMs += 3_600_000;',
     },
     scenario: 'clock-behind-waits',
     violates: 'I4',

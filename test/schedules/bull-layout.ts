@@ -39,14 +39,14 @@ export class BullLayout {
     return found;
   }
 
-  /** As `TurnQueue.correctDelays`. */
-  async correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }> {
+  /** As `TurnQueue.endDelays`. */
+  async endDelays(nowMs: number): Promise<number> {
     await this.#write();
-    const corrected = await this.#queue.correctDelays(nowMs);
+    const ended = await this.#queue.endDelays(nowMs);
     const pending = this.#jobs.all().filter(({ state }) => state === 'delayed');
     const scores = await Promise.all(pending.map(({ id }) => this.#redis.zscore(`${this.#prefix}delayed`, id)));
     for (const [at, job] of pending.entries()) this.#judgeDelay(job, scores[at] ?? null);
-    return corrected;
+    return ended;
   }
 
   #judgeDelay(job: QueuedJob, score: string | null): void {

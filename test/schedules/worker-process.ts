@@ -76,8 +76,8 @@ export class WorkerProcess {
 
   reconcile(): Promise<void> {
     const { observability } = this.#ground;
-    const ports = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: observability.log, graceMs: 0 };
-    return this.process.run(() => reconcile(ports)).catch(ignoreEnd);
+    const flow = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: observability.log };
+    return this.process.run(() => reconcile(flow, 0)).catch(ignoreEnd);
   }
 
   /** Whether it would take one more job. */
@@ -140,18 +140,9 @@ export class WorkerProcess {
     const isReady = () => this.hasNews;
     const blocking = gatedRedis(this.#ground.redis, process, (command) => command !== 'xread' || isReady());
     const { keys, observability } = this.#ground;
-    const { telemetry, log, reach } = observability;
+    const flow = { lane: this.#lane, queue: this.#queue, discard: async () => {}, ...observability };
     process.strands += 1;
-    const service = startDispatcher({
-      blocking,
-      keys,
-      lane: this.#lane,
-      queue: this.#queue,
-      discard: async () => {},
-      telemetry,
-      log,
-      reach,
-    });
+    const service = startDispatcher(flow, keys, blocking);
     process.onEnd(() => void service.stop());
   }
 }
@@ -168,9 +159,9 @@ function queueOf(process: Process, { jobs, layout }: Ground): TurnQueue {
       heads.length === 0 ? { heads: [], broken: 0 } : effect('find missing jobs', () => layout.missing(heads)),
     promote: async () => {},
     promoteAll: async () => 0,
-    async correctDelays(nowMs) {
-      if (!jobs.all().some(({ state }) => state === 'delayed')) return { begunAnew: 0, ended: 0 };
-      return effect('correct delays', () => layout.correctDelays(nowMs));
+    async endDelays(nowMs) {
+      if (!jobs.all().some(({ state }) => state === 'delayed')) return 0;
+      return effect('end delays', () => layout.endDelays(nowMs));
     },
     postpone: (_job, token = '', _nowMs, forMs) =>
       effect('postpone the job', () => jobs.move(token, 'delayed', { setAtMs: Date.now(), forMs })),

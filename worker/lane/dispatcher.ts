@@ -1,28 +1,23 @@
-import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { Observability } from '../../shared/base/observability.ts';
-import { METRIC, type Telemetry, traceIdOf } from '../../shared/base/telemetry.ts';
+import { METRIC, traceIdOf } from '../../shared/base/telemetry.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';
 import type { ChatKey, EntryId, Keys } from '../../shared/redis/keys.ts';
-import type { Head } from '../../shared/state/lane/lanes.ts';
+import type { Admission, Head } from '../../shared/state/lane/lanes.ts';
 import { undecodableAlert } from '../alerts/causes/unanswered.ts';
 import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
-export interface DispatcherPorts {
-  /** Its own connection, because it blocks. */
-  blocking: RedisClient;
-  keys: Keys;
+/** The lanes of a shard, the queue of their heads, and what removes entries that no turn can end. */
+export interface LaneFlow {
   lane: Lane;
   queue: TurnQueue;
   discard: Discard;
-  telemetry: Pick<Telemetry, 'count'>;
   log: Logger;
-  reach: ReachFailpoint;
 }
 
 /** Most entries admitted at once: batches are 4 to 8 times as fast as single entries. */
@@ -31,36 +26,50 @@ const RETRY_MS = 500;
 
 /**
  * Moves new entries from the stream into their lanes and makes each lane's head a job. Several dispatchers may run side
- * by side. If one is killed between the two steps, the reconciler finds the head that is no job.
+ * by side. If one is killed between the two steps, the reconciler finds the head that is no job. `blocking` is a connection
+ * of its own, because it blocks.
  */
-export function startDispatcher(ports: DispatcherPorts): Service {
+export function startDispatcher(
+  flow: LaneFlow & Observability,
+  { inbound }: Pick<Keys, 'inbound'>,
+  blocking: RedisClient,
+): Service {
   let mustHeal = false;
   const loop = runLoop({
     name: 'dispatcher',
     async round() {
-      if (mustHeal) await heal(ports);
+      if (mustHeal) await heal(flow);
       mustHeal = true;
-      await dispatch(ports);
+      const { read, newest } = await dispatch(flow);
+      // This read only wakes us: `admit` reads the entries, together with the lane.
+      if (read < BATCH) await untilNews(blocking, inbound, newest, BLOCK_MS);
       mustHeal = false;
       return 0;
     },
     retryMs: RETRY_MS,
-    onError: (error) => ports.log.warn({ err: error }, 'dispatching failed; it is tried again'),
+    onError: (error) => flow.log.warn({ err: error }, 'dispatching failed; it is tried again'),
   });
   return {
     name: loop.name,
     async stop() {
       const stopped = loop.stop();
-      const isBetweenTries = ports.blocking.status === 'reconnecting';
-      ports.blocking.disconnect();
+      const isBetweenTries = blocking.status === 'reconnecting';
+      blocking.disconnect();
       // ioredis then neither sends a read that waits for the next try, nor lets it fail.
       if (!isBetweenTries) await stopped;
     },
   };
 }
 
-/** Moves new entries, and waits for more when there are none left. */
-async function dispatch({ lane, queue, discard, reach, telemetry, log, ...ports }: DispatcherPorts): Promise<void> {
+/** Moves new entries. */
+async function dispatch({
+  lane,
+  queue,
+  discard,
+  reach,
+  telemetry,
+  log,
+}: LaneFlow & Observability): Promise<Pick<Admission, 'read' | 'newest'>> {
   const { newest, read, heads, broken, cancelled, refused } = await lane.admit(BATCH);
   if (read > 0) reach('admitted');
   await queue.add(heads);
@@ -71,33 +80,22 @@ async function dispatch({ lane, queue, discard, reach, telemetry, log, ...ports 
     telemetry.count(METRIC.outcomes, { outcome: 'refused' });
     log.info({ entry, chat, outcome: 'refused', reason: 'lane_full', traceId: traceIdOf(traceparent) }, 'settled');
   }
-  // This read only wakes us: `admit` reads the entries, together with the lane.
-  if (read < BATCH) await untilNews(ports.blocking, ports.keys.inbound, newest, BLOCK_MS);
+  return { read, newest };
 }
 
 /** Admitted messages may not be jobs yet, and the group is gone when Redis lost its data. */
-async function heal(ports: DispatcherPorts): Promise<void> {
+async function heal(flow: LaneFlow): Promise<void> {
   try {
-    await ports.lane.prepare();
-    await reconcile(ports);
+    await flow.lane.prepare();
+    await reconcile(flow);
   } catch (error) {
-    ports.log.debug({ err: error }, 'not healed yet');
+    flow.log.debug({ err: error }, 'not healed yet');
   }
-}
-
-export interface ReconcilerPorts {
-  lane: Lane;
-  queue: TurnQueue;
-  discard: Discard;
-  log: Logger;
-  everyMs: number;
-  /** How long a head may be no job before nobody is about to make it one. */
-  graceMs?: number;
 }
 
 /** Another process may be about to take a pass that is due. */
 const ASK_AGAIN_MS = 20;
-/** Longer than it takes to make a job of what was just admitted, or of what follows a settled message. */
+/** How long a head may be no job: longer than to make one of what was just admitted, or of what follows a settled message. */
 const GRACE_MS = 250;
 /** The log names no more entries in a line. */
 const NAMED_MAX = 20;
@@ -107,45 +105,41 @@ const NAMED_MAX = 20;
  * each lane's head is a job, and none waits because of a wrong clock. Each pass also proves the ledger. Idempotent;
  * several may run side by side, and all processes together make one regular pass every `everyMs`.
  */
-export function startReconciler(ports: ReconcilerPorts): Service {
-  const { lane, everyMs, log } = ports;
+export function startReconciler(flow: LaneFlow, everyMs: number): Service {
   let isFirst = true;
   return runLoop({
     name: 'reconciler',
     async round() {
-      const takenForMs = await lane.takePass(everyMs);
+      const takenForMs = await flow.lane.takePass(everyMs);
       if (!isFirst && takenForMs > 0) return takenForMs + ASK_AGAIN_MS;
-      await reconcile(ports);
+      await reconcile(flow);
       isFirst = false;
       return everyMs;
     },
     retryMs: everyMs,
-    onError: (error) => log.warn({ err: error }, 'reconciling failed; it is tried again'),
+    onError: (error) => flow.log.warn({ err: error }, 'reconciling failed; it is tried again'),
   });
 }
 
 /** One pass. */
-export async function reconcile(ports: Omit<ReconcilerPorts, 'everyMs'>): Promise<void> {
-  const { heads, broken, restored, foreign } = await ports.lane.readmit();
-  if (restored > 0) ports.log.warn({ restored }, 'pending entries were in no lane and were put back');
-  const missing = await abandonedOf(heads, ports);
-  if (missing.broken > 0) ports.log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
-  await ports.queue.add(missing.heads);
-  const delays = await ports.queue.correctDelays(ports.lane.nowMs());
-  if (delays.begunAnew > 0) ports.log.warn(delays, 'delays of a clock that was ahead began anew');
-  await ports.discard(broken);
-  tellForeign(ports, foreign);
-  await proveLedger(ports);
+export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<void> {
+  const { lane, queue, discard, log } = flow;
+  const { heads, broken, restored, foreign } = await lane.readmit();
+  if (restored > 0) log.warn({ restored }, 'pending entries were in no lane and were put back');
+  const missing = await abandonedOf(heads, queue, graceMs);
+  if (missing.broken > 0) log.error({ broken: missing.broken }, 'jobs stood in no list of the queue');
+  await queue.add(missing.heads);
+  await queue.endDelays(lane.nowMs());
+  await discard(broken);
+  tellForeign(flow, foreign);
+  await proveLedger(flow);
 }
 
 /**
  * The heads that nobody makes a job. A head that is none yet is looked at again, by processes that started together at
  * different times: else they, or a dispatcher, would all add it.
  */
-async function abandonedOf(
-  heads: readonly Head[],
-  { queue, graceMs = GRACE_MS }: Pick<ReconcilerPorts, 'queue' | 'graceMs'>,
-) {
+async function abandonedOf(heads: readonly Head[], queue: TurnQueue, graceMs: number) {
   const missing = await queue.missing(heads);
   if (missing.heads.length === 0) return missing;
   await pause(graceMs * (1 + Math.random()));
@@ -157,7 +151,7 @@ async function abandonedOf(
 const told = new WeakMap<Lane, Set<EntryId>>();
 
 /** Says once of each entry that it is left to a later version. */
-function tellForeign({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>, foreign: readonly EntryId[]): void {
+function tellForeign({ lane, log }: LaneFlow, foreign: readonly EntryId[]): void {
   const before = told.get(lane) ?? new Set();
   const news = foreign.filter((entry) => !before.has(entry));
   told.set(lane, new Set(foreign));
@@ -169,7 +163,7 @@ function tellForeign({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>, forei
 }
 
 /** Runs last, so that an unreadable ledger prevents no repair. */
-async function proveLedger({ lane, log }: Pick<ReconcilerPorts, 'lane' | 'log'>): Promise<void> {
+async function proveLedger({ lane, log }: LaneFlow): Promise<void> {
   const { alert, lostData, isCounted, ...numbers } = await lane.ledger.check(lane.nowMs());
   if (!isCounted) log.info(numbers, 'the ledger begins to count');
   if (lostData) log.error(numbers, lostData.text);

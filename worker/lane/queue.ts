@@ -1,5 +1,5 @@
 import { type Job, Queue, Worker } from 'bullmq';
-import { BLOCK_MS, type RedisClient, timeLeftMs } from '../../shared/redis/connection.ts';
+import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { chatOf, type EntryId, jobIdOf, type Keys, type LaneKey, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Head } from '../../shared/state/lane/lanes.ts';
@@ -30,9 +30,8 @@ const RETRY_MS = 1_000;
 const MANY = 1_000_000;
 /** Clocks of different machines never agree exactly. */
 const CLOCK_SLACK_MS = 2_000;
+/** In an outage there may be more: each pass looks at those that are due first. */
 const DELAYS_SEEN_MAX = 1_000;
-/** Longer than any lock is to last. */
-const LOCK_MS_MAX = 30_000;
 /** Jobs that are added at once. */
 const ADDED_AT_ONCE = 500;
 /** As many ids as Redis sends in a fraction of a millisecond. */
@@ -41,8 +40,7 @@ const PAGE = 1_000;
 const DOUBTFUL_AT_ONCE = 4;
 
 /**
- * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public, but for the names of its
- * locks (ADR 17).
+ * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public (ADR 17).
  *
  * Contract: every method is idempotent and rejects when Redis cannot be reached.
  */
@@ -59,11 +57,10 @@ export interface TurnQueue {
   /** Ends all delays. Returns how many there were. */
   promoteAll(): Promise<number>;
   /**
-   * Corrects delays by `nowMs`, the time of Redis: BullMQ counts them by the clocks of processes. A delay that is over is
-   * ended; one that seems to begin in the future, because the clock of Redis stepped back, begins now. Locks that would
-   * last for as long as that step are shortened. Returns how many delays there were.
+   * Ends the delays that are over by `nowMs`, the time of Redis: BullMQ counts them by the clocks of processes. Also ends
+   * those that seem to begin in the future, because the clock of Redis stepped back. Returns how many there were.
    */
-  correctDelays(nowMs: number): Promise<{ begunAnew: number; ended: number }>;
+  endDelays(nowMs: number): Promise<number>;
   /** Delays a running job, by the time of Redis or, if later, of this process; `DelayedError` must then be thrown. */
   postpone(job: Job<TurnJob>, token: string | undefined, nowMs: number, delayMs: number): Promise<void>;
   close(): Promise<void>;
@@ -102,20 +99,17 @@ export function openQueue(redis: RedisClient, keys: Keys): TurnQueue {
       if (count > 0) await queue.promoteJobs();
       return count;
     },
-    async correctDelays(nowMs) {
-      await shortenLocks(redis, queue);
-      const delayed = await delaysIn(queue, nowMs);
-      const over = delayed.filter(({ data: { untilMs = 0 } }) => untilMs < nowMs - CLOCK_SLACK_MS);
-      const early = delayed.filter(
-        ({ data: { untilMs = 0, delayMs = 0 } }) => untilMs - delayMs > nowMs + CLOCK_SLACK_MS,
-      );
-      const ended = await Promise.all(over.map(endDelay));
-      const begunAnew = await Promise.all(early.map((job) => beginAnew(job, nowMs)));
-      return { begunAnew: begunAnew.filter(Boolean).length, ended: ended.filter(Boolean).length };
+    async endDelays(nowMs) {
+      const delayed = await queue.getJobs('delayed', 0, DELAYS_SEEN_MAX - 1, true);
+      const wrong = delayed.filter(({ data: { untilMs = 0, delayMs = 0 } }) => {
+        const beginMs = untilMs - delayMs;
+        return untilMs < nowMs - CLOCK_SLACK_MS || beginMs > nowMs + CLOCK_SLACK_MS;
+      });
+      return (await Promise.all(wrong.map(endDelay))).filter(Boolean).length;
     },
     async postpone(job, token, nowMs, delayMs) {
       await job.updateData({ ...job.data, untilMs: nowMs + delayMs, delayMs });
-      // With a clock ahead, the job waits until `correctDelays` ends its delay.
+      // With a clock ahead, the job waits until `endDelays`.
       await job.moveToDelayed(Math.max(nowMs, Date.now()) + delayMs, token);
     },
     close: () => queue.close(),
@@ -161,38 +155,15 @@ async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'go
   return (await queue.remove(id)) === 1 ? 'removed' : 'there';
 }
 
-/** The jobs whose delay may be wrong: those that are due, and those that are due last. */
-async function delaysIn(queue: Queue<TurnJob>, nowMs: number): Promise<Job<TurnJob>[]> {
-  const dueCount = Math.min(DELAYS_SEEN_MAX, await queue.getDelayedCount(nowMs - CLOCK_SLACK_MS));
-  const due = dueCount === 0 ? [] : await queue.getJobs('delayed', 0, dueCount - 1, true);
-  const last = await queue.getJobs('delayed', 0, DELAYS_SEEN_MAX - 1, false);
-  return [...new Map([...due, ...last].map((job) => [job.id, job])).values()];
-}
-
-const endDelay = (job: Job<TurnJob>): Promise<boolean> => whileDelayed(job, () => job.promote());
-
-const beginAnew = (job: Job<TurnJob>, nowMs: number): Promise<boolean> =>
-  whileDelayed(job, () => job.updateData({ ...job.data, untilMs: nowMs + (job.data.delayMs ?? 0) }));
-
-/** Changes a delayed job. Returns false when it is not, or no longer, delayed. */
-async function whileDelayed(job: Job<TurnJob>, change: () => Promise<void>): Promise<boolean> {
+/** Returns false when the job is not, or no longer, delayed. */
+async function endDelay(job: Job<TurnJob>): Promise<boolean> {
   try {
-    await change();
+    await job.promote();
     return true;
   } catch (error) {
     if (await job.isDelayed()) throw error;
     return false;
   }
-}
-
-/**
- * Shortens what BullMQ lets last for seconds where the clock of Redis has stepped back: the locks of jobs, and the mark
- * of the last look for locks that are gone. Who lives renews its lock long before. Nothing public does that.
- */
-async function shortenLocks(redis: RedisClient, queue: Queue): Promise<void> {
-  const active = await queue.getRanges(['active'], 0, PAGE - 1);
-  const lasting = [queue.toKey('stalled-check'), ...active.map((id) => `${queue.toKey(id)}:lock`)];
-  await Promise.all(lasting.map((key) => timeLeftMs(redis, key, LOCK_MS_MAX)));
 }
 
 /** Opens the worker of a shard. It does not run until `run()` is called. */

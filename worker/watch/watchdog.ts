@@ -1,13 +1,15 @@
 import { type Service, within } from '../../shared/base/lifecycle.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
+import { keysOf } from '../../shared/redis/keys.ts';
+import { queueAlert } from '../../shared/state/incident/book.ts';
 import { endStart, findRefusedWrites, type RefusedWritesError } from '../../shared/state/process/process.ts';
 import { openWorkerList } from '../../shared/state/process/workers.ts';
 import { totalsOf } from '../../shared/state/spending/limit.ts';
 import type { Channels } from '../alerts/alerter.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore } from '../alerts/book-store.ts';
-import { uncleanEndAlert } from '../alerts/causes/watch.ts';
+import { clockAlert, uncleanEndAlert } from '../alerts/causes/watch.ts';
 import { followedChat } from '../alerts/channel.ts';
 import { surroundingsOf } from '../alerts/message.ts';
 import { isAboutData, watchRedis, watchWatchdog } from '../alerts/redis-trouble.ts';
@@ -52,7 +54,7 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
   const { processName: name, running, cache: cached } = env;
   const self = { name, running, cached, exportTrouble: env.telemetry.exportTrouble };
   const list = openWorkerList(redis, self, uncleanEndAlert);
-  const look = createLook(env, redis, deadMan, seen, list);
+  const look = createLook(env, redis, deadMan, seen, list, reportsClock(redis, name));
   const loop = runLoop({
     name: 'watchdog',
     // The first check waits, so that work left over from the last run can be done first.
@@ -111,6 +113,24 @@ function ruleLimitsOf({ config, limits: { pollAgeMs, providerDownMs, telegramDow
   };
 }
 
+/** By how much the clock of this process is ahead of Redis' at least, by when Redis was asked and answered; below 0 it is behind. */
+export function clockAheadMs(askedMs: number, redisMs: number, answeredMs: number): number {
+  return redisMs < askedMs ? askedMs - redisMs : Math.min(0, answeredMs - redisMs);
+}
+
+const CLOCK_OFF_MS = 1_000;
+const CLOCK_REPORT_EVERY_MS = 60_000;
+
+/** Alerts the operator of a clock that differs from that of Redis, once a minute at most. */
+function reportsClock(redis: RedisClient, name: string): (aheadMs: number) => Promise<void> {
+  let reportedMs = Number.NEGATIVE_INFINITY;
+  return async (aheadMs) => {
+    if (Math.abs(aheadMs) < CLOCK_OFF_MS || performance.now() - reportedMs < CLOCK_REPORT_EVERY_MS) return;
+    reportedMs = performance.now();
+    await queueAlert(redis, keysOf(0), clockAlert(name, aheadMs));
+  };
+}
+
 /** Errors about data are trouble of the watchdog, and not of Redis. */
 function attribute(error: unknown, { redis, watch }: Watching['troubles']): void {
   if (isAboutData(error)) {
@@ -126,6 +146,7 @@ function createLook(
   deadMan: DeadMan | undefined,
   seen: Seen,
   list: ReturnType<typeof openWorkerList>,
+  reportClock: (aheadMs: number) => Promise<void>,
 ): () => Promise<boolean> {
   const { config, log } = env;
   const everyMs = env.limits.watchEveryMs;
@@ -140,7 +161,9 @@ function createLook(
     const begunMs = performance.now();
     const isLook = begunMs >= nextLookMs;
     if (isLook) nextLookMs = begunMs + everyMs;
+    const askedMs = Date.now();
     const nowMs = await list.show();
+    await reportClock(clockAheadMs(askedMs, nowMs, Date.now()));
     if (isLook) await list.strikeEnded(nowMs);
     sinceMs ??= nowMs;
     const stored = await store.read();

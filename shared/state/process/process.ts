@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type RedisClient, timeLeftMs } from '../../redis/connection.ts';
+import type { RedisClient } from '../../redis/connection.ts';
 import { type Keys, keysOf } from '../../redis/keys.ts';
 
 /** Longer than a start takes in which tool servers are slow. */
@@ -111,7 +111,10 @@ export async function findRefusedWrites(
 export function createPasses(redis: RedisClient, keys: Keys) {
   const take = async (key: string, forMs: number, mostMs = forMs): Promise<number> => {
     if ((await redis.set(key, '', 'PX', forMs, 'NX')) === 'OK') return 0;
-    return Math.max(1, await timeLeftMs(redis, key, mostMs));
+    const leftMs = await redis.pttl(key);
+    // The clock of Redis has stepped back since: the pass is not taken for as long as the step.
+    if (leftMs > mostMs) await redis.pexpire(key, mostMs);
+    return Math.max(1, Math.min(leftMs, mostMs));
   };
   return {
     takeReconciler: (forMs: number) => take(keys.pass, forMs),

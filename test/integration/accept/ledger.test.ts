@@ -193,7 +193,7 @@ test('a pass of the reconciler adds missing jobs and checks the ledger', async (
   const queue = {
     missing: async (heads: unknown) => ({ heads, broken: 0 }),
     add: async (heads: readonly { entry: EntryId }[]) => void added.push(...heads.map((h) => h.entry)),
-    correctDelays: async () => ({ begunAnew: 0, ended: 0 }),
+    endDelays: async () => 0,
   };
   const parts = { lane, queue: queue as never, discard: async () => {}, log: createLogger('silent') };
   await reconcile(parts);

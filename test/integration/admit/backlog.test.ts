@@ -63,7 +63,7 @@ variants([40_000, 100_000])(
     const log = keptLog();
     const lane = createLane(redis, keys);
     const queue = openQueue(redis, keys);
-    await reconcile({ lane, queue, discard: async () => {}, log: log.log, graceMs: 1 });
+    await reconcile({ lane, queue, discard: async () => {}, log: log.log }, 1);
     await queue.close();
     expect(await headOf(1_000)).toBe(unlaned);
     for (const entry of [unlaned, gone, listless])

@@ -17,7 +17,7 @@ const LONG_MS = 60_000;
 
 eachWithQueue();
 
-const ports = () => ({ lane, queue, discard: async () => {}, log: createLogger('silent') });
+const flow = () => ({ lane, queue, discard: async () => {}, log: createLogger('silent') });
 
 /** The heads of so many chats, each of which is a job that waits. */
 async function heads(count: number): Promise<EntryId[]> {
@@ -36,7 +36,7 @@ test('a job that is in no list of the queue is recreated, and the others are lef
   const entries = await heads(3);
   const lost = jobIdOf(entries[1] as EntryId);
   await redis.lrem(seen.toKey('wait'), 0, lost);
-  await reconcile(ports());
+  await reconcile(flow());
   expect((await waiting()).sort()).toEqual(entries.map(jobIdOf).sort());
   expect(await (await seen.getJob(lost))?.getState()).toBe('waiting');
 });
@@ -46,7 +46,7 @@ test.each(['completed', 'failed'])('a head whose job ended as %s becomes a job a
   const id = jobIdOf(entry as EntryId);
   await redis.lrem(seen.toKey('wait'), 0, id);
   await redis.zadd(seen.toKey(state), 1, id);
-  await reconcile(ports());
+  await reconcile(flow());
   expect(await waiting()).toEqual([id]);
   expect(await redis.zcard(seen.toKey(state))).toBe(0);
 });
@@ -64,7 +64,7 @@ test('a head that somebody is about to make a job is announced once', async () =
       return missing;
     },
   };
-  await reconcile({ ...ports(), queue: addedMeanwhile });
+  await reconcile({ ...flow(), queue: addedMeanwhile });
   expect(await waiting()).toEqual(admitted.heads.map(({ entry }) => jobIdOf(entry)));
   expect(await eventsOf('duplicated')).toBe(0);
 });
@@ -79,7 +79,7 @@ test('an id without its job and a job without its data end at once, and are recr
   void worker.run();
   await until('an empty queue', async () => (await seen.count()) + (await seen.getActiveCount()) === 0 || undefined);
   expect(ran).toEqual([]);
-  await reconcile(ports());
+  await reconcile(flow());
   await until('two that ran', () => ran.length === 2 || undefined);
   expect(ran.map((entry) => jobIdOf(entry as EntryId)).sort()).toEqual(ids.sort());
   await worker.close();
@@ -91,10 +91,10 @@ test('a running job that lost its place in the active list is recreated once nob
   const worker = new Worker(TURNS_QUEUE, undefined, { connection: redis, prefix: keys.queuePrefix });
   await worker.getNextJob('token', { block: false });
   await redis.lrem(seen.toKey('active'), 0, id);
-  await reconcile(ports());
+  await reconcile(flow());
   expect(await waiting()).toEqual([]);
   await redis.del(`${seen.toKey(id)}:lock`);
-  await reconcile(ports());
+  await reconcile(flow());
   expect(await waiting()).toEqual([id]);
   await worker.close();
 });
@@ -108,7 +108,7 @@ test('waiting, active and delayed jobs are left where they are', async () => {
   ];
   if (delayed) await queue.postpone(delayed, 'b', Date.now(), LONG_MS);
   const before = await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))));
-  await reconcile(ports());
+  await reconcile(flow());
   expect(await Promise.all(entries.map((entry) => redis.hgetall(seen.toKey(jobIdOf(entry)))))).toEqual(before);
   expect(await seen.getJobCounts('waiting', 'active', 'delayed')).toEqual({ waiting: 1, active: 1, delayed: 1 });
   expect(await running?.isActive()).toBe(true);
@@ -117,14 +117,14 @@ test('waiting, active and delayed jobs are left where they are', async () => {
 
 test('a pass does not add heads that are jobs already', async () => {
   await heads(5);
-  for (let pass = 0; pass < 3; pass++) await reconcile(ports());
+  for (let pass = 0; pass < 3; pass++) await reconcile(flow());
   expect(await eventsOf('duplicated')).toBe(0);
 });
 
 test('a head without a job becomes one', async () => {
   await createInbox(redis, 1).accept(7, inboundText(1), '');
   const { heads: admitted } = await lane.admit(1);
-  await reconcile(ports());
+  await reconcile(flow());
   expect(await waiting()).toEqual(admitted.map(({ entry }) => jobIdOf(entry)));
 });
 
@@ -143,9 +143,9 @@ function counted(of: Lane): Lane & { passes: number } {
 
 test('each process makes a pass at its start; then two share the passes, and one goes on when the other stops', async () => {
   const [one, other] = [counted(lane), counted(lane)];
-  const first = startReconciler({ ...ports(), lane: one, everyMs: LONG_MS });
+  const first = startReconciler({ ...flow(), lane: one }, LONG_MS);
   await until('a pass', () => (one.passes > 0 ? true : undefined));
-  const second = startReconciler({ ...ports(), lane: other, everyMs: LONG_MS });
+  const second = startReconciler({ ...flow(), lane: other }, LONG_MS);
   await until('its first pass', () => (other.passes > 0 ? true : undefined));
   expect([one.passes, other.passes]).toEqual([1, 1]);
   expect(await lane.takePass(LONG_MS)).toBeGreaterThan(LONG_MS / 2);
@@ -154,7 +154,7 @@ test('each process makes a pass at its start; then two share the passes, and one
 
   const [third, fourth] = [counted(lane), counted(lane)];
   await redis.del(keys.pass);
-  const regular = [third, fourth].map((each) => startReconciler({ ...ports(), lane: each, everyMs: 200 }));
+  const regular = [third, fourth].map((each) => startReconciler({ ...flow(), lane: each }, 200));
   await until('the first passes', () => (third.passes > 0 && fourth.passes > 0 ? true : undefined));
   const before = Number(await redis.xlen(keys.inbound)) + third.passes + fourth.passes;
   const sinceMs = performance.now();

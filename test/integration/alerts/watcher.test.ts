@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import { createStateReader, gaugesOf } from '../../../worker/watch/gauges.ts';
+import { clockAheadMs } from '../../../worker/watch/watchdog.ts';
 import { keys, redis } from '../../fixture/each-redis.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
@@ -18,6 +19,25 @@ import {
 const FAILED: Alert = { cause: 'failed', text: 'A message failed. Chat 5.' };
 
 eachWithWatchdog();
+
+test('a process whose clock is an hour ahead of that of Redis says so once', async () => {
+  const right = Date.now;
+  Date.now = () => right() + HOUR_MS;
+  try {
+    watch();
+    expect(await reported(/Clocks differ/)).toMatch(/3600 seconds ahead of that of Redis/);
+  } finally {
+    Date.now = right;
+  }
+});
+
+test.each([
+  ['agrees, as far as the reply says', 1_000, 1_500, 2_000, 0],
+  ['is ahead', 5_000, 1_500, 6_000, 3_500],
+  ['is behind', 1_000, 9_000, 2_000, -7_000],
+])('the clock of a process %s', (_how, askedMs, redisMs, answeredMs, aheadMs) => {
+  expect(clockAheadMs(askedMs, redisMs, answeredMs)).toBe(aheadMs);
+});
 
 test.each<[string, string, string]>([
   ['a cause of a later version', 'from-the-future', JSON.stringify({ cause: 'from-the-future', wings: 2 })],

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
-import { CHAT, eachInWorld, spawn, start, takeOver, world } from '../../fixture/each-test.ts';
+import { CHAT, eachInWorld, start, world } from '../../fixture/each-test.ts';
 import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
@@ -18,30 +18,6 @@ test('after a step back of the clock the reconciler goes on, and who waited for 
   await until('a message that waits', async () => (await world.peek.llen(lane)) > 0 || undefined);
   await until('a step', async () => (await world.peek.pexpire(world.keys.pass, HOUR_MS)) === 1 || undefined);
   await world.peek.hdel(world.keys.paused, String(CHAT));
-  expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
-});
-
-test('killed before the clock stepped back: the lock of the dead does not last for as long as the step', async () => {
-  let isFirst = true;
-  world.claude.react(() => {
-    const reaction = isFirst ? ({ do: 'hang' } as const) : undefined;
-    isFirst = false;
-    return reaction;
-  });
-  const victim = await spawn();
-  world.telegram.say(CHAT, 'hello');
-  await world.claude.waitForCall(({ kind }) => kind === 'main');
-  victim.kill('SIGKILL');
-  await victim.ended;
-  const mark = `${world.keys.queuePrefix}:turns:stalled-check`;
-  const lasting = [mark, ...(await world.peek.keys('*:lock'))];
-  expect(lasting).toHaveLength(2);
-  await world.peek.set(mark, '1');
-  for (const key of lasting) await world.peek.pexpire(key, HOUR_MS);
-  await takeOver();
-  const lastsMs = async () => Math.max(...(await Promise.all(lasting.map((key) => world.peek.pttl(key)))));
-  await until('an end in sight', async () => (await lastsMs()) <= 30_000 || undefined);
-  for (const key of lasting) await world.peek.pexpire(key, 1);
   expect(await nextOutcome(world, CHAT)).toMatchObject({ outcome: 'answered' });
 });
 

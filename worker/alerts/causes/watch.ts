@@ -18,6 +18,13 @@ export const WATCH = {
     end: 'no more processes end that way.',
     namesEach: true,
   },
+  clock: {
+    severity: 'attention',
+    title: 'Clocks differ',
+    todo: 'Let NTP set the clocks of all machines.',
+    endsBy: 'quiet',
+    end: 'all clocks agree.',
+  },
   'alert-channel': {
     severity: 'page',
     title: 'Alerts cannot be sent',
@@ -55,6 +62,17 @@ export function uncleanEndAlert(end: UncleanEnd): Alert {
     cause: 'unclean-end',
     line: `Process ${pid} on ${host}, last seen ${seen}: ${running}`,
     text: `A process ended without a goodbye (${why}). What it was answering runs again.`,
+  };
+}
+
+/** A process whose clock differs from that of Redis; below 0 it is behind. */
+export function clockAlert(name: string, aheadMs: number): Alert {
+  const { host, pid } = hostAndPid(name);
+  const is = `${inSeconds(Math.abs(aheadMs))} ${aheadMs < 0 ? 'behind' : 'ahead of'}`;
+  return {
+    cause: 'clock',
+    key: host,
+    text: `The clock of process ${pid} on ${host} is ${is} that of Redis. Messages that are tried again may be tried too early, or some seconds late.`,
   };
 }
 
