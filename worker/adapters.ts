@@ -54,7 +54,7 @@ async function startTools(
   const { startConfinedMcp } = await import('./tools/mcp/client.ts');
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => queueAlert(redis, keysOf(0), alert);
-  const tools = await startConfinedMcp(config, servers, { limits: { timeoutMs: config.TOOL_TIMEOUT_MS }, log });
+  const tools = await startConfinedMcp(config, servers, { timeoutMs: config.TOOL_TIMEOUT_MS }, log);
   const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
   if (open.length > 0)
     log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');

@@ -133,7 +133,7 @@ async function checkTools(ground: Ground): Promise<Finding[]> {
   if (servers.length === 0) return [await checkRoom(ground, { system, tools: [] })];
   const { startConfinedMcp } = await import('../tools/mcp/client.ts');
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
-  const tools = await startConfinedMcp(config, servers, { limits, log: createLogger('silent') });
+  const tools = await startConfinedMcp(config, servers, limits, createLogger('silent'));
   try {
     const specs = tools.specs();
     const known = new Set([...OWN_TOOLS, ...specs.map(({ name }) => name)]);

@@ -1,10 +1,8 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { createGuard } from '../../../worker/tools/mcp/guard.ts';
-import { createChild } from '../../../worker/tools/mcp/transport.ts';
-import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
-import { http, httpServer, startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';
+import { ownFolder } from '../../fixture/clean-ups.ts';
+import { http, httpServer, startToolbox, stdioServer, until } from '../../fixture/mcp-toolbox.ts';
 import type { ListTools } from '../../fixture/mcp-tools.ts';
 
 const SECRET = 'zq-very-secret-value';
@@ -41,23 +39,11 @@ test('a tool that the API would refuse is left out and named, and the others wor
   expect(JSON.stringify([before, log])).not.toContain(SECRET);
 });
 
-test('of a process whose input closes before it ends, the way it ended and what it said is told', async () => {
-  const words = 'exec 0<&-; echo closed >&2; sleep 0.1; echo "error: the key is missing" >&2; exit 3';
+test('of a process whose input closes before it ends, what it said is told', async () => {
+  const words = 'exec 0<&-; sleep 0.1; echo "error: the key is missing" >&2; echo "at line 3" >&2; exit 3';
   const server = { ...(await stdioServer('a')), command: 'sh', args: ['-c', words] };
-  const [closed, over] = [Promise.withResolvers<void>(), Promise.withResolvers<string>()];
-  const guard = createGuard({ messagesPerSecond: 100, messageBytesMax: 1_000 }, over.resolve);
-  const child = createChild(server, guard, {
-    folder: server.folder,
-    sandbox: { kind: 'none', why: 'a test' },
-    graceMs: 100,
-    onStderr: (line) => void (line === 'closed' && closed.resolve()),
-    onEnd: over.resolve,
-  });
-  cleanUps.push(() => child.close());
-  await child.start();
-  await closed.promise;
-  await expect(child.send({ jsonrpc: '2.0', method: 'ping', id: 1 })).rejects.toThrow();
-  expect(await over.promise).toBe('its process ended: 3; it said: error: the key is missing');
+  const { box } = await startToolbox([server]);
+  expect(box.state()[0]?.problem).toBe('its process ended; it said: error: the key is missing');
 });
 
 test('hostile tools in a list are cut or left out, and a sound one still works', async () => {
@@ -114,27 +100,20 @@ test('patterns of a server are never run: neither on what is sent to its tools n
   expect(box.specs()[0]?.inputSchema).toEqual(hostile);
 });
 
-test.each([{ json: true }, { json: false }])(
-  'an answer that is too large fails its own call with an explanation, and no other (plain JSON: $json)',
-  async ({ json }) => {
-    const server = await http({ json });
-    const { call, say, log } = await startToolbox([httpServer('web', server.url)], {
-      messageBytesMax: 200_000,
-    });
-    const met = say('web__meet', { text: 'met' });
-    await until('the other call is there', () => server.notes.includes('waits to meet'));
-    const large = await call('web__big', { chars: 3_000_000 });
-    expect(large.isError).toBe(true);
-    expect(textOf(large)).toMatch(/left unread: it had more than 200000 bytes\. The call may have taken effect/);
-    expect((await say('web__big', { chars: 150_000 })).length).toBe(150_000);
-    expect(await say('web__meet', { text: 'too' })).toBe('too');
-    expect(await met).toBe('met');
-    expect(server.sessions()).toBe(1);
-    expect(log.filter(({ level }) => Number(level) >= 40)).toEqual([]);
-  },
-);
+test.each([
+  ['as plain JSON', { json: true }],
+  ['as a stream', { json: false }],
+])('an answer over HTTP that is too large, %s, ends the connection, which is opened again', async (_, options) => {
+  const server = await http(options);
+  const { say } = await startToolbox([httpServer('web', server.url)], { messageBytesMax: 200_000 });
+  expect(await say('web__big', { chars: 3_000_000 })).toMatch(
+    /server was cut off \(it sent a message of more than 200000 bytes\) during the call; it may or may not/,
+  );
+  await until('it is found again', async () => (await say('web__big', { chars: 150_000 })).length === 150_000);
+  expect(server.sessions()).toBe(1);
+});
 
-test('an endless answer is not read to its end, and the next call works', async () => {
+test('an endless answer is not read to its end, and the server is found again', async () => {
   let written = 0;
   const server = await http();
   server.pour((response) => {
@@ -147,22 +126,20 @@ test('an endless answer is not read to its end, and the next call works', async 
     };
     more();
   });
-  const { call, say } = await startToolbox([httpServer('web', server.url)], { messageBytesMax: 1_000_000 });
-  expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread/);
+  const { say } = await startToolbox([httpServer('web', server.url)], { messageBytesMax: 1_000_000 });
+  expect(await say('web__echo', { text: 'pour' })).toMatch(/cut off \(it sent a message of more than 1000000 bytes\)/);
   expect(written).toBeLessThan(100_000_000);
-  expect(await say('web__echo', { text: 'here' })).toBe('here');
+  await until('it is found again', async () => (await say('web__echo', { text: 'here' })) === 'here');
 });
 
-test('an answer that is a list of many messages is not read, and the next call works', async () => {
+test('an answer that is a list of many messages is not read', async () => {
   const pings = Array.from({ length: 50_000 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'ping' }));
   const server = await http();
   server.pour((response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end(`\n ${JSON.stringify(pings)}`),
   );
-  const { call, say } = await startToolbox([httpServer('web', server.url)]);
-  expect(textOf(await call('web__echo', { text: 'pour' }))).toMatch(/left unread: it was a list of messages/);
-  expect(await say('web__echo', { text: 'here' })).toBe('here');
-  expect(server.sessions()).toBe(1);
+  const { say } = await startToolbox([httpServer('web', server.url)]);
+  expect(await say('web__echo', { text: 'pour' })).toMatch(/cut off \(it answered a request with a list of messages\)/);
 });
 
 test('an unsolicited message that is too large closes the connection, which is opened again', async () => {

@@ -52,7 +52,7 @@ test.each([
   'a crash is detected although an orphan $kind holds the pipes of the server, and the orphan ends too',
   async ({ detached }) => {
     const server = await stdioServer('a');
-    const { box, call, say } = await startToolbox([server], { graceMs: 100 });
+    const { box, call, say } = await startToolbox([server]);
     const first = Number(await say('a__orphan', { detached }));
     expect(isRunning(first)).toBe(true);
     expect(textOf(await call('a__crash'))).toMatch(/server stopped during the call/);
@@ -140,7 +140,7 @@ test('a tool that times out returns an error; its server gets a cancellation and
 
 test('a frozen server is killed after a call that timed out, and restarted', async () => {
   const server = await stdioServer('a');
-  const { call, say } = await startToolbox([server], { timeoutMs: 200, probeMs: 100, graceMs: 50 });
+  const { call, say } = await startToolbox([server], { timeoutMs: 200, probeMs: 100 });
   const [pid = 0] = await server.pids();
   process.kill(pid, 'SIGSTOP');
   expect(textOf(await call('a__echo', { text: 'x' }))).toMatch(/did not answer within/);
@@ -179,11 +179,11 @@ test('calls run concurrently, pictures come through, and a large text is cut wit
   expect(big.slice(4_194_303)).toBe(`x${marker}`);
 });
 
-test('an answer of 34 MB ends the connection but not the gateway, and the server is restarted', async () => {
+test('an answer of 17 MB ends the connection but not the gateway, and the server is restarted', async () => {
   const server = await stdioServer('a');
   const { say } = await startToolbox([server]);
-  expect(await say('a__big', { chars: 34_000_000 })).toMatch(
-    /server was cut off \(it sent a message of more than 33554432 bytes\) during the call/,
+  expect(await say('a__big', { chars: 17_000_000 })).toMatch(
+    /server was cut off \(it sent a message of more than 16777216 bytes\) during the call/,
   );
   await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
 });
@@ -207,7 +207,7 @@ test('the standard error of a child never blocks it and is logged in lines witho
 test('stop ends every child and the calls in flight, and can be called twice', async () => {
   const server = await stdioServer('a');
   const stubborn = await stdioServer('b', { MCP_TEST_MANNERS: 'stubborn' });
-  const { box, call, say } = await startToolbox([server, stubborn], { graceMs: 1_000 });
+  const { box, call, say } = await startToolbox([server, stubborn]);
   const pids = [...(await server.pids()), ...(await stubborn.pids())];
   expect(pids.map(isRunning)).toEqual([true, true]);
   const hanging = call('a__hang');

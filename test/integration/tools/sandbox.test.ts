@@ -20,7 +20,7 @@ beforeEach(async () => {
 /** A server behind bubblewrap, and what it says of a file: its text, or the code of the error. */
 async function confinedServer(over: object = {}, hidden: readonly string[] = []) {
   const server = { ...(await stdioServer('a', { OWN_KEY: SECRET })), ...over };
-  const box = await startToolbox([server], { graceMs: 200 }, { kind: 'bwrap', hidden });
+  const box = await startToolbox([server], {}, { kind: 'bwrap', hidden });
   const read = (path: string) => box.say('a__read', { path });
   const write = (path: string) => box.say('a__write', { path });
   const mayWrite = (path: string) => box.say('a__may_write', { path });

@@ -4,25 +4,14 @@ import type { Logger } from '../../../shared/base/log.ts';
 import { graphemePrefix } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import type { McpServer, ToolPolicy } from './config.ts';
+import { LIMITS, type McpLimits } from './link.ts';
 import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
-import { keepServer, type McpServerLimits, type RunningServer, type ServerTools } from './server.ts';
+import { keepServer, type RunningServer, type ServerTools } from './server.ts';
 import type { McpTool } from './tool.ts';
 import { toolName } from './tool-name.ts';
 
 /** Tests set other limits than the defaults. */
-export interface McpLimits extends McpServerLimits {
-  /** How long the start waits for servers; the others keep connecting in the background. */
-  startMs: number;
-  /** How large the definitions of all tools may be together. */
-  toolsCharsMax: number;
-}
-
-export interface McpPorts {
-  limits: Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
-  log: Logger;
-  /** How servers that are programs are kept from what is ours. */
-  sandbox: Sandbox;
-}
+type GivenLimits = Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
 
 /** A server as it is now. */
 export interface McpServerState {
@@ -40,28 +29,6 @@ export interface McpServerState {
 
 /** The tools of all servers. `state` is in the order of the configuration. */
 export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[] };
-
-/**
- * How much of each request all tools together may take: about 50,000 tokens, a quarter of the smallest window of
- * current models. Some 200 tools of ordinary size fit.
- */
-const TOOLS_CHARS_MAX = 200_000;
-
-const LIMITS: Omit<McpLimits, 'timeoutMs'> = {
-  startMs: 10_000,
-  toolsCharsMax: TOOLS_CHARS_MAX,
-  connectMs: 60_000,
-  probeMs: 30_000,
-  graceMs: 2_000,
-  retryMs: 1_000,
-  retryMaxMs: 60_000,
-  steadyMs: 60_000,
-  relistMs: 1_000,
-  /** The largest image that we store fits, in base64. */
-  messageBytesMax: 32 * 1024 * 1024,
-  pagesMax: 50,
-  toolsMax: 500,
-};
 
 /** The tools that the model is shown, and what each name stands for. */
 interface Directory {
@@ -83,9 +50,10 @@ interface Listed extends ToolSpec {
 export async function startConfinedMcp(
   config: Config,
   servers: readonly McpServer[],
-  ports: Omit<McpPorts, 'sandbox'>,
+  limits: GivenLimits,
+  log: Logger,
 ): Promise<McpToolbox> {
-  return startMcp(servers, { ...ports, sandbox: await findSandbox(config.MCP_SANDBOX, secretPlaces(config)) });
+  return startMcp(servers, await findSandbox(config.MCP_SANDBOX, secretPlaces(config)), limits, log);
 }
 
 /**
@@ -94,10 +62,15 @@ export async function startConfinedMcp(
  * that the model's API would refuse, or that exceed the bound on all tools together, are omitted, and `state` names them. After the
  * stop no child process is left, and calls in flight have ended with an error.
  */
-export async function startMcp(servers: readonly McpServer[], ports: McpPorts): Promise<McpToolbox> {
-  const { log } = ports;
-  const { startMs, toolsCharsMax, ...limits } = { ...LIMITS, ...ports.limits };
-  const running = servers.map((server) => keepServer(server, limits, ports));
+export async function startMcp(
+  servers: readonly McpServer[],
+  sandbox: Sandbox,
+  given: GivenLimits,
+  log: Logger,
+): Promise<McpToolbox> {
+  const limits = { ...LIMITS, ...given };
+  const { startMs, toolsCharsMax } = limits;
+  const running = servers.map((server) => keepServer(server, limits, sandbox, log));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
     const lists = running.map((server) => server.listed());

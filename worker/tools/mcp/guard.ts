@@ -1,30 +1,19 @@
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { JSONRPCMessage, MessageExtraInfo, RequestId } from '@modelcontextprotocol/sdk/types.js';
-
-/** The bounds of what a server may send and ask for. */
-export interface Bounds {
-  /** Messages a second that answer none of our requests. */
-  messagesPerSecond: number;
-  /** Bytes of one message, and of all messages that wait until the server takes them. */
-  messageBytesMax: number;
-}
+import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * Holds one connection to its bounds, whatever its transport. The first bound that the server breaks ends the connection.
+ * The bounds of one connection, whatever its transport. The first bound that the server breaks ends the connection, and
+ * nothing passes any more in either direction.
  */
 export interface Guard {
-  readonly bounds: Bounds;
+  /** Bytes of one message, and of all messages that wait until the server takes them. */
+  readonly messageBytesMax: number;
   /** The bound that the server broke, in our own words; `undefined` as long as it keeps all. */
   broken(): string | undefined;
-  /** Counts what the server sends or makes us do without a request of ours. Returns whether the connection goes on. */
-  count(messages: number, bytes?: number): boolean;
+  /** Counts what the server sends or makes us do without a request of ours. */
+  count(messages: number, bytes?: number): void;
   /** Ends the connection, since the server broke this bound. */
   breach(bound: string): void;
-}
-
-/** The size of a message, which our own transports pass on with the message. */
-export interface Weighed extends MessageExtraInfo {
-  bytes: number;
 }
 
 /**
@@ -34,12 +23,15 @@ export interface Weighed extends MessageExtraInfo {
 const BURST_SECONDS = 5;
 /** This many bytes count as one more message: reading them takes about as long. */
 const BYTES_PER_MESSAGE = 64 * 1024;
+/** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
+const MESSAGES_PER_STREAM = 20;
 /** Our answers that the server has not taken yet. A client that offers nothing is only ever asked for single pings. */
 const ANSWERS_MAX = 32;
+/** In one connection. The SDK says that a line or an event was no message, and not how long it was. */
+const NO_MESSAGES_MAX = 20;
 
-/** `end` is called once, with the first bound that was broken. */
-export function createGuard(bounds: Bounds, end: (bound: string) => void): Guard {
-  const { messagesPerSecond } = bounds;
+/** `messagesPerSecond` bounds the messages that answer no request of ours. `end` is called once, with the first broken bound. */
+export function createGuard(messagesPerSecond: number, messageBytesMax: number, end: (bound: string) => void): Guard {
   let left = messagesPerSecond * BURST_SECONDS;
   let countedAtMs = performance.now();
   let broken: string | undefined;
@@ -49,7 +41,7 @@ export function createGuard(bounds: Bounds, end: (bound: string) => void): Guard
     end(bound);
   };
   return {
-    bounds,
+    messageBytesMax,
     broken: () => broken,
     count(messages, bytes = 0) {
       const nowMs = performance.now();
@@ -59,7 +51,6 @@ export function createGuard(bounds: Bounds, end: (bound: string) => void): Guard
       // The check precedes the charge: one message of any size passes, and the messages after it pay for it.
       if (left <= 0) breach(`it sent more than ${messagesPerSecond} messages a second that answer no request`);
       left -= messages + bytes / BYTES_PER_MESSAGE;
-      return broken === undefined;
     },
     breach,
   };
@@ -71,20 +62,19 @@ export function tooLarge(bytesMax: number): string {
 }
 
 /**
- * A transport between the SDK's protocol and the real transport. It counts every message that answers no request of ours:
+ * A transport between the SDK's protocol and the SDK's transport. It counts every message that answers no request of ours:
  * requests, notifications, answers with an unknown id, and text that is no message. It also bounds the messages that wait
- * until the server takes them. After a breach nothing passes in either direction.
+ * until the server takes them.
  */
 export function guarded(inner: Transport, guard: Guard): Transport {
   const asked = new Set<RequestId>();
-  let [answers, bytes] = [0, 0];
+  let [answers, bytes, noMessages] = [0, 0, 0];
   const wait = (message: JSONRPCMessage, size: number) => {
     if ('method' in message && 'id' in message) asked.add(message.id);
     if (!('method' in message)) answers += 1;
     bytes += size;
     if (answers > ANSWERS_MAX) guard.breach(`it left more than ${ANSWERS_MAX} answers to its requests unread`);
-    const { messageBytesMax } = guard.bounds;
-    if (bytes > messageBytesMax) guard.breach(`it left more than ${messageBytesMax} bytes unread`);
+    if (bytes > guard.messageBytesMax) guard.breach(`it left more than ${guard.messageBytesMax} bytes unread`);
   };
   const outer: Transport = {
     start: () => inner.start(),
@@ -105,14 +95,66 @@ export function guarded(inner: Transport, guard: Guard): Transport {
       }
     },
   };
-  inner.onclose = () => outer.onclose?.();
   inner.onerror = (error) => {
-    if (guard.count(1)) outer.onerror?.(error);
+    if (isNoMessage(error)) noMessages += 1;
+    if (noMessages > NO_MESSAGES_MAX) guard.breach(`it sent more than ${NO_MESSAGES_MAX} texts that are no messages`);
+    if (guard.broken() === undefined && !isNoMessage(error)) outer.onerror?.(error);
   };
   inner.onmessage = (message, extra) => {
+    if (guard.broken() !== undefined) return;
     const isAnswer = !('method' in message) && message.id !== undefined && asked.delete(message.id);
-    const { bytes = 0 } = (extra ?? {}) as Partial<Weighed>;
-    if (isAnswer ? guard.broken() === undefined : guard.count(1, bytes)) outer.onmessage?.(message, extra);
+    if (!isAnswer) guard.count(1, JSON.stringify(message).length);
+    if (guard.broken() === undefined) outer.onmessage?.(message, extra);
   };
   return outer;
+}
+
+/** Whether the SDK could not read a text as a message. */
+function isNoMessage(error: Error): boolean {
+  return error instanceof SyntaxError || error.name === 'ZodError';
+}
+
+/**
+ * A `fetch` for an untrusted server: the SDK's transport over HTTP reads messages of any size. The bytes of a stream count
+ * against the guard, apart from as many as the answer to a request may have. No more than one message is held at a time.
+ */
+export function boundedFetch(guard: Guard): FetchLike {
+  const bytesMax = guard.messageBytesMax;
+  return async (url, init) => {
+    const isRequest = init?.method === 'POST';
+    // The server decides how often the SDK opens the stream again, down to without any pause.
+    if (init?.method === 'GET') guard.count(MESSAGES_PER_STREAM);
+    const response = await fetch(url, init);
+    if (response.body === null) return response;
+    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+    let [bytes, bytesInAll] = [0, 0];
+    const bounded = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (!isStream && bytesInAll === 0 && isList(chunk))
+          guard.breach('it answered a request with a list of messages');
+        bytesInAll += chunk.length;
+        if (isStream && !(isRequest && bytesInAll <= bytesMax)) guard.count(0, chunk.length);
+        const end = isStream ? endOfLastEvent(chunk) : 0;
+        bytes = chunk.length - end + (end === 0 ? bytes : 0);
+        if (bytes > bytesMax) guard.breach(tooLarge(bytesMax));
+        const bound = guard.broken();
+        if (bound === undefined) controller.enqueue(chunk);
+        else controller.error(new Error(bound));
+      },
+    });
+    const { status, statusText, headers } = response;
+    return new Response(response.body.pipeThrough(bounded), { status, statusText, headers });
+  };
+}
+
+/** Whether JSON is a list. The SDK would check all of its entries in one go, which may be a million. */
+function isList(start: Uint8Array): boolean {
+  return Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1').trimStart().startsWith('[');
+}
+
+/** The end of the last event in a chunk, which is after an empty line; 0 where none ends there. */
+function endOfLastEvent(chunk: Uint8Array): number {
+  const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  const [lines, crlfLines] = [bytes.lastIndexOf('\n\n'), bytes.lastIndexOf('\r\n\r\n')];
+  return Math.max(lines === -1 ? 0 : lines + 2, crlfLines === -1 ? 0 : crlfLines + 4);
 }

@@ -1,24 +1,51 @@
+import { chownSync, mkdirSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
-import { z } from 'zod';
-import { clip } from '../../../shared/base/text.ts';
-import { type ToolOutput, toolError } from '../toolbox.ts';
-import type { McpServer } from './config.ts';
-import { cleanText, toolOutput, wordsOf } from './content.ts';
-import { createGuard, guarded } from './guard.ts';
-import { createSession } from './http.ts';
-import type { McpTool } from './tool.ts';
-import { type ChildPorts, createChild } from './transport.ts';
+import { ErrorCode, type JSONRPCMessage, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { within } from '../../../shared/base/lifecycle.ts';
+import type { HttpServer, McpServer, StdioServer } from './config.ts';
+import { boundedFetch, createGuard, type Guard, guarded, tooLarge } from './guard.ts';
+import { watchUse } from './processes.ts';
+import { confined, type Sandbox } from './sandbox.ts';
 
-export interface LinkPorts extends Omit<ChildPorts, 'onEnd'> {
-  /** A longer message ends the connection. */
-  messageBytesMax: number;
-  /** How long the server may take for the handshake. */
-  connectMs: number;
+/** The default limits of all servers and of each. */
+export const LIMITS = {
+  /** How long the start waits for servers; the others keep connecting in the background. */
+  startMs: 10_000,
+  /** How long the handshake, and each page of the list of tools, may take. */
+  connectMs: 60_000,
   /** A server that does not answer a ping for this long is lost. */
-  probeMs: number;
+  probeMs: 30_000,
+  /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */
+  retryMs: 1_000,
+  retryMaxMs: 60_000,
+  /** A connection that lasted this long was sound, and resets the waits. */
+  steadyMs: 60_000,
+  /** The least time between two reads of a list of tools that keeps changing. */
+  relistMs: 1_000,
+  /** A longer message ends the connection. A line of this size takes the SDK's transport a second to gather. */
+  messageBytesMax: 16 * 1024 * 1024,
+  pagesMax: 50,
+  toolsMax: 500,
+  /**
+   * How large the definitions of all tools may be together: about 50,000 tokens, a quarter of the smallest window of
+   * current models. Some 200 tools of ordinary size fit.
+   */
+  toolsCharsMax: 200_000,
+};
+/** The limits, with the time that a call may take. */
+export type McpLimits = typeof LIMITS & { timeoutMs: number };
+
+/** How a server that is a program is started. */
+export interface ProgramSettings {
+  /** Home in a sandbox, and working folder where the configuration names none; created when missing, for its user alone. */
+  folder: string;
+  sandbox: Sandbox;
+  /** Called with each line on its standard error, up to a rate. */
+  onStderr(line: string): void;
 }
 
 /**
@@ -38,12 +65,12 @@ export interface Link {
   /** Asks the server whether it is still there; if not, the link is over. */
   probe(): void;
   end(reason: string): void;
-  /** Ends it, and resolves when neither a session nor a child process is left. */
+  /** Ends it, and resolves when neither a session nor a process is left. */
   close(): Promise<void>;
 }
 
 /** Starts to connect to a server. */
-export function openLink(server: McpServer, ports: LinkPorts): Link {
+export function openLink(server: McpServer, limits: McpLimits, settings: ProgramSettings): Link {
   const over = new AbortController();
   const client = new Client({ name: 'spillway', version: '1' }, { capabilities: {} });
   const end = (reason: string) => {
@@ -51,22 +78,19 @@ export function openLink(server: McpServer, ports: LinkPorts): Link {
     over.abort(reason);
     client.transport?.onclose?.();
   };
-  const bounds = { messagesPerSecond: server.limits.messages, messageBytesMax: ports.messageBytesMax };
-  const guard = createGuard(bounds, end);
+  const guard = createGuard(server.limits.messages, limits.messageBytesMax, end);
   let probing = false;
   const probe = () => {
     if (probing || over.signal.aborted || client.getServerCapabilities() === undefined) return;
     probing = true;
-    void isAlive(client, ports.probeMs).then((alive) => {
+    void isAlive(client, limits.probeMs).then((alive) => {
       probing = false;
       if (!alive) end('it does not answer any more');
     });
   };
   const { transport, leave } =
-    server.kind === 'stdio'
-      ? byChild(guarded(createChild(server, guard, { ...ports, onEnd: end }), guard))
-      : createSession(server, guard, end, probe);
-  const ready = client.connect(transport, { timeout: ports.connectMs });
+    server.kind === 'stdio' ? programOf(server, guard, settings, end) : sessionWith(server, guard, probe);
+  const ready = client.connect(transport, { timeout: limits.connectMs });
   // A caller that does not await it sees the end through `over`.
   ready.catch(() => undefined);
   let leaving: Promise<void> | undefined;
@@ -85,8 +109,106 @@ export function openLink(server: McpServer, ports: LinkPorts): Link {
   };
 }
 
-function byChild(transport: Transport) {
-  return { transport, leave: () => transport.close() };
+/** A transport, and the way to end it with all that belongs to it. */
+interface Connection {
+  transport: Transport;
+  leave(): Promise<void>;
+}
+
+/** A word in a line that is likely to say why a program ends. */
+const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
+/** How long the supervisor of a program may take to kill all that the program started. */
+const KILLED_MS = 5_000;
+
+/** The SDK's transport, which waits anew for each message that a program does not take yet: here one waits at a time. */
+class Program extends StdioClientTransport {
+  #sent = Promise.resolve();
+
+  override send(message: JSONRPCMessage): Promise<void> {
+    this.#sent = this.#sent.catch(() => undefined).then(() => super.send(message));
+    return this.#sent;
+  }
+}
+
+/** A program that speaks MCP on its standard input and output. It also ends when this process is killed. */
+function programOf(
+  server: StdioServer,
+  guard: Guard,
+  settings: ProgramSettings,
+  end: (reason: string) => void,
+): Connection {
+  const { folder, sandbox, onStderr } = settings;
+  if (server.cwd === undefined || sandbox.kind !== 'none') mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (sandbox.kind === 'user') chownSync(folder, sandbox.uid, sandbox.gid);
+  const maxBufferSize = guard.messageBytesMax;
+  const program = new Program({ ...confined(server, folder, sandbox), stderr: 'pipe', maxBufferSize });
+  let fault = '';
+  readLines(program.stderr as Readable, (line) => {
+    if (FAULT.test(line)) fault = `; it said: ${line}`;
+    onStderr(line);
+  });
+  let pid: number | undefined;
+  let stopWatch = () => {};
+  const transport = guarded(program, guard);
+  transport.start = async () => {
+    await program.start();
+    pid = program.pid ?? undefined;
+    if (pid !== undefined) stopWatch = watchUse(pid, server.limits, guard.breach);
+  };
+  transport.onerror = ({ message }) => {
+    if (message.startsWith('ReadBuffer exceeded')) guard.breach(tooLarge(maxBufferSize));
+  };
+  const gone = Promise.withResolvers<void>();
+  program.onclose = () => {
+    pid = undefined;
+    gone.resolve();
+    end(`its process ended${fault}`);
+  };
+  const leave = async () => {
+    stopWatch();
+    // A server beyond its bounds gets no time to go on with it.
+    if (guard.broken() !== undefined && pid !== undefined) process.kill(pid, 'SIGHUP');
+    await program.close();
+    await within(gone.promise, KILLED_MS);
+  };
+  return { transport, leave };
+}
+
+const STDERR_LINE_CHARS_MAX = 2_000;
+const STDERR_LINES_PER_MINUTE = 600;
+
+/** Reads lines up to a rate, and says when more were dropped. A line that is too long is reported as far as it arrived. */
+function readLines(stream: Readable, onLine: (line: string) => void): void {
+  let [rest, lines, sinceMs] = ['', 0, performance.now()];
+  stream.setEncoding('utf8').on('data', (text: string) => {
+    if (performance.now() - sinceMs > 60_000) [lines, sinceMs] = [0, performance.now()];
+    if (lines > STDERR_LINES_PER_MINUTE) return;
+    const arrived = (rest + text).split('\n', STDERR_LINES_PER_MINUTE);
+    rest = (arrived.pop() ?? '').slice(0, STDERR_LINE_CHARS_MAX);
+    for (const line of arrived) {
+      lines += 1;
+      if (lines > STDERR_LINES_PER_MINUTE) return onLine('[it writes more lines than are written of in a minute]');
+      if (line.trim() !== '') onLine(line.slice(0, STDERR_LINE_CHARS_MAX).trimEnd());
+    }
+  });
+}
+
+const FAREWELL_MS = 1_000;
+
+/** A session with a server over HTTP. `probe` is called when a request or a stream fails. */
+function sessionWith({ url, headers }: HttpServer, guard: Guard, probe: () => void): Connection {
+  const session = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { ...headers } },
+    fetch: boundedFetch(guard),
+  });
+  const transport = guarded(session as Transport, guard);
+  // A failed request or stream does not prove that the server is gone: a ping finds out.
+  transport.onerror = probe;
+  const leave = async () => {
+    await within(session.terminateSession(), FAREWELL_MS).catch(() => undefined);
+    await session.close();
+  };
+  return { transport, leave };
 }
 
 /** A server that refuses a ping is alive, even if busy or in trouble; a proxy without its server is not. */
@@ -99,115 +221,4 @@ async function isAlive(client: Client, probeMs: number): Promise<boolean> {
     if (!(error instanceof McpError)) return false;
     return error.code !== ErrorCode.RequestTimeout && error.code !== ErrorCode.ConnectionClosed;
   }
-}
-
-/** The means of a call. */
-export interface Caller {
-  /** The last usable connection; it may be over. */
-  link: Link | undefined;
-  limits: { timeoutMs: number };
-  /** Removes the configuration's secrets from a text. */
-  scrub: (text: string) => string;
-}
-
-const ERROR_CHARS_MAX = 4_000;
-/** A longer text is cut before it is searched for secrets: the search must end soon. */
-const SCRUBBED_CHARS_MAX = 100_000;
-const TIMER_MS_MAX = 2_147_483_647;
-/** Bounded: a run of millions can exhaust the stack of a regular expression. */
-const UNSEEN = /[\s\p{C}]{1,1000}/gu;
-const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
-
-const MAYBE = 'it may or may not have taken effect';
-const AWAY = "The tool's server is not available right now.";
-
-const anything = z.unknown();
-
-/**
- * Calls a tool of a server. Its answer is its own affair: the SDK's `callTool` would compile the output schema, and with
- * it a stranger's patterns.
- *
- * Contract: nothing throws; it ends within the time limit, and on abort at once. Not idempotent in general. Every
- * failure becomes a text, without secrets.
- */
-export async function callTool(
-  caller: Caller,
-  tool: McpTool,
-  input: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-): Promise<ToolOutput> {
-  const { link, limits } = caller;
-  if (link === undefined || link.over.aborted) return toolError(AWAY);
-  if (signal.aborted) return toolError('The call was called off before it was made.');
-  // Each call has its own signal: the SDK never removes its listener, and would cancel calls that ended long ago.
-  const calledOff = new AbortController();
-  const callOff = () => calledOff.abort();
-  signal.addEventListener('abort', callOff);
-  const since = performance.now();
-  try {
-    const answer = await link.client.request(
-      { method: 'tools/call', params: { name: tool.name, arguments: input } },
-      anything,
-      { timeout: Math.min(limits.timeoutMs, TIMER_MS_MAX), signal: calledOff.signal },
-    );
-    return outputOf(caller, answer);
-  } catch (error) {
-    if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
-    if (link.over.aborted) return toolError(`The tool's server ${howItEnded(link)} during the call; ${MAYBE}.`);
-    // A server can send this code as well.
-    const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
-    if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(caller, error);
-    link.probe();
-    return toolError(`The tool did not answer within ${limits.timeoutMs / 1000} seconds; ${MAYBE}.`);
-  } finally {
-    signal.removeEventListener('abort', callOff);
-  }
-}
-
-function howItEnded(link: Link): string {
-  const bound = link.broken();
-  return bound === undefined ? 'stopped' : `was cut off (${bound})`;
-}
-
-function outputOf(caller: Caller, answer: unknown): ToolOutput {
-  const output = toolOutput(answer);
-  if (!output.isError) return output;
-  const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
-  const text = words === '' ? 'The tool failed and did not say why.' : words;
-  const media = output.parts.filter(({ type }) => type !== 'text');
-  return { parts: [{ type: 'text', text }, ...media], isError: true };
-}
-
-function failureOf(caller: Caller, error: unknown): ToolOutput {
-  // Nothing was called: there is no server, or it no longer knows the session.
-  const isForgotten = error instanceof StreamableHTTPError && error.code === 404;
-  if (isForgotten || UNREACHED.has(systemCode(error) ?? '')) return toolError(AWAY);
-  const words = shown(caller, wordsOfFailure(error), ERROR_CHARS_MAX);
-  return toolError(
-    error instanceof McpError ? `The call failed: ${words}` : `The call failed on its way (${words}); ${MAYBE}.`,
-  );
-}
-
-/** The code of a system error: of the error itself or of its cause. */
-function systemCode(error: unknown): string | undefined {
-  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
-  if (typeof code === 'string') return code;
-  return cause === undefined ? undefined : systemCode(cause);
-}
-
-/** The message of an error, followed by the system's error code. */
-export function wordsOfFailure(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  const code = systemCode(error);
-  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
-}
-
-/** The server's text as it may be shown: short, and without secrets. */
-function shown({ scrub }: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
-  return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
-}
-
-/** The same on one line, for the log and an operator's terminal: no character in it steers either. */
-export function shownInLine(caller: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
-  return shown(caller, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }

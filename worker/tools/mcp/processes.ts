@@ -1,9 +1,43 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { pause, within } from '../../../shared/base/lifecycle.ts';
+import { readdirSync, readFileSync } from 'node:fs';
 import type { ServerLimits } from './config.ts';
+
+/** Starts a program in a session and process group of its own, which a signal to the gateway's group does not reach. */
+const APART =
+  process.platform === 'darwin' ? ['perl', '-MPOSIX=setsid', '-e', 'setsid; exec @ARGV or exit 127', '--'] : ['setsid'];
+
+/** The variable by which the processes of one server are known, also those that left its process group. */
+const MARK = 'SPILLWAY_TOOL_SERVER';
+
+/**
+ * Runs a program (`$2` and the rest) and ends, together with all that the program started, when the program ends. SIGTERM
+ * ends the program politely and after a second by force, SIGHUP by force; the death of the gateway has the effect of
+ * SIGTERM. Whatever has `$1` in its environment is killed again and again until nothing is left, since it may be starting
+ * others.
+ */
+const SUPERVISE = `
+mark=$1; shift
+exec 3<&0 4>&1 5>&2 < /dev/null > /dev/null 2>&1
+trap 'kill -TERM "-$server"; { sleep 1; kill -KILL "-$server"; } &' TERM
+trap 'kill -KILL "-$server"' HUP
+env "$mark" "$@" <&3 >&4 2>&5 3<&- 4>&- 5>&- &
+server=$!
+exec 3<&- 4>&- 5>&-
+{ while kill -0 "$PPID"; do sleep 2; done; kill -TERM $$; } &
+while kill -0 "$server"; do wait "$server"; done
+kill -KILL "-$server"
+round=0
+while [ "$round" -lt 50 ]; do
+  found=$(printf '%s\\n' /proc/[0-9]*/environ | xargs grep -lsF "$mark")
+  [ -n "$found" ] || break
+  for file in $found; do pid=\${file#/proc/}; kill -KILL "\${pid%/environ}"; done
+  round=$((round + 1))
+done
+kill -KILL 0`;
+
+/** The words of a command under a supervisor, which ends all that the command started. `id` is the server's own. */
+export function supervisedCommand(words: readonly string[], id: string): readonly string[] {
+  return [...APART, '/bin/sh', '-c', SUPERVISE, 'sh', `${MARK}=${id}`, ...APART, ...words];
+}
 
 /** A limit that is lower already stays. Shells differ in the letter for processes. */
 const LIMITED =
@@ -60,87 +94,4 @@ function useOf(pid: number, tasksMax: number): { tasks: number; megabytes: numbe
     }
   }
   return { tasks, megabytes: kilobytes / 1024 };
-}
-
-/** The variable by which the processes of one server are known, also those that left its process group. */
-export const MARK = 'SPILLWAY_TOOL_SERVER';
-
-/**
- * Kills every process whose environment has a text, again and again until there is none, since they may be starting others.
- * A line on stdin starts this at once. If stdin ends without a line, the gateway died: the script first waits `$2` seconds.
- */
-const KILL_MARKED = `
-read -r word || sleep "$2"
-round=0
-while [ "$round" -lt 50 ]; do
-  found=$(printf '%s\\n' /proc/[0-9]*/environ | xargs grep -lsF "$1")
-  [ -n "$found" ] || exit 0
-  for file in $found; do pid=\${file#/proc/}; kill -9 "\${pid%/environ}" 2> /dev/null; done
-  round=$((round + 1))
-done`;
-const KILLED_MS = 5_000;
-
-/**
- * Starts a shell that kills the marked processes at the end of the server, also when the gateway is killed: its input ends
- * with the gateway. Returns a function that starts the kill now. Bubblewrap needs no such shell, since the kernel ends a
- * process namespace as a whole. Only Linux shows the environment of a process.
- */
-export function watchLeftovers(mark: string, graceMs: number): () => Promise<void> {
-  if (!existsSync('/proc/self/environ')) return async () => undefined;
-  const words = ['-c', KILL_MARKED, 'sh', `${MARK}=${mark}`, String(Math.ceil(graceMs / 1_000))];
-  // Not our environment: the secrets in it would outlive us.
-  const env = getDefaultEnvironment();
-  const shell = spawn('/bin/sh', words, { cwd: '/', env, stdio: ['pipe', 'ignore', 'ignore'], detached: true });
-  const ended = once(shell, 'exit').catch(() => undefined);
-  shell.stdin.on('error', () => undefined);
-  return async () => {
-    shell.stdin.end('now\n');
-    await within(ended, KILLED_MS);
-  };
-}
-
-export function hasEnded({ exitCode, signalCode }: ChildProcessWithoutNullStreams): boolean {
-  return exitCode !== null || signalCode !== null;
-}
-
-const LOOK_MS = 10;
-
-/**
- * Ends a child as MCP asks: its input ends first, then come SIGTERM and at last SIGKILL, for the whole group, each after
- * `graceMs`. Nothing outlives a child that is a sandbox (`endsAll`): what was in it is gone, even if the system still
- * counts it.
- */
-export async function endGroup(
-  child: ChildProcessWithoutNullStreams,
-  graceMs: number,
-  endsAll: boolean,
-): Promise<void> {
-  const { pid } = child;
-  if (pid === undefined) return;
-  const isGone = () => (endsAll ? hasEnded(child) : !signalGroup(pid, 0));
-  child.stdin.end();
-  // Further output is discarded, but the pipe must not fill: that would keep the child from ending.
-  child.stdout.removeAllListeners('data').resume();
-  if (await comesTrue(isGone, graceMs)) return;
-  signalGroup(pid, 'SIGTERM');
-  if (await comesTrue(isGone, graceMs)) return;
-  signalGroup(pid, 'SIGKILL');
-  await comesTrue(isGone, KILLED_MS);
-}
-
-async function comesTrue(isSo: () => boolean, ms: number): Promise<boolean> {
-  for (const deadline = performance.now() + ms; performance.now() < deadline; await pause(LOOK_MS)) {
-    if (isSo()) return true;
-  }
-  return isSo();
-}
-
-/** Whether any process got the signal. A group id is not reused while the group has a process. */
-function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(-pid, signal);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }

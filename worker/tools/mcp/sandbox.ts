@@ -3,12 +3,12 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { getDefaultEnvironment, type StdioServerParameters } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { type Config, settingsFile } from '../../../shared/base/config.ts';
 import { HOME, PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { socketFile } from '../../../shared/base/redis-address.ts';
 import type { McpServer, StdioServer } from './config.ts';
-import { limitedCommand, MARK } from './processes.ts';
+import { limitedCommand, supervisedCommand } from './processes.ts';
 
 /** How the servers that are programs are kept from what is ours. */
 export type Sandbox =
@@ -18,16 +18,6 @@ export type Sandbox =
   | { kind: 'user'; uid: number; gid: number }
   /** Not at all: a server can read whatever we can. */
   | { kind: 'none'; why: string };
-
-/** A program as it is started. */
-export interface Confined {
-  command: string;
-  args: readonly string[];
-  env: Readonly<Record<string, string>>;
-  cwd: string;
-  uid?: number;
-  gid?: number;
-}
 
 /** The beginning of every sandbox of bubblewrap: no privileges, no processes but its own, nothing to write to. */
 export const BWRAP = [
@@ -45,22 +35,28 @@ const KEPT_OF_SOCKETS = ['/etc/resolv.conf', '/run/current-system'];
 const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/;
 
 /**
- * The program of a server, confined. `scratch` is its home, and its working folder where the configuration names none:
- * it exists, and belongs to the user that the server runs as.
+ * The command of a server behind its prefixes: a supervisor, the sandbox, and the kernel's limits. `scratch` is its home,
+ * and its working folder where the configuration names none: it exists, and belongs to the user that the server runs as.
  */
-export function confined(server: StdioServer, scratch: string, sandbox: Sandbox): Confined {
+export function confined(server: StdioServer, scratch: string, sandbox: Sandbox): StdioServerParameters {
   const cwd = server.cwd ?? scratch;
   const home = sandbox.kind === 'none' ? {} : { HOME: scratch };
-  const env = { ...getDefaultEnvironment(), ...home, ...server.env };
   // Without a sandbox the kernel would count the other programs of the gateway's own user as well.
-  const words = limitedCommand([server.command, ...server.args], server.limits, sandbox.kind !== 'none');
-  const [command = '', ...args] =
-    sandbox.kind === 'bwrap'
-      ? ['bwrap', ...BWRAP, ...mountsOf(server, scratch, sandbox.hidden), '--chdir', resolve(cwd), '--', ...words]
-      : words;
-  if (sandbox.kind === 'bwrap') return { command, args, env, cwd: '/' };
-  const user = sandbox.kind === 'user' ? { uid: sandbox.uid, gid: sandbox.gid } : {};
-  return { command, args, env: { ...env, [MARK]: scratch }, cwd, ...user };
+  const limited = limitedCommand([server.command, ...server.args], server.limits, sandbox.kind !== 'none');
+  const words = [...prefixOf(server, scratch, sandbox), ...limited];
+  const [command = '', ...args] = supervisedCommand(words, scratch);
+  return { command, args, env: { ...home, ...server.env }, cwd: sandbox.kind === 'bwrap' ? '/' : cwd };
+}
+
+function prefixOf(server: StdioServer, scratch: string, sandbox: Sandbox): readonly string[] {
+  if (sandbox.kind === 'none') return [];
+  if (sandbox.kind === 'user') return asUser(sandbox);
+  const cwd = resolve(server.cwd ?? scratch);
+  return ['bwrap', ...BWRAP, ...mountsOf(server, scratch, sandbox.hidden), '--chdir', cwd, '--'];
+}
+
+function asUser({ uid, gid }: { uid: number; gid: number }): readonly string[] {
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
 }
 
 /** The absolute paths in a server's configuration: in its arguments, also behind a `=`, its environment and `cwd`. */
@@ -188,23 +184,25 @@ function placeOf(socket: string): string {
 /** The sandbox for one server: none where the other user could not start it, or not use what it is configured with. */
 export async function sandboxFor(server: McpServer, sandbox: Sandbox): Promise<Sandbox> {
   if (sandbox.kind !== 'user' || server.kind !== 'stdio') return sandbox;
-  const { uid, gid } = sandbox;
-  const words = ['-c', REACHES, 'sh', server.command, ...namedPaths(server).filter((path) => existsSync(path))];
+  const places = namedPaths(server).filter((path) => existsSync(path));
+  const [command = '', ...args] = [...asUser(sandbox), '/bin/sh', '-c', REACHES, 'sh', server.command, ...places];
   const env = { ...getDefaultEnvironment(), ...server.env };
-  const reaches = await run('/bin/sh', words, { uid, gid, env, cwd: '/', timeout: LOOK_MS }).then(
-    () => true,
-    () => false,
+  return run(command, args, { env, cwd: '/', timeout: LOOK_MS }).then(
+    () => sandbox,
+    () => ({ kind: 'none', why: 'the user nobody cannot use its program or what it is configured with' }),
   );
-  return reaches
-    ? sandbox
-    : { kind: 'none', why: 'the user nobody cannot use its program or what it is configured with' };
 }
 
 async function userNobody(): Promise<Sandbox | undefined> {
-  const [uid, gid] = await Promise.all(
-    ['-u', '-g'].map((flag) => run('id', [flag, 'nobody'], { timeout: LOOK_MS }).then(({ stdout }) => Number(stdout))),
-  ).catch(() => []);
-  return uid !== undefined && gid !== undefined && uid > 0 && gid > 0 ? { kind: 'user', uid, gid } : undefined;
+  const idOf = async (flag: string) => Number((await run('id', [flag, 'nobody'], { timeout: LOOK_MS })).stdout);
+  try {
+    const nobody = { uid: await idOf('-u'), gid: await idOf('-g') };
+    const [command = '', ...args] = [...asUser(nobody), 'true'];
+    await run(command, args, { timeout: LOOK_MS });
+    return { kind: 'user', ...nobody };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Why bubblewrap cannot be used, in its own words. */

@@ -6,22 +6,11 @@ import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/typ
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { OmittedTool, ToolOutput } from '../toolbox.ts';
+import { type Caller, callTool, listTools, shownInLine, wordsOfFailure } from './call.ts';
 import { type McpServer, scrubberOf, type ToolPolicy } from './config.ts';
-import { type Caller, callTool, type Link, type LinkPorts, openLink, shownInLine, wordsOfFailure } from './link.ts';
+import { type Link, type McpLimits, openLink } from './link.ts';
 import { type Sandbox, sandboxFor } from './sandbox.ts';
-import { type ListLimits, listTools, type McpTool } from './tool.ts';
-
-export interface McpServerLimits extends Omit<LinkPorts, 'onStderr' | 'folder' | 'sandbox'>, ListLimits {
-  /** How long a call may take. */
-  timeoutMs: number;
-  /** The wait before the first reconnect; doubles with each try, up to `retryMaxMs`. */
-  retryMs: number;
-  retryMaxMs: number;
-  /** A connection that lasted this long was sound, and resets the waits. */
-  steadyMs: number;
-  /** The least time between two reads of a list of tools that keeps changing. */
-  relistMs: number;
-}
+import type { McpTool } from './tool.ts';
 
 /** A server's list as read. The same object as long as the list is the same. */
 export interface ServerTools {
@@ -56,7 +45,7 @@ export interface RunningServer {
 /** The state that all who keep one server share. */
 interface Keeper extends Caller {
   server: McpServer;
-  limits: McpServerLimits;
+  limits: McpLimits;
   log: Logger;
   listed: ServerTools;
   problem: string | undefined;
@@ -70,11 +59,7 @@ const REASON_CHARS_MAX = 300;
 const NAME_CHARS_MAX = 64;
 
 /** Connects to a server and reconnects whenever the connection ends, with growing waits, until it is stopped. */
-export function keepServer(
-  server: McpServer,
-  limits: McpServerLimits,
-  { log, sandbox }: { log: Logger; sandbox: Sandbox },
-): RunningServer {
+export function keepServer(server: McpServer, limits: McpLimits, sandbox: Sandbox, log: Logger): RunningServer {
   const keeper: Keeper = {
     server,
     limits,
@@ -134,8 +119,7 @@ interface Lost {
 /** One connection from its beginning to its end. */
 async function serveOnce(keeper: Keeper, folder: string, onTried: () => void, stopping: AbortSignal): Promise<Lost> {
   const { server, limits, log } = keeper;
-  const link = openLink(server, {
-    ...limits,
+  const link = openLink(server, limits, {
     folder,
     sandbox: keeper.sandbox,
     onStderr: (line) => {
@@ -152,7 +136,7 @@ async function serveOnce(keeper: Keeper, folder: string, onTried: () => void, st
   return lost;
 }
 
-function waitAfter(tries: number, { retryMs, retryMaxMs }: McpServerLimits): number {
+function waitAfter(tries: number, { retryMs, retryMaxMs }: McpLimits): number {
   return Math.round(Math.min(retryMs * 2 ** (tries - 1), retryMaxMs) * (0.75 + 0.25 * Math.random()));
 }
 

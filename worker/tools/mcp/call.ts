@@ -1,0 +1,151 @@
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
+import { clip } from '../../../shared/base/text.ts';
+import { type ToolOutput, toolError } from '../toolbox.ts';
+import { cleanText, toolOutput, wordsOf } from './content.ts';
+import type { Link, McpLimits } from './link.ts';
+import { type McpTool, readTool, type ToolList } from './tool.ts';
+
+/** The means of a call. */
+export interface Caller {
+  /** The last usable connection; it may be over. */
+  link: Link | undefined;
+  limits: { timeoutMs: number };
+  /** Removes the configuration's secrets from a text. */
+  scrub: (text: string) => string;
+}
+
+const ERROR_CHARS_MAX = 4_000;
+/** A longer text is cut before it is searched for secrets: the search must end soon. */
+const SCRUBBED_CHARS_MAX = 100_000;
+const TIMER_MS_MAX = 2_147_483_647;
+/** Bounded: a run of millions can exhaust the stack of a regular expression. */
+const UNSEEN = /[\s\p{C}]{1,1000}/gu;
+const UNREACHED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']);
+
+const MAYBE = 'it may or may not have taken effect';
+const AWAY = "The tool's server is not available right now.";
+
+const anything = z.unknown();
+
+/**
+ * Calls a tool of a server. Its answer is its own affair: the SDK's `callTool` would compile the output schema, and with
+ * it a stranger's patterns.
+ *
+ * Contract: nothing throws; it ends within the time limit, and on abort at once. Not idempotent in general. Every
+ * failure becomes a text, without secrets.
+ */
+export async function callTool(
+  caller: Caller,
+  tool: McpTool,
+  input: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<ToolOutput> {
+  const { link, limits } = caller;
+  if (link === undefined || link.over.aborted) return toolError(AWAY);
+  if (signal.aborted) return toolError('The call was called off before it was made.');
+  // Each call has its own signal: the SDK never removes its listener, and would cancel calls that ended long ago.
+  const calledOff = new AbortController();
+  const callOff = () => calledOff.abort();
+  signal.addEventListener('abort', callOff);
+  const since = performance.now();
+  try {
+    const answer = await link.client.request(
+      { method: 'tools/call', params: { name: tool.name, arguments: input } },
+      anything,
+      { timeout: Math.min(limits.timeoutMs, TIMER_MS_MAX), signal: calledOff.signal },
+    );
+    return outputOf(caller, answer);
+  } catch (error) {
+    if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
+    if (link.over.aborted) return toolError(`The tool's server ${howItEnded(link)} during the call; ${MAYBE}.`);
+    // A server can send this code as well.
+    const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
+    if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(caller, error);
+    link.probe();
+    return toolError(`The tool did not answer within ${limits.timeoutMs / 1000} seconds; ${MAYBE}.`);
+  } finally {
+    signal.removeEventListener('abort', callOff);
+  }
+}
+
+function howItEnded(link: Link): string {
+  const bound = link.broken();
+  return bound === undefined ? 'stopped' : `was cut off (${bound})`;
+}
+
+function outputOf(caller: Caller, answer: unknown): ToolOutput {
+  const output = toolOutput(answer);
+  if (!output.isError) return output;
+  const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
+  const text = words === '' ? 'The tool failed and did not say why.' : words;
+  const media = output.parts.filter(({ type }) => type !== 'text');
+  return { parts: [{ type: 'text', text }, ...media], isError: true };
+}
+
+function failureOf(caller: Caller, error: unknown): ToolOutput {
+  // Nothing was called: there is no server, or it no longer knows the session.
+  const isForgotten = error instanceof StreamableHTTPError && error.code === 404;
+  if (isForgotten || UNREACHED.has(systemCode(error) ?? '')) return toolError(AWAY);
+  const words = shown(caller, wordsOfFailure(error), ERROR_CHARS_MAX);
+  return toolError(
+    error instanceof McpError ? `The call failed: ${words}` : `The call failed on its way (${words}); ${MAYBE}.`,
+  );
+}
+
+/** The code of a system error: of the error itself or of its cause. */
+function systemCode(error: unknown): string | undefined {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined ? undefined : systemCode(cause);
+}
+
+/** The message of an error, followed by the system's error code. */
+export function wordsOfFailure(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const code = systemCode(error);
+  return code === undefined || message.includes(code) ? message : `${message} (${code})`;
+}
+
+/** The server's text as it may be shown: short, and without secrets. */
+function shown({ scrub }: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
+  return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
+}
+
+/** The same on one line, for the log and an operator's terminal: no character in it steers either. */
+export function shownInLine(caller: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
+  return shown(caller, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
+}
+
+const listForm = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional().catch(undefined) });
+
+/**
+ * Asks a server for all its tools, page by page; of each page only what is taken is kept. Rejects when the answer is
+ * invalid or does not come.
+ */
+export async function listTools({ client }: Link, limits: McpLimits): Promise<ToolList> {
+  const { pagesMax, toolsMax, connectMs } = limits;
+  const readings: NonNullable<ReturnType<typeof readTool>>[] = [];
+  let cursor: string | undefined;
+  let listed = 0;
+  // A server without tools says so in its capabilities, and need not support the request.
+  const hasTools = client.getServerCapabilities()?.tools !== undefined;
+  for (let pages = 0; hasTools && (pages === 0 || (cursor !== undefined && pages < pagesMax)); pages++) {
+    const page: z.infer<typeof listForm> = await client.request(
+      { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
+      listForm,
+      { timeout: connectMs },
+    );
+    readings.push(...page.tools.slice(0, Math.max(0, toolsMax - listed)).flatMap((entry) => readTool(entry) ?? []));
+    listed += page.tools.length;
+    cursor = page.nextCursor;
+    if (listed > toolsMax) break;
+  }
+  const more = cursor !== undefined || listed > toolsMax;
+  const rest = more ? [{ tool: 'the_rest', why: `at most ${toolsMax} tools on ${pagesMax} pages are taken` }] : [];
+  return {
+    tools: readings.flatMap((reading) => ('tool' in reading ? reading.tool : [])),
+    omitted: [...readings.flatMap((reading) => ('omitted' in reading ? reading.omitted : [])), ...rest],
+  };
+}
