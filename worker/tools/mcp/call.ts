@@ -1,11 +1,11 @@
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
+import { ErrorCode, ListToolsResultSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { clip } from '../../../shared/base/text.ts';
-import { type ToolOutput, toolError } from '../toolbox.ts';
+import { type OmittedTool, type ToolOutput, toolError } from '../toolbox.ts';
 import { cleanText, toolOutput, wordsOf } from './content.ts';
 import type { Link, McpLimits } from './link.ts';
-import { type McpTool, readTool, type ToolList } from './tool.ts';
+import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
 /** The means of a call. */
 export interface Caller {
@@ -118,34 +118,32 @@ export function shownInLine(caller: Pick<Caller, 'scrub'>, words: string, charsM
   return shown(caller, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }
 
-const listForm = z.looseObject({ tools: z.array(z.unknown()), nextCursor: z.string().optional().catch(undefined) });
+/** The SDK's form of a page. Its tools are read one by one, so that one that is wrong does not take the others with it. */
+const pageForm = ListToolsResultSchema.extend({ tools: z.array(z.unknown()) });
 
 /**
  * Asks a server for all its tools, page by page; of each page only what is taken is kept. Rejects when the answer is
  * invalid or does not come.
  */
-export async function listTools({ client }: Link, limits: McpLimits): Promise<ToolList> {
+export async function listTools({ client }: Link, limits: McpLimits): Promise<ServerTools> {
   const { pagesMax, toolsMax, connectMs } = limits;
-  const readings: NonNullable<ReturnType<typeof readTool>>[] = [];
+  const list = { tools: [] as McpTool[], omitted: [] as OmittedTool[] };
+  // A server without tools says so in its capabilities, and need not support the request.
+  if (client.getServerCapabilities()?.tools === undefined) return list;
   let cursor: string | undefined;
   let listed = 0;
-  // A server without tools says so in its capabilities, and need not support the request.
-  const hasTools = client.getServerCapabilities()?.tools !== undefined;
-  for (let pages = 0; hasTools && (pages === 0 || (cursor !== undefined && pages < pagesMax)); pages++) {
-    const page: z.infer<typeof listForm> = await client.request(
-      { method: 'tools/list', params: cursor === undefined ? {} : { cursor } },
-      listForm,
-      { timeout: connectMs },
-    );
-    readings.push(...page.tools.slice(0, Math.max(0, toolsMax - listed)).flatMap((entry) => readTool(entry) ?? []));
+  for (let pages = 0; pages < pagesMax && listed <= toolsMax; pages++) {
+    const request = { method: 'tools/list', params: cursor === undefined ? {} : { cursor } };
+    const page: z.infer<typeof pageForm> = await client.request(request, pageForm, { timeout: connectMs });
+    for (const entry of page.tools.slice(0, Math.max(0, toolsMax - listed))) {
+      const tool = readTool(entry);
+      if (tool !== undefined && 'why' in tool) list.omitted.push(tool);
+      else if (tool !== undefined) list.tools.push(tool);
+    }
     listed += page.tools.length;
     cursor = page.nextCursor;
-    if (listed > toolsMax) break;
+    if (cursor === undefined && listed <= toolsMax) return list;
   }
-  const more = cursor !== undefined || listed > toolsMax;
-  const rest = more ? [{ tool: 'the_rest', why: `at most ${toolsMax} tools on ${pagesMax} pages are taken` }] : [];
-  return {
-    tools: readings.flatMap((reading) => ('tool' in reading ? reading.tool : [])),
-    omitted: [...readings.flatMap((reading) => ('omitted' in reading ? reading.omitted : [])), ...rest],
-  };
+  list.omitted.push({ tool: 'the_rest', why: `at most ${toolsMax} tools on ${pagesMax} pages are taken` });
+  return list;
 }

@@ -6,8 +6,8 @@ import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../too
 import type { McpServer, ToolPolicy } from './config.ts';
 import { LIMITS, type McpLimits } from './link.ts';
 import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
-import { keepServer, type RunningServer, type ServerTools } from './server.ts';
-import type { McpTool } from './tool.ts';
+import { keepServer, type RunningServer } from './server.ts';
+import type { McpTool, ServerTools } from './tool.ts';
 import { toolName } from './tool-name.ts';
 
 /** Tests set other limits than the defaults. */

@@ -5,19 +5,12 @@ import { join } from 'node:path';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
-import type { OmittedTool, ToolOutput } from '../toolbox.ts';
+import type { ToolOutput } from '../toolbox.ts';
 import { type Caller, callTool, listTools, shownInLine, wordsOfFailure } from './call.ts';
 import { type McpServer, scrubberOf, type ToolPolicy } from './config.ts';
 import { type Link, type McpLimits, openLink } from './link.ts';
 import { type Sandbox, sandboxFor } from './sandbox.ts';
-import type { McpTool } from './tool.ts';
-
-/** A server's list as read. The same object as long as the list is the same. */
-export interface ServerTools {
-  tools: readonly McpTool[];
-  /** The tools that the model is not shown. Their names and reasons are a stranger's words, without secrets. */
-  omitted: readonly OmittedTool[];
-}
+import type { McpTool, ServerTools } from './tool.ts';
 
 /**
  * A server that is kept connected until it is stopped.

@@ -4,7 +4,7 @@ import { CONTENT_LIMITS, toolOutput, wordsOf } from '../../../../../worker/tools
 import { PNG } from '../../../../fixture/mcp-tools.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
-const SMALL = { textCharsMax: 50, mediaBytesMax: 100, itemsMax: 3 };
+const SMALL = { textCharsMax: 50, itemsMax: 3 };
 
 function textsOf(content: unknown, limits = CONTENT_LIMITS): string[] {
   return toolOutput({ content }, limits).parts.map((part) => (part.type === 'text' ? part.text : '[image]'));
@@ -25,15 +25,20 @@ test('keeps texts without NUL and lone surrogates, and drops empty texts', () =>
   ).toEqual([]);
 });
 
-test('an empty or malformed answer has no parts and is not an error', () => {
-  for (const answer of [{}, { content: [] }, { content: null }, { content: 'x' }, null, 7, 'text', [], undefined]) {
-    expect(toolOutput(answer)).toEqual({ parts: [], isError: false });
+test('an empty answer has no parts, and one that breaks the protocol is an error', () => {
+  for (const answer of [{}, { content: [] }]) expect(toolOutput(answer)).toEqual({ parts: [], isError: false });
+  for (const answer of [
+    { content: null },
+    { content: 'x' },
+    { content: [], isError: 'true' },
+    null,
+    7,
+    [],
+    undefined,
+  ]) {
+    expect(toolOutput(answer)).toMatchObject({ isError: true });
   }
-});
-
-test('isError is true only for the boolean true', () => {
   expect(toolOutput({ content: [], isError: true }).isError).toBe(true);
-  for (const isError of [false, 'true', 1, null]) expect(toolOutput({ content: [], isError }).isError).toBe(false);
 });
 
 test('decodes an image, also from base64 with line breaks or without padding', () => {
@@ -44,40 +49,17 @@ test('decodes an image, also from base64 with line breaks or without padding', (
   }
 });
 
-test('an image that is not valid base64 becomes a text with type and size', () => {
-  for (const data of ['', '****', 'AAA*', 'A', 'AA=A', 'AAAA====', 'data:image/png;base64,AAAA', '\ud800']) {
-    const [text] = textsOf([{ type: 'image', data, mimeType: 'image/png' }]);
-    expect(text).toMatch(/^\[image not legible, image\/png, \d+ bytes\]$/);
+test('an image that is not valid base64, or without bytes, is named', () => {
+  for (const data of ['****', 'AAA*', 'A', 'AA=A', 'AAAA====', 'data:image/png;base64,AAAA', '\ud800']) {
+    expect(textsOf([{ type: 'image', data, mimeType: 'image/png' }])).toEqual(['[content that cannot be shown]']);
   }
+  expect(textsOf([{ type: 'image', data: '', mimeType: 'image/png' }])).toEqual(['[image without content]']);
 });
 
-test('an image that is too large, alone or together with others, becomes a text with type and size', () => {
-  const image = (bytes: number) => ({
-    type: 'image',
-    mimeType: 'image/png',
-    data: Buffer.alloc(bytes, 1).toString('base64'),
-  });
-  expect(textsOf([image(100)], SMALL)).toEqual(['[image]']);
-  expect(textsOf([image(101)], SMALL)).toEqual(['[image too large, image/png, 101 bytes]']);
-  expect(textsOf([image(60), image(41), image(40)], SMALL)).toEqual([
-    '[image]',
-    '[image too large, image/png, 41 bytes]',
-    '[image]',
-  ]);
-  const limit = CONTENT_LIMITS.mediaBytesMax;
-  expect(limit).toBe(20 * 1024 * 1024);
-  expect(textsOf([image(limit + 1)])).toEqual([`[image too large, image/png, ${limit + 1} bytes]`]);
-});
-
-test('audio stays audio with its type, within the same limit as pictures', () => {
-  const audio = (data: string) => ({ type: 'audio', data, mimeType: 'audio/mpeg' });
-  const [large, small] = [90, 11].map((bytes) => Buffer.alloc(bytes, 1)) as [Buffer, Buffer];
-  const content = [audio(large.toString('base64')), audio(small.toString('base64')), audio('?')];
-  expect(toolOutput({ content }, { ...SMALL, textCharsMax: 200 }).parts).toEqual([
-    { type: 'audio', bytes: large, mimeType: 'audio/mpeg' },
-    { type: 'text', text: '[audio too large, audio/mpeg, 11 bytes]' },
-    { type: 'text', text: expect.stringContaining('[audio not legible, audio/mpeg') },
-  ]);
+test('audio stays audio with its type', () => {
+  const bytes = Buffer.alloc(90, 1);
+  const content = [{ type: 'audio', data: bytes.toString('base64'), mimeType: 'audio/mpeg' }];
+  expect(toolOutput({ content }).parts).toEqual([{ type: 'audio', bytes, mimeType: 'audio/mpeg' }]);
 });
 
 test('binary resources become a text with kind, type and size', () => {
@@ -85,11 +67,11 @@ test('binary resources become a text with kind, type and size', () => {
   expect(
     textsOf([
       { type: 'resource', resource: { uri: 'file:///a.bin', blob: data, mimeType: 'application/zip' } },
-      { type: 'resource', resource: { blob: data } },
+      { type: 'resource', resource: { uri: 'file:///b', blob: data } },
     ]),
   ).toEqual([
     '[resource file:///a.bin, application/zip, 1000 bytes]',
-    '[resource without an address, of an unknown type, 1000 bytes]',
+    '[resource file:///b, of an unknown type, 1000 bytes]',
   ]);
 });
 
@@ -98,21 +80,12 @@ test('a text resource is shown with its address, and a resource link as one line
     textsOf([
       { type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } },
       { type: 'resource_link', uri: 'file:///b.txt', name: 'b\nc' },
-      { type: 'resource_link', uri: 'file:///b.txt' },
     ]),
-  ).toEqual([
-    '[resource file:///a.txt]\ninside',
-    '[resource b c: file:///b.txt]',
-    '[resource without a name: file:///b.txt]',
-  ]);
+  ).toEqual(['[resource file:///a.txt]\ninside', '[resource b c: file:///b.txt]']);
 });
 
-test('unknown content becomes a text that names its type', () => {
-  expect(textsOf([{ type: 'hologram' }, { type: 'text' }, 7])).toEqual([
-    '[content that cannot be shown: hologram]',
-    '[content that cannot be shown: text]',
-    '[content that cannot be shown: of an unknown kind]',
-  ]);
+test('unknown content becomes a text', () => {
+  expect(textsOf([{ type: 'hologram' }, { type: 'text' }, 7])).toEqual(Array(3).fill('[content that cannot be shown]'));
 });
 
 test('structuredContent is taken only where there is no text, which says the same by contract', () => {
@@ -149,7 +122,7 @@ test('keeps text that is not a picture in base64: hashes, words and short signat
 
 test('does not throw on an answer that is nested 200,000 levels deep', () => {
   const deep = JSON.parse(`${'['.repeat(200_000)}${']'.repeat(200_000)}`);
-  expect(toolOutput({ structuredContent: deep }).parts).toHaveLength(1);
+  expect(toolOutput({ structuredContent: { deep } }).parts).toHaveLength(1);
   expect(textsOf([deep, { type: 'text', text: deep }, { type: 'resource', resource: deep }])).toHaveLength(3);
 });
 
@@ -166,7 +139,7 @@ test('a cut keeps the pictures after it, and pieces beyond itemsMax are counted'
   const image = { type: 'image', data: PNG, mimeType: 'image/png' };
   const long = { type: 'text', text: 'x'.repeat(60) };
   expect(textsOf([long, long, image], SMALL).map((text) => text[0])).toEqual(['x', '[']);
-  expect(textsOf([image, image, image, image, long], { ...SMALL, mediaBytesMax: 1_000 })).toEqual([
+  expect(textsOf([image, image, image, image, long], SMALL)).toEqual([
     '[image]',
     '[image]',
     '[image]',
