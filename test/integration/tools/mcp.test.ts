@@ -179,11 +179,11 @@ test('calls run concurrently, pictures come through, and a large text is cut wit
   expect(big.slice(4_194_303)).toBe(`x${marker}`);
 });
 
-test('an answer of 17 MB ends the connection but not the gateway, and the server is restarted', async () => {
+test('an answer of 11 MB ends the connection but not the gateway, and the server is restarted', async () => {
   const server = await stdioServer('a');
   const { say } = await startToolbox([server]);
-  expect(await say('a__big', { chars: 17_000_000 })).toMatch(
-    /server was cut off \(it sent a message of more than 16777216 bytes\) during the call/,
+  expect(await say('a__big', { chars: 11_000_000 })).toMatch(
+    /server was cut off \(it sent a message of more than 10485760 bytes\) during the call/,
   );
   await until('the server is back', async () => (await say('a__echo', { text: 'again' })) === 'again');
 });

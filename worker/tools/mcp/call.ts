@@ -7,13 +7,11 @@ import { cleanText, toolOutput, wordsOf } from './content.ts';
 import type { Link, McpLimits } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
-/** The means of a call. */
-export interface Caller {
-  /** The last usable connection; it may be over. */
+/** What a call needs of a server: its last usable connection, its limits, and what removes its secrets from a text. */
+interface Callee {
   link: Link | undefined;
-  limits: { timeoutMs: number };
-  /** Removes the configuration's secrets from a text. */
-  scrub: (text: string) => string;
+  limits: McpLimits;
+  scrub(text: string): string;
 }
 
 const ERROR_CHARS_MAX = 4_000;
@@ -37,12 +35,12 @@ const anything = z.unknown();
  * failure becomes a text, without secrets.
  */
 export async function callTool(
-  caller: Caller,
+  server: Callee,
   tool: McpTool,
   input: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<ToolOutput> {
-  const { link, limits } = caller;
+  const { link, limits } = server;
   if (link === undefined || link.over.aborted) return toolError(AWAY);
   if (signal.aborted) return toolError('The call was called off before it was made.');
   // Each call has its own signal: the SDK never removes its listener, and would cancel calls that ended long ago.
@@ -56,13 +54,13 @@ export async function callTool(
       anything,
       { timeout: Math.min(limits.timeoutMs, TIMER_MS_MAX), signal: calledOff.signal },
     );
-    return outputOf(caller, answer);
+    return outputOf(server, answer);
   } catch (error) {
     if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
     if (link.over.aborted) return toolError(`The tool's server ${howItEnded(link)} during the call; ${MAYBE}.`);
     // A server can send this code as well.
     const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
-    if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(caller, error);
+    if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(server, error);
     link.probe();
     return toolError(`The tool did not answer within ${limits.timeoutMs / 1000} seconds; ${MAYBE}.`);
   } finally {
@@ -75,20 +73,20 @@ function howItEnded(link: Link): string {
   return bound === undefined ? 'stopped' : `was cut off (${bound})`;
 }
 
-function outputOf(caller: Caller, answer: unknown): ToolOutput {
+function outputOf(server: Callee, answer: unknown): ToolOutput {
   const output = toolOutput(answer);
   if (!output.isError) return output;
-  const words = shown(caller, wordsOf(output), ERROR_CHARS_MAX);
+  const words = shown(server, wordsOf(output), ERROR_CHARS_MAX);
   const text = words === '' ? 'The tool failed and did not say why.' : words;
   const media = output.parts.filter(({ type }) => type !== 'text');
   return { parts: [{ type: 'text', text }, ...media], isError: true };
 }
 
-function failureOf(caller: Caller, error: unknown): ToolOutput {
+function failureOf(server: Callee, error: unknown): ToolOutput {
   // Nothing was called: there is no server, or it no longer knows the session.
   const isForgotten = error instanceof StreamableHTTPError && error.code === 404;
   if (isForgotten || UNREACHED.has(systemCode(error) ?? '')) return toolError(AWAY);
-  const words = shown(caller, wordsOfFailure(error), ERROR_CHARS_MAX);
+  const words = shown(server, wordsOfFailure(error), ERROR_CHARS_MAX);
   return toolError(
     error instanceof McpError ? `The call failed: ${words}` : `The call failed on its way (${words}); ${MAYBE}.`,
   );
@@ -109,13 +107,13 @@ export function wordsOfFailure(error: unknown): string {
 }
 
 /** The server's text as it may be shown: short, and without secrets. */
-function shown({ scrub }: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
+function shown({ scrub }: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
   return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
 }
 
 /** The same on one line, for the log and an operator's terminal: no character in it steers either. */
-export function shownInLine(caller: Pick<Caller, 'scrub'>, words: string, charsMax: number): string {
-  return shown(caller, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
+export function shownInLine(server: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
+  return shown(server, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }
 
 /** The SDK's form of a page. Its tools are read one by one, so that one that is wrong does not take the others with it. */

@@ -3,10 +3,11 @@ import { type Service, within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { graphemePrefix } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
-import type { McpServer, ToolPolicy } from './config.ts';
+import { callTool } from './call.ts';
+import type { McpServer } from './config.ts';
 import { LIMITS, type McpLimits } from './link.ts';
 import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
-import { keepServer, type RunningServer } from './server.ts';
+import { RunningServer } from './server.ts';
 import type { McpTool, ServerTools } from './tool.ts';
 import { toolName } from './tool-name.ts';
 
@@ -70,13 +71,10 @@ export async function startMcp(
 ): Promise<McpToolbox> {
   const limits = { ...LIMITS, ...given };
   const { startMs, toolsCharsMax } = limits;
-  const running = servers.map((server) => keepServer(server, limits, sandbox, log));
+  const running = servers.map((server) => new RunningServer(server, limits, sandbox, log));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
-    const lists = running.map((server) => server.listed());
-    const isSame = lists.length === directory.lists.length && lists.every((list, at) => list === directory.lists[at]);
-    if (isSame) return directory;
-    directory = directoryOf(running, lists, toolsCharsMax);
+    if (running.some(({ list }, at) => list !== directory.lists[at])) directory = directoryOf(running, toolsCharsMax);
     return directory;
   };
   await untilTried(running, startMs, log);
@@ -85,9 +83,8 @@ export async function startMcp(
     specs: () => current().specs,
     async call({ name, input }, signal) {
       const known = current().byName.get(name);
-      return known === undefined
-        ? toolError('There is no tool of this name.')
-        : known.server.call(known.tool, input, signal);
+      if (known === undefined) return toolError('There is no tool of this name.');
+      return callTool(known.server, known.tool, input, signal);
     },
     state: () => stateOf(running, current()),
     async stop() {
@@ -98,23 +95,20 @@ export async function startMcp(
 
 function stateOf(running: readonly RunningServer[], { byName, omitted }: Directory): readonly McpServerState[] {
   return running.map((server) => ({
-    server: server.name,
-    problem: server.problem(),
-    broken: server.broken(),
-    unconfined: server.unconfined(),
+    server: server.config.name,
+    problem: server.problem,
+    broken: server.broken,
+    unconfined: server.unconfined,
     tools: [...byName.values()].filter((listed) => listed.server === server).length,
     omitted: omitted.get(server) ?? [],
   }));
 }
 
 async function untilTried(running: readonly RunningServer[], startMs: number, log: Logger): Promise<void> {
-  const tried = new Set<RunningServer>();
-  const all = running.map((server) => server.tried.then(() => tried.add(server)));
-  await within(Promise.all(all), startMs);
-  for (const server of running) {
-    if (!tried.has(server)) {
-      log.warn({ server: server.name, startMs }, 'an MCP server is not up yet; its tools appear when it is');
-    }
+  const late = new Set(running);
+  await within(Promise.all(running.map((server) => server.tried.then(() => late.delete(server)))), startMs);
+  for (const { config } of late) {
+    log.warn({ server: config.name, startMs }, 'an MCP server is not up yet; its tools appear when it is');
   }
 }
 
@@ -122,21 +116,17 @@ async function untilTried(running: readonly RunningServer[], startMs: number, lo
  * Servers in the order of the configuration, the tools of each in its own order; of two tools with one name, the first
  * wins.
  */
-function directoryOf(
-  running: readonly RunningServer[],
-  lists: readonly ServerTools[],
-  toolsCharsMax: number,
-): Directory {
+function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): Directory {
+  const lists = running.map(({ list }) => list);
   const byName = new Map<string, Listed>();
-  const omitted = new Map(running.map((server, at) => [server, [...(lists[at]?.omitted ?? [])]]));
-  for (const [at, server] of running.entries()) {
-    for (const tool of lists[at]?.tools ?? []) {
-      const name = toolName(server.name, tool.name);
+  const omitted = new Map(running.map((server) => [server, [...server.list.omitted]]));
+  for (const server of running) {
+    const { name: serverName, tools, guests } = server.config;
+    for (const tool of server.list.tools) {
+      const name = toolName(serverName, tool.name);
       if (byName.has(name)) omitted.get(server)?.push({ tool: name, why: 'its server lists this name twice' });
-      else if (server.policy.tools[tool.name] !== 'off') {
-        const policy = { asks: asksFor(server.policy, tool), isForGuests: server.policy.guests };
-        byName.set(name, { ...tool, name, ...policy, server, tool });
-      }
+      else if (tools[tool.name] !== 'off')
+        byName.set(name, { ...tool, name, asks: asksFor(server.config, tool), isForGuests: guests, server, tool });
     }
   }
   const fitting = boundTools([...byName.values()], toolsCharsMax);
@@ -146,16 +136,10 @@ function directoryOf(
 }
 
 /** When a person is asked before a tool is called. A server's word alone says that a tool only reads. */
-function asksFor({ approve, tools }: ToolPolicy, { name, onlyReads }: McpTool): ToolSpec['asks'] {
+function asksFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool): ToolSpec['asks'] {
   const wanted = tools[name] ?? approve;
   if (wanted === 'always') return 'always';
   return wanted === 'write' && !onlyReads ? 'until granted' : undefined;
-}
-
-/** Tools that fit a bound, and what was omitted to fit it. */
-export interface BoundedTools<Spec> {
-  specs: readonly Spec[];
-  omitted: readonly OmittedTool[];
 }
 
 /** The lengths to which descriptions are cut, in turn, until all tools fit. The last still says what a tool is for. */
@@ -167,7 +151,10 @@ const MARKER = '… [description cut]';
  * are cut first, and only as much as needed; then the first tools that fit are kept. Each omitted tool is named. An
  * unchanged tool is the same object.
  */
-export function boundTools<Spec extends ToolSpec>(specs: readonly Spec[], charsMax: number): BoundedTools<Spec> {
+export function boundTools<Spec extends ToolSpec>(
+  specs: readonly Spec[],
+  charsMax: number,
+): { specs: readonly Spec[]; omitted: readonly OmittedTool[] } {
   let shown = specs;
   for (const step of DESCRIPTION_STEPS) {
     shown = specs.map((spec) => withShortDescription(spec, step));

@@ -4,61 +4,6 @@ import { clip, redact } from '../../../shared/base/text.ts';
 
 /** When a person is asked before a tool is called: never, unless it is known to only read, or always. */
 const APPROVALS = ['never', 'write', 'always'] as const;
-export type Approval = (typeof APPROVALS)[number];
-
-/** What the operator lets the tools of a server do. */
-export interface ToolPolicy {
-  approve: Approval;
-  /** Whether guests of a group have its tools that do more than read. */
-  guests: boolean;
-  /** Tools that differ from their server, by the server's own names for them; `off` is not offered at all. */
-  tools: Readonly<Record<string, Approval | 'off'>>;
-}
-
-/** The most that a server may send and use. */
-export interface ServerLimits {
-  /** Messages a second that answer none of our requests; five times as many may come at once. */
-  messages: number;
-  /** Processes and threads of a program. */
-  processes: number;
-  /** Memory of all its processes. */
-  memoryMb: number;
-  /** Open files of one process. */
-  openFiles: number;
-}
-
-/** What every server has, whichever way it is reached. */
-interface AnyServer extends ToolPolicy {
-  name: string;
-  limits: ServerLimits;
-}
-
-/** A server that is a child process, on its standard input and output. */
-export interface StdioServer extends AnyServer {
-  kind: 'stdio';
-  command: string;
-  args: readonly string[];
-  /** Given to the child besides the few variables that every program needs. */
-  env: Readonly<Record<string, string>>;
-  cwd?: string;
-}
-
-/** A server that speaks streamable HTTP. */
-export interface HttpServer extends AnyServer {
-  kind: 'http';
-  url: string;
-  headers: Readonly<Record<string, string>>;
-}
-
-export type McpServer = StdioServer | HttpServer;
-
-/**
- * The result of reading the configuration: the servers in the order of the file, and the names of all, those that are
- * disabled included; or every problem at once.
- */
-export type McpConfigReading =
-  | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
-  | { ok: false; problems: readonly string[] };
 
 const NAME_CHARS_SHOWN = 80;
 
@@ -92,44 +37,74 @@ const address = z.string('expected an http or https URL').superRefine((text, pro
 
 const limit = (usual: number) => z.int('expected a whole number').min(1, 'expected a number above 0').default(usual);
 /**
- * Room for what servers are known to need: a server that drives a browser has some 500 threads and a gigabyte. Handling a
- * hundred messages a second takes less than a hundredth of a processor. Programs get 1,024 open files where nobody sets more.
+ * The most that a server may send and use. There is room for what servers are known to need: a server that drives a browser has
+ * some 500 threads and a gigabyte. Handling a hundred messages a second takes less than a hundredth of a processor. Programs get
+ * 1,024 open files where nobody sets more.
  */
 const limits = z.object({
+  /** Messages a second that answer none of our requests; five times as many may come at once. */
   messages: limit(100),
+  /** Processes and threads of a program. */
   processes: limit(1_024),
+  /** Memory of all its processes. */
   memoryMb: limit(2_048),
+  /** Open files of one process. */
   openFiles: limit(4_096),
 });
+export type ServerLimits = z.infer<typeof limits>;
 export const SERVER_LIMITS: ServerLimits = limits.parse({});
+
+/** What every server has, whichever way it is reached. */
 const general = {
   limits: limits.default(SERVER_LIMITS),
   approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
+  /** Whether guests of a group have its tools that do more than read. */
   guests: z.boolean('expected true or false').default(false),
+  /** Tools that differ from their server, by the server's own names for them; `off` is not offered at all. */
   tools: z
     .record(z.string(), z.enum([...APPROVALS, 'off'], 'expected "never", "write", "always" or "off"'))
     .default({}),
 };
-const stdioEntry = z.looseObject({
-  ...general,
-  type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
-  command: nonEmpty,
-  args: z.array(withoutNul, 'expected an array of strings').default([]),
-  env: environment.default({}),
-  cwd: nonEmpty.optional(),
-});
-const httpEntry = z.looseObject({
-  ...general,
-  type: z
-    .unknown()
-    .superRefine((type, problems) => {
-      if (type === 'sse') problems.addIssue(SSE_REFUSED);
-      else if (!HTTP_TYPES.includes(type as string)) problems.addIssue('expected "http" or "streamable-http"');
-    })
-    .optional(),
-  url: address,
-  headers: headerList.default({}),
-});
+const stdioEntry = z
+  .object({
+    ...general,
+    type: z.literal('stdio', 'expected "stdio", since there is a command').optional(),
+    command: nonEmpty,
+    args: z.array(withoutNul, 'expected an array of strings').default([]),
+    /** Given to the program besides the few variables that every program needs. */
+    env: environment.default({}),
+    cwd: nonEmpty.optional(),
+  })
+  .transform(({ type: _, ...entry }) => ({ kind: 'stdio' as const, ...entry }));
+const httpEntry = z
+  .object({
+    ...general,
+    type: z
+      .unknown()
+      .superRefine((type, problems) => {
+        if (type === 'sse') problems.addIssue(SSE_REFUSED);
+        else if (!HTTP_TYPES.includes(type as string)) problems.addIssue('expected "http" or "streamable-http"');
+      })
+      .optional(),
+    url: address,
+    headers: headerList.default({}),
+  })
+  .transform(({ type: _, ...entry }) => ({ kind: 'http' as const, ...entry }));
+
+/** A server that is a program, on its standard input and output. */
+export type StdioServer = { name: string } & z.infer<typeof stdioEntry>;
+/** A server that speaks streamable HTTP. */
+export type HttpServer = { name: string } & z.infer<typeof httpEntry>;
+export type McpServer = StdioServer | HttpServer;
+
+/**
+ * The result of reading the configuration: the servers in the order of the file, and the names of all, those that are
+ * disabled included; or every problem at once.
+ */
+export type McpConfigReading =
+  | { ok: true; servers: readonly McpServer[]; names: readonly string[] }
+  | { ok: false; problems: readonly string[] };
+
 const file = z.looseObject({
   mcpServers: z.record(z.string(), z.unknown(), 'expected an object with a server under each name'),
 });
@@ -173,18 +148,7 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
   const read = isStdio ? stdioEntry.safeParse(entry) : httpEntry.safeParse(entry);
   const problems = [...general, ...(read.error?.issues.map(fault) ?? [])];
   if (!read.success || problems.length > 0) return refuse(problems);
-  return { server: serverOf(name, read.data), problems: [] };
-}
-
-function serverOf(name: string, entry: z.infer<typeof stdioEntry> | z.infer<typeof httpEntry>): McpServer {
-  const { approve, guests, tools, limits } = entry;
-  const general = { name, approve, guests, tools, limits };
-  if ('url' in entry) {
-    const { url, headers } = entry as z.infer<typeof httpEntry>;
-    return { kind: 'http', url, headers, ...general };
-  }
-  const { command, args, env, cwd } = entry as z.infer<typeof stdioEntry>;
-  return { kind: 'stdio', command, args, env, ...(cwd !== undefined && { cwd }), ...general };
+  return { server: { name, ...read.data }, problems: [] };
 }
 
 /** A problem and its path; keys are shown, values never. */

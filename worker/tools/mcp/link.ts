@@ -26,8 +26,8 @@ export const LIMITS = {
   steadyMs: 60_000,
   /** The least time between two reads of a list of tools that keeps changing. */
   relistMs: 1_000,
-  /** A longer message ends the connection. A line of this size takes the SDK's transport a second to gather. */
-  messageBytesMax: 16 * 1024 * 1024,
+  /** A longer message ends the connection. A line of this size takes the SDK's transport half a second to gather. */
+  messageBytesMax: 10 * 1024 * 1024,
   pagesMax: 50,
   toolsMax: 500,
   /**
