@@ -3,9 +3,11 @@
  * in half the time and with 20 MB less memory (docs/adr/0016). The image runs it, `npm pack ./dist` packs it for an
  * installation without a clone. From a clone the sources run. An argument names another folder of the project.
  */
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, extname, join, relative, resolve } from 'node:path';
+import { execSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
+import project from '../package.json' with { type: 'json' };
 
 const root = dirname(import.meta.dirname);
 const outdir = resolve(root, process.argv[2] ?? 'dist');
@@ -16,16 +18,17 @@ const outdir = resolve(root, process.argv[2] ?? 'dist');
  * which uses what Node deprecates: Node says so of every file that is not in node_modules.
  */
 const external = [
-  '@aws-sdk/*',
+  '@aws-sdk/client-s3',
+  '@hono/node-server',
+  '@modelcontextprotocol/sdk',
+  '@opentelemetry/exporter-prometheus',
+  '@opentelemetry/sdk-metrics',
+  '@opentelemetry/sdk-node',
   'hono',
-  '@hono/*',
-  '@modelcontextprotocol/*',
-  '@opentelemetry/sdk-*',
-  '@opentelemetry/exporter-*',
   'rate-limiter-flexible',
   'sharp',
-  'unpdf',
   'telegraf',
+  'unpdf',
 ];
 
 /**
@@ -64,7 +67,7 @@ function inOwnWords(text) {
 }
 
 rmSync(outdir, { recursive: true, force: true });
-const { metafile } = await build({
+await build({
   absWorkingDir: root,
   entryPoints,
   outdir,
@@ -75,78 +78,31 @@ const { metafile } = await build({
   target: 'node24',
   sourcemap: true,
   sourcesContent: false,
-  metafile: true,
   external,
   // CommonJS packages ask for Node's own modules by `require`, which an ES module does not have.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
   },
-  logLevel: 'warning',
   plugins: [inPlace],
 });
 copyWhatIsRead();
-const about = manifest();
-writeJson('npm-shrinkwrap.json', lockOf(about));
-// The last: what was built in part is not packed.
-writeJson('package.json', about);
+writePackage();
 
 function copyWhatIsRead() {
-  const read = ['producer', 'shared', 'worker'].flatMap((room) =>
-    readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
-      .filter((name) => ['.lua', '.json', '.css'].includes(extname(name)))
-      .map((name) => join(room, name)),
-  );
+  const read = globSync('{producer,shared,worker}/**/*.{lua,json,css}', { cwd: root });
   for (const file of [...read, 'LICENSE', 'README.md']) cpSync(join(root, file), join(outdir, file));
   mkdirSync(join(outdir, 'docs'));
   for (const file of ['.env.example', join('docs', 'runbook.md')])
     writeFileSync(join(outdir, file), inOwnWords(readFileSync(join(root, file), 'utf8')));
   cpSync(join(import.meta.dirname, 'command.mjs'), join(outdir, 'command.mjs'));
-  chmodSync(join(outdir, 'command.mjs'), 0o755);
 }
 
-/** The package depends on what the bundle leaves out, and on nothing else. */
-function manifest() {
-  const { scripts: _, devDependencies: __, optionalDependencies: ___, ...own } = readJson('package.json');
-  const left = Object.values(metafile.outputs)
-    .flatMap(({ imports }) => imports)
-    .filter(({ path, external }) => external && !path.startsWith('node:'))
-    .map(({ path }) => /^(?:@[^/]+\/)?[^/]+/.exec(path)[0]);
-  const kept = Object.entries(own.dependencies).filter(([dependency]) => left.includes(dependency));
-  return { ...own, bin: { [own.name]: 'command.mjs' }, dependencies: Object.fromEntries(kept) };
-}
-
-/** The part of the project's lock that the package needs: an installation has the versions that the tests had. */
-function lockOf({ name, version, dependencies }) {
-  const { lockfileVersion, packages } = readJson('package-lock.json');
-  const kept = { '': { name, version, dependencies } };
-  const keep = (place) => {
-    for (const needed of neededBy(kept[place])) {
-      const found = placeOf(needed, place, packages);
-      if (found === undefined || found in kept) continue;
-      kept[found] = packages[found];
-      keep(found);
-    }
-  };
-  keep('');
-  return { name, version, lockfileVersion, requires: true, packages: kept };
-}
-
-function neededBy({ dependencies, optionalDependencies, peerDependencies = {}, peerDependenciesMeta = {} }) {
-  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
-  return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers];
-}
-
-/** Where Node finds a package from the place of another one. */
-function placeOf(name, from, packages) {
-  const place = `${from === '' ? '' : `${from}/`}node_modules/${name}`;
-  if (place in packages || from === '') return packages[place] && place;
-  return placeOf(name, from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/'))), packages);
-}
-
-function readJson(name) {
-  return JSON.parse(readFileSync(join(root, name), 'utf8'));
-}
-
-function writeJson(name, value) {
-  writeFileSync(join(outdir, name), `${JSON.stringify(value, undefined, 2)}\n`);
+/** The package depends on what the bundle leaves out, in the versions of the project's lock: npm takes all others out of it. */
+function writePackage() {
+  const { scripts: _, devDependencies: __, optionalDependencies: ___, ...own } = project;
+  const dependencies = Object.fromEntries(external.map((name) => [name, own.dependencies[name]]));
+  const about = { ...own, bin: { [own.name]: 'command.mjs' }, dependencies };
+  writeFileSync(join(outdir, 'package.json'), `${JSON.stringify(about, undefined, 2)}\n`);
+  cpSync(join(root, 'package-lock.json'), join(outdir, 'npm-shrinkwrap.json'));
+  execSync('npm install --package-lock-only --offline --ignore-scripts', { cwd: outdir, stdio: 'ignore' });
 }

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -154,7 +153,7 @@ test('missing dependencies are installed once, although two scripts start at the
     'Installing the dependencies with npm ci (once; about half a minute)...\n',
   );
   expect(await readFile(join(folder, 'npm-calls'), 'utf8')).toBe('ci --loglevel=error\n');
-  expect(existsSync(join(folder, '.cache', 'install.lock'))).toBe(false);
+  expect(await readdir(join(folder, '.cache'))).not.toContain('installing');
 });
 
 test('reinstalls dependencies that differ from the lock; in production dev dependencies may be missing', async () => {
@@ -179,10 +178,9 @@ test('a failed install is reported with exit code 1 and starts nothing; the next
   expect(stderr).toMatch(/npm error network\nnpm ci failed with exit code 146, so the dependencies are missing/);
 
   // A start that was killed half-way leaves its lock; its pid tells that it is gone.
-  await mkdir(join(folder, '.cache', 'install.lock'));
   const dead = spawn('true');
   await once(dead, 'exit');
-  await writeFile(join(folder, '.cache', 'install.lock', 'pid'), String(dead.pid));
+  await symlink(String(dead.pid), join(folder, '.cache', 'installing'));
   await writeFile(join(folder, 'bin', 'npm'), installingNpm);
   expect(await run(folder, ['file.mjs'])).toMatchObject({ code: 0, stdout: 'started\n' });
 });

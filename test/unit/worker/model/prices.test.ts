@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { listedPrices } from '../../../../scripts/prices.mjs';
+import { PROJECT_ROOT } from '../../../../shared/base/project.ts';
 import type { CacheLifetime } from '../../../../worker/model/port.ts';
 import { cacheLifetime, costOf, costOfMinute, readPrices } from '../../../../worker/model/prices.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
@@ -64,10 +65,9 @@ test.each<[unknown, RegExp]>([
 });
 
 test('the list is what the kept one says today, and nothing that the product has besides is in there', () => {
-  const listed = JSON.parse(
-    readFileSync(join(import.meta.dirname, '../../../../worker/model/price-list.json'), 'utf8'),
-  );
-  expect(listed).toEqual(listedPrices());
+  const listed = JSON.parse(readFileSync(join(PROJECT_ROOT, 'worker/model/price-list.json'), 'utf8'));
+  const printed = execFileSync(process.execPath, [join(PROJECT_ROOT, 'scripts/prices.mjs')], { encoding: 'utf8' });
+  expect(listed).toEqual(JSON.parse(printed));
   expect(pricesOf(listed).size).toBe(Object.keys(listed).length);
 });
 
