@@ -10,12 +10,10 @@ import {
   type NoRedisServer,
   type RedisServerOptions,
 } from '../private-redis/install.ts';
-import { urlOf } from '../private-redis/process.ts';
-import { messageOf } from '../private-redis/program.ts';
-import { findRunning } from '../private-redis/running-server.ts';
+import { findRunning, urlOf } from '../private-redis/running-server.ts';
 import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../private-redis/server.ts';
 
-export type RedisSourceOptions = RedisServerOptions & Pick<PrivateRedisOptions, 'dir' | 'fsync' | 'keep'>;
+export type RedisSourceOptions = RedisServerOptions & Pick<PrivateRedisOptions, 'dir' | 'fsync'>;
 
 export type RedisSource<Address extends RedisAddress = string> = {
   readonly ok: true;
@@ -41,12 +39,12 @@ export async function provideRedis(options: RedisSourceOptions): Promise<RedisSo
     const url = await supervised.start();
     return { ok: true, url, stop: () => supervised.stop() };
   } catch (error) {
-    return { ok: false, problem: messageOf(error) };
+    return { ok: false, problem: (error as Error).message };
   }
 }
 
 /** The private server of this installation, under `./data`. */
-const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always', keep: true } as const;
+const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always' } as const;
 
 /**
  * The Redis of this installation: the one that the settings name, which is not contacted here, or else the private one, as
@@ -81,11 +79,11 @@ class SupervisedRedis {
   }
 
   async start(): Promise<string> {
-    const { dir, fsync, keep } = this.options;
-    const onLost = (detail: string): void => {
-      this.reviving = this.revive(detail);
+    const { dir, fsync } = this.options;
+    const onLost = (): void => {
+      this.reviving = this.revive();
     };
-    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, keep, onLost });
+    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, onLost });
     return this.redis.url;
   }
 
@@ -96,15 +94,15 @@ class SupervisedRedis {
   }
 
   /** The first of several processes on the folder starts the server. */
-  private async revive(detail: string): Promise<void> {
-    this.options.onProgress?.(detail);
+  private async revive(): Promise<void> {
+    this.options.onProgress?.('The private Redis server has ended, or its connection was lost.');
     const { signal } = this.stopping;
     for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
       try {
         const url = await this.start();
         return this.options.onProgress?.(`The private Redis server is up again at ${url}.`);
       } catch (error) {
-        this.options.onProgress?.(messageOf(error));
+        this.options.onProgress?.((error as Error).message);
       }
       await pause(delayMs, undefined, { signal }).catch(() => undefined);
     }
@@ -128,6 +126,6 @@ export async function lookForOwnServer(): Promise<PrivateServer> {
     const hasData = DATA.some((name) => existsSync(join(OWN.dir, name)));
     return { ok: true, command: found.command, hasData, ...(pid !== undefined && { pid }) };
   } catch (error) {
-    return { ok: false, problem: messageOf(error) };
+    return { ok: false, problem: (error as Error).message };
   }
 }

@@ -1,51 +1,46 @@
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import type { RedisServerOptions } from './install.ts';
-import { messageOf, run, type Unpacked, unpackedIn } from './program.ts';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run, type ServerProgram, unpackedIn } from './program.ts';
 
 // The tools package is included because Debian's redis-server is a link to a file in it.
-const packageSets = [
+const PACKAGE_SETS = [
   ['redis-server', 'redis-tools'],
   ['valkey-server', 'valkey-tools'],
 ];
-const aptTimeoutMs = 180_000;
-const unpackTimeoutMs = 30_000;
+const APT_TIMEOUT_MS = 180_000;
+const UNPACK_TIMEOUT_MS = 30_000;
 
-/** Fetches a server with apt and unpacks it under `home`; the system is not changed. Returns a reason if it cannot. */
-export async function unpackWithApt(
-  home: string,
-  aptGet: string,
-  dpkgDeb: string,
-  onProgress: RedisServerOptions['onProgress'],
-): Promise<Unpacked | string> {
-  onProgress?.('Redis: no server on the PATH, so a private copy is fetched with apt (the system is not changed).');
-  // Folders that killed unpacks left behind. The caller holds the lock, so nothing uses them.
-  for (const name of await readdir(dirname(home)))
-    if (name.startsWith('redis.unpack-')) await rm(join(dirname(home), name), { recursive: true, force: true });
-  const work = await mkdtemp(`${home}.unpack-`);
+/**
+ * Fetches a server with apt and unpacks it under `home`; the system is not changed, and no root is needed. Throws when none
+ * runs. The caller holds the lock of `home`.
+ */
+export async function unpackWithApt(home: string, aptGet: string, dpkgDeb: string): Promise<ServerProgram> {
+  const work = `${home}.unpack`;
+  const [archives, tree] = [join(work, 'cache', 'archives'), join(work, 'tree')];
+  const reasons: string[] = [];
+  // A start that was killed may have left it.
+  await rm(work, { recursive: true, force: true });
   try {
     const apt = await privateApt(work, aptGet);
     // One unreachable third-party source makes the update fail although Redis is available, so the install decides.
-    await apt(['update']).catch(() => undefined);
-    const reasons: string[] = [];
-    for (const packages of packageSets) {
-      const tree = join(work, packages[0] ?? '');
+    await apt('update').catch(() => undefined);
+    for (const packages of PACKAGE_SETS) {
       try {
-        await apt(['install', '--yes', '--download-only', '--no-install-recommends', '--reinstall', ...packages]);
-        await unpackArchives(join(work, 'cache', 'archives'), tree, dpkgDeb);
-      } catch (error) {
-        reasons.push(messageOf(error));
-        continue;
-      }
-      if ((await unpackedIn(tree)) === undefined) {
+        await apt('install', '--yes', '--download-only', '--no-install-recommends', '--reinstall', ...packages);
+        // A C library other than the system loader's would keep every program from starting.
+        const wanted = (await readdir(archives)).filter((name) => /^(?!libc6_).*\.deb$/.test(name));
+        for (const name of wanted) await run(dpkgDeb, ['-x', join(archives, name), tree], UNPACK_TIMEOUT_MS);
+        await rm(home, { recursive: true, force: true });
+        await rename(tree, home);
+        const server = await unpackedIn(home);
+        if (server !== undefined) return server;
         reasons.push(`the unpacked ${packages[0]} does not run here`);
-        continue;
+      } catch (error) {
+        reasons.push((error as Error).message);
       }
-      await rm(home, { recursive: true, force: true });
-      await rename(tree, home);
-      return (await unpackedIn(home)) ?? 'the unpacked copy stopped working when it was moved';
     }
-    return `none on the PATH, and apt could not fetch one: ${reasons.join('; ')}`;
+    await rm(home, { recursive: true, force: true });
+    throw new Error(`apt could not fetch one: ${reasons.join('; ')}`);
   } finally {
     await rm(work, { recursive: true, force: true });
   }
@@ -53,47 +48,25 @@ export async function unpackWithApt(
 
 /**
  * An apt-get whose lists, caches and locks are all under `work`. It knows what the system has installed, so an install
- * that only downloads fetches exactly the packages that the system lacks. Needs no root.
+ * that only downloads fetches exactly the packages that the system lacks.
  */
-async function privateApt(work: string, aptGet: string): Promise<(args: string[]) => Promise<string>> {
+async function privateApt(work: string, aptGet: string): Promise<(...args: string[]) => Promise<string>> {
   const settings = join(work, 'apt.conf');
+  await mkdir(join(work, 'lists', 'partial'), { recursive: true });
+  await mkdir(join(work, 'cache', 'archives', 'partial'), { recursive: true });
   // The hooks are cleared because those in container images delete files of the system's own cache. As root, apt
   // would hand downloads to a user who may not enter this folder; the sandbox setting turns that off.
   await writeFile(
     settings,
-    [
-      '#clear APT::Update::Pre-Invoke;',
-      '#clear APT::Update::Post-Invoke;',
-      '#clear APT::Update::Post-Invoke-Success;',
-      '#clear Acquire::IndexTargets::deb::DEP-11;',
-      'Acquire::Languages "none";',
-      'Acquire::Retries "2";',
-      'Acquire::http::Timeout "20";',
-      'Acquire::https::Timeout "20";',
-      'APT::Sandbox::User "root";',
-      'Debug::NoLocking "true";',
-      '',
-    ].join('\n'),
+    `
+#clear APT::Update;
+#clear Acquire::IndexTargets::deb::DEP-11;
+Acquire { Languages "none"; Retries "2"; http::Timeout "20"; https::Timeout "20"; };
+APT::Sandbox::User "root";
+Debug::NoLocking "true";
+`,
   );
-  for (const folder of [['lists', 'partial'], ['cache', 'archives', 'partial'], ['log']]) {
-    await mkdir(join(work, ...folder), { recursive: true });
-  }
-  const places = [
-    ['-c', settings],
-    ['-o', `Dir::State=${work}`],
-    ['-o', `Dir::State::lists=${join(work, 'lists')}`],
-    ['-o', 'Dir::State::status=/var/lib/dpkg/status'],
-    ['-o', `Dir::Cache=${join(work, 'cache')}`],
-    ['-o', `Dir::Log=${join(work, 'log')}`],
-  ].flat();
-  return (args) => run(aptGet, ['-q', ...places, ...args], aptTimeoutMs);
-}
-
-async function unpackArchives(archives: string, tree: string, dpkgDeb: string): Promise<void> {
-  await mkdir(tree, { recursive: true });
-  for (const name of await readdir(archives)) {
-    // A C library other than the system loader's would keep every program from starting.
-    if (name.endsWith('.deb') && !name.startsWith('libc6_'))
-      await run(dpkgDeb, ['-x', join(archives, name), tree], unpackTimeoutMs);
-  }
+  const places = [`Dir::State=${work}`, `Dir::Cache=${join(work, 'cache')}`, `Dir::Log=${work}`];
+  const options = ['-q', '-c', settings, ...places.flatMap((place) => ['-o', place])];
+  return (...args) => run(aptGet, [...options, ...args], APT_TIMEOUT_MS);
 }

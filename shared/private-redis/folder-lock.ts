@@ -2,8 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const POLL_MS = 25;
-/** SQLITE_BUSY. */
-const HELD = 5;
+const SQLITE_BUSY = 5;
 
 /**
  * Runs `work` while this process alone holds `file`, and releases the file whatever happens. Holds between processes and
@@ -13,9 +12,8 @@ const HELD = 5;
 export async function withFolderLock<T>(file: string, waitMs: number, work: () => Promise<T>): Promise<T> {
   const lock = new DatabaseSync(file, { timeout: 0 });
   try {
-    for (const deadlineMs = Date.now() + waitMs; !isTaken(lock); await pause(POLL_MS)) {
+    for (const deadlineMs = Date.now() + waitMs; !isTaken(lock); await pause(POLL_MS))
       if (Date.now() > deadlineMs) throw new Error(`${file} is held by another process.`);
-    }
     return await work();
   } finally {
     lock.close();
@@ -27,7 +25,7 @@ function isTaken(lock: DatabaseSync): boolean {
     lock.exec('BEGIN EXCLUSIVE');
     return true;
   } catch (error) {
-    if ((error as { errcode?: number }).errcode === HELD) return false;
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
     throw error;
   }
 }

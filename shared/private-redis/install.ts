@@ -2,18 +2,10 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unpackWithApt } from './apt.ts';
 import { withFolderLock } from './folder-lock.ts';
-import { messageOf, onPath, proves, serverNames, type Unpacked, unpackedIn } from './program.ts';
+import { findServer, onPath, type ServerProgram, unpackedIn } from './program.ts';
 
-/** A Redis server binary that has run on this machine at least once. */
-export type FoundRedisServer = {
-  readonly ok: true;
-  readonly command: string;
-  /** The environment variables that the server needs; empty when it needs none. */
-  readonly env: Record<string, string>;
-  readonly from: 'path' | 'cache';
-  /** Where `setpriv` is, when the machine has it: it makes a child die with its parent. */
-  readonly setpriv?: string;
-};
+/** A Redis server that has run on this machine at least once. */
+export type FoundRedisServer = ServerProgram & { readonly ok: true };
 
 export type NoRedisServer = { readonly ok: false; readonly problem: string };
 
@@ -25,7 +17,7 @@ export type RedisServerOptions = {
   readonly onProgress?: (line: string) => void;
 };
 
-const lockWaitMs = 400_000;
+const LOCK_WAIT_MS = 400_000;
 
 /**
  * Finds a Redis (or Valkey) server of version 6.2 or later: on the PATH, else a private copy under the root. The
@@ -33,38 +25,30 @@ const lockWaitMs = 400_000;
  * in one sentence when no server can be had; does not throw for that.
  */
 export async function findRedisServer(options: RedisServerOptions): Promise<FoundRedisServer | NoRedisServer> {
-  const setpriv = await onPath('setpriv', options.path);
-  const extra = setpriv === undefined ? {} : { setpriv };
-  for (const name of serverNames) {
-    const command = await onPath(name, options.path);
-    if (command !== undefined && (await proves(command, {}))) {
-      return { ok: true, command, env: {}, from: 'path', ...extra };
-    }
-  }
-  const home = join(options.root, '.cache', 'redis');
-  const cached = (await unpackedIn(home)) ?? (await unpackOnce(home, options));
-  if (typeof cached === 'object') return { ok: true, ...cached, from: 'cache', ...extra };
-  return { ok: false, problem: noServerProblem(cached) };
-}
-
-function noServerProblem(why: string): string {
-  return (
-    `There is no Redis server of version 6.2 or later here (${why}): install the system package redis-server or ` +
-    'valkey-server, or set REDIS_URL to a running one.'
-  );
-}
-
-async function unpackOnce(home: string, options: RedisServerOptions): Promise<Unpacked | string> {
-  const aptGet = await onPath('apt-get', options.path);
-  const dpkgDeb = await onPath('dpkg-deb', options.path);
-  if (aptGet === undefined || dpkgDeb === undefined) return 'none on the PATH, and no apt to fetch one with';
   try {
-    await mkdir(join(home, '..'), { recursive: true });
-    return await withFolderLock(join(home, '..', 'unpack.lock'), lockWaitMs, async () => {
-      // Another start may have done the work while this one waited for the lock.
-      return (await unpackedIn(home)) ?? (await unpackWithApt(home, aptGet, dpkgDeb, options.onProgress));
-    });
+    return { ok: true, ...((await findServer(options.path, {})) ?? (await privateCopy(options))) };
   } catch (error) {
-    return `none on the PATH, and a private copy could not be made: ${messageOf(error)}`;
+    const problem =
+      `There is no Redis server of version 6.2 or later here (none on the PATH, and ${(error as Error).message}): install the ` +
+      'system package redis-server or valkey-server, or set REDIS_URL to a running one.';
+    return { ok: false, problem };
   }
+}
+
+/** Throws where there is none and none can be fetched. */
+async function privateCopy({ root, path, onProgress }: RedisServerOptions): Promise<ServerProgram> {
+  const cache = join(root, '.cache');
+  const home = join(cache, 'redis');
+  const kept = await unpackedIn(home);
+  if (kept !== undefined) return kept;
+  const [aptGet, dpkgDeb] = [await onPath('apt-get', path), await onPath('dpkg-deb', path)];
+  if (aptGet === undefined || dpkgDeb === undefined) throw new Error('no apt to fetch one with');
+  await mkdir(cache, { recursive: true });
+  return withFolderLock(join(cache, 'unpack.lock'), LOCK_WAIT_MS, async () => {
+    // Another start may have done the work while this one waited for the lock.
+    const made = await unpackedIn(home);
+    if (made !== undefined) return made;
+    onProgress?.('Redis: no server on the PATH, so a private copy is fetched with apt (the system is not changed).');
+    return unpackWithApt(home, aptGet, dpkgDeb);
+  });
 }

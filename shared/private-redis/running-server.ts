@@ -1,79 +1,96 @@
-import { readFile, readlink, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import { isRunning } from '../base/machine.ts';
-import { withFolderLock } from './folder-lock.ts';
-import { serverAt, urlOf } from './process.ts';
+import { socketPath, socketUrl } from '../base/redis-address.ts';
 
-/** The state file of a folder about its server; `pid` is unknown while it is being spawned. */
-type State = { pid: number | null };
+/** The names of a server's files in its folder, by its settings. */
+export const NAMES = { unixsocket: 'redis.sock', pidfile: 'redis.pid' };
 
+const PROBE_TIMEOUT_MS = 2_000;
+const LOADING_POLL_MS = 50;
 const HOLDER_WAIT_MS = 30_000;
-const holderPollMs = 100;
-const lockWaitMs = 360_000;
-// How long a server may take until it listens, when the process that spawned it died.
-const settleMs = 3_000;
+const HOLDER_POLL_MS = 100;
+const CLIENT_LOOKS = 10;
+const CLIENT_LOOK_MS = 30;
 
-/** Runs work while no other process starts or ends the server of a folder. */
-export function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
-  return withFolderLock(join(dir, 'start.lock'), lockWaitMs, work);
+/** Where the server of a folder listens. */
+export function urlOf(dir: string): string {
+  return socketUrl(join(dir, NAMES.unixsocket));
 }
 
 /** The process id of the server that runs for `dir`. Throws when one holds `dir` but does not answer. */
 export async function findRunning(dir: string, waitMs = HOLDER_WAIT_MS): Promise<number | undefined> {
-  const giveUpAt = Date.now() + waitMs;
-  for (;;) {
+  for (const giveUpAt = Date.now() + waitMs; ; await pause(HOLDER_POLL_MS)) {
     const found = await serverAt(urlOf(dir));
-    if (found !== undefined) return found;
-    const state = await readState(dir);
-    if (state === undefined || !(await mayStillRun(state, dir))) return undefined;
+    if (found !== undefined) return found.pid;
+    const holder = await holderOf(dir);
+    if (holder === undefined) return undefined;
     if (Date.now() > giveUpAt) {
-      throw new Error(
-        `A Redis server (process ${state.pid}) holds ${dir} but does not answer: end it, and start again.`,
-      );
+      throw new Error(`A Redis server (process ${holder}) holds ${dir} but does not answer: end it, and start again.`);
     }
-    await pause(holderPollMs);
   }
 }
 
-async function mayStillRun(state: State, dir: string): Promise<boolean> {
-  if (state.pid === null) {
-    // The starter died between spawning the server and noting its pid; the server may be about to listen.
-    const age = await stat(stateFileOf(dir)).then((found) => Date.now() - found.mtimeMs);
-    return age < settleMs;
+/** The process of a server that works in `dir`, whether it answers or not; where no `/proc` tells, the one that it noted. */
+export async function holderOf(dir: string): Promise<number | undefined> {
+  const place = await realpath(dir).catch(() => dir);
+  if (!existsSync('/proc/self')) {
+    const noted = Number(await readFile(join(dir, NAMES.pidfile), 'utf8').catch(() => undefined));
+    return noted > 0 && isRunning(noted) ? noted : undefined;
   }
-  if (!isRunning(state.pid)) return false;
-  // Pids are reused sooner or later: where the system tells, it must be a server, and work in this folder.
-  const line = await readFile(`/proc/${state.pid}/cmdline`, 'utf8').catch(() => undefined);
-  const folder = await readlink(`/proc/${state.pid}/cwd`).catch(() => undefined);
-  return (line === undefined || /redis|valkey/.test(line)) && (folder === undefined || folder === dir);
+  for (const pid of (await readdir('/proc')).map(Number).filter(Number.isInteger)) {
+    if ((await readlink(`/proc/${pid}/cwd`).catch(() => '')) !== place) continue;
+    const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+    if (/^(?:redis|valkey)-server/.test(name)) return pid;
+  }
+  return undefined;
 }
 
-/**
- * Notes the server of a folder. Renamed into place, so that a reader sees the old state or the new one, never half of
- * one.
- */
-export async function writeState(dir: string, state: State): Promise<void> {
-  const fresh = join(dir, `redis.json.${process.pid}`);
-  await writeFile(fresh, JSON.stringify(state));
-  await rename(fresh, stateFileOf(dir));
+/** The server that answers at `url`, with its data loaded; undefined when none does. */
+export function serverAt(url: string): Promise<{ pid: number; clients: number } | undefined> {
+  return withProbe(url, async (probe) => {
+    const info = await probe.info();
+    const figure = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1]);
+    // The probe is a client, too.
+    return { pid: figure('process_id'), clients: figure('connected_clients') - 1 };
+  }).catch(() => undefined);
 }
 
-/** The known state of the server of a folder; `undefined` when nothing is known. */
-async function readState(dir: string): Promise<State | undefined> {
+/** Whether somebody is connected. The server notices a closed client a moment later, and our own closed just now. */
+export async function staysInUse(url: string): Promise<boolean> {
+  for (let look = 1; look <= CLIENT_LOOKS; look += 1) {
+    if (((await serverAt(url))?.clients ?? 0) === 0) return false;
+    await pause(CLIENT_LOOK_MS);
+  }
+  return true;
+}
+
+/** Asks a server on this machine a few questions. Rejects as `openProbe`, and where `work` does. */
+export async function withProbe<T>(url: string, work: (probe: Redis) => Promise<T>): Promise<T> {
+  const probe = await openProbe(url);
   try {
-    const state = JSON.parse(await readFile(stateFileOf(dir), 'utf8')) as State;
-    return Number.isInteger(state.pid) || state.pid === null ? state : undefined;
-  } catch {
-    return undefined;
+    return await work(probe);
+  } finally {
+    probe.disconnect();
   }
 }
 
-/** Forgets the server of a folder, since it has ended. */
-export async function removeState(dir: string): Promise<void> {
-  await rm(stateFileOf(dir), { force: true });
-}
-
-function stateFileOf(dir: string): string {
-  return join(dir, 'redis.json');
+/** One connection to a server on this machine, once its data are loaded. Rejects when nobody answers at the socket of `url`. */
+export async function openProbe(url: string): Promise<Redis> {
+  const probe = new Redis({
+    path: socketPath(url),
+    lazyConnect: true,
+    maxLoadingRetryTime: LOADING_POLL_MS,
+    disableClientInfo: true,
+    connectTimeout: PROBE_TIMEOUT_MS,
+    commandTimeout: PROBE_TIMEOUT_MS,
+    retryStrategy: () => null,
+  });
+  // Each command rejects by itself; without a listener ioredis would print the end of an idle connection.
+  probe.on('error', () => undefined);
+  await probe.connect();
+  return probe;
 }

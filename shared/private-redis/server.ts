@@ -1,138 +1,143 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { chmod, mkdir, readFile, realpath } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { isRunning } from '../base/machine.ts';
 import { socketPath } from '../base/redis-address.ts';
-import type { FoundRedisServer } from './install.ts';
-import {
-  askToShutDown,
-  hasExited,
-  lastLogLines,
-  openProbe,
-  spawnRedis,
-  staysInUse,
-  untilReady,
-  urlOf,
-} from './process.ts';
-import { findRunning, removeState, withServerLock, writeState } from './running-server.ts';
+import { REDIS_SETTINGS } from '../base/redis-settings.ts';
+import { withFolderLock } from './folder-lock.ts';
+import type { ServerProgram } from './program.ts';
+import { findRunning, holderOf, NAMES, openProbe, serverAt, staysInUse, urlOf } from './running-server.ts';
 
 export type PrivateRedisOptions = {
-  readonly server: FoundRedisServer;
-  /** Holds the append-only file, the log and the state file. Created when missing. */
+  readonly server: ServerProgram;
+  /** Holds the append-only file, the log and the socket. Created when missing. */
   readonly dir: string;
   readonly fsync: 'always' | 'everysec' | 'no';
-  /** True: data outlives the server. False: a throw-away, whose folder is removed at stop. */
-  readonly keep: boolean;
   /** More server settings by their names in redis.conf, such as `enable-debug-command` for fault injection. */
   readonly settings?: Readonly<Record<string, string>>;
   /** How long a server that holds the folder may take to answer. Default: half a minute. */
   readonly holderWaitMs?: number;
-  /** Called once when the server, owned or attached, is lost although this process did not ask it to end. */
-  readonly onLost?: (detail: string) => void;
+  /** Called once when the server ends before `stop`. */
+  readonly onLost?: () => void;
 };
 
 export type PrivateRedis = {
   /** Its socket, in its folder. */
   readonly url: string;
   readonly pid: number;
-  /** True when the server was already running for this folder and belongs to another process. */
-  readonly attached: boolean;
   /**
-   * Attached: lets go of the server and leaves it running. Owner of a kept one: leaves it running while other clients
-   * are connected, so close your own clients first. Otherwise the server has written its data and is gone when this
-   * resolves. Safe to call twice.
+   * Leaves the server running while other clients are connected, so close your own clients first. Otherwise the server has
+   * written its data and is gone when this resolves. Safe to call twice.
    */
   stop(): Promise<void>;
 };
 
+const LOCK_WAIT_MS = 360_000;
+const ANSWER_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 10_000;
+const POLL_MS = 5;
+const LOG_LINES_SHOWN = 8;
+
 /**
- * Starts a Redis server for `dir` on a socket in it, which only its owner can use, with its append-only file on, or attaches to the one that
- * already runs for `dir`: there is never a second, because two would destroy each other's data. Resolves when the
- * server answers PING with its data loaded; rejects with the end of its log otherwise.
+ * Starts a Redis server for `dir` on a socket in it, which only its owner can use, with its append-only file on, or uses the
+ * one that already runs for `dir`: there is never a second, because two would destroy each other's data. Resolves when the
+ * server answers with its data loaded; rejects with the end of its log otherwise.
  */
 export async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   // The data is people's conversations: no other user of the machine may read it.
   await mkdir(options.dir, { recursive: true, mode: 0o700 });
   const dir = await realpath(options.dir);
-  if (((await stat(dir)).mode & 0o077) !== 0) await chmod(dir, 0o700);
+  await chmod(dir, 0o700);
+  const url = urlOf(dir);
   // Throws where its path is too long.
-  socketPath(urlOf(dir));
+  socketPath(url);
   return withServerLock(dir, async () => {
-    const pid = await findRunning(dir, options.holderWaitMs);
-    if (pid !== undefined) return attachedRedis(pid, urlOf(dir), options.onLost);
-    return ownedRedis(options, dir);
+    const pid = (await findRunning(dir, options.holderWaitMs)) ?? (await launchRedis({ ...options, dir }));
+    // Others see by this connection that the server is in use, and this process sees by it when the server ends.
+    const probe = await openProbe(url);
+    probe.stream.unref();
+    const onLost = () => options.onLost?.();
+    probe.once('end', onLost);
+    const stop = async () => {
+      probe.off('end', onLost);
+      probe.disconnect();
+      // Under the lock, so that no start can find the server between the look at its clients and its end.
+      await withServerLock(dir, async () => {
+        if (!(await staysInUse(url))) await endServer(dir);
+      });
+    };
+    return { url, pid, stop };
   });
 }
 
-async function attachedRedis(pid: number, url: string, onLost: PrivateRedisOptions['onLost']): Promise<PrivateRedis> {
-  // At the owner's stop, the open connection shows that the server is in use; it also shows us when the server is gone.
-  const probe = await openProbe(url);
-  probe.stream.unref();
-  const lost = () => onLost?.('The connection to the private Redis server of another process was lost.');
-  probe.once('end', lost);
-  return {
-    url,
-    pid,
-    attached: true,
-    async stop() {
-      probe.off('end', lost);
-      probe.disconnect();
-    },
-  };
+/** Runs work while no other process starts or ends the server of a folder. */
+function withServerLock<T>(dir: string, work: () => Promise<T>): Promise<T> {
+  return withFolderLock(join(dir, 'start.lock'), LOCK_WAIT_MS, work);
 }
 
-const stopTimeoutMs = 10_000;
-
-/** Starts the server; the caller holds the lock of the folder, and knows that none runs. */
-async function ownedRedis(options: PrivateRedisOptions, dir: string): Promise<PrivateRedis> {
-  const url = urlOf(dir);
-  // Noted before the server exists, so that no crash of this process can leave an unknown server behind.
-  await writeState(dir, { pid: null });
-  const child = await spawnRedis(dir, options);
-  await writeState(dir, { pid: child.pid ?? null });
-  let isEnding = false;
-  const end = (how: 'ask' | 'kill'): Promise<void> => {
-    isEnding = true;
-    return endServer(child, url, how);
-  };
+/** Starts a server in a folder in which none runs; resolves with its process id once it answers, as `startPrivateRedis`. */
+export async function launchRedis(options: PrivateRedisOptions): Promise<number> {
+  const { dir, server } = options;
+  const log = openSync(join(dir, 'redis.log'), 'a', 0o600);
+  const child = spawn(server.command, argumentsFor(options), {
+    // The server keeps its files in its working directory, so its settings need not quote the folder's name.
+    cwd: dir,
+    env: server.env,
+    stdio: ['ignore', log, log],
+    // Its own session: Ctrl-C in a terminal must reach the gateway and not the Redis that it drains into.
+    detached: true,
+  });
+  closeSync(log);
+  child.unref();
   try {
-    await untilReady(child, url);
+    // Rejects with the error when there is one instead.
+    await once(child, 'spawn');
+    return await untilReady(child, urlOf(dir));
   } catch (error) {
-    await end('kill');
-    throw new Error(`The private Redis server did not start: ${String(error)}\n${await lastLogLines(dir)}`);
+    child.kill('SIGKILL');
+    const text = await readFile(join(dir, 'redis.log'), 'utf8').catch(() => '');
+    const end = text.trim().split('\n').slice(-LOG_LINES_SHOWN).join('\n');
+    throw new Error(`The private Redis server did not start: ${String(error)}\n${end}`);
   }
-  const onExit = (): void => {
-    const how = child.signalCode ?? `exit code ${child.exitCode}`;
-    if (!isEnding) options.onLost?.(`The private Redis server ended by itself (${how}).`);
-  };
-  if (hasExited(child)) onExit();
-  else child.once('exit', onExit);
-  return {
-    url,
-    pid: child.pid ?? 0,
-    attached: false,
-    async stop() {
-      if (!options.keep) {
-        await end('kill');
-        return rm(dir, { recursive: true, force: true });
-      }
-      // Under the lock, so that no start can attach between the client check and the shutdown.
-      await withServerLock(dir, async () => {
-        if (hasExited(child) || (await staysInUse(url))) return;
-        await end('ask');
-        await removeState(dir);
-      });
-    },
-  };
 }
 
-/** Resolves when the process is gone, whether it is ended here, was killed earlier, or died by itself. */
-async function endServer(child: ChildProcess, url: string, how: 'ask' | 'kill'): Promise<void> {
-  if (hasExited(child)) return;
-  // The server does not keep this process alive, but the wait for its end must.
-  child.ref();
-  const exited = once(child, 'exit');
-  const killer = setTimeout(() => child.kill('SIGKILL'), how === 'kill' ? 0 : stopTimeoutMs);
-  if (how === 'ask') await askToShutDown(child, url);
-  await exited;
-  clearTimeout(killer);
+function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] {
+  // Half of what this machine or container has: a full server refuses what is new, and the system would end one.
+  const memoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
+  const settings = {
+    // No other user of the machine can connect, and nobody can take the place of a server that is down.
+    port: '0',
+    ...NAMES,
+    unixsocketperm: '600',
+    daemonize: 'no',
+    ...Object.fromEntries(REDIS_SETTINGS.filter(({ of }) => of === 'all').map(({ name, value }) => [name, value])),
+    appendfsync: fsync,
+    maxmemory: String(memoryBytes),
+    save: '',
+    ...more,
+  };
+  return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+async function untilReady(child: ChildProcess, url: string): Promise<number> {
+  for (const giveUpAt = Date.now() + ANSWER_TIMEOUT_MS; ; await pause(POLL_MS)) {
+    const found = await serverAt(url);
+    if (found !== undefined) return found.pid;
+    const end = child.signalCode ?? (child.exitCode === null ? undefined : `exit code ${child.exitCode}`);
+    if (end !== undefined) throw new Error(`it ended at once (${end}).`);
+    if (Date.now() > giveUpAt) throw new Error(`it did not answer within ${ANSWER_TIMEOUT_MS} ms.`);
+  }
+}
+
+/** Resolves when the server of a folder is gone: it writes its data at a SIGTERM, and is killed when that takes too long. */
+async function endServer(dir: string): Promise<void> {
+  const pid = await holderOf(dir);
+  if (pid === undefined || !isRunning(pid)) return;
+  process.kill(pid, 'SIGTERM');
+  for (const killAt = Date.now() + STOP_TIMEOUT_MS; isRunning(pid); await pause(POLL_MS))
+    if (Date.now() > killAt) process.kill(pid, 'SIGKILL');
 }

@@ -1,11 +1,8 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { provideRedis } from '../../shared/app/find-redis.ts';
-import { programPath } from '../../shared/base/config.ts';
-import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { refuse } from '../../shared/base/project.ts';
 import setUpRedis from '../environment/redis-setup.ts';
+import { freshRedis } from '../fixture/redis.ts';
 import { type Ground, lineOf, type Measure, type Taken, takeRounds } from './figure.ts';
 import { MEASURES } from './figures.ts';
 import { drawFlameGraph } from './flame.ts';
@@ -45,18 +42,11 @@ else if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1)
 else await bench();
 
 async function bench(): Promise<void> {
-  const redis = await provideRedis({
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: await mkdtemp(join(tmpdir(), 'spillway-bench-')),
-    fsync: 'everysec',
-    keep: false,
-  });
-  if (!redis.ok) return refuse([redis.problem]);
   await setUpRedis();
+  const redis = await freshRedis({ fsync: 'everysec' });
   try {
-    if (values.flame !== undefined) return await drawFlameGraph(redis.url, resolve(values.flame));
-    const ground = { redisUrl: redis.url, before: values.before && resolve(values.before) };
+    if (values.flame !== undefined) return await drawFlameGraph(redis.socketUrl, resolve(values.flame));
+    const ground = { redisUrl: redis.socketUrl, before: values.before && resolve(values.before) };
     const measures = MEASURES.filter(({ name, isPossible }) => chosen.includes(name) && (isPossible?.(ground) ?? true));
     if (values.json) await printJson(measures, ground);
     else await printTable(measures, ground);

@@ -50,7 +50,6 @@ export async function startChaosRedis(
     server: await withoutSizeSignal(server, dir),
     dir,
     fsync: 'everysec',
-    keep: false,
     settings,
   });
   return new HurtRedis(redis, dir, settings);

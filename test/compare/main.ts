@@ -1,13 +1,12 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { provideRedis } from '../../shared/app/find-redis.ts';
 import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { emptied } from '../bench/wire.ts';
 import setUpRedis from '../environment/redis-setup.ts';
+import { freshRedis } from '../fixture/redis.ts';
 import { CONTENDERS } from './contender.ts';
 import { FAULTS, playFault } from './faults.ts';
 import type { Verdict } from './judge.ts';
@@ -120,13 +119,7 @@ async function drawFlames(folder: string): Promise<void> {
 
 /** Does something on a private Redis. */
 async function onRedis(work: (url: string) => Promise<void>): Promise<void> {
-  const redis = await provideRedis({
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: await mkdtemp(join(tmpdir(), 'spillway-compare-')),
-    fsync: 'everysec',
-    keep: false,
-  });
-  if (!redis.ok) throw new Error(redis.problem);
-  await work(redis.url).finally(() => redis.stop());
+  await setUpRedis();
+  const redis = await freshRedis({ fsync: 'everysec' });
+  await work(redis.socketUrl).finally(() => redis.stop());
 }

@@ -1,13 +1,11 @@
-import { mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { provideRedis } from '../../shared/app/find-redis.ts';
 import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../worker/session/transfer.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';
+import { freshRedis, offerRedisServer } from '../fixture/redis.ts';
 import { startClaude } from '../stand-in/claude/server.ts';
 import { startOtlp } from '../stand-in/otlp.ts';
 import { startTelegram } from '../stand-in/telegram/server.ts';
@@ -29,24 +27,19 @@ async function demo(): Promise<boolean> {
   say(
     'Spillway demo: the incident, at full size, on real parts. Telegram and Claude are strict stand-ins; no key is needed.',
   );
-  const redis = await provideRedis({
-    root: PROJECT_ROOT,
-    path: programPath(),
-    dir: await mkdtemp(join(tmpdir(), 'spillway-demo-')),
-    fsync: 'everysec',
-    keep: false,
-    onProgress: say,
-  });
-  if (!redis.ok) {
-    refuse([redis.problem]);
+  const server = await findRedisServer({ root: PROJECT_ROOT, path: programPath(), onProgress: say });
+  if (!server.ok) {
+    refuse([server.problem]);
     return false;
   }
+  offerRedisServer(server);
+  const redis = await freshRedis({ fsync: 'everysec' });
   const [claude, telegram, otlp] = await Promise.all([
     startClaude({ windowTokens: WINDOW_TOKENS }),
     startTelegram(),
     startOtlp(),
   ]);
-  const peek = connectRedis(redis.url, 'patient');
+  const peek = connectRedis(redis.socketUrl, 'patient');
   await untilReady(peek, 10_000);
   telegram.openChat(CHAT);
   telegram.openChat(OPERATOR);
@@ -61,7 +54,7 @@ async function demo(): Promise<boolean> {
     question: QUESTION,
   };
   const blobs = await temporaryBlobs();
-  const gateway = await startDemoGateway(stage, redis.url, blobs.env.BLOB_URL);
+  const gateway = await startDemoGateway(stage, redis.socketUrl, blobs.env.BLOB_URL);
   try {
     await writeIncident(stage);
     return await replay(stage);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { findRunning } from '../../../shared/private-redis/running-server.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { CHAT, eachInWorld, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';
@@ -35,9 +36,9 @@ beforeEach(async () => {
 afterEach(async () => {
   release();
   await gateway?.stop();
-  // A gateway that was killed leaves its server to the next one, which does not end it.
-  const state = await readFile(join(folder, 'data', 'redis', 'redis.json'), 'utf8').catch(() => undefined);
-  if (state !== undefined) process.kill((JSON.parse(state) as { pid: number }).pid, 'SIGKILL');
+  // A gateway that was killed leaves its server.
+  const pid = await findRunning(join(folder, 'data', 'redis'));
+  if (pid !== undefined) process.kill(pid, 'SIGKILL');
   await rm(folder, { recursive: true, force: true });
 });
 

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, stat, writeFile } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -20,13 +20,13 @@ import { freshRedis, redisServer } from '../../fixture/redis.ts';
 const root = join(import.meta.dirname, '..', '..', '..');
 /** A server that outlives its stop when a test fails half-way is killed by the pid that it had. */
 async function start(dir: string, options: Partial<PrivateRedisOptions> = {}): Promise<PrivateRedis> {
-  const redis = await startPrivateRedis({ server: redisServer(), dir, fsync: 'no', keep: true, ...options });
+  const redis = await startPrivateRedis({ server: redisServer(), dir, fsync: 'no', ...options });
   killAtEnd(redis.pid);
   return redis;
 }
 
 /** A process of its own that starts the server for `dir`, prints its pid and URL, and waits to be killed. */
-async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number; url: string; kill9: () => void }> {
+async function startElsewhere(dir: string): Promise<{ pid: number; url: string; kill9: () => void }> {
   const module = join(root, 'shared', 'private-redis', 'server.ts');
   const script = `
     import { startPrivateRedis } from ${JSON.stringify(module)};
@@ -35,7 +35,7 @@ async function startElsewhere(dir: string, keep: boolean): Promise<{ pid: number
     console.log(JSON.stringify({ pid: redis.pid, url: redis.url }));
     setInterval(() => undefined, 1000);
   `;
-  const options = JSON.stringify({ server: redisServer(), dir, fsync: 'no', keep });
+  const options = JSON.stringify({ server: redisServer(), dir, fsync: 'no' });
   const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', script, options], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -54,20 +54,18 @@ test('acknowledged data survives a kill -9 of the server and a second start in t
   await gone(first.pid);
 
   const second = await start(dir, { fsync: 'everysec' });
-  expect(second.attached).toBe(false);
   expect(second.pid).not.toBe(first.pid);
   expect(second.url).toBe(first.url);
   expect(await withClient(second.url, (client) => client.get('chat'))).toBe('remembered');
   await second.stop();
 });
 
-test('data survives a clean stop, and the stop leaves no process and no state file', async () => {
+test('data survives a clean stop, and the stop leaves no process', async () => {
   const dir = await ownFolder();
   const first = await start(dir);
   await withClient(first.url, (client) => client.set('chat', 'remembered'));
   await first.stop();
   expect(isRunning(first.pid)).toBe(false);
-  expect(existsSync(join(dir, 'redis.json'))).toBe(false);
   await first.stop();
 
   const second = await start(dir);
@@ -96,58 +94,47 @@ test('a second start in a folder attaches to the server that runs there, and its
   const dir = await ownFolder();
   const owner = await start(dir);
   const guest = await start(dir);
-  expect(guest).toMatchObject({ attached: true, url: owner.url, pid: owner.pid });
+  expect(guest).toMatchObject({ url: owner.url, pid: owner.pid });
   await guest.stop();
   expect(isRunning(owner.pid)).toBe(true);
   await owner.stop();
   expect(isRunning(owner.pid)).toBe(false);
 });
 
-test('the owner leaves the server running while a guest uses it', async () => {
+test('the one that started the server leaves it to another one, and the last one ends it', async () => {
   const dir = await ownFolder();
-  const owner = await start(dir);
-  const guest = await start(dir);
-  await owner.stop();
-  expect(await withClient(guest.url, (client) => client.ping())).toBe('PONG');
-
-  const next = await start(dir);
-  expect(next).toMatchObject({ attached: true, pid: owner.pid });
-  await guest.stop();
-  await next.stop();
-  await owner.stop();
-  expect(isRunning(owner.pid)).toBe(false);
+  const [starter, other] = [await start(dir), await start(dir)];
+  await starter.stop();
+  expect(await withClient(other.url, (client) => client.ping())).toBe('PONG');
+  await other.stop();
+  expect(isRunning(starter.pid)).toBe(false);
+  await starter.stop();
 });
 
-test('of many starts at once in one folder, one starts the server and the others attach', async () => {
+test('of many starts at once in one folder, one starts the server and the others use it', async () => {
   const dir = await ownFolder();
   const started = await Promise.all(Array.from({ length: 5 }, () => start(dir)));
   expect(new Set(started.map((redis) => redis.pid)).size).toBe(1);
-  expect(started.filter((redis) => !redis.attached)).toHaveLength(1);
-  await Promise.all(started.filter((redis) => redis.attached).map((redis) => redis.stop()));
+  await Promise.all(started.map((redis) => redis.stop()));
+  expect(started.map(({ pid }) => isRunning(pid))).toEqual(Array(5).fill(false));
 });
 
 test('two processes that start at once in one folder share one server', async () => {
   const dir = await ownFolder();
-  const [one, other] = await Promise.all([startElsewhere(dir, true), startElsewhere(dir, true)]);
+  const [one, other] = await Promise.all([startElsewhere(dir), startElsewhere(dir)]);
   expect(one.pid).toBe(other.pid);
 });
 
-test('a start after a kill -9 of the owning process attaches to the server that it left behind', async () => {
+test('a start after a kill -9 of the process takes over the server that it left behind, and ends it', async () => {
   const dir = await ownFolder();
-  const elsewhere = await startElsewhere(dir, true);
+  const elsewhere = await startElsewhere(dir);
   await withClient(elsewhere.url, (client) => client.set('chat', 'remembered'));
   elsewhere.kill9();
   const next = await start(dir);
-  expect(next).toMatchObject({ attached: true, pid: elsewhere.pid });
+  expect(next.pid).toBe(elsewhere.pid);
   expect(await withClient(next.url, (client) => client.get('chat'))).toBe('remembered');
   await next.stop();
-});
-
-test('a throw-away server dies with the process that started it', async () => {
-  if (redisServer().setpriv === undefined) return;
-  const elsewhere = await startElsewhere(await ownFolder(), false);
-  elsewhere.kill9();
-  await gone(elsewhere.pid);
+  expect(isRunning(next.pid)).toBe(false);
 });
 
 /** What another user of this machine gets who asks the server to take a value; only root can become another user. */
@@ -179,19 +166,6 @@ test('a folder that lets others in is closed at the start', async () => {
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
 
-test('a folder of an earlier version starts with its data, whoever has the port that it remembers', async () => {
-  const stranger = await freshRedis();
-  cleanUps.push(() => stranger.stop());
-  const dir = await ownFolder();
-  const first = await start(dir);
-  await withClient(first.url, (client) => client.set('chat', 'remembered'));
-  await first.stop();
-  await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: stranger.pid, port: stranger.port }));
-  const redis = await start(dir);
-  expect(redis).toMatchObject({ attached: false, url: first.url });
-  expect(await withClient(redis.url, (client) => client.get('chat'))).toBe('remembered');
-});
-
 test('no second server starts in a folder where one of an earlier version still runs, at its port', async () => {
   const dir = await ownFolder();
   const { command, env } = redisServer();
@@ -199,7 +173,6 @@ test('no second server starts in a folder where one of an earlier version still 
   const older = spawn(command, ['--port', String(port), '--save', ''], { cwd: dir, env, stdio: 'ignore' });
   cleanUps.push(() => older.kill('SIGKILL'));
   await once(older, 'spawn');
-  await writeFile(join(dir, 'redis.json'), JSON.stringify({ pid: older.pid, port }));
   await expect(start(dir, { holderWaitMs: 500 })).rejects.toThrow(
     `process ${older.pid}) holds ${dir} but does not answer: end it`,
   );

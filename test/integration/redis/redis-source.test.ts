@@ -28,7 +28,7 @@ test('a provided server that dies is restarted on its socket with its data, unti
   killAtEnd(revived);
   // The server answers before its supervisor has heard that it is up.
   while (told.length < 2) await pause(5);
-  expect(told).toEqual([expect.stringContaining('SIGKILL'), expect.stringContaining(`up again at ${source.url}`)]);
+  expect(told).toEqual([expect.stringContaining('has ended'), expect.stringContaining(`up again at ${source.url}`)]);
   await source.stop();
   expect(isRunning(revived)).toBe(false);
 });
@@ -60,7 +60,7 @@ test('two sources that share a server have one address, at which the killed serv
 });
 
 function provision(dir: string): RedisSourceOptions {
-  return { root, path: searchPath(), dir, fsync: 'everysec', keep: true };
+  return { root, path: searchPath(), dir, fsync: 'everysec' };
 }
 
 async function pidAt(url: string): Promise<number> {
