@@ -60,9 +60,6 @@ const ROOMS = [
   'worker/reply',
   'worker/tools',
   'worker/tools/mcp',
-  'worker/tools/recall',
-  'worker/reminders',
-  'worker/memory',
   'worker/recovery',
   'worker/ask',
   'worker/command',
@@ -70,9 +67,14 @@ const ROOMS = [
   'worker/watch',
   'worker/report',
   'worker/operator',
-  'worker/desk',
-  'worker/console/pages',
-  'worker/console',
+  'worker/features/recall',
+  'worker/features/files',
+  'worker/features/reminders',
+  'worker/features/memory',
+  'worker/features/undo',
+  'worker/features/desk',
+  'worker/features/console/pages',
+  'worker/features/console',
   'worker',
   'worker/cli',
   'setup',
@@ -104,7 +106,8 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'shared/app/loop-watch.ts': ['program'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'shared/state/telegram/group-places.ts': ['rate-limiter-flexible'],
-  'worker/adapters.ts': ['./console/console.ts', './tools/mcp/client.ts'],
+  'worker/adapters.ts': ['./tools/mcp/client.ts'],
+  'worker/features/console/feature.ts': ['./console.ts'],
   'worker/media/decoder.ts': ['unpdf', './picture.ts'],
   'worker/model/claude/endpoint.ts': ['@anthropic-ai/sdk'],
   'worker/cli/verbs.ts': ['./act.ts', './session.ts', './check.ts'],
@@ -134,6 +137,14 @@ test.each(product)('%s is in a known room and imports values only from its own r
   const own = rankOf(file);
   expect(own).not.toBe(-1);
   const wrong = valueImports(file).filter((target) => !(rankOf(target) <= own) || rankOf(target) === -1);
+  expect(wrong).toEqual([]);
+});
+
+test('the core imports no feature, not even a type: only their list and the roots do', () => {
+  const allowed = /^worker\/(?:features\/|features\.ts)/;
+  const wrong = product.filter(
+    (file) => !allowed.test(file) && ownImports(file).some((target) => target.startsWith('worker/features/')),
+  );
   expect(wrong).toEqual([]);
 });
 

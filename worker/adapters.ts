@@ -1,11 +1,12 @@
 import type { Root } from '../shared/app/process.ts';
-import type { Service } from '../shared/base/lifecycle.ts';
+import { type Service, stopAll } from '../shared/base/lifecycle.ts';
 import type { Alert } from '../shared/flow/alert.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { queueAlert } from '../shared/state/incident/book.ts';
 import { watchToolServers } from './alerts/tool-servers.ts';
 import { openEndpoint } from './endpoint.ts';
+import { FEATURES } from './features.ts';
 import { LIMITS, type Limits } from './limits.ts';
 import { modelsOf, priceProblem, readSettingFiles, type SettingFiles } from './settings.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
@@ -24,24 +25,16 @@ export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
   // Connected only when every file could be read: nobody would close the connection of a start that failed.
   const endpoint = openEndpoint(root, files.prices, limits);
   const worker = await startWorker(root, { model: endpoint.model, files, tools, limits });
-  const seen = await startConsole(root);
+  const pages = (await Promise.all(FEATURES.map((each) => each.serve?.(root)))).filter((each) => each !== undefined);
   return {
     ...worker,
-    routes: seen?.routes ?? [],
+    routes: pages.flatMap(({ routes }) => routes),
     async stop() {
-      await seen?.stop();
+      await stopAll(pages, root.log);
       await worker.stop();
       await endpoint.stop();
     },
   };
-}
-
-/** The operator's console, where there is a token for it. */
-async function startConsole(root: Root) {
-  const { OPERATOR_TOKEN: token } = root.config;
-  if (token === undefined) return undefined;
-  const console = await import('./console/console.ts');
-  return console.startConsole(root, token);
 }
 
 /** The tools of the servers that MCP_CONFIG lists. */

@@ -1,7 +1,5 @@
 import type { DeadLetters } from '../shared/state/lane/dead-letters.ts';
 import type { Head } from '../shared/state/lane/lanes.ts';
-import type { MemoryBook } from '../shared/state/memory/book.ts';
-import type { ReminderBook } from '../shared/state/reminder/book.ts';
 import type { Budget } from '../shared/state/spending/budget.ts';
 import type { UsageBook } from '../shared/state/spending/usage-book.ts';
 import type { NotedFiles } from '../shared/state/turn/noted-files.ts';
@@ -11,12 +9,11 @@ import type { CommandName } from '../shared/telegram/commands.ts';
 import type { ChatArchive } from './command/chat-archive.ts';
 import type { ChatState } from './command/chat-state.ts';
 import type { CommandHandler } from './command/command.ts';
-import type { MediaStore } from './media/store.ts';
+import type { Feature, FixedText, SelfEntered } from './feature.ts';
 import type { Transcriber } from './media/transcriber.ts';
 import type { ProgressViews } from './reply/progress.ts';
 import type { Sessions } from './session/store.ts';
 import type { ShardEnv } from './shard-env.ts';
-import type { ChatMemory } from './tools/recall/chat-memory.ts';
 
 /**
  * What the turns of a shard use, as `turn.env`: what its process and the shard offer, and what is built on that. For each
@@ -26,7 +23,6 @@ export interface Env extends ShardEnv {
   /** The budget that bounds the cost of calls; absent where nothing does. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   sessions: Sessions;
-  media: MediaStore;
   /** The views by which a chat sees that its turn runs. */
   progress: ProgressViews;
   /** The files that tools have noted for the reply. */
@@ -34,14 +30,14 @@ export interface Env extends ShardEnv {
   /** Absent without an endpoint that turns speech into text. */
   transcriber: Transcriber | undefined;
   summonses: SummonsBook;
-  memoryBook: MemoryBook;
-  reminders: ReminderBook;
+  features: readonly Feature[];
   commands: Readonly<Record<CommandName, CommandHandler>>;
+  /** What features say of messages that the gateway enters itself, by the kind of their content. */
+  selfEntered: ReadonlyMap<string | undefined, SelfEntered>;
+  fixedText: FixedText | undefined;
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   chatArchive: ChatArchive;
-  /** The index of what was said in a chat. */
-  recall: ChatMemory;
   /** `wake` makes the head of a lane a job that runs now: what it waited for is decided. */
   chatState: ChatState & { wake(head: Head): Promise<void> };
   /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */

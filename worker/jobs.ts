@@ -6,6 +6,7 @@ import { type Budget, createBudget } from '../shared/state/spending/budget.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { openAccount } from '../shared/state/spending/usage-book.ts';
 import { createEnv } from './create-env.ts';
+import { FEATURES } from './features.ts';
 import { openWorker } from './lane/queue.ts';
 import { settingsFor } from './lane/settings.ts';
 import { chatRoom } from './model/count.ts';
@@ -39,7 +40,7 @@ export function startJobs(
 ): Service & Probed & { isRunning(): boolean } {
   const { log, lane, limits, share } = shard;
   const books = { budget: openBudget(shard), book: openAccount(shard.redis, shard.keys, lane.nowMs, log) };
-  const env = createEnv(shard, books);
+  const env = createEnv(shard, books, FEATURES);
   const { model, settings } = env;
   const worker = openWorker(queueRedis, shard.keys, { share, limits }, createProcessor(env));
   const noteTrouble = rareWarning(log, 'the job worker had trouble');

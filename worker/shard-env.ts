@@ -11,6 +11,7 @@ import type { TurnQueue } from './lane/queue.ts';
 import type { Settings } from './lane/settings.ts';
 import type { Share, Slots } from './lane/slots.ts';
 import type { Limits } from './limits.ts';
+import type { MediaStore } from './media/store.ts';
 import type { Model } from './model/port.ts';
 import type { FixedPartsCheck } from './recovery/fixed-parts.ts';
 import type { WindowCache } from './session/held-window.ts';
@@ -48,6 +49,7 @@ export interface ShardEnv extends ProcessEnv {
   redis: RedisClient;
   /** Absent where the bytes of files and archives are kept in Redis. */
   blobs: Blobs | undefined;
+  media: MediaStore;
   lane: Lane;
   queue: TurnQueue;
   discard: Discard;

@@ -5,11 +5,12 @@ import { redisAddressOf } from '../shared/base/redis-address.ts';
 import { connectRedis, isReadyFor, type RedisClient } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { removeErasedText } from '../shared/state/chat/erasures.ts';
+import { FEATURES } from './features.ts';
 import { startJobs } from './jobs.ts';
 import { discardBroken, startDispatcher, startReconciler } from './lane/dispatcher.ts';
 import { createLane } from './lane/lane.ts';
 import { openQueue } from './lane/queue.ts';
-import { startReminding } from './reminders/reminding.ts';
+import { createMediaStore } from './media/store.ts';
 import { startArchivist } from './session/archive.ts';
 import { openBlobs } from './shard-blobs.ts';
 import type { ProcessEnv, ShardEnv } from './shard-env.ts';
@@ -27,10 +28,11 @@ export async function startShard(
   const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS, env.chats);
   const queue = openQueue(queueRedis, keys);
   const { blobs, keeper } = openBlobs(env, redis, number);
+  const media = createMediaStore({ ...env, redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS });
   const ending = new AbortController();
   const discard = discardBroken(lane, env);
   const share = env.slots.share();
-  const shard: ShardEnv = { ...env, keys, redis, blobs, lane, queue, discard, share, ending: ending.signal };
+  const shard: ShardEnv = { ...env, keys, redis, blobs, media, lane, queue, discard, share, ending: ending.signal };
   await lane.prepare();
   const jobs = startJobs(shard, queueRedis, ending);
   return {
@@ -43,7 +45,7 @@ export async function startShard(
       startArchivist(shard),
       startErasedTextCleaner(shard),
       startReconciler(shard, env.limits.reconcileEveryMs),
-      startReminding(shard),
+      ...FEATURES.flatMap((each) => each.start?.(shard) ?? []),
       startDispatcher(shard, keys, connectRedis(redisAddress, 'patient')),
     ],
     readiness: {

@@ -154,7 +154,7 @@ export function commandIn({
   forwardedFrom,
   summons,
 }: Pick<InboundMessage, 'content' | 'forwardedFrom' | 'summons'>) {
-  const isOwn = content.kind !== 'reminder' && forwardedFrom === undefined && summons === undefined;
+  const isOwn = !isSelfEntered({ content }) && forwardedFrom === undefined && summons === undefined;
   return isOwn ? commandOf(content.text ?? '') : undefined;
 }
 
@@ -221,8 +221,8 @@ const AT_ONCE_MS_MAX = 2_000;
 /** As many messages as an app forwards at once. */
 export const BURST_MAX = 100;
 
-/** Whether a message is a reminder that is due. Pure. */
-function isReminder({ content }: Pick<InboundMessage, 'content'>): boolean {
+/** Whether the gateway entered a message itself, as a reminder that is due: nobody has written it. Pure. */
+export function isSelfEntered({ content }: Pick<InboundMessage, 'content'>): boolean {
   return content.kind === 'reminder';
 }
 
@@ -243,7 +243,7 @@ export function mayBeComment(message: InboundMessage): boolean {
 /** The further pieces of a message among those waiting behind it, in order. Pure. */
 export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Waiting[] {
   if (first.summons) return [];
-  if (isReminder(first)) return remindersBehind(first, behind);
+  if (isSelfEntered(first)) return othersBehind(first, behind);
   const own = behind.filter(({ message }) => message.from.id === first.from.id);
   if (isForward(first) || mayBeComment(first)) return run(first, own, isForward).slice(0, BURST_MAX);
   if (!mayHavePieces(first)) return [];
@@ -252,10 +252,10 @@ export function piecesOf(first: InboundMessage, behind: readonly Waiting[]): Wai
   return pieces.slice(0, BURST_MAX);
 }
 
-/** The reminders with the same rights: one that a guest had set is not answered with the tools of others. */
-function remindersBehind({ from }: InboundMessage, behind: readonly Waiting[]): Waiting[] {
+/** Those of its kind with the same rights: what a guest had asked for is not answered with the tools of others. */
+function othersBehind({ from, content }: InboundMessage, behind: readonly Waiting[]): Waiting[] {
   return behind
-    .filter(({ message }) => isReminder(message) && message.from.isGuest === from.isGuest)
+    .filter(({ message }) => message.content.kind === content.kind && message.from.isGuest === from.isGuest)
     .slice(0, BURST_MAX);
 }
 

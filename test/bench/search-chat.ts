@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connectRedis } from '../../shared/redis/connection.ts';
 import { keysOf, type SessionId } from '../../shared/redis/keys.ts';
 import { createFileBlobs } from '../../worker/blob/folder-store.ts';
-import { createChatMemory } from '../../worker/tools/recall/chat-memory.ts';
+import { createChatMemory } from '../../worker/features/recall/chat-memory.ts';
 import { percentile } from './bench.ts';
 
 const LATER = ['the image cache', 'ticket 4711', 'src/billing-7.ts', 'which lock did the worker wait for?', '搜尋索引'];

@@ -5,7 +5,7 @@ export const DESK_MUTANTS: readonly Mutant[] = [
   {
     name: 'the second of two presses takes the result of the first one off the alert',
     mutations: {
-      file: 'worker/desk/act.ts',
+      file: 'worker/features/desk/act.ts',
       from: "if (effect !== 'done' && note?.result !== undefined)",
       to: "if (effect === 'failed' && note?.result !== undefined)",
     },

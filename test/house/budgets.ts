@@ -3,15 +3,15 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 51_520,
+  productLines: 50_600,
   productFiles: 507,
-  testLines: 84_800,
+  testLines: 84_560,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 24,
-  portsTypes: 16,
-  exportedTypes: 665,
+  oneNeighbourFiles: 22,
+  portsTypes: 1,
+  exportedTypes: 643,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */

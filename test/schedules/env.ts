@@ -1,7 +1,9 @@
 import { readConfig } from '../../shared/base/config.ts';
 import { createEnv } from '../../worker/create-env.ts';
 import type { Env } from '../../worker/env.ts';
+import { FEATURES } from '../../worker/features.ts';
 import { LIMITS } from '../../worker/limits.ts';
+import { createMediaStore } from '../../worker/media/store.ts';
 import { NO_PROGRESS } from '../../worker/reply/progress.ts';
 import { WindowCache } from '../../worker/session/held-window.ts';
 import { settingsOf } from '../../worker/settings.ts';
@@ -54,6 +56,7 @@ export function envOf(given: Given, watch: Env['watch']): Env {
     settings: SETTINGS,
     limits: { ...LIMITS, progressEveryMs: Number.POSITIVE_INFINITY },
     blobs: undefined,
+    media: createMediaStore({ redis: given.redis, keys: given.keys, retentionDays: 1 }),
     breaker: ALWAYS_THERE,
     windows: new WindowCache(),
     boundModels: new Set(),
@@ -61,7 +64,7 @@ export function envOf(given: Given, watch: Env['watch']): Env {
     fixedParts: async () => ({ kind: 'taken' }),
     discard: async () => {},
   };
-  const env = createEnv(shard as ShardEnv, { budget: undefined, book: async () => {} });
+  const env = createEnv(shard as ShardEnv, { budget: undefined, book: async () => {} }, FEATURES);
   return {
     ...env,
     model: given.model,

@@ -1,7 +1,7 @@
 import { chatKey, type SessionId } from '../../shared/redis/keys.ts';
 import type { MemoryLine } from '../../shared/state/memory/book.ts';
-import { snapshotOf, systemWith } from '../../worker/memory/memory.ts';
-import { planOf } from '../../worker/memory/tool.ts';
+import { FRAME, snapshotOf } from '../../worker/features/memory/memory.ts';
+import { planOf } from '../../worker/features/memory/tool.ts';
 import type { MessageParam } from '../../worker/model/port.ts';
 import { buildSeed } from '../../worker/recovery/seed.ts';
 import { compact } from '../../worker/recovery/window-compaction.ts';
@@ -56,7 +56,11 @@ export async function treated(
 /** A system prompt with what the model of a chat has noted. */
 export function withNotes(system: string, { notes }: Chat): string {
   const memory = snapshotOf({ lines: linesOf(notes) }, WINDOW_TOKENS);
-  return systemWith(system, { memory, isOfGuest: false });
+  return `${system}
+
+${FRAME}
+
+${memory}`;
 }
 
 /** The messages of the request in which a question is asked. */

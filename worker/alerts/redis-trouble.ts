@@ -4,9 +4,11 @@ import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
+import type { ProcessEnv } from '../shard-env.ts';
+import type { Channels } from './alerter.ts';
 import { ALERT_WORDS } from './causes/words.ts';
-import { type AlertChannel, type Sent, withLinks } from './channel.ts';
-import { type AlertMessage, plainMessage, type Surroundings, troubleMessage } from './message.ts';
+import { type AlertChannel, followedChat, type Sent, withLinks } from './channel.ts';
+import { type AlertMessage, plainMessage, type Surroundings, surroundingsOf, troubleMessage } from './message.ts';
 import type { Webhook } from './webhook.ts';
 
 export type Trouble = ReturnType<typeof watchFor>;
@@ -33,13 +35,23 @@ export function isAboutData(error: unknown): boolean {
   return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
 }
 
+/** The trouble of this process that it reports to the channels itself: of Redis, and of its watchdog. */
+export function watchTroubles(
+  { config, log, limits }: ProcessEnv,
+  { chatId, telegram, webhook }: Channels,
+): { redis: Trouble; watch: Trouble } {
+  const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];
+  const reporting = { channels, webhook, log, around: surroundingsOf(config), afterMs: limits.redisTroubleMs };
+  return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
+}
+
 /** Watches the writes of one process. */
 export function watchRedis(reporting: Reporting) {
   return watchFor(reporting, { name: 'redis-writes', textOf: redisTroubleText, ...ALERT_WORDS.redisWrites });
 }
 
 /** Watches the watchdog of one process, whose own alerts need a book that it can write. */
-export function watchWatchdog(reporting: Reporting) {
+function watchWatchdog(reporting: Reporting) {
   return watchFor(reporting, { name: 'watcher', textOf: watchdogTroubleText, ...ALERT_WORDS.watchdog });
 }
 

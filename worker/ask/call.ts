@@ -2,7 +2,6 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import { fill, keptIn } from '../media/fill.ts';
-import { systemWith } from '../memory/memory.ts';
 import { HISTORY_BYTES_MAX } from '../model/block.ts';
 import {
   type Count,
@@ -19,6 +18,7 @@ import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } fro
 import { cacheLifetime } from '../model/prices.ts';
 import { triedBy } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/parts.ts';
+import { systemOf } from '../session/fixed-text.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
@@ -73,8 +73,8 @@ export async function callModel(call: Call, signal: AbortSignal): Promise<Called
   const window = withToolsOf(opened.window, turn.isOfGuest);
   const messages = view(window);
   const maxTokens = turn.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
-  const { systemPrompt, serverTools } = env.settings;
-  const fixed = { system: systemWith(systemPrompt, turn), tools: env.tools.specs(), serverTools };
+  const { serverTools } = env.settings;
+  const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
   const sent: Sent = {
     count: countRequest(fixed, window, messages, env.settings.modelName, calibration),
     calibration,
@@ -136,7 +136,7 @@ async function requestOf(
     payer: turn.payer,
     session: turn.session,
     model: env.settings.modelName,
-    system: systemWith(env.settings.systemPrompt, turn),
+    system: systemOf(turn),
     messages: await filled(turn, messages),
     tools: env.tools.specs(),
     serverTools: env.settings.serverTools,

@@ -3,12 +3,12 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
-import { withMemory } from '../memory/memory.ts';
 import { budgetFor, calibrationFor, chatRoom, countContent, type Room } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
 import { endModelChoice } from '../recovery/default-model.ts';
 import type { FailedCall } from '../recovery/effects.ts';
 import { recover } from '../recovery/recover.ts';
+import { withFixedText } from '../session/fixed-text.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { asShown } from '../session/overlay.ts';
 import type { UserRecord } from '../session/record.ts';
@@ -63,9 +63,9 @@ export async function askModel(
   const { windowTokens, maxOutputTokens: modelOutputTokens } = await env.model.limits(settings.modelName);
   const learntTokens = learntWindow(turn.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
-  turn = await withMemory(env.memoryBook, turn, room.limitTokens);
+  turn = await withFixedText(turn, room.limitTokens);
   const calibration = calibrationFor(settings.modelName, turn.calibration);
-  const pending = pendingRecord(settings, turn, message, content);
+  const pending = pendingRecord(turn, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
   const hear: OnText = (text) => {
     time.progress();

@@ -1,15 +1,15 @@
 import { createHmac } from 'node:crypto';
 import { SPAN } from '../../shared/base/telemetry.ts';
 import { clip } from '../../shared/base/text.ts';
-import { channelOf, type DueReminder, type InboundMessage } from '../../shared/flow/message.ts';
+import { wallOf, wallText } from '../../shared/base/wall-time.ts';
+import { channelOf, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
+import type { SelfEntered } from '../feature.ts';
 import { commit } from '../lane/events.ts';
-import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/settings.ts';
 import { wellFormed } from '../model/block.ts';
-import { dueSince } from '../reminders/schedule.ts';
-import { wallOf, wallText } from '../reminders/wall-time.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { trimOf } from '../session/overlay.ts';
 import { type LogRecord, newStamp, type UserRecord } from '../session/record.ts';
@@ -64,12 +64,8 @@ async function hideEarlierTry(turn: Turn, opened: OpenedSession): Promise<Opened
 }
 
 /** The message as the log keeps it. */
-export function pendingRecord(
-  settings: Pick<Settings, 'timeZone' | 'headerSecret'>,
-  turn: Pick<Turn, 'chat' | 'entry' | 'choice'>,
-  message: InboundMessage,
-  content: UserRecord['content'],
-): UserRecord {
+export function pendingRecord(turn: Turn<Env>, message: InboundMessage, content: UserRecord['content']): UserRecord {
+  const { settings, selfEntered } = turn.env;
   const code = messageCode(settings.headerSecret, turn.entry);
   const facts = { timeZone: timeZoneOf(turn, settings), code, nowMs: Date.now() };
   return wellFormed({
@@ -79,7 +75,7 @@ export function pendingRecord(
     content,
     entry: turn.entry,
     channel: channelOf(message),
-    header: headerOf(message, facts),
+    header: headerOf(message, facts, selfEntered.get(message.content.kind)),
     ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
   });
 }
@@ -104,11 +100,11 @@ const LATE_MS = 5 * 60_000;
 
 /**
  * The line before a message: its time, and its author where several people share a chat. The log keeps it as written,
- * so no later request changes it. Pure.
+ * so no later request changes it. `entered` says what a message is that the gateway entered itself. Pure.
  */
-export function headerOf(message: InboundMessage, facts: HeaderFacts): string {
-  if (message.content.kind === 'reminder') return reminderHeader(message, message.content, facts);
+export function headerOf(message: InboundMessage, facts: HeaderFacts, entered?: Pick<SelfEntered, 'header'>): string {
   const { timeZone, code, nowMs } = facts;
+  if (entered) return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${entered.header(message, facts)}]`;
   const sent = timeIn(timeZone, message.sentAtMs);
   const isLate = nowMs - message.sentAtMs > LATE_MS;
   const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
@@ -131,27 +127,6 @@ function before({ overheard = [] }: InboundMessage, code: string): string[] {
   if (overheard.length === 0) return [];
   const lines = overheard.flatMap(({ by, text }) => marked(`${plainName(by)}: ${text}`));
   return [`[${code} before that, this was said here and not to you:]`, ...lines];
-}
-
-/** Nobody has written just now, and nobody did then: the line says that the text below is the model's own. */
-function reminderHeader(message: InboundMessage, reminder: DueReminder, facts: HeaderFacts): string {
-  const { timeZone, code } = facts;
-  const words = reminderInWords(message, reminder, facts);
-  return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${words}: its text is yours and no person's; say or do it as far as that message asked for it]`;
-}
-
-/** For which message a reminder was set, and when it was due. Pure. */
-export function reminderInWords(
-  { from }: Pick<InboundMessage, 'from'>,
-  { dueAtMs, isLate, answering, repeats }: DueReminder,
-  { timeZone, nowMs }: Pick<HeaderFacts, 'timeZone' | 'nowMs'>,
-): string {
-  const since = repeats && dueSince(repeats, dueAtMs, nowMs);
-  const again = since ? `, ${since.times} more times until ${timeIn(timeZone, since.lastMs)}` : '';
-  const wasDue = isLate === true || nowMs - dueAtMs > LATE_MS;
-  const due = wasDue ? `was due at ${timeIn(timeZone, dueAtMs)}${again} and comes late` : 'is due now';
-  const words = answering === undefined ? '' : ` which began ${plainName(answering)},`;
-  return `a reminder that you set yourself, while answering a message of ${plainName(from.name)} (id ${from.id}),${words} ${due}`;
 }
 
 function reference({ answers, forwardedFrom }: InboundMessage): string {
@@ -179,7 +154,7 @@ export function messageCode(secret: string, entry: EntryId): string {
 const WEEKDAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long', timeZone: 'UTC' });
 
 /** "Sunday 2026-11-22 15:20". */
-function timeIn(timeZone: string, ms: number): string {
+export function timeIn(timeZone: string, ms: number): string {
   const wallMs = wallOf(ms, timeZone);
   return `${WEEKDAY.format(wallMs)} ${wallText(wallMs)}`;
 }

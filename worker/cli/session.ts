@@ -9,6 +9,9 @@ import { readChatFields, sessionOf } from '../../shared/state/chat/chat.ts';
 import { removeErasedText } from '../../shared/state/chat/erasures.ts';
 import type { BlobStore } from '../blob/blobs.ts';
 import { openBlobStore } from '../blob/store.ts';
+import { createChatArchive } from '../command/chat-archive.ts';
+import { FEATURES } from '../features.ts';
+import { createMediaStore } from '../media/store.ts';
 import { ACTS } from '../operator/acts.ts';
 import type { StoredChat } from '../operator/sessions.ts';
 import { exportLine, parseLines, readSession } from '../session/transfer.ts';
@@ -87,7 +90,10 @@ export async function forget(call: Call): Promise<number> {
       throw new Error('BLOB_URL is not the store that the data in Redis refers to. Nothing was erased.');
     // A group that became a supergroup has its conversation there.
     const chat = (await readChatFields(redis, keys, rest.chat))?.movedTo ?? rest.chat;
-    const subject = { id: chat, called: `Chat ${chat}`, chat, keys, blobs: store?.blobsOf(shard) };
+    const source = { redis, keys, blobs: store?.blobsOf(shard) };
+    // The store only erases here, so its retention has no effect.
+    const archive = createChatArchive(source, createMediaStore({ ...source, retentionDays: 1 }), FEATURES);
+    const subject = { id: chat, called: `Chat ${chat}`, chat, keys, archive };
     const { details, effect, text } = await runHere(call, ground, ACTS.forget, subject);
     const isPrivate = redisAddressOf(config) === undefined;
     await removeErasedText(redis, keys, isPrivate, AbortSignal.timeout(REWRITE_MS)).catch(() =>

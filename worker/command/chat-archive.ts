@@ -3,11 +3,10 @@ import { applyTogether, type Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { noteErasure } from '../../shared/state/chat/erasures.ts';
 import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
-import { createMemoryBook } from '../../shared/state/memory/book.ts';
-import { createReminderBook } from '../../shared/state/reminder/book.ts';
 import { chainOf, triedInPlaceOf } from '../../shared/state/session/header.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
+import type { Feature } from '../feature.ts';
 import type { MediaStore } from '../media/store.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { isEntry, type LogRecord } from '../session/record.ts';
@@ -22,12 +21,14 @@ const SENDING_SECONDS = 3_600;
  *
  * Contract: rejects when Redis or the blob store cannot be used just now.
  */
-export function createChatArchive({ media, ...source }: SessionSource & { media: Pick<MediaStore, 'erase' | 'keep'> }) {
+export function createChatArchive(
+  source: SessionSource,
+  media: Pick<MediaStore, 'erase' | 'keep'>,
+  features: readonly Pick<Feature, 'forgotten'>[],
+) {
   const { redis, keys, blobs } = source;
   const letters = createDeadLetters(redis, keys);
   const usage = createUsageBook(redis, keys);
-  const reminders = createReminderBook(redis, keys);
-  const memory = createMemoryBook(redis, keys);
   return {
     /** The messages of a chat, oldest first, each once. */
     async *messages(session: SessionId): AsyncGenerator<LogRecord> {
@@ -63,8 +64,7 @@ export function createChatArchive({ media, ...source }: SessionSource & { media:
       }
       return [
         ...present.flatMap((session) => sessionState(keys, session).erase()),
-        ...reminders.cancelling(await reminders.of(chat)),
-        ...(await memory.erasing(chat)),
+        ...(await Promise.all(features.map((each) => each.forgotten?.(redis, keys, chat) ?? []))).flat(),
         ...chats.map((each) => chatState(keys, each).forget()),
         noteErasure(keys),
       ];

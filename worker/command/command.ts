@@ -6,8 +6,7 @@ import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
 import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
-import { entityParts, textOf } from '../reply/format/layout.ts';
-import { MESSAGE_CHARS_MAX, splitReply } from '../reply/split.ts';
+import { entityParts, MESSAGE_CHARS_MAX, splitReply, textOf } from '../reply/format/layout.ts';
 import type { TurnTime } from '../turn/deadline.ts';
 
 /** A command that its sender may give, and where it was given. */

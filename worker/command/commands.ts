@@ -8,11 +8,8 @@ import { exportChat } from './export.ts';
 import { forget } from './forget.ts';
 import { help, start, whoami } from './help.ts';
 import { lang } from './lang.ts';
-import { memory } from './memory.ts';
 import { model } from './model.ts';
 import { newConversation } from './new.ts';
-import { recall } from './recall.ts';
-import { reminders } from './reminders.ts';
 import { retry } from './retry.ts';
 import { status } from './status.ts';
 import { stop } from './stop.ts';
@@ -20,10 +17,13 @@ import { timezone } from './timezone.ts';
 import { tools } from './tools.ts';
 import { usage } from './usage.ts';
 
-/** The handler of each command of a chat; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
-export const COMMANDS: Readonly<Record<Exclude<CommandName, 'desk'>, CommandHandler>> = {
-  ...{ busy, compact, decide, export: exportChat, forget, help, lang, memory, model },
-  ...{ new: newConversation, recall, reminders, retry, start, status, stop, timezone, tools, usage, whoami },
+/** The commands whose handlers are in the folders of features. */
+type FeatureCommand = 'desk' | 'memory' | 'recall' | 'reminders';
+
+/** The handler of each other command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
+export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, CommandHandler>> = {
+  ...{ busy, compact, decide, export: exportChat, forget, help, lang, model },
+  ...{ new: newConversation, retry, start, status, stop, timezone, tools, usage, whoami },
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */

@@ -1,11 +1,8 @@
-import { lettersOf } from '../../shared/flow/reply.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';
 import { type CommandHandler, replied } from './command.ts';
-import { lineText } from './memory.ts';
-import { lineOf } from './reminders.ts';
 import { inMinutes, inThousands } from './words.ts';
 
 /** Telegram takes 50 MB, and what is sent is held in memory while it is. */
@@ -13,7 +10,7 @@ const FILE_BYTES_MAX = 45_000_000;
 
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
 export const exportChat: CommandHandler = async ({ turn }) => {
-  const { chatArchive, settings, memoryBook, reminders } = turn.env;
+  const { chatArchive, settings, features } = turn.env;
   const { session, texts, home } = turn;
   const timeZone = timeZoneOf(turn, settings);
   const lines: string[] = [];
@@ -26,12 +23,11 @@ export const exportChat: CommandHandler = async ({ turn }) => {
     lines.push(line);
     readable.push(...paragraphOf(record, timeZone));
   }
-  const remembered = (await memoryBook.of(home)).lines.map((line) => `- ${lineText(texts, line)}`);
-  if (lines.length + remembered.length === 0) return replied('export', texts.nothingToExport);
-  if (remembered.length > 0) readable.push('---\n', `${texts.memory.exported}\n`, ...remembered, '');
-  const coming = await reminders.of(home);
-  if (coming.length > 0)
-    readable.push('---\n', ...coming.map((each) => `- ${lettersOf(lineOf(texts, each, timeZone))}`));
+  for (const feature of features) {
+    const kept = (await feature.exported?.(turn)) ?? [];
+    if (kept.length > 0) readable.push('---\n', ...kept);
+  }
+  if (readable.length === 0) return replied('export', texts.nothingToExport);
   const keep = (text: string) => chatArchive.keepForSending(home, Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },

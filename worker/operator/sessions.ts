@@ -1,9 +1,7 @@
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { applyTogether } from '../../shared/state/change.ts';
 import { forgetUnlessUnderWay } from '../../shared/state/message/inbound.ts';
-import type { Blobs } from '../blob/blobs.ts';
-import { createChatArchive } from '../command/chat-archive.ts';
-import { createMediaStore } from '../media/store.ts';
+import type { ChatArchive } from '../command/chat-archive.ts';
 import type { LogRecord } from '../session/record.ts';
 import { emptySession, newSessionId } from '../session/store.ts';
 import { importSession, type OnProgress } from '../session/transfer.ts';
@@ -39,15 +37,13 @@ export const importRecords: Act<StoredChat & { records: LogRecord[]; onProgress:
  * Erases all of a chat, as `/forget` does, with or without a running gateway. While messages of the chat wait, nothing is
  * erased. If a run is cut, the next one erases the rest.
  */
-export const forget: Act<StoredChat & { blobs: Blobs | undefined }> = {
+export const forget: Act<StoredChat & { archive: Pick<ChatArchive, 'erase'> }> = {
   deed: 'forget',
   label: 'Erase',
-  async does({ redis }, { chat, keys, called, blobs }) {
+  async does({ redis }, { chat, keys, called, archive }) {
     let underWay = await forgetUnlessUnderWay(redis, keys, chat, []);
     if (underWay === 0) {
-      // The store erases here, so its retention has no effect.
-      const media = createMediaStore({ redis, keys, blobs, retentionDays: 1 });
-      const last = await createChatArchive({ redis, keys, blobs, media }).erase(chat, Date.now());
+      const last = await archive.erase(chat, Date.now());
       underWay = await forgetUnlessUnderWay(redis, keys, chat, last);
     }
     const details = { forgotten: underWay === 0, underWay };

@@ -7,8 +7,8 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { systemWith } from '../memory/memory.ts';
 import { calibrationFor, estimateFixed, type Room, roomOf } from '../model/count.ts';
+import { systemOf } from '../session/fixed-text.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import { type LogRecord, newStamp, startsTurn } from '../session/record.ts';
 import { append } from '../session/store.ts';
@@ -172,8 +172,8 @@ async function store(
   event: AuditEvent,
 ): Promise<void> {
   const { env, keys, session, vainCompactions, calibration } = turn;
-  const { systemPrompt, serverTools, modelName } = env.settings;
-  const fixed = { system: systemWith(systemPrompt, turn), tools: env.tools.specs(), serverTools };
+  const { serverTools, modelName } = env.settings;
+  const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
   const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
   const changes: Change[] = [
     ...append(keys, session, records),

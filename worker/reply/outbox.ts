@@ -9,6 +9,7 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
+import { MESSAGE_CHARS_MAX } from './format/layout.ts';
 import {
   CONFIRMED,
   type Content,
@@ -22,7 +23,6 @@ import {
   type Undelivered,
 } from './part.ts';
 import { albumFrom, contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
-import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** When a conclusion is delivered. */
 export interface DeliveryTime {

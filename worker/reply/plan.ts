@@ -6,11 +6,10 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { type Formatted, finished, newCanvas } from './format/canvas.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
-import { type LayoutOptions, layOut, stepDown, textOf } from './format/layout.ts';
+import { type LayoutOptions, layOut, MESSAGE_CHARS_MAX, stepDown, textOf } from './format/layout.ts';
 import { piecesOf } from './format/pieces.ts';
 import { richBlocks } from './format/rich.ts';
 import type { Content, FileContent, PartSlot } from './part.ts';
-import { MESSAGE_CHARS_MAX } from './split.ts';
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
 export function planned(

@@ -12,10 +12,9 @@ import { conclude, type Verdict } from '../lane/verdict.ts';
 import type { UserRecord } from '../session/record.ts';
 import { withWords } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
-import { supersededBy } from './gather.ts';
+import { handingOn, supersededBy } from './gather.ts';
 import { hear } from './hear.ts';
 import { isBurst, readContents } from './read.ts';
-import { handingOn } from './undo.ts';
 
 /** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
 export async function answer(
@@ -25,7 +24,6 @@ export async function answer(
   time: TurnTime,
 ): Promise<Verdict> {
   const { env } = begun;
-  const { settings } = env;
   const heard = await hear(begun, messages, time.signal);
   if (heard.kind !== 'heard') return heard;
   const { turn, words } = heard;
@@ -40,7 +38,7 @@ export async function answer(
   const into = turn.isAloneAtBegin && !tookTime ? undefined : await supersededBy(turn);
   if (into === undefined) return ask(turn, { message, content: read.content }, to, time);
   // The later one's turn finds it in the conversation.
-  await env.sessions.open(turn, pendingRecord(settings, turn, message, read.content), 0);
+  await env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
   return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(turn, into) });
 }
 

@@ -9,10 +9,8 @@ import type { Ending, Verdict } from '../lane/verdict.ts';
 import { isOverBudget } from '../model/errors/failure.ts';
 import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import { healed } from '../reply/format/heal.ts';
+import { MESSAGE_CHARS_MAX } from '../reply/format/layout.ts';
 import { planned } from '../reply/plan.ts';
-import { MESSAGE_CHARS_MAX } from '../reply/split.ts';
-import { inItsOwnWords } from './reminder.ts';
-import { withUndo } from './undo.ts';
 
 /**
  * Decides for good how a message ends, before anything of it is delivered. Returns the conclusion to deliver, or the
@@ -26,8 +24,9 @@ export async function concludeTurn(
 ): Promise<{ kind: 'stored'; conclusion: Conclusion } | Exclude<Verdict, Ending>> {
   const { env } = turn;
   const refusals = ending.conclusion.parts.length === 0 ? 0 : turn.laneRefusals;
-  const told = withRefusals(turn, withNotices(turn, ending.conclusion), refusals);
-  const conclusion = await withUndo(turn, told, ending);
+  let conclusion = withRefusals(turn, withNotices(turn, ending.conclusion), refusals);
+  for (const feature of env.features)
+    conclusion = (await feature.beforeConclude?.(turn, conclusion, ending)) ?? conclusion;
   const reported = refusals === 0 ? [] : [chatState(turn.keys, turn.chat).reportLaneRefusals(refusals)];
   const changes = [...reported, ...ending.changes];
   const stored = await storeConclusion(turn, conclusion, { ...ending, changes });
@@ -77,13 +76,14 @@ async function storeConclusion(
 
 /**
  * A message that ends without an answer gets one message. It says how the message ended, and what is so now of the
- * conversation; an answer carries its notices already. A reminder that gets no answer is given in its own words first.
+ * conversation; an answer carries its notices already. A message that the gateway entered itself and that gets no answer is given in its own words first.
  * Under the notice of a failure stands a button that tries the message again.
  */
-function withNotices(turn: Turn, conclusion: Conclusion): Conclusion {
+function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   // The conclusion of the message into which this one was merged carries the notices.
   if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
-  const told = inOneMessage(inItsOwnWords(turn, conclusion), conclusion, turn.notices);
+  const plainTexts = turn.env.selfEntered.get(turn.kind)?.plainTexts(turn, conclusion) ?? [];
+  const told = inOneMessage(plainTexts, conclusion, turn.notices);
   if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.summons) return told;
   return { ...told, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
 }

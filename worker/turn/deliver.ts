@@ -1,24 +1,19 @@
 import { type Span, SpanKind } from '@opentelemetry/api';
 import { failSpan } from '../../shared/base/spans.ts';
 import { messaging, SPAN } from '../../shared/base/telemetry.ts';
-import { clip } from '../../shared/base/text.ts';
-import { commandIn } from '../../shared/flow/message.ts';
+import { commandIn, isSelfEntered } from '../../shared/flow/message.ts';
 import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
-import type { Coming } from '../../shared/state/reminder/book.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/causes/telegram.ts';
-import { lineText } from '../command/memory.ts';
 import type { Env } from '../env.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
 import type { DeliveryTime } from '../reply/outbox.ts';
-import { splitReply } from '../reply/split.ts';
-import { endingOwnRepeat } from './reminder.ts';
 import { deliver } from './summons.ts';
 import { afterRefusal, bringBackUndelivered, undelivered } from './undelivered.ts';
 
@@ -104,10 +99,15 @@ const LONG_WAIT_MS = 600_000;
 export async function heldBack(turn: Turn<Env>): Promise<Delivered | undefined> {
   if (turn.conclusion === undefined && isGone(turn)) {
     const alert = undeliverableAlert(turn, 'gone: the bot was blocked or removed');
-    const commands = await endingOwnRepeat(turn);
+    const commands = await turn.env.selfEntered.get(turn.kind)?.chatGone(turn);
     await leaveConversation(turn);
     const ended = { outcome: 'undeliverable', parts: [] } as const;
-    return undelivered(turn, ended, { outcome: 'undeliverable', reason: 'telegram_gone', alert, commands });
+    return undelivered(turn, ended, {
+      outcome: 'undeliverable',
+      reason: 'telegram_gone',
+      alert,
+      ...(commands && { commands }),
+    });
   }
   const quietMs = turn.quietUntilMs - turn.nowMs();
   if (quietMs > 0) return { kind: 'later', delayMs: quietMs, reason: 'telegram_throttled', isFree: true };
@@ -130,7 +130,7 @@ async function leaveConversation(turn: Turn): Promise<void> {
  */
 function isGone({ goneMs, message }: Turn): boolean {
   if (goneMs === 0 || !message.ok || message.value.summons || commandIn(message.value) !== undefined) return false;
-  return message.value.content.kind === 'reminder' || message.value.sentAtMs <= goneMs;
+  return isSelfEntered(message.value) || message.value.sentAtMs <= goneMs;
 }
 
 /** The wait of a message for a Telegram that is away: until the next probe has looked for it. */
@@ -180,25 +180,19 @@ function later({ kind }: TelegramFailure, delayMs: number): Later {
   return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
 }
 
-/** Fifty of them fit into one message. */
-const LEFT_CHARS = 70;
-
 /**
  * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another
- * shard nothing can come with it: its reminders and its memory end, and the conclusion says which. Returns the conclusion to deliver.
+ * shard nothing can come with it: what features keep of it ends, and the conclusion says what. Returns the conclusion to
+ * deliver.
  */
 export async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Promise<Conclusion> {
-  const { settings, memoryBook, reminders } = turn.env;
-  const { keys, chat, home, texts, write } = turn;
+  const { settings, features } = turn.env;
+  const { keys, chat, home, write } = turn;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
   const current = turn.sessionAfter(conclusion);
-  const left = isSameShard ? [] : await reminders.of(home);
-  const { lines } = isSameShard ? { lines: [] } : await memoryBook.of(home);
-  const lost = [
-    ...(left.length === 0 ? [] : [texts.reminders.left(left.map(textOf))]),
-    ...(lines.length === 0 ? [] : splitReply(texts.memory.left(lines.map((line) => lineText(texts, line)).join('\n')))),
-  ];
+  const left = isSameShard ? [] : await Promise.all(features.map((each) => each.leftBehind?.(turn)));
+  const lost = left.flatMap((each) => each?.texts ?? []);
   const told = lost.reduce(withLast, conclusion);
   await write('migrated', [
     turn.migrateTo(to),
@@ -207,14 +201,9 @@ export async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: numb
       ? [chatState(keys, moved).beginIn(current), ...chatState(keys, chat).becomes(moved)]
       : []),
     ...(lost.length === 0 ? [] : [turn.reviseConclusion(told)]),
-    ...reminders.cancelling(left),
-    ...(isSameShard ? [] : await memoryBook.erasing(home)),
+    ...left.flatMap((each) => each?.changes ?? []),
   ]);
   return told;
-}
-
-function textOf({ reminder: { text } }: Coming): string {
-  return clip(text.replace(/\s+/gu, ' '), LEFT_CHARS);
 }
 
 /** A conclusion with one more plain part at its end. */

@@ -1,19 +1,20 @@
 import {
   commandIn,
   type InboundMessage,
+  isSelfEntered,
   mayBeComment,
   mayHavePieces,
   piecesOf,
   type Waiting,
 } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
+import type { Change } from '../../shared/state/change.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from './deadline.ts';
-import { isLateReminder, keepReminders } from './reminder.ts';
 
 /** The further pieces of a message, or the decision to wait because more may come. */
 export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
@@ -23,18 +24,19 @@ const WAIT_MS = 1_000;
 
 /**
  * Takes the further pieces of a message (an album, a pasted text that Telegram split, messages that were forwarded
- * together or with a comment, and the reminders behind one that is late) out of its lane; each of them is then settled as
- * merged in its turn. The list of pieces
- * is stored in one step with the mark on each, so all later attempts take the same ones. A text waits for nothing: where
+ * together or with a comment, and what the gateway entered behind a message of its own that is late) out of its lane; each
+ * of them is then settled as merged in its turn. The list of pieces is stored in one step with the mark on each, so all later attempts take the same ones. A text waits for nothing: where
  * messages that were forwarded with it come after it was sent to the model, it joins them (`supersededBy`).
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
 export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<Gathering> {
-  const { lane } = turn.env;
+  const { lane, selfEntered } = turn.env;
+  const own = selfEntered.get(turn.kind);
+  const takesOthers = own?.takesOthers(turn) === true;
   const taken = turn.company.pieces;
   // A message that stands in its conversation without its forwards cannot take them any more.
-  const mayTake = (mayBeComment(message) || isLateReminder(turn)) && !turn.isAloneAtBegin;
+  const mayTake = (mayBeComment(message) || takesOthers) && !turn.isAloneAtBegin;
   const needsNoPieces = mayTake && !turn.isRecordedIn(turn.session);
   if (taken === undefined && !needsNoPieces && !mayHavePieces(message)) return { kind: 'gathered', pieces: [] };
   const behind = await lane.behind(turn.lane);
@@ -51,7 +53,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
     'gathered',
     [
       turn.company.takePieces(pieces.map(({ entry }) => entry)),
-      ...keepReminders(turn, pieces),
+      ...(own?.keep(turn, pieces) ?? []),
       ...turns.map((piece) => piece.company.mergeInto(turn.entry)),
     ],
     turns.map((piece) => piece.notCancelled()),
@@ -60,7 +62,7 @@ export async function gather(turn: Turn<Env>, message: InboundMessage): Promise<
   if (taking === 'unmet') return { kind: 'hand back' };
   if (pieces.length === 0) return { kind: 'gathered', pieces };
   // The next attempt says the times of all of them.
-  if (isLateReminder(turn)) return { kind: 'hand back' };
+  if (takesOthers) return { kind: 'hand back' };
   // A piece may have been edited until it was marked; from now on it cannot.
   const marked = new Set(pieces.map(({ entry }) => entry));
   return { kind: 'gathered', pieces: (await lane.behind(turn.lane)).filter(({ entry }) => marked.has(entry)) };
@@ -93,7 +95,7 @@ export function failTogether(turn: Turn, decided: Verdict, pieces?: readonly Wai
  */
 export async function supersededBy(turn: Turn<Env>, running?: { isSeen: boolean }): Promise<EntryId | undefined> {
   const { lane } = turn.env;
-  if (!turn.message.ok || turn.message.value.content.kind === 'reminder') return undefined;
+  if (!turn.message.ok || isSelfEntered(turn.message.value)) return undefined;
   // What a person has decided is done, and not left for what came meanwhile.
   if (turn.parking.newest !== undefined) return undefined;
   if (turn.stage !== 'none' || turn.trial !== undefined || turn.isBlamed) return undefined;
@@ -111,6 +113,12 @@ export async function supersededBy(turn: Turn<Env>, running?: { isSeen: boolean 
   return (next?.message.from.isGuest === true) === turn.isOfGuest ? next?.entry : undefined;
 }
 
+/** The commands by which the message that this one is answered together with names what was done for this one as well. */
+export function handingOn(turn: Turn, into: EntryId): Change[] {
+  if (turn.rounds === 0 && turn.company.answersWith.length === 0) return [];
+  return [turnOf(turn.keys, into).company.answerWith(turn.entries)];
+}
+
 /** Whether the compaction after the reply must stop for the lane's next message. False before that compaction. */
 export async function isYielding(turn: Turn<Env>, { yieldsTo }: Pick<TurnTime, 'yieldsTo'>): Promise<boolean> {
   const { lane } = turn.env;
@@ -125,8 +133,7 @@ function hasAnswerBegun(turn: Turn): boolean {
   return rounds > 0 || turn.said.text !== '';
 }
 
-/** A reminder is answered by itself: nobody has written it, and what it says must not be lost in another answer. */
+/** What the gateway entered is answered by itself: nobody has written it, and it must not be lost in another answer. */
 export function isForModel(message: InboundMessage): boolean {
-  const { kind } = message.content;
-  return kind !== 'unsupported' && kind !== 'reminder' && commandIn(message) === undefined;
+  return message.content.kind !== 'unsupported' && !isSelfEntered(message) && commandIn(message) === undefined;
 }

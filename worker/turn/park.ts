@@ -1,4 +1,4 @@
-import { commandIn, type InboundMessage, type Waiting } from '../../shared/flow/message.ts';
+import { commandIn, type InboundMessage, isSelfEntered, type Waiting } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { type Decision, type Parked, verdicts } from '../../shared/state/turn/parking.ts';
@@ -100,7 +100,7 @@ function notShown(turn: Turn<Env>, question: Question, failure: TelegramFailure)
 
 /**
  * Notifies the people whose messages wait behind a question that stands in the chat. Each person but the one who was asked
- * gets one line for the question: what the chat waits for, and who can decide. The text of a due reminder is sent at
+ * gets one line for the question: what the chat waits for, and who can decide. What the gateway entered is said at
  * once; the model answers it in its turn. Each notice is marked as sent before it is sent: if the process dies in between,
  * that notice is lost, and the message is still answered later.
  *
@@ -112,20 +112,20 @@ async function notifyBehindQuestion(
   waiting: readonly Waiting[],
   to: Destination,
 ): Promise<void> {
-  const { telegram } = turn.env;
+  const { telegram, selfEntered } = turn.env;
   if (!turn.message.ok) return;
   const { from: asker } = turn.message.value;
-  const { approval, reminders } = turn.texts;
   for (const { entry, message, isTaken } of waiting) {
     const { content, from, messageId } = message;
-    if (content.kind === 'reminder') {
+    const own = selfEntered.get(content.kind);
+    if (own) {
       const step = `said before its turn: ${entry}`;
       if ((await turn.write(step, [])) === 'written')
-        await telegram.sendMessage(to, reminders.behindQuestion(content.text));
+        await telegram.sendMessage(to, own.behindQuestion(message, turn.texts));
     } else if (!isTaken && from.id !== asker.id && isForModel(message)) {
       const step = `question ${id} named to ${from.id}`;
       if ((await turn.write(step, [])) === 'written')
-        await telegram.sendMessage(to, approval.behind(asker.name ?? ''), { replyTo: messageId });
+        await telegram.sendMessage(to, turn.texts.approval.behind(asker.name ?? ''), { replyTo: messageId });
     }
   }
 }
@@ -205,7 +205,7 @@ function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }:
     msOf(entry) >= askedAtMs &&
     next.from.id === message.value.from.id &&
     next.from.isGuest !== true &&
-    next.content.kind !== 'reminder' &&
+    !isSelfEntered(next) &&
     commandIn(next) === undefined
   );
 }

@@ -1,7 +1,8 @@
 import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { messageCode, plainName, reminderInWords } from '../ask/pending.ts';
+import { messageCode, plainName } from '../ask/pending.ts';
 import type { Env } from '../env.ts';
+import type { SelfEntered } from '../feature.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
@@ -30,7 +31,7 @@ interface Item extends FileToRead {
 /** Words, or a file. */
 type Piece = { kind: 'words'; text: string } | { kind: 'label'; text: string } | ({ kind: 'file' } & Item);
 
-type ReminderFacts = Parameters<typeof reminderInWords>[2];
+type LabelFacts = Parameters<SelfEntered['label']>[1];
 
 /** Trouble that lasts longer than one repeat does not hold up a message that can be answered without the file. */
 const OPTIONAL_TRIES = 2;
@@ -55,7 +56,8 @@ export async function readContents(
 ): Promise<ContentReading> {
   const code = messageCode(turn.env.settings.headerSecret, turn.entry);
   const blocks: Block[] = [];
-  const pieces = piecesOf({ messages, words }, { timeZone: timeZoneOf(turn, turn.env.settings), nowMs: turn.nowMs() });
+  const facts = { timeZone: timeZoneOf(turn, turn.env.settings), nowMs: turn.nowMs() };
+  const pieces = piecesOf({ messages, words }, turn.env.selfEntered.get(turn.kind), facts);
   for (const piece of pieces) {
     if (piece.kind === 'words') blocks.push(textBlock(piece.text));
     else if (piece.kind === 'label') blocks.push(textBlock(`[${code} ${piece.text}]`));
@@ -73,9 +75,9 @@ export async function readContents(
   return { kind: 'read', content: hasWordsAlone ? blocks.map(({ text }) => text).join('\n') : blocks };
 }
 
-function piecesOf({ messages, words }: ToRead, facts: ReminderFacts): Piece[] {
+function piecesOf({ messages, words }: ToRead, own: SelfEntered | undefined, facts: LabelFacts): Piece[] {
   if (isBurst(messages)) return forwardedPieces(messages, words);
-  return messages[0]?.content.kind === 'reminder' ? reminderPieces(messages, facts) : ownPieces(messages, words);
+  return own === undefined ? ownPieces(messages, words) : selfEnteredPieces(messages, own, facts);
 }
 
 /** Whether messages are forwards that came together, with or without a comment before them. Pure. */
@@ -83,12 +85,11 @@ export function isBurst(messages: readonly InboundMessage[]): boolean {
   return messages.length > 1 && messages.slice(1).every(isForward);
 }
 
-/** Reminders that are due together: the first stands below the header of the message, each further one below its own line. */
-function reminderPieces(messages: readonly InboundMessage[], facts: ReminderFacts): Piece[] {
+/** The first stands below the header of the message, each further one below its own line. */
+function selfEnteredPieces(messages: readonly InboundMessage[], own: SelfEntered, facts: LabelFacts): Piece[] {
   return messages.flatMap((message, at) => {
     const words = wordsOf(message).map((text) => ({ kind: 'words', text }) as const);
-    if (at === 0 || message.content.kind !== 'reminder') return words;
-    return [{ kind: 'label', text: `and ${reminderInWords(message, message.content, facts)}` } as const, ...words];
+    return at === 0 ? words : [{ kind: 'label', text: own.label(message, facts) } as const, ...words];
   });
 }
 

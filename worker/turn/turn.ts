@@ -16,7 +16,6 @@ import { endedEarly, endedWithout } from './early-end.ts';
 import { failTogether, gather, isYielding } from './gather.ts';
 import { parkTurn } from './park.ts';
 
-import { waitingNotice, withLateness } from './reminder.ts';
 import { beginThere } from './summons.ts';
 import { neverDelivered } from './undelivered.ts';
 
@@ -26,8 +25,8 @@ import { neverDelivered } from './undelivered.ts';
  * every other failure is a verdict.
  */
 export async function runTurn(begun: Turn<Env>, time: TurnTime): Promise<Delivered> {
-  const late = withLateness(begun);
-  const turn = late.withEnv(envFor(late));
+  const own = withOwnNotices(begun);
+  const turn = own.withEnv(envFor(own));
   const to = destinationOf(turn);
   const held = await heldBack(turn);
   if (held) return held;
@@ -75,7 +74,7 @@ export async function failTurn(
   reason: string,
   detail: string,
 ): Promise<Delivered> {
-  const turn = withLateness(begun);
+  const turn = withOwnNotices(begun);
   if (turn.conclusion) return neverDelivered(turn, turn.conclusion, reason, detail);
   const verdict = await endedWithout(turn, failed(reason, turn.texts.unavailable, detail));
   if (verdict.kind !== 'conclude') return verdict;
@@ -114,6 +113,13 @@ async function compactWhileNobodyWaits(
   await time.recovering(turn.env.settings.recoveryTimeoutMs, (signal) => compactAfterReply(turn, opened, room, signal));
 }
 
+/** An attempt with the notices of a message that the gateway entered itself; an earlier attempt may have stored them. */
+function withOwnNotices(turn: Turn<Env>): Turn<Env> {
+  const own = turn.env.selfEntered.get(turn.kind)?.notices(turn) ?? [];
+  const missing = own.filter((notice) => !turn.notices.includes(notice));
+  return missing.length === 0 ? turn : turn.with({ notices: [...missing, ...turn.notices] });
+}
+
 /**
  * A user whose message waits for long is notified once. If the process is killed before sending, the notice is lost:
  * the answer will come.
@@ -122,7 +128,8 @@ async function tellWaiting(turn: Turn<Env>, to: Destination, decided: Verdict): 
   // Where the bot was called, something stands already, and no edit may come behind the one that answers.
   if (decided.kind !== 'later' || decided.isLongWait !== true || turn.summons) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
-  await turn.env.telegram.sendMessage(to, waitingNotice(turn));
+  const notice = turn.env.selfEntered.get(turn.kind)?.waitingNotice(turn) ?? turn.texts.waiting;
+  await turn.env.telegram.sendMessage(to, notice);
 }
 
 /**

@@ -9,7 +9,6 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
 import type { Delivered } from '../lane/verdict.ts';
-import { endingOwnRepeat } from './reminder.ts';
 
 /** The delay before the second try of a refused conclusion, in multiples of `retryMs`. */
 const SECOND_LOOK = 5;
@@ -45,7 +44,7 @@ export async function afterRefusal(
     reason: `telegram_${kind}`,
     alert: undeliverableAlert(turn, `${kind}: ${failure.description}`),
     commands: [
-      ...(kind === 'gone' ? await endingOwnRepeat(turn) : []),
+      ...((kind === 'gone' && (await turn.env.selfEntered.get(turn.kind)?.chatGone(turn))) || []),
       ...(isLast || isTold
         ? []
         : [

@@ -10,9 +10,7 @@ import type { Channels } from '../alerts/alerter.ts';
 import type { Book } from '../alerts/book.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { clockAlert, uncleanEndAlert } from '../alerts/causes/watch.ts';
-import { followedChat } from '../alerts/channel.ts';
-import { surroundingsOf } from '../alerts/message.ts';
-import { isAboutData, watchRedis, watchWatchdog } from '../alerts/redis-trouble.ts';
+import { isAboutData, watchTroubles } from '../alerts/redis-trouble.ts';
 import { modelsInUse } from '../model/catalog.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createBookKeeper } from './book-keeper.ts';
@@ -90,16 +88,6 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
       await deadMan?.stop();
     },
   };
-}
-
-/** The trouble of this process that it reports to the channels itself. */
-function watchTroubles(
-  { config, log, limits }: ProcessEnv,
-  { chatId, telegram, webhook }: Channels,
-): Watching['troubles'] {
-  const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];
-  const reporting = { channels, webhook, log, around: surroundingsOf(config), afterMs: limits.redisTroubleMs };
-  return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
 }
 
 function ruleLimitsOf({ config, limits: { pollAgeMs, providerDownMs, telegramDownMs } }: ProcessEnv): RuleLimits {

@@ -237,6 +237,16 @@ export class Turn<Env = unknown> extends TurnRecord {
     return this.message.ok && this.message.value.from.isGuest === true;
   }
 
+  /** The kind of the message's content; `undefined` where it cannot be read. */
+  get kind(): string | undefined {
+    return this.message.ok ? this.message.value.content.kind : undefined;
+  }
+
+  /** The message, and those that are answered together with it. */
+  get entries(): readonly EntryId[] {
+    return [this.entry, ...this.company.answersWith];
+  }
+
   /** For whom the calls of the attempt are made. */
   get payer(): Payer {
     const { chat, home, entry } = this;

@@ -58,7 +58,7 @@ test('a text that nothing waits behind is answered without another look at its l
   const [comment] = [await accepted(1), await inbox.accept(7, texts[1] ?? inboundText(2), '')];
   await lane.admit(100);
   const gathered = (turn: Turn, looked: Pick<Lane, 'behind'>) =>
-    gather(turn.withEnv({ lane: looked } as Env), inboundText(1));
+    gather(turn.withEnv({ lane: looked, selfEntered: new Map() } as unknown as Env), inboundText(1));
   expect(await gathered(await begun(comment), lane)).toMatchObject({ reason: 'gathering' });
   const alone = await accepted(3, 1002);
   await lane.admit(100);

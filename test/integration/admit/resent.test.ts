@@ -167,13 +167,12 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
     sendTyping: async () => ({ ok: true }),
   };
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
-  const none = async () => [];
   const env = {
     ...{ telegram, breaker: ALWAYS_THERE, lane, telemetry, reach: () => {} },
     settings: { modelName: 'm', models: [], serverTools: [] },
-    memoryBook: { changes: none },
+    features: [],
+    selfEntered: new Map(),
     progress: { isLeft: () => false },
-    reminders: { of: none, cancelled: none },
   } as unknown as Env;
   const turn = await begun(entry);
   const stored = { outcome: 'answered', parts: ['the stored answer'] };

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { generateSignedCookie } from 'hono/cookie';
 import type { Service } from '../../../shared/base/lifecycle.ts';
-import { type Token, tokenOf } from '../../../worker/console/login.ts';
+import { type Token, tokenOf } from '../../../worker/features/console/login.ts';
 import { openConsole, TOKEN, type Visitor, visitorOf } from '../../fixture/console.ts';
 import { eachInWorld, spawn, world } from '../../fixture/each-test.ts';
 import { portOf } from '../../fixture/process.ts';

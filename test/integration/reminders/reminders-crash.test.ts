@@ -5,9 +5,9 @@ import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { FencedError } from '../../../shared/state/change.ts';
 import { createReminderBook } from '../../../shared/state/reminder/book.ts';
 import { EN } from '../../../shared/texts/en.ts';
+import { entering } from '../../../worker/features/reminders/reminder.ts';
+import { createReminders } from '../../../worker/features/reminders/tool.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
-import { entering } from '../../../worker/reminders/reminder.ts';
-import { createReminders } from '../../../worker/reminders/tool.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
 import { outcomes } from '../../fixture/commands.ts';
 import {

@@ -42,7 +42,7 @@ function givenArchivist(): void {
   const log = createLogger('silent');
   services.push(
     startArchivist({
-      ...processEnv(world.redis.url, { limits: { archiveEveryMs: 10 }, log }),
+      ...processEnv(world.redis.url, { env: { SESSION_RETENTION_DAYS: '30' }, limits: { archiveEveryMs: 10 }, log }),
       ...source(),
     } as ShardEnv),
   );

@@ -136,7 +136,7 @@ test('it has what the programs read, and neither a source nor a test', async () 
     'docs/runbook.md',
     'npm-shrinkwrap.json',
     'package.json',
-    'worker/console/style.css',
+    'worker/features/console/style.css',
     'worker/model/price-list.json',
   ]);
   expect(names.filter((name) => name.endsWith('.lua')).length).toBeGreaterThan(10);

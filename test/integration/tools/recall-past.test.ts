@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { SessionId } from '../../../shared/redis/keys.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
-import { createChatMemory } from '../../../worker/tools/recall/chat-memory.ts';
+import { createChatMemory } from '../../../worker/features/recall/chat-memory.ts';
 import { filler, givenLog } from '../../fixture/archived-session.ts';
 import { ask, CURRENT, GRANDPARENT, givenChat, idle, PARENT, says } from '../../fixture/chat-history.ts';
 import { eachWithHistory, history, keys, redis } from '../../fixture/each-history.ts';

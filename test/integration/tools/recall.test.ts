@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { QUOTE_OPENING } from '../../../worker/features/recall/document.ts';
 import { encodeRecord, type LogRecord } from '../../../worker/session/record.ts';
-import { QUOTE_OPENING } from '../../../worker/tools/recall/document.ts';
 import { givenLog } from '../../fixture/archived-session.ts';
 import { ask, CURRENT, GRANDPARENT, givenChat, idle, lineOf, PARENT, says } from '../../fixture/chat-history.ts';
 import { eachWithHistory, history, keys, redis } from '../../fixture/each-history.ts';

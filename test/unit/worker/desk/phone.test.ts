@@ -1,7 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import { expect, test } from '@jest/globals';
-import { reportButtons } from '../../../../worker/desk/offers.ts';
-import { onPhone } from '../../../../worker/desk/phone.ts';
+import { reportButtons } from '../../../../worker/features/desk/offers.ts';
+import { onPhone } from '../../../../worker/features/desk/phone.ts';
 import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import { entityParts } from '../../../../worker/reply/format/layout.ts';
 import { chatName, type Fact, messageName, type Report, type Section } from '../../../../worker/report/report.ts';

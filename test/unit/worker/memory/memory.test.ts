@@ -1,15 +1,16 @@
 import { expect, test } from '@jest/globals';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import type { MemoryLine } from '../../../../shared/state/memory/book.ts';
+import { memoryFeature } from '../../../../worker/features/memory/feature.ts';
 import {
   CHARS_MAX,
   LINE_CHARS_MAX,
   LINES_MAX,
   plainLine,
   snapshotOf,
-  systemWith,
-} from '../../../../worker/memory/memory.ts';
-import { planOf } from '../../../../worker/memory/tool.ts';
+} from '../../../../worker/features/memory/memory.ts';
+import { planOf } from '../../../../worker/features/memory/tool.ts';
+import { systemOf } from '../../../../worker/session/fixed-text.ts';
 
 const chat = '1' as ChatKey;
 const FRESH = { id: 'new', chat, notedAtMs: 9 };
@@ -85,7 +86,8 @@ test('a session carries all of it, and of a small window the newest lines', () =
 });
 
 test('the system prompt says what the notes are; guests of a group are not shown them', () => {
-  const of = (isGuest: boolean, memory?: string) => systemWith('You help.', { memory, isOfGuest: isGuest });
+  const env = { settings: { systemPrompt: 'You help.' }, fixedText: memoryFeature.fixedText };
+  const of = (isOfGuest: boolean, memory?: string) => systemOf({ env, memory, isOfGuest } as never);
   expect(of(false)).toBe('You help.');
   expect(of(false, '')).toBe('You help.');
   expect(of(true, 'a: no meat')).toBe('You help.');

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { instantOf, readWall, wallOf, wallText } from '../../../../worker/reminders/wall-time.ts';
+import { instantOf, readWall, wallOf, wallText } from '../../../../shared/base/wall-time.ts';
 
 const at = (text: string) => Date.parse(`${text}Z`);
 const instant = (wall: string, zone: string) => new Date(instantOf(at(wall), zone)).toISOString().slice(0, 16);

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { splitReply } from '../../../../worker/reply/format/layout.ts';
 import { preview } from '../../../../worker/reply/plan.ts';
-import { splitReply } from '../../../../worker/reply/split.ts';
 import { graphemeTexts, prose, SEEDED } from '../../../fixture/texts.ts';
 
 const PART_MAX = 4_000;

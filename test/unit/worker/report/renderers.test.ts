@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { html } from 'hono/html';
 import { textOf } from '../../../../worker/cli/text.ts';
-import { reportHtml } from '../../../../worker/console/pages/report.ts';
-import { onPhone } from '../../../../worker/desk/phone.ts';
+import { reportHtml } from '../../../../worker/features/console/pages/report.ts';
+import { onPhone } from '../../../../worker/features/desk/phone.ts';
 import { withEntities } from '../../../../worker/reply/format/entities.ts';
 import type { Report } from '../../../../worker/report/report.ts';
 

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { memoryOf, QUOTE_OPENING } from '../../../../../worker/features/recall/document.ts';
+import { passage } from '../../../../../worker/features/recall/recall.ts';
+import { createSearch } from '../../../../../worker/features/recall/search.ts';
+import { snippet } from '../../../../../worker/features/recall/snippet.ts';
+import { eachWord, near, soughtIn } from '../../../../../worker/features/recall/tokenizer.ts';
 import type { LogRecord } from '../../../../../worker/session/record.ts';
-import { memoryOf, QUOTE_OPENING } from '../../../../../worker/tools/recall/document.ts';
-import { passage } from '../../../../../worker/tools/recall/recall.ts';
-import { createSearch } from '../../../../../worker/tools/recall/search.ts';
-import { snippet } from '../../../../../worker/tools/recall/snippet.ts';
-import { eachWord, near, soughtIn } from '../../../../../worker/tools/recall/tokenizer.ts';
 import { assistantSays, records, userSays } from '../../../../fixture/records.ts';
 import { cpuMs, GRAPHEMES, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 import { call, result, text, thinking } from '../../../../stand-in/claude/specimens.ts';

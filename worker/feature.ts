@@ -1,0 +1,87 @@
+import type { Route } from '../shared/app/health.ts';
+import type { Root } from '../shared/app/process.ts';
+import type { Service } from '../shared/base/lifecycle.ts';
+import type { InboundMessage, Waiting } from '../shared/flow/message.ts';
+import type { Inline } from '../shared/flow/reply.ts';
+import type { RedisClient } from '../shared/redis/connection.ts';
+import type { ChatKey, EntryId, Keys } from '../shared/redis/keys.ts';
+import type { Change, Expected } from '../shared/state/change.ts';
+import type { Conclusion } from '../shared/state/turn/record.ts';
+import type { Turn } from '../shared/state/turn/turn.ts';
+import type { CommandName } from '../shared/telegram/commands.ts';
+import type { Texts } from '../shared/texts/texts.ts';
+import type { HeaderFacts } from './ask/pending.ts';
+import type { CommandHandler } from './command/command.ts';
+import type { Env } from './env.ts';
+import type { Ending } from './lane/verdict.ts';
+import type { ShardEnv } from './shard-env.ts';
+import type { Toolbox } from './tools/toolbox.ts';
+
+/**
+ * Something that Spillway can do besides the way of a message, in a folder of its own under `worker/features/`. The core calls
+ * its hooks in the order of the list `FEATURES`, and imports none of it. Hooks return changes, which the core stores in its
+ * own fenced writes. Contract: each hook may run again after a crash, and rejects only when Redis cannot be reached.
+ */
+export interface Feature {
+  readonly name: string;
+  /** The handlers of its commands; who may give them is in `shared/telegram/commands.ts`. */
+  readonly commands?: Readonly<Partial<Record<CommandName, CommandHandler>>>;
+  /** The messages that it enters into the flow itself, by the kind of their content. */
+  readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
+  /** A text that ends the system prompt. One feature has it: the session has one place to keep it. */
+  readonly fixedText?: FixedText;
+  /** Its tools for the model. */
+  tools?(shard: ShardEnv): Toolbox;
+  /** What runs in each shard. */
+  start?(shard: ShardEnv): Service;
+  /** What serves pages on the HTTP port of the process; nothing where the settings do not ask for it. */
+  serve?(root: Root): Promise<(Service & { routes: readonly Route[] }) | undefined>;
+  /** The conclusion with what it adds, before it is stored. */
+  beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
+  /** What the model changed, while it worked on some messages, that stays. */
+  changesByModel?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
+  /** What cannot come along where a group becomes a supergroup of another shard, in words, and the changes that end it. */
+  leftBehind?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
+  /** The changes that erase what it keeps of a chat. */
+  forgotten?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
+  /** What it keeps of a chat, as lines of Markdown for a person. */
+  exported?(turn: Turn<Env>): Promise<readonly string[]>;
+}
+
+/** Changes by the model, each on a line, with the command that undoes it. */
+export interface UndoableChanges {
+  /** The line above them. */
+  title: string;
+  lines: readonly (readonly Inline[])[];
+  commands: readonly string[];
+}
+
+/** A text of a chat that ends the system prompt, and stays the same for a session until that is compacted. */
+export interface FixedText {
+  /** What stands before it. */
+  readonly frame: string;
+  /** The text as it is now, and the condition that it has not changed since. */
+  of(turn: Turn<Env>, windowTokens: number): Promise<{ text: string; unchanged: Expected }>;
+}
+
+/** What a feature says of messages that it enters itself: nobody has written them, so the core asks what to do with them. */
+export interface SelfEntered {
+  /** What such a message is, for the line before it, which the model reads. Pure. */
+  header(message: InboundMessage, facts: HeaderFacts): string;
+  /** The line before a further one that is answered with it. Pure. */
+  label(message: InboundMessage, facts: Pick<HeaderFacts, 'timeZone' | 'nowMs'>): string;
+  /** Whether the attempt answers those that wait behind it as well. */
+  takesOthers(turn: Turn): boolean;
+  /** Keeps those that it takes. */
+  keep(turn: Turn, pieces: readonly Waiting[]): Change[];
+  /** Notices before its answer. */
+  notices(turn: Turn<Env>): string[];
+  /** Its own words, for people who get no answer to it. */
+  plainTexts(turn: Turn, conclusion: Conclusion): string[];
+  /** What people read while it waits for the model. */
+  waitingNotice(turn: Turn): string;
+  /** What people read at once where it waits behind a question to them. */
+  behindQuestion(message: InboundMessage, texts: Texts): string;
+  /** The changes with which it ends because its chat is gone. */
+  chatGone(turn: Turn<Env>): Promise<Change[]>;
+}

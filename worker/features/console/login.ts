@@ -1,0 +1,105 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { Hono, MiddlewareHandler } from 'hono';
+import { deleteCookie, getSignedCookie, setSignedCookie } from 'hono/cookie';
+import { rareWarning } from '../../../shared/base/log.ts';
+import { HOME, loginPage } from './pages/layout.ts';
+import { type ConsoleParts, cookieOptions, fieldOf, isFromOwnPage, show, showProblem, type VisitEnv } from './visit.ts';
+
+const SESSION_SECONDS = 12 * 3600;
+
+export type Token = ReturnType<typeof tokenOf>;
+
+/**
+ * The proofs that are derived from the operator's token. Nothing is stored: a login outlives restarts, holds in every
+ * process of the installation, and ends at once for all when the token is replaced. Pure.
+ */
+export function tokenOf(token: string) {
+  const cookieKey = mac(token, 'spillway console');
+  return {
+    /** Compares in a time that reveals nothing about the token, not even its length. */
+    isGiven: (text: string) => isSame(text, token),
+    /** Signs the cookie of a session. */
+    cookieKey,
+    /** The key in the forms of a session, which no other site can know. */
+    formKey: (session: string) => mac(cookieKey, `form ${session}`).toString('base64url'),
+  };
+}
+
+function mac(key: string | Buffer, text: string) {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+function isSame(one: string, other: string): boolean {
+  const digestOf = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digestOf(one), digestOf(other));
+}
+
+/** Its value is the time at which the session ends, in ms since the epoch, with a signature. */
+const COOKIE = 'spillway_console';
+const LOGIN = `${HOME}/login`;
+
+const PATH_CHARS_LOGGED = 100;
+const FOREIGN = 'This form was not sent by a page of this console. Load the page again.';
+const STALE =
+  'You have logged in again since this page was loaded. Nothing was done: load the page again, and then do it.';
+const LOGGED_OUT = 'Your login has ended, and nothing was done. Log in, and do it again.';
+
+type LoginParts = Pick<ConsoleParts, 'token' | 'log'>;
+
+/**
+ * Answers a request without a session with the login form in place of the page. A request that changes something must
+ * come from one of our own pages, and carry the form key of its session.
+ */
+export function guard({ token, log }: LoginParts): MiddlewareHandler<VisitEnv> {
+  const warn = rareWarning(log, 'the console refused a form that was not its own');
+  return async (visit, next) => {
+    const { method, path } = visit.req;
+    const refuse = (text: string) => {
+      warn({ path: path.slice(0, PATH_CHARS_LOGGED) });
+      return showProblem(visit, 403, 'Not done', text);
+    };
+    const isChange = method !== 'GET' && method !== 'HEAD';
+    if (isChange && !isFromOwnPage(visit)) return refuse(FOREIGN);
+    if (isChange && path === LOGIN) return next();
+    const session = await getSignedCookie(visit, token.cookieKey, COOKIE);
+    if (!session || !(Number(session) > Date.now())) {
+      const to = isChange || path === LOGIN ? HOME : `${path}${new URL(visit.req.url).search}`;
+      return show(visit, { title: 'Log in', body: loginPage(to, isChange ? LOGGED_OUT : undefined) }, 401);
+    }
+    const formKey = token.formKey(session);
+    visit.set('formKey', formKey);
+    if (isChange && !isSame(fieldOf(visit, 'form'), formKey)) return refuse(STALE);
+    return next();
+  };
+}
+
+/**
+ * Serves the login and the logout. Wrong tokens are not counted: behind a proxy all visitors have one address, so a
+ * limit would lock out the operator, and nobody guesses a token of 32 characters.
+ */
+export function serveLogin(app: Hono<VisitEnv>, { token, log }: LoginParts): void {
+  const warn = rareWarning(log, 'the console was asked with a wrong token');
+  app.post(LOGIN, async (visit) => {
+    const address = visit.env.incoming.socket.remoteAddress ?? '';
+    const to = pathAfterLogin(fieldOf(visit, 'to'));
+    if (!token.isGiven(fieldOf(visit, 'token').trim())) {
+      warn({ address });
+      return show(visit, { title: 'Log in', body: loginPage(to, 'This is not the token.') }, 401);
+    }
+    log.info({ address }, 'somebody logged in to the console');
+    const endsAtMs = Date.now() + SESSION_SECONDS * 1000;
+    await setSignedCookie(visit, COOKIE, `${endsAtMs}`, token.cookieKey, cookieOptions(visit, SESSION_SECONDS));
+    return visit.redirect(to, 303);
+  });
+  app.get(LOGIN, (visit) => visit.redirect(HOME, 303));
+  app.post(`${HOME}/logout`, (visit) => {
+    deleteCookie(visit, COOKIE, { path: HOME });
+    return visit.redirect(HOME, 303);
+  });
+}
+
+/** The page of the console to show after a login. A path that may lead elsewhere becomes the first page. */
+function pathAfterLogin(to: string): string {
+  const isOurs = /^\/console(?:[/?]|$)/.test(to) && /^[\w/.:%?=&*+-]+$/.test(to);
+  return isOurs && !to.includes('//') && !to.includes('..') ? to : HOME;
+}

@@ -1,0 +1,20 @@
+import { parseChatKey } from '../../../shared/redis/keys.ts';
+import { allowedNow } from '../../../shared/state/chat/allowed.ts';
+import { DESK_MENU } from '../../../shared/telegram/commands.ts';
+import { helpOf } from '../../command/help.ts';
+import type { DeskCall, DeskHandler } from './feature.ts';
+
+/** `/help`: the commands of operators, and those of the chat itself if it is a conversation. */
+export const help: DeskHandler = async (call) => {
+  const lines = Object.entries(DESK_MENU).map(([word, description]) => `/${word} ${description}`);
+  const own = (await isConversation(call)) ? ['', await helpOf(call.context)] : [];
+  return { text: ['Operators can ask here:', ...lines, ...own].join('\n') };
+};
+
+/** Whether the chat of alerts is also one in which the bot answers messages. */
+export async function isConversation({ context: { turn } }: DeskCall): Promise<boolean> {
+  const { redis, config } = turn.env;
+  const ids = await allowedNow(redis, config.TELEGRAM_ALLOWED_IDS)();
+  const { chatId = 0 } = parseChatKey(turn.chat) ?? {};
+  return ids === 'everyone' || ids.has(chatId);
+}

@@ -1,0 +1,50 @@
+import { plain } from '../../../shared/flow/reply.ts';
+import { createMemoryBook, type MemoryChange } from '../../../shared/state/memory/book.ts';
+import type { Texts } from '../../../shared/texts/texts.ts';
+import type { Feature } from '../../feature.ts';
+import { splitReply } from '../../reply/format/layout.ts';
+import { bookOf, lineText, memory } from './command.ts';
+import { FRAME, snapshotOf } from './memory.ts';
+import { createMemory } from './tool.ts';
+
+/** Notes that the model keeps about a chat, which its people see, correct and delete. */
+export const memoryFeature: Feature = {
+  name: 'memory',
+  commands: { memory },
+  tools: ({ redis, keys }) => createMemory(createMemoryBook(redis, keys)),
+  fixedText: {
+    frame: FRAME,
+    async of(turn, windowTokens) {
+      const book = bookOf(turn);
+      const now = await book.of(turn.home);
+      return { text: snapshotOf(now, windowTokens), unchanged: book.unchanged(now) };
+    },
+  },
+  async changesByModel(turn, entries) {
+    const made = (await bookOf(turn).changes(turn.home)).filter(({ madeIn }) => entries.includes(madeIn));
+    const lines = made.map((change) => [plain(changeText(turn.texts, change))]);
+    return [{ title: turn.texts.memory.changed, lines, commands: made.map(({ id }) => `/memory undo ${id}`) }];
+  },
+  async leftBehind(turn) {
+    const book = bookOf(turn);
+    const { lines } = await book.of(turn.home);
+    const listed = lines.map((line) => lineText(turn.texts, line)).join('\n');
+    return {
+      texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(listed)),
+      changes: await book.erasing(turn.home),
+    };
+  },
+  forgotten: (redis, keys, chat) => createMemoryBook(redis, keys).erasing(chat),
+  async exported(turn) {
+    const { lines } = await bookOf(turn).of(turn.home);
+    if (lines.length === 0) return [];
+    return [`${turn.texts.memory.exported}\n`, ...lines.map((line) => `- ${lineText(turn.texts, line)}`), ''];
+  },
+};
+
+function changeText(texts: Texts, { before, after }: MemoryChange): string {
+  const { memory: text } = texts;
+  if (after === undefined) return text.deleted(before?.text ?? '');
+  const now = lineText(texts, after);
+  return before === undefined ? text.remembered(now) : text.replaced(now, before.text);
+}

@@ -1,0 +1,33 @@
+import { type CommandHandler, replied } from '../../command/command.ts';
+import type { Feature } from '../../feature.ts';
+import { createChatMemory } from './chat-memory.ts';
+import { minute } from './document.ts';
+import { createRecall } from './recall.ts';
+
+const QUERY_CHARS_MAX = 1_000;
+
+/** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
+const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, words }) => {
+  if (words === '') return replied('recall', texts.recallUsage);
+  try {
+    const { quotes, isCut, unreadable } = await createChatMemory(env).search(session, words.slice(0, QUERY_CHARS_MAX));
+    const opening = quotes.length === 0 ? texts.nothingRecalled : texts.recalled(quotes.length);
+    const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
+    const ending = isCut || unreadable > 0 ? [texts.recalledInPart] : [];
+    return replied('recall', [opening, ...lines, ...ending].join('\n\n'));
+  } catch (error) {
+    env.log.warn({ err: error, entry }, 'recall failed');
+    return replied('recall', texts.recallFailed);
+  }
+};
+
+/** The search in what a chat said before the part that the model sees, for the model and for people. */
+export const recallFeature: Feature = {
+  name: 'recall',
+  commands: { recall },
+  tools(shard) {
+    const loadKept = async (chat: Parameters<typeof shard.media.load>[0], sha256: string) =>
+      (await shard.media.load(chat, [sha256])).get(sha256);
+    return createRecall(createChatMemory(shard), loadKept, shard.log);
+  },
+};

@@ -1,0 +1,107 @@
+import { visibleInLine } from '../../../shared/base/visible.ts';
+import { type Inline, plain } from '../../../shared/flow/reply.ts';
+import {
+  type CancelledReminder,
+  type Coming,
+  createReminderBook,
+  REMINDERS_MAX,
+  type ReminderBook,
+} from '../../../shared/state/reminder/book.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
+import type { Button } from '../../../shared/telegram/messages.ts';
+import type { Texts } from '../../../shared/texts/texts.ts';
+import { type CommandHandler, inRows, replied } from '../../command/command.ts';
+import { inMinutes } from '../../command/words.ts';
+import type { Env } from '../../env.ts';
+import { timeZoneOf } from '../../lane/settings.ts';
+import { nextDueMs, rhythmOf } from './schedule.ts';
+
+const BUTTONS_A_ROW = 3;
+const WORDS = /^(cancel|restore) (\w{1,32})$/;
+
+/**
+ * `/reminders`: what is to come, in full, each with a button that cancels it. The button sends `/reminders cancel <id>`,
+ * and the one under an answer for which the model cancelled a reminder `/reminders restore <id>`. The change is stored in
+ * one step with the reply that says so.
+ */
+export const reminders: CommandHandler = async ({ turn, words }) => {
+  const { settings } = turn.env;
+  const book = bookOf(turn);
+  const { texts, home } = turn;
+  const [, verb, id] = WORDS.exec(words) ?? [];
+  if (verb === undefined && words !== '') return replied('reminders', texts.reminders.usage);
+  const coming = await book.of(home);
+  const zone = timeZoneOf(turn, settings);
+  if (verb === undefined) {
+    const { list, buttons } = listed(texts, coming, zone);
+    return replied('reminders', list, { buttons });
+  }
+  const { said, changes, after } = verb === 'cancel' ? cancel() : await restore();
+  const { list, buttons } = listed(texts, after, zone);
+  // The other cancelled reminders under the same answer can still be restored.
+  const keeps = verb === 'restore' && { keepsButtons: true as const };
+  return replied('reminders', [...said, plain('\n\n'), ...list], { buttons, changes, ...keeps });
+
+  function cancel() {
+    const [chosen] = coming.filter(({ reminder }) => reminder.id === id);
+    if (chosen === undefined) return { said: [plain(texts.reminders.unknown)], changes: [], after: coming };
+    const said = [plain(texts.reminders.cancelled(textOf(chosen)))];
+    return { said, changes: book.cancelling([chosen]), after: coming.filter((each) => each !== chosen) };
+  }
+
+  async function restore() {
+    const chosen = (await book.cancelled(home)).find(({ reminder }) => reminder.id === id);
+    const problem = chosen === undefined ? texts.reminders.unknown : texts.reminders.full(REMINDERS_MAX);
+    if (chosen === undefined || coming.length >= REMINDERS_MAX)
+      return { said: [plain(problem)], changes: [], after: coming };
+    const dueAtMs = dueAgainMs(chosen, turn.nowMs());
+    const restored = { ...chosen, dueAtMs };
+    return {
+      said: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],
+      changes: book.restoring(chosen, dueAtMs),
+      after: [...coming, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
+    };
+  }
+};
+
+/** The reminders of the chats of a turn's shard. */
+export function bookOf({ env: { redis, keys } }: Turn<Env>): ReminderBook {
+  return createReminderBook(redis, keys);
+}
+
+/** When a cancelled reminder is due after it is restored. One whose only time has passed is due at once. */
+function dueAgainMs({ reminder, dueAtMs }: CancelledReminder, nowMs: number): number {
+  if (dueAtMs > nowMs) return dueAtMs;
+  return nextDueMs(reminder, nowMs) ?? nowMs;
+}
+
+function listed(texts: Texts, coming: readonly Coming[], timeZone: string) {
+  const { reminders: text } = texts;
+  if (coming.length === 0) return { list: [plain(text.none)], buttons: [] };
+  const lines = coming.flatMap((each, at) => [plain(`\n${at + 1}. `), ...lineOf(texts, each, timeZone)]);
+  const buttons = coming.map(({ reminder: { id } }, at): Button => {
+    return { text: text.cancelButton(at + 1), command: `/reminders cancel ${id}`, destroys: true };
+  });
+  return { list: [plain(text.title(coming.length)), ...lines], buttons: inRows(buttons, BUTTONS_A_ROW) };
+}
+
+/** A reminder on one line: when it comes, whether again, and its whole text. Pure. */
+export function lineOf(
+  { reminders: text }: Texts,
+  coming: Pick<Coming, 'reminder' | 'dueAtMs'>,
+  timeZone: string,
+): Inline[] {
+  const { repeat, timeZone: own } = coming.reminder;
+  const rhythm = repeat && rhythmOf(repeat);
+  const again = rhythm === undefined ? '' : text.again(rhythm, own === timeZone ? '' : own);
+  const { dueAtMs: atMs } = coming;
+  return [
+    { type: 'time', text: `${inMinutes(atMs, timeZone)} (${timeZone})`, atMs },
+    plain(text.line(again, textOf(coming))),
+  ];
+}
+
+/** The whole text of a reminder on one line, every character of it visible: it is what the model will act on. */
+function textOf({ reminder }: Pick<Coming, 'reminder'>): string {
+  return visibleInLine(reminder.text);
+}

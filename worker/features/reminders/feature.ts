@@ -1,0 +1,149 @@
+import { clip } from '../../../shared/base/text.ts';
+import { wallOf, wallText } from '../../../shared/base/wall-time.ts';
+import type { DueReminder, InboundMessage } from '../../../shared/flow/message.ts';
+import { lettersOf } from '../../../shared/flow/reply.ts';
+import type { Coming } from '../../../shared/state/reminder/book.ts';
+import { createReminderBook } from '../../../shared/state/reminder/book.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
+import { type HeaderFacts, plainName, timeIn } from '../../ask/pending.ts';
+import type { Feature, SelfEntered } from '../../feature.ts';
+import { timeZoneOf } from '../../lane/settings.ts';
+import { bookOf, lineOf, reminders } from './command.ts';
+import { startReminding } from './reminding.ts';
+import { dueSince } from './schedule.ts';
+import { createReminders } from './tool.ts';
+
+/** A reminder that waited longer is late: a notice says when it was due, and reminders behind it join its answer. */
+const LATE_MS = 60_000;
+/** Later than this, the model reads both times. */
+const LATE_FOR_MODEL_MS = 5 * 60_000;
+const LINE_CHARS_MAX = 80;
+/** Fifty of them fit into one message. */
+const LEFT_CHARS = 70;
+/** The field of a turn with the reminders that were taken out of the lane and are answered with it. */
+const TAKEN = 'remindersTaken';
+
+/** The messages of reminders that are due. */
+const due: SelfEntered = {
+  header: (message, facts) =>
+    `${inWords(message, facts)}: its text is yours and no person's; say or do it as far as that message asked for it`,
+  label: (message, facts) => `and ${inWords(message, facts)}`,
+  takesOthers: isLate,
+  keep(turn, pieces) {
+    const taken = pieces.map(({ message }) => message.content).filter((content) => content.kind === 'reminder');
+    return taken.length === 0 ? [] : [turn.keepContent(TAKEN, JSON.stringify(taken))];
+  },
+  notices(turn) {
+    if (!isLate(turn)) return [];
+    const { reminders: texts } = turn.texts;
+    const late = remindersOf(turn);
+    const zone = timeZoneOf(turn, turn.env.settings);
+    const times = late.map(({ repeats, dueAtMs }) => {
+      const since = repeats && dueSince(repeats, dueAtMs, turn.nowMs());
+      return texts.dueAt(wallText(wallOf(dueAtMs, zone)), since?.times ?? 0);
+    });
+    if (late.length === 1) return [texts.late(times[0] ?? '')];
+    return [texts.lateTogether(late.map(({ text }, at) => `${times[at]}: ${clip(text, LINE_CHARS_MAX)}`).join('\n'))];
+  },
+  // None if the chat was erased.
+  plainTexts: (turn, { outcome, reason }) =>
+    outcome === 'cancelled' && reason === 'forget'
+      ? []
+      : remindersOf(turn).map(({ text }) => turn.texts.reminders.plain(text)),
+  waitingNotice: (turn) =>
+    turn.texts.reminders.waiting(
+      remindersOf(turn)
+        .map(({ text }) => text)
+        .join('\n\n'),
+    ),
+  behindQuestion: ({ content }, texts) => texts.reminders.behindQuestion(content.text ?? ''),
+  /** Ends repeats whose chat was gone at two due times in a row: each further time would be a call, and an alert. */
+  async chatGone(turn) {
+    const book = bookOf(turn);
+    const coming = await book.of(turn.home);
+    return remindersOf(turn).flatMap(({ id, dueAtMs }) =>
+      book.chatGone(
+        coming.filter(({ reminder }) => reminder.id === id),
+        dueAtMs,
+      ),
+    );
+  },
+};
+
+/** Reminders, which the model sets and which become messages when they are due. */
+export const remindersFeature: Feature = {
+  name: 'reminders',
+  commands: { reminders },
+  selfEntered: { reminder: due },
+  tools: ({ redis, keys, settings }) => createReminders(createReminderBook(redis, keys), settings),
+  start: startReminding,
+  async changesByModel(turn, entries) {
+    const book = bookOf(turn);
+    const { home, texts } = turn;
+    const zone = timeZoneOf(turn, turn.env.settings);
+    const set = (await book.of(home)).filter(
+      ({ reminder: { setIn } }) => setIn !== undefined && entries.includes(setIn),
+    );
+    const cancelled = (await book.cancelled(home)).filter(({ cancelledIn }) => entries.includes(cancelledIn));
+    return [
+      {
+        title: texts.reminders.setForLater,
+        lines: set.map((each) => lineOf(texts, each, zone)),
+        commands: set.map(({ reminder: { id } }) => `/reminders cancel ${id}`),
+      },
+      {
+        title: texts.reminders.cancelledByModel,
+        lines: cancelled.map((each) => lineOf(texts, each, zone)),
+        commands: cancelled.map(({ reminder: { id } }) => `/reminders restore ${id}`),
+      },
+    ];
+  },
+  async leftBehind(turn) {
+    const book = bookOf(turn);
+    const coming = await book.of(turn.home);
+    const texts = coming.length === 0 ? [] : [turn.texts.reminders.left(coming.map(beginningOf))];
+    return { texts, changes: book.cancelling(coming) };
+  },
+  async forgotten(redis, keys, chat) {
+    const book = createReminderBook(redis, keys);
+    return book.cancelling(await book.of(chat));
+  },
+  async exported(turn) {
+    const zone = timeZoneOf(turn, turn.env.settings);
+    const coming = await bookOf(turn).of(turn.home);
+    return coming.map((each) => `- ${lettersOf(lineOf(turn.texts, each, zone))}`);
+  },
+};
+
+/** Whether an attempt is at a reminder that comes late, e.g. since its chat was paused. */
+function isLate(turn: Turn): boolean {
+  const [own] = remindersOf(turn);
+  return own !== undefined && (own.isLate === true || turn.nowMs() - own.dueAtMs > LATE_MS);
+}
+
+/** The reminder that the message is, and those that are answered with it. */
+function remindersOf(turn: Turn): DueReminder[] {
+  const { message } = turn;
+  if (!message.ok || message.value.content.kind !== 'reminder') return [];
+  const taken = turn.content(TAKEN);
+  return [message.value.content, ...(taken === undefined ? [] : (JSON.parse(taken) as DueReminder[]))];
+}
+
+/** For which message a reminder was set, and when it was due: nobody has written just now, and nobody did then. */
+function inWords(
+  { from, content }: InboundMessage,
+  { timeZone, nowMs }: Pick<HeaderFacts, 'timeZone' | 'nowMs'>,
+): string {
+  if (content.kind !== 'reminder') return '';
+  const { dueAtMs, answering, repeats } = content;
+  const since = repeats && dueSince(repeats, dueAtMs, nowMs);
+  const again = since ? `, ${since.times} more times until ${timeIn(timeZone, since.lastMs)}` : '';
+  const wasDue = content.isLate === true || nowMs - dueAtMs > LATE_FOR_MODEL_MS;
+  const when = wasDue ? `was due at ${timeIn(timeZone, dueAtMs)}${again} and comes late` : 'is due now';
+  const words = answering === undefined ? '' : ` which began ${plainName(answering)},`;
+  return `a reminder that you set yourself, while answering a message of ${plainName(from.name)} (id ${from.id}),${words} ${when}`;
+}
+
+function beginningOf({ reminder: { text } }: Coming): string {
+  return clip(text.replace(/\s+/gu, ' '), LEFT_CHARS);
+}

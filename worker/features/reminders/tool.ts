@@ -1,0 +1,112 @@
+import { wallOf, wallText } from '../../../shared/base/wall-time.ts';
+import { FencedError } from '../../../shared/state/change.ts';
+import {
+  type Coming,
+  REMINDERS_MAX,
+  type ReminderBook,
+  SET_AT_ONCE_MAX,
+  setBefore,
+} from '../../../shared/state/reminder/book.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
+import { type Settings, timeZoneOf } from '../../lane/settings.ts';
+import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
+import { setIn } from './reminder.ts';
+import { readReminderInput } from './reminder-input.ts';
+
+type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
+type Zone = Pick<Settings, 'timeZone'>;
+
+const NAME = 'reminders';
+const specOf = (minutesMin: number): ToolSpec => ({
+  name: NAME,
+  description: `Sets, lists and cancels reminders of this chat. When one is due you get its text back and your answer reaches the chat, so it can also be a task, such as a morning summary. Once: "at" or "in". Again and again: "cron", or "every" with its beginning in "at" or "in". Times are local times of the chat, as in the line before each message. At least ${minutesMin} minutes between repeats, two years ahead at most. People see under your answer what you have set or cancelled, and can undo it.`,
+  inputSchema: {
+    type: 'object',
+    properties: {
+      action: { type: 'string', enum: ['set', 'list', 'cancel'] },
+      text: {
+        type: 'string',
+        description: 'set: what to say or do then, complete in itself, at most 1000 characters.',
+      },
+      at: { type: 'string', description: 'set: a local time, such as "2026-11-23T09:00".' },
+      in: { type: 'integer', minimum: 1, description: 'set: minutes from now.' },
+      cron: { type: 'string', description: 'set: five fields in local time, such as "0 9 * * 1-5".' },
+      every: { type: 'integer', minimum: minutesMin, description: 'set: minutes between repeats.' },
+      id: { type: 'string', description: 'cancel: the id of the reminder.' },
+    },
+    required: ['action'],
+    additionalProperties: false,
+  },
+  repeatable: true,
+});
+
+/** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
+export function createReminders(book: Book, settings: Zone & Pick<Settings, 'reminderMinutesMin'>): Toolbox {
+  const specs = [specOf(settings.reminderMinutesMin)];
+  return {
+    specs: () => specs,
+    async call({ id, name, input, turn }) {
+      if (name !== NAME) return toolError(`There is no tool ${name} here.`);
+      if (input.action === 'list') return list(book, settings, turn);
+      if (input.action !== 'set' && input.action !== 'cancel')
+        return toolError('"action" must be set, list or cancel.');
+      return input.action === 'set' ? set(book, settings, turn, id, input) : cancel(book, turn, id, input);
+    },
+  };
+}
+
+async function set(
+  book: Book,
+  settings: Zone & Pick<Settings, 'reminderMinutesMin'>,
+  turn: Turn,
+  call: string,
+  input: Input,
+): Promise<ToolOutput> {
+  if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
+  const message = turn.message.value;
+  const timeZone = timeZoneOf(turn, settings);
+  const before = setBefore(turn, call);
+  if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
+  // A reminder that sets the next one is a repeat as well.
+  const repeatMinutesMin = settings.reminderMinutesMin;
+  const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
+  const asked = readReminderInput(input, { nowMs: turn.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
+  if (!asked.ok) return toolError(asked.problem);
+  const { text, schedule, dueAtMs } = asked;
+  const done = await book.set(turn, call, { ...schedule, text, ...setIn(turn.entry, message) }, dueAtMs);
+  if (done.kind === 'fenced') throw new FencedError();
+  if (done.kind === 'too many')
+    return toolError(
+      `At most ${SET_AT_ONCE_MAX} reminders are set for one message: people could not look through more.`,
+    );
+  if (done.kind === 'full') return toolError(`This chat has ${REMINDERS_MAX} reminders already. Cancel one first.`);
+  return toolText(`Set: ${line({ ...done, reminder: { ...schedule, id: done.id, text } }, timeZone)}`);
+}
+
+async function list(book: Book, settings: Zone, turn: Turn): Promise<ToolOutput> {
+  const coming = await book.of(turn.home);
+  const timeZone = timeZoneOf(turn, settings);
+  return toolText(coming.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
+}
+
+/** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
+async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
+  const found = (await book.of(turn.home)).filter(({ reminder }) => reminder.id === id);
+  const isDone = turn.hasDone(`reminder:${call}`);
+  if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
+  const before = await book.cancelled(turn.home);
+  const by = { cancelledIn: turn.entry, cancelledAtMs: turn.nowMs() };
+  await turn.write(`reminder:${call}`, book.cancellingForUndo(found, by, before));
+  return toolText(`Cancelled: ${id}.`);
+}
+
+type Input = Readonly<Record<string, unknown>>;
+type Shown = Pick<Coming, 'dueAtMs'> & { reminder: Pick<Coming['reminder'], 'id' | 'text' | 'repeat' | 'timeZone'> };
+
+function line({ reminder: { id, text, repeat, timeZone: own }, dueAtMs }: Shown, timeZone: string): string {
+  const again =
+    repeat === undefined
+      ? ''
+      : `, then ${'cron' in repeat ? `by cron ${repeat.cron} in ${own}` : `every ${repeat.everyMinutes} minutes`}`;
+  return `${id}: ${wallText(wallOf(dueAtMs, timeZone))} ${timeZone}${again}: ${text}`;
+}

@@ -1,0 +1,25 @@
+import { carriedMemory } from '../../shared/state/session/session.ts';
+import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Env } from '../env.ts';
+
+/** The system prompt with the fixed text that the session carries, which is not shown to guests of a group. Pure. */
+export function systemOf({ env, memory = '', isOfGuest }: Turn<Env>): string {
+  const { settings, fixedText } = env;
+  if (memory === '' || isOfGuest || fixedText === undefined) return settings.systemPrompt;
+  return `${settings.systemPrompt}\n\n${fixedText.frame}\n\n${memory}`;
+}
+
+/**
+ * The attempt with the fixed text that its session carries: fixed now where that is still to be done, so that it stays the
+ * same in every request until the session is compacted. Contract: throws `FencedError`, or what Redis throws.
+ */
+export async function withFixedText(turn: Turn<Env>, windowTokens: number): Promise<Turn<Env>> {
+  const { fixedText } = turn.env;
+  if (turn.memory !== undefined || fixedText === undefined) return turn;
+  for (;;) {
+    const { text, unchanged } = await fixedText.of(turn, windowTokens);
+    const changes = [carriedMemory(turn.keys, turn.session).fix(text)];
+    // Somebody may delete a line in between.
+    if ((await turn.write('', changes, [unchanged])) !== 'unmet') return turn.with({ memory: text });
+  }
+}
