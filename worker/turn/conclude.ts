@@ -27,9 +27,8 @@ export async function concludeTurn(
   let conclusion = withRefusals(turn, withNotices(turn, ending.conclusion), refusals);
   for (const feature of env.features)
     conclusion = (await feature.beforeConclude?.(turn, conclusion, ending)) ?? conclusion;
-  const reported = refusals === 0 ? [] : [chatState(turn.keys, turn.chat).reportLaneRefusals(refusals)];
-  const changes = [...reported, ...ending.changes];
-  const stored = await storeConclusion(turn, conclusion, { ...ending, changes });
+  const report = refusals === 0 ? [] : [chatState(turn.keys, turn.chat).reportLaneRefusals(refusals)];
+  const stored = await storeConclusion(turn, conclusion, { ...ending, changes: [...report, ...ending.changes] });
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
     await commit(env, turn, { step: 'cancelled meanwhile', changes, events });

@@ -98,17 +98,17 @@ for _, entry in ipairs(read[1][2]) do
   local chat = field(entry[2], 'chat')
   if chat and is_lane(chat) then
     local lane, cancels = ARGV[4] .. chat, field(entry[2], 'cancels')
-    local full, has_own_reply = is_full(lane, entry[2]), chat:find('@', 1, true)
-    if full and not has_own_reply then
+    local full = is_full(lane, entry[2])
+    if full and not chat:find('@', 1, true) then
       refuse(last, chat, entry[2])
       refused[#refused + 1] = { last, chat_of(chat), field(entry[2], 'traceparent') or '' }
     else
       redis.call('RPUSH', lane, last)
-    end
-    if full and has_own_reply then
-      redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
-    elseif cancels and not field(entry[2], 'replayed') then
-      cancel(lane, last, cancels)
+      if full then
+        redis.call('HSET', ARGV[5] .. last, 'refused', 'lane_full')
+      elseif cancels and not field(entry[2], 'replayed') then
+        cancel(lane, last, cancels)
+      end
     end
     if not touched[chat] then
       touched[chat] = true

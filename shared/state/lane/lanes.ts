@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { BURST_MAX } from '../../flow/message.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
+import { type EntryId, INBOUND_GROUP, type Keys, type LaneKey } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import type { Turn } from '../turn/turn.ts';
 import type { OutcomeRecord } from './record-streams.ts';
@@ -32,15 +32,8 @@ export interface Admission {
   heads: Head[];
   broken: EntryId[];
   cancelled: EntryId[];
-  /** Messages settled because their lane was full. */
-  refused: Refusal[];
-}
-
-/** A message that was settled at its admission, because its lane was full. */
-export interface Refusal {
-  entry: EntryId;
-  chat: ChatKey;
-  traceparent: string;
+  /** Messages settled because their lane was full, with their chats. */
+  refused: Head[];
 }
 
 /** The result of a repair of the lanes. */
@@ -107,10 +100,7 @@ async function createGroup(redis: RedisClient, keys: Keys): Promise<void> {
 }
 
 type AdmitReply = [
-  [
-    ...[newest: string, read: number, HeadReply[], broken: EntryId[], cancelled: EntryId[]],
-    refused: [EntryId, ChatKey, traceparent: string][],
-  ],
+  [newest: string, read: number, HeadReply[], broken: EntryId[], cancelled: EntryId[], refused: HeadReply[]],
   timeMs: number,
 ];
 
@@ -122,12 +112,11 @@ function bindAdmit(redis: RedisClient, keys: Keys, clock: RedisClock, messagesMa
     const call = ++calls;
     const prefixes = [keys.lanePrefix, keys.turnPrefix];
     const args = [INBOUND_GROUP, CONSUMER, count, ...prefixes, messagesMax, BURST_MAX, call, keys.chatPrefix];
-    const [[newest, read, heads, broken, cancelled, settled]] = await clock.learn(
+    const [[newest, read, heads, broken, cancelled, refused]] = await clock.learn(
       () => admit(at, args),
       ([, timeMs]) => timeMs,
     );
-    const refused = settled.map(([entry, chat, traceparent]) => ({ entry, chat, traceparent }));
-    return { newest, read, heads: heads.map(headOf), broken, cancelled, refused };
+    return { newest, read, heads: heads.map(headOf), broken, cancelled, refused: refused.map(headOf) };
   };
 }
 
