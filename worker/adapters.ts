@@ -8,7 +8,7 @@ import { watchToolServers } from './alerts/tool-servers.ts';
 import { openEndpoint } from './endpoint.ts';
 import { FEATURES } from './features.ts';
 import { LIMITS, type Limits } from './limits.ts';
-import { modelsOf, priceProblem, readSettingFiles, type SettingFiles } from './settings.ts';
+import { priceProblem, readSettingFiles, type SettingFiles } from './settings.ts';
 import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';
@@ -17,7 +17,7 @@ import { startWorker } from './worker.ts';
 export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
   const { config } = root;
   const limits = { ...LIMITS, ...shorter };
-  const { problems, servers, ...files } = await readSettingFiles(config, modelsOf(config));
+  const { problems, servers, ...files } = await readSettingFiles(config, config.MODELS);
   const price = priceProblem(config, files);
   const all = [...problems, ...(price === undefined ? [] : [price])];
   if (all.length > 0) throw new Error(all.join('\n'));

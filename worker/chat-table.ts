@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { isFields } from '../shared/base/fields.ts';
 import { readLocatedJson } from '../shared/base/located-json.ts';
-import { nearName } from '../shared/base/required-settings.ts';
+import { nearName } from '../shared/base/setting-problems.ts';
 import { clip } from '../shared/base/text.ts';
 import { parseChatKey } from '../shared/redis/keys.ts';
 import { type ChatSettings, type ChatTable, OTHER_CHATS } from '../shared/state/chat/chat-settings.ts';

@@ -60,7 +60,7 @@ export function startJobs(
     async takesFixedParts(signal: AbortSignal) {
       for (const chat of kindsOfChats(shard.chats)) {
         const own = settingsFor(settings, chat);
-        const { windowTokens } = await model.limits(own.modelName);
+        const { windowTokens } = await model.limits(own.MODEL);
         const { outputTokens: maxTokens } = chatRoom(windowTokens, undefined, own);
         const fixed = { ...fixedPartsOf(own, forChat(env.tools, chat).specs()), maxTokens };
         const { kind } = await askFixedParts(model, fixed, signal);

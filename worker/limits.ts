@@ -38,14 +38,6 @@ export interface Limits extends BreakerLimits {
   pace: Pace;
   /** Without a word for so long, the call of a summary counts as silent; absent: as long as any call. */
   summaryIdleMs?: number;
-  /** After so long a person who waits is told once. */
-  waitingNoticeMs: number;
-  /** The first wait before a failed call is made again. */
-  retryMs: number;
-  /** Long enough for a proxy to have chosen another server, short enough for a person who waits. */
-  doubtWaitMs: number;
-  /** A summary that takes longer is not waited for: there is a way on without one. */
-  summaryTimeMs: number;
   toolServersEveryMs: number;
   /** A tool server that is unreachable for so long is down: shorter trouble ends before an operator could look. */
   toolServerDownMs: number;
@@ -91,10 +83,6 @@ export const LIMITS: Readonly<Limits> = {
   statusAfterMs: 5_000,
   statusEveryMs: 3_000,
   pace: PACE,
-  waitingNoticeMs: 60_000,
-  retryMs: 2_000,
-  doubtWaitMs: 2_000,
-  summaryTimeMs: 60_000,
   toolServersEveryMs: 2_000,
   toolServerDownMs: 30_000,
   modelLivesEveryMs: 6 * 3_600_000,

@@ -3,8 +3,6 @@ import { type Config, type ConfigReading, processEnvironment } from '../shared/b
 import type { ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { loadChatTable, promptOf } from './chat-table.ts';
-import type { Settings } from './lane/settings.ts';
-import { LIMITS, type Limits } from './limits.ts';
 import { modelsInUse, tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';
 import { costOf, costOfMinute, loadPrices, type Prices } from './model/prices.ts';
@@ -80,11 +78,6 @@ function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: C
   return ids === 'everyone' || [...ids].some((id) => id < 0) || guests.size > 0;
 }
 
-/** The models that chats may have; the first is the default. Pure. */
-export function modelsOf({ MODEL, MODELS }: Pick<Config, 'MODEL' | 'MODELS'>): readonly string[] {
-  return [...new Set([MODEL, ...MODELS])];
-}
-
 /**
  * Reads the files, and says what a start would be refused for besides what is wrong with single settings: files, and a
  * budget that not even the system prompt fits into. Where the settings are wrong, the files are those that the environment
@@ -93,7 +86,7 @@ export function modelsOf({ MODEL, MODELS }: Pick<Config, 'MODEL' | 'MODELS'>): r
 export async function judgeSettingFiles(reading: ConfigReading): Promise<SettingFiles> {
   if (!reading.ok) return readSettingFiles(processEnvironment());
   const { config } = reading;
-  const files = await readSettingFiles(config, modelsOf(config));
+  const files = await readSettingFiles(config, config.MODELS);
   const room = roomProblem(config, { system: files.systemPrompt, tools: [] });
   const ofChats = [...files.chats].flatMap(([chat, { systemPrompt: system }]) => {
     const problem = system === undefined ? undefined : roomProblem(config, { system, tools: [] });
@@ -137,9 +130,9 @@ export const OWN_TOOLS_TOKENS = 1_300;
 const FIRST_MESSAGES_TOKENS = 1_000;
 
 /** The size of the parts of every request, in tokens of the model, by our estimate. Pure. */
-export function fixedTokens({ MODEL, WEB_SEARCH, WEB_FETCH }: Config, { system, tools }: Fixed): number {
-  const web = serverTools({ webSearch: WEB_SEARCH, webFetch: WEB_FETCH });
-  return Math.ceil((estimateFixed({ system, tools, serverTools: web }) + OWN_TOOLS_TOKENS) * tokenizerFactor(MODEL));
+export function fixedTokens(config: Config, { system, tools }: Fixed): number {
+  const estimated = estimateFixed({ system, tools, serverTools: serverTools(config) });
+  return Math.ceil((estimated + OWN_TOOLS_TOKENS) * tokenizerFactor(config.MODEL));
 }
 
 /**
@@ -156,49 +149,4 @@ export function roomProblem(config: Config, fixed: Fixed, windowTokens?: number)
     window < budget ? `The window of ${config.MODEL} is ${window} tokens` : `CONTEXT_BUDGET_TOKENS is ${budget}`;
   const remedy = window < budget ? 'choose a model with a larger one' : `set it to at least ${2 * needed}`;
   return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten the system prompt or the tools of MCP_CONFIG, or ${remedy}.`;
-}
-
-/** The settings of turns, from the configuration and the files that it names. */
-export function settingsOf(
-  config: Config,
-  files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices'>,
-  limits: Limits = LIMITS,
-): Settings {
-  return {
-    modelName: config.MODEL,
-    endpoint: config.ANTHROPIC_BASE_URL,
-    statedWindowTokens: config.CONTEXT_WINDOW_TOKENS,
-    models: modelsOf(config),
-    prices: files.prices,
-    fallbackModel: config.FALLBACK_MODEL,
-    compactionModel: config.COMPACTION_MODEL ?? config.MODEL,
-    systemPrompt: files.systemPrompt,
-    preserve: files.preserve,
-    maxOutputTokens: config.MAX_OUTPUT_TOKENS,
-    effort: config.EFFORT,
-    serverTools: serverTools({ webSearch: config.WEB_SEARCH, webFetch: config.WEB_FETCH }),
-    contextBudgetTokens: config.CONTEXT_BUDGET_TOKENS,
-    rich: config.TELEGRAM_RICH,
-    timeZone: config.TZ,
-    hears: config.TRANSCRIPTION_MODEL !== undefined,
-    reminderMinutesMin: config.REMINDER_MINUTES_MIN,
-    headerSecret: config.TELEGRAM_BOT_TOKEN,
-    compactAt: config.COMPACT_AT,
-    maxAttempts: config.MAX_ATTEMPTS,
-    turnTimeoutMs: config.TURN_TIMEOUT_MS,
-    turnMaxMs: config.TURN_MAX_MS,
-    recoveryTimeoutMs: config.RECOVERY_TIMEOUT_MS,
-    outagePatienceMs: config.OUTAGE_PATIENCE_MS,
-    telegramPatienceMs: config.TELEGRAM_PATIENCE_MS,
-    approvalTimeoutMs: config.APPROVAL_TIMEOUT_MS,
-    waitingNoticeMs: limits.waitingNoticeMs,
-    retryMs: limits.retryMs,
-    doubtWaitMs: limits.doubtWaitMs,
-    summaryTimeMs: limits.summaryTimeMs,
-    toolResultMaxChars: config.TOOL_RESULT_MAX_CHARS,
-    toolRoundsMax: config.TOOL_ROUNDS_MAX,
-    textMaxChars: config.INBOUND_TEXT_MAX_CHARS,
-    shards: config.SHARDS,
-    logContent: config.LOG_CONTENT,
-  };
 }

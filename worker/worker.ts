@@ -12,10 +12,11 @@ import { LIMITS, type Limits } from './limits.ts';
 import type { Model } from './model/port.ts';
 import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
 import { WindowCache } from './session/held-window.ts';
-import { type SettingFiles, settingsOf } from './settings.ts';
+import type { SettingFiles } from './settings.ts';
 import { connections, startShard } from './shard.ts';
 import type { ProcessEnv } from './shard-env.ts';
 import { openTelegram } from './telegram.ts';
+import { serverTools } from './tools/server-tools.ts';
 import { startOversight } from './watch/oversight.ts';
 
 /** Longer than the longest wait between two tries to connect. */
@@ -49,7 +50,7 @@ export async function startWorker(root: Root, parts: WorkerParts): Promise<Servi
   const env: ProcessEnv = {
     ...root,
     limits,
-    settings: settingsOf(root.config, parts.files, limits),
+    settings: { ...root.config, ...parts.files, serverTools: serverTools(root.config) },
     chats: parts.files.chats,
     telegram,
     breaker,

@@ -5,7 +5,6 @@ import { type EnvFile, readEnvFile } from './env-file.ts';
 import { HOME } from './project.ts';
 import { useProxy } from './proxy.ts';
 import { clusterNodes, sentinelMaster, sentinelNodes, serverUrl } from './redis-address.ts';
-import { missingSettings, nearName, tooShort, twoPlaces } from './required-settings.ts';
 import {
   acceptedRisks,
   alertChat,
@@ -20,36 +19,26 @@ import {
   milliseconds,
   modelsUrl,
   names,
+  oneOf,
   operatorIds,
   personIds,
   pingUrl,
   port,
   positive,
   processes,
-  share,
   timeZone,
   traceUrl,
   webhookUrl,
 } from './setting.ts';
-import { unusedExporterSettings } from './signals.ts';
+import { missingSettings, tooShort, twoPlaces, unreadNames, withoutEffect } from './setting-problems.ts';
 
 /** The role that reads the environment: each needs its own part and ignores the rest. */
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
 
-/** Names that the interface reserves for features that this version does not have yet. */
-const NOT_YET = ['PINNED_MAX_CHARS'];
-/** Further names in a settings file: for the telemetry, the bucket, Node, a proxy and the compose file. */
-const READ_BY_OTHERS =
-  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
-
 /** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
 const SHARDS_MAX = 256;
 const CONCURRENCY_MAX = 1_000;
-/** Room for a long chat's window, and for the index of its past. */
-const CACHE_MB_MIN = 8;
 const DAY_MINUTES = 1_440;
-const ONE_SHARD =
-  'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
 
 const environment = z.object({
   TELEGRAM_BOT_TOKEN: z
@@ -60,13 +49,10 @@ const environment = z.object({
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ANSWER_ALL_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_GUESTS: personIds,
-  TELEGRAM_STREAMING: z.enum(['draft', 'status', 'off'], { error: 'expected draft, status or off' }).default('draft'),
-  TELEGRAM_PACING: z
-    .enum(['true', 'false'], { error: 'expected true or false' })
-    .default('true')
-    .transform((value) => value === 'true'),
-  TELEGRAM_LINK_PREVIEWS: flag,
-  TELEGRAM_RICH: z.enum(['auto', 'off', 'always'], { error: 'expected auto, off or always' }).default('auto'),
+  TELEGRAM_STREAMING: oneOf('draft', 'status', 'off').default('draft'),
+  TELEGRAM_PACING: flag.prefault('true'),
+  TELEGRAM_LINK_PREVIEWS: flag.prefault('false'),
+  TELEGRAM_RICH: oneOf('auto', 'off', 'always').default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
   TELEGRAM_OPERATOR_IDS: operatorIds,
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
@@ -80,27 +66,23 @@ const environment = z.object({
   ANTHROPIC_API_KEY: z.string().default(''),
   ANTHROPIC_BASE_URL: modelsUrl.default('https://api.anthropic.com'),
   MODEL: z.string().default('claude-opus-5-5'),
+  /** Once read, the models that a chat may choose from; the first is MODEL. */
   MODELS: names,
   FALLBACK_MODEL: z.string().optional(),
+  /** Once read, MODEL where none is named. */
   COMPACTION_MODEL: z.string().optional(),
   MAX_OUTPUT_TOKENS: positive.default(16_000),
-  EFFORT: z
-    .enum(['low', 'medium', 'high', 'xhigh', 'max'], { error: 'expected low, medium, high, xhigh or max' })
-    .optional(),
+  EFFORT: oneOf('low', 'medium', 'high', 'xhigh', 'max').optional(),
   MODEL_IDLE_TIMEOUT_MS: milliseconds.default(120_000),
   CONTEXT_WINDOW_TOKENS: positive.optional(),
   CONTEXT_BUDGET_TOKENS: positive.default(200_000),
-  COMPACT_AT: share.default(0.7),
   GROUP_CONTEXT_MESSAGES: messagesUpTo50,
-  INBOUND_TEXT_MAX_CHARS: positive.default(200_000),
-  TOOL_RESULT_MAX_CHARS: positive.default(16_000),
   TOOL_TIMEOUT_MS: milliseconds.default(60_000),
-  TOOL_ROUNDS_MAX: positive.default(25),
   MODEL_PRICES_FILE: z.string().optional(),
   MCP_CONFIG: z.string().optional(),
-  MCP_SANDBOX: z.enum(['auto', 'off'], { error: 'expected auto or off' }).default('auto'),
-  WEB_SEARCH: flag,
-  WEB_FETCH: flag,
+  MCP_SANDBOX: oneOf('auto', 'off').default('auto'),
+  WEB_SEARCH: flag.prefault('false'),
+  WEB_FETCH: flag.prefault('false'),
   REMINDER_MINUTES_MIN: positive.refine((value) => value <= DAY_MINUTES, `expected at most ${DAY_MINUTES}`).default(60),
   TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
@@ -123,23 +105,17 @@ const environment = z.object({
   WORKER_CONCURRENCY: positive
     .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
     .default(16),
-  PROCESS_CACHE_MB: positive.refine((value) => value >= CACHE_MB_MIN, `expected at least ${CACHE_MB_MIN}`).default(64),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   TURN_MAX_MS: milliseconds.default(1_800_000),
-  RECOVERY_TIMEOUT_MS: milliseconds.default(600_000),
   OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
-  TELEGRAM_PATIENCE_MS: milliseconds.default(86_400_000),
   APPROVAL_TIMEOUT_MS: milliseconds.default(3_600_000),
-  MAX_ATTEMPTS: positive.default(5),
-  LANE_MAX_MESSAGES: positive.default(50),
-  DEAD_LETTERS_MAX: positive.default(10_000),
   TOTAL_DAILY_USD: dollars.default(25),
   TOTAL_MONTHLY_USD: dollars.optional(),
   CHAT_DAILY_USD: dollars.optional(),
   CHAT_MONTHLY_USD: dollars.optional(),
   PERSON_DAILY_USD: dollars.optional(),
   PERSON_MONTHLY_USD: dollars.optional(),
-  PRICE_UNKNOWN: z.enum(['refuse', 'allow'], { error: 'expected refuse or allow' }).default('refuse'),
+  PRICE_UNKNOWN: oneOf('refuse', 'allow').default('refuse'),
   CHAT_DAILY_TOKENS: positive.optional(),
   TOTAL_DAILY_TOKENS: positive.optional(),
   UNANSWERED_ALERT_MS: milliseconds.default(120_000),
@@ -158,16 +134,12 @@ const environment = z.object({
     )
     .refine(isVaried, 'expected 8 different characters or more, as `openssl rand -hex 32` makes them')
     .optional(),
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
-      error: 'expected fatal, error, warn, info, debug, trace or silent',
-    })
-    .default('info'),
-  LOG_CONTENT: flag,
+  LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
+  LOG_CONTENT: flag.prefault('false'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: httpUrl.optional(),
-  TELEMETRY_CHAT_IDS: flag,
+  TELEMETRY_CHAT_IDS: flag.prefault('false'),
   TRACE_URL_TEMPLATE: traceUrl.optional(),
   RUNBOOK_URL: httpUrl.optional(),
   CONSOLE_URL: httpUrl.optional(),
@@ -180,8 +152,48 @@ const environment = z.object({
 /** Ids that may talk to the bot; `everyone` only when the operator wrote `*`. */
 export type AllowedIds = ReadonlySet<number> | 'everyone';
 
-/** The whole environment, checked and typed. Every name below is the variable of the same name in `.env.example`. */
-export type Config = Readonly<z.infer<typeof environment>>;
+/**
+ * The settings that no variable sets, because one value is right everywhere. They stand beside the others so that a test can
+ * play another value.
+ */
+export const CONSTANTS = {
+  /** A longer message or text file is cut. */
+  INBOUND_TEXT_MAX_CHARS: 200_000,
+  /** A longer tool result is cut; the model can read on in the rest. */
+  TOOL_RESULT_MAX_CHARS: 16_000,
+  /** Tool rounds for one message; after them the model must answer in words. */
+  TOOL_ROUNDS_MAX: 25,
+  /** The share of the window at which a session is compacted after a reply. */
+  COMPACT_AT: 0.7,
+  /** What a process keeps of chats in memory: the windows that it has read, and the indexes of `recall`. */
+  PROCESS_CACHE_MB: 64,
+  /** Attempts at a message, if something other than the endpoint fails. */
+  MAX_ATTEMPTS: 5,
+  /** A message that finds so many of its chat waiting is refused. */
+  LANE_MAX_MESSAGES: 50,
+  /** Dead letters that a shard keeps. */
+  DEAD_LETTERS_MAX: 10_000,
+  /** How long the recovery of a message may take besides its turn, summaries included. */
+  RECOVERY_TIMEOUT_MS: 600_000,
+  /** How long a finished answer waits for a Telegram that is away. */
+  TELEGRAM_PATIENCE_MS: 86_400_000,
+  /** A user whose message waits longer is notified, once. */
+  WAITING_NOTICE_MS: 60_000,
+  /** The wait after the first failure of a kind; later ones grow from it. */
+  RETRY_MS: 2_000,
+  /**
+   * How long after a refusal the same request is sent once more, before the refusal is believed: long enough for a proxy to
+   * have chosen another server, short enough for a person who waits.
+   */
+  DOUBT_WAIT_MS: 2_000,
+  /** How long a summary may take, whatever the summariser does: there is a way on without one. */
+  SUMMARY_TIME_MS: 60_000,
+};
+
+type Environment = z.infer<typeof environment>;
+
+/** The whole environment, checked and typed, with the constants. Every other name is the variable of the same name. */
+export type Config = Readonly<Environment & typeof CONSTANTS & { COMPACTION_MODEL: string }>;
 
 /** The people who may act as operators. With everybody allowed, nobody is one until somebody says who. Pure. */
 export function operatorsOf(config: Config): ReadonlySet<number> {
@@ -210,15 +222,28 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ro
   const short = parsed.success ? tooShort(parsed.data, set) : [];
   const problems = [...new Set([...missingSettings(set, role), ...malformed, ...twice, ...short])];
   if (!parsed.success || problems.length > 0) return { ok: false, problems, ...restOf(set, malformed) };
-  const { TURN_TIMEOUT_MS, TURN_MAX_MS } = parsed.data;
-  const config = { ...parsed.data, TURN_MAX_MS: Math.max(TURN_MAX_MS, TURN_TIMEOUT_MS) };
-  return { ok: true, config, warnings: warnings(config, set) };
+  const config = completed(parsed.data);
+  const open = config.TELEGRAM_ALLOWED_IDS === 'everyone' ? ['TELEGRAM_ALLOWED_IDS is *: anybody can use the bot'] : [];
+  const constants = Object.entries(CONSTANTS).filter(([name]) => set[name] !== undefined);
+  const idle = constants.map(([name, value]) => `${name} is set, but has no effect: it is always ${value}`);
+  return { ok: true, config, warnings: [...open, ...idle, ...withoutEffect(config, set)] };
+}
+
+/** The settings of an environment, with those that follow from others. */
+function completed(read: Environment): Config {
+  return {
+    ...CONSTANTS,
+    ...read,
+    MODELS: [...new Set([read.MODEL, ...read.MODELS])],
+    COMPACTION_MODEL: read.COMPACTION_MODEL ?? read.MODEL,
+    TURN_MAX_MS: Math.max(read.TURN_MAX_MS, read.TURN_TIMEOUT_MS),
+  };
 }
 
 function restOf(set: Record<string, unknown>, malformed: readonly string[]): { rest?: Config } {
   const isSound = (name: string): boolean => !malformed.some((problem) => problem.startsWith(`${name} `));
   const { data } = environment.safeParse(Object.fromEntries(Object.entries(set).filter(([name]) => isSound(name))));
-  return data === undefined ? {} : { rest: data };
+  return data === undefined ? {} : { rest: completed(data) };
 }
 
 /**
@@ -230,23 +255,12 @@ export function readProcessConfig(role: Role): ConfigReading {
   const missing = Object.entries(values).filter(([name]) => process.env[name] === undefined);
   Object.assign(process.env, Object.fromEntries(missing));
   const reading = readConfig(process.env, role);
-  const said = [...noted, ...unreadNames(Object.keys(values))];
+  const said = [...noted, ...unreadNames(Object.keys(values), Object.keys({ ...environment.shape, ...CONSTANTS }))];
   const problems = [...unreadable, ...useProxy(process.env)];
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...said, ...reading.warnings] } : reading;
   // Without its file the rest would only be a list of all that it may have held.
   const others = reading.ok || Object.keys(values).length === 0 ? [] : reading.problems;
   return { ok: false, problems: [...problems, ...others], ...(!reading.ok && reading.rest && { rest: reading.rest }) };
-}
-
-/** Problems with the names in a settings file: a misspelt one is read by nothing. Pure. */
-export function unreadNames(names: readonly string[]): string[] {
-  const known = [...Object.keys(environment.shape), ...NOT_YET];
-  return names
-    .filter((name) => !known.includes(name) && !READ_BY_OTHERS.test(name))
-    .map((name) => {
-      const meant = nearName(name, known);
-      return `${name} is set, but nothing reads it${meant === undefined ? '' : `: did you mean ${meant}?`}`;
-    });
 }
 
 /** This process's own environment: as it was given, and after `readProcessConfig` with what the settings file adds. */
@@ -277,13 +291,4 @@ function readSettingsFile(): EnvFile {
 /** The PATH of this process, for finding programs. */
 export function programPath(): string {
   return process.env.PATH ?? '';
-}
-
-function warnings(config: Config, set: Record<string, unknown>): string[] {
-  const open = config.TELEGRAM_ALLOWED_IDS === 'everyone' ? ['TELEGRAM_ALLOWED_IDS is *: anybody can use the bot'] : [];
-  const unused = NOT_YET.filter((name) => set[name] !== undefined).map(
-    (name) => `${name} is set, but this version does not use it yet`,
-  );
-  const crowded = config.REDIS_CLUSTER_NODES !== undefined && config.SHARDS === 1 ? [ONE_SHARD] : [];
-  return [...open, ...unused, ...crowded, ...unusedExporterSettings(set)];
 }

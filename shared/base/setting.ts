@@ -34,13 +34,6 @@ export const dollars = z
   .regex(/^\d{1,6}(?:\.\d{1,6})?$/, 'expected dollars, such as 25 or 0.5; 0 is no limit')
   .transform(Number);
 
-/** A part of a whole: neither next to nothing nor next to all. */
-export const share = z
-  .string()
-  .regex(/^0?\.\d{1,3}$/, 'expected a share between 0.1 and 0.95, such as 0.7')
-  .transform(Number)
-  .refine((value) => value >= 0.1 && value <= 0.95, 'expected a share between 0.1 and 0.95, such as 0.7');
-
 /** An http or https URL. */
 export const httpUrl = z.url({ protocol: /^https?$/, error: 'expected an http or https URL', abort: true });
 
@@ -112,11 +105,12 @@ export const alertChat = z
   .refine((id) => id === 'none' || numericId.test(id), 'expected a numeric chat id, or none')
   .transform((id) => (id === 'none' ? undefined : Number(id)));
 
-/** `true` or `false`, which is the default. */
-export const flag = z
-  .enum(['true', 'false'], { error: 'expected true or false' })
-  .default('false')
-  .transform((value) => value === 'true');
+/** One of some words. */
+export function oneOf<const Words extends readonly string[]>(...words: Words) {
+  return z.enum(words, { error: `expected ${words.slice(0, -1).join(', ')} or ${words.at(-1)}` });
+}
+
+export const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
 /** A number of messages, 0 to 50; none where it is absent. */
 export const messagesUpTo50 = z

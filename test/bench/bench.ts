@@ -72,7 +72,7 @@ export async function startBench(
   const worker = await startWorker(
     {
       processName: nameProcess(),
-      config: configOf({ ...blobs.env, ...ports.env }),
+      config: { ...configOf({ ...blobs.env, ...ports.env }), SUMMARY_TIME_MS: 1_000 },
       redisAddress,
       telegram: ports.telegram,
       telemetry: ports.telemetry ?? silentTelemetry(),
@@ -83,7 +83,6 @@ export async function startBench(
       model: ports.model,
       files: { systemPrompt: 'bench', preserve: '', prices: new Map(), chats: new Map() },
       tools: ports.tools ?? withExclusions(NO_TOOLS),
-      limits: { summaryTimeMs: 1_000 },
     },
   );
   return {

@@ -86,7 +86,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
     name: 'a summary may take for ever',
     mutations: {
       file: 'worker/recovery/compact.ts',
-      from: 'performance.now() + summaryTimeMs',
+      from: 'performance.now() + settings.SUMMARY_TIME_MS',
       to: 'performance.now() + 3_600_000',
     },
     scenario: 'claude-summarises-for-ever',

@@ -6,12 +6,11 @@ import { LIMITS } from '../../worker/limits.ts';
 import { createMediaStore } from '../../worker/media/store.ts';
 import { NO_PROGRESS } from '../../worker/reply/progress.ts';
 import { WindowCache } from '../../worker/session/held-window.ts';
-import { settingsOf } from '../../worker/settings.ts';
 import type { ShardEnv } from '../../worker/shard-env.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
 
 const CONFIG = configOf();
-const SETTINGS = settingsOf(CONFIG, { systemPrompt: 'Answer.', preserve: '', prices: new Map() as never });
+const SETTINGS = { ...CONFIG, systemPrompt: 'Answer.', preserve: '', prices: new Map() as never, serverTools: [] };
 
 function configOf() {
   const reading = readConfig(

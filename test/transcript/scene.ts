@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChatKey, chatKey } from '../../shared/redis/keys.ts';
-import type { Limits } from '../../worker/limits.ts';
-import { createWorld, startGateway, type World } from '../fixture/gateway.ts';
+import { createWorld, type Shorter, startGateway, type World } from '../fixture/gateway.ts';
 import { settledOutcomes } from '../fixture/ledger.ts';
 import { openNotebook } from '../fixture/notebook.ts';
 import { until } from '../fixture/root.ts';
@@ -20,7 +19,7 @@ export interface Scene {
   world?: Parameters<typeof createWorld>[0];
   /** With the tools of the notebook server, which ask before they write. */
   hasNotebook?: true;
-  limits?: Partial<Limits>;
+  limits?: Shorter;
   /** The chats that the page shows. */
   chats: readonly { id: number; title: string }[];
   /** Plays it. Throws where what is seen is not what is expected. */

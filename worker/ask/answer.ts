@@ -39,7 +39,7 @@ export function failureIn(
   { answer, isSeconded }: Answered,
   { opened, turn, windowTokens }: Pick<Call, 'opened' | 'turn' | 'windowTokens'>,
   round: number,
-  settings: Pick<Settings, 'toolRoundsMax'>,
+  settings: Pick<Settings, 'TOOL_ROUNDS_MAX'>,
 ): Failure | undefined {
   const { stopReason, content, text, usage } = answer;
   const isEmpty = text.trim() === '' && !content.some(({ type }) => type === 'tool_use');
@@ -85,10 +85,10 @@ export function recordOf(turn: Turn, { answer, byFallback }: Answered): Assistan
 export function answered(
   call: Pick<Call, 'turn' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
   called: Answered,
-  settings: Pick<Settings, 'rich' | 'timeZone' | 'modelName' | 'endpoint' | 'statedWindowTokens'>,
+  settings: Pick<Settings, 'TELEGRAM_RICH' | 'TZ' | 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
 ): Verdict {
   const { turn, opened, room, files, nearlySpent } = call;
-  const { rich } = settings;
+  const { TELEGRAM_RICH: rich } = settings;
   const { answer, sent, byFallback } = called;
   const { keys, chat, session, refusalsInRow, unreportedCompactions } = turn;
   const own = sessionState(keys, session);

@@ -76,7 +76,7 @@ export async function callModel(call: Call, signal: AbortSignal): Promise<Called
   const { serverTools } = env.settings;
   const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
   const sent: Sent = {
-    count: countRequest(fixed, window, messages, env.settings.modelName, calibration),
+    count: countRequest(fixed, window, messages, env.settings.MODEL, calibration),
     calibration,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
@@ -92,7 +92,7 @@ export async function callModel(call: Call, signal: AbortSignal): Promise<Called
   const result = await sendOrFallBack(turn, request, { window, fixed, onText }, signal);
   if (result.ok) {
     const { byFallback, isSeconded } = result;
-    const own = countRequest(fixed, { ...window, records: [] }, messages, env.settings.modelName, calibration);
+    const own = countRequest(fixed, { ...window, records: [] }, messages, env.settings.MODEL, calibration);
     const answer = withBelievedSize({ ...result.answer, text: withoutCode(result.answer.text) }, own.tokens);
     return { ok: true, answer, byFallback, isSeconded, sent };
   }
@@ -135,14 +135,14 @@ async function requestOf(
   return {
     payer: turn.payer,
     session: turn.session,
-    model: env.settings.modelName,
+    model: env.settings.MODEL,
     system: systemOf(turn),
     messages: await filled(turn, messages),
     tools: env.tools.specs(),
     serverTools: env.settings.serverTools,
     caches: true,
     cacheLifetime: cacheLifetime(turnTimesMs(window.records), Date.now()),
-    ...(env.settings.effort !== undefined && { effort: env.settings.effort }),
+    ...(env.settings.EFFORT !== undefined && { effort: env.settings.EFFORT }),
   };
 }
 
@@ -182,7 +182,7 @@ async function sendOrFallBack(
 ): Promise<Fetched> {
   const { env } = turn;
   const { model } = env;
-  const { fallbackModel } = env.settings;
+  const { FALLBACK_MODEL: fallbackModel } = env.settings;
   const result = await model.send(request, signal, onText);
   const first = { ...result, byFallback: false, silences: silencesIn(result) };
   if (fallbackModel === undefined || fallbackModel === request.model || signal.aborted || !helpsAnother(first))

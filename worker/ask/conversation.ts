@@ -60,11 +60,11 @@ export async function askModel(
   const { settings } = env;
   const { signal } = time;
   let turn = begun;
-  const { windowTokens, maxOutputTokens: modelOutputTokens } = await env.model.limits(settings.modelName);
+  const { windowTokens, maxOutputTokens: modelOutputTokens } = await env.model.limits(settings.MODEL);
   const learntTokens = learntWindow(turn.limit, settings);
   const room = chatRoom(windowTokens, learntTokens, settings);
   turn = await withFixedText(turn, room.limitTokens);
-  const calibration = calibrationFor(settings.modelName, turn.calibration);
+  const calibration = calibrationFor(settings.MODEL, turn.calibration);
   const pending = pendingRecord(turn, message, content);
   const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
   const hear: OnText = (text) => {
@@ -88,7 +88,7 @@ export async function askModel(
     const roundTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
     const asked = { ...about, callRoom, roundTokens, opened, turn };
-    const wordsOnly = round >= settings.toolRoundsMax;
+    const wordsOnly = round >= settings.TOOL_ROUNDS_MAX;
     const called = await callModel({ ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
     if (!called.ok) return reactTo(asked, called, time);
     const failure = failureIn(called, asked, round, settings);

@@ -66,7 +66,7 @@ async function hideEarlierTry(turn: Turn, opened: OpenedSession): Promise<Opened
 /** The message as the log keeps it. */
 export function pendingRecord(turn: Turn<Env>, message: InboundMessage, content: UserRecord['content']): UserRecord {
   const { settings, selfEntered } = turn.env;
-  const code = messageCode(settings.headerSecret, turn.entry);
+  const code = messageCode(settings.TELEGRAM_BOT_TOKEN, turn.entry);
   const facts = { timeZone: timeZoneOf(turn, settings), code, nowMs: Date.now() };
   return wellFormed({
     v: 1,

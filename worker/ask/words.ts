@@ -134,7 +134,7 @@ export function answerText(
  */
 export function nearlyInWords(
   turn: Pick<Turn, 'texts' | 'choice' | 'message'>,
-  settings: Pick<Settings, 'timeZone'>,
+  settings: Pick<Settings, 'TZ'>,
   spent: Spent,
 ): string {
   const { whose, period } = spent.limit;
@@ -162,9 +162,9 @@ export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
 export function goesOn(
   answer: ModelAnswer,
   round: number,
-  { toolRoundsMax }: Pick<Settings, 'toolRoundsMax'>,
+  { TOOL_ROUNDS_MAX }: Pick<Settings, 'TOOL_ROUNDS_MAX'>,
 ): boolean {
-  return round < toolRoundsMax && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
+  return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
 }
 
 /** Whether the content of an answer calls a tool. */

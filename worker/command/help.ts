@@ -18,7 +18,7 @@ export const start: CommandHandler = async ({ turn: { texts, env }, isGroup }) =
 };
 
 async function place(env: Env, texts: Texts, isGroup: boolean): Promise<string[]> {
-  const title = [texts.helpTitle, ...(env.settings.hears ? [texts.helpVoice] : []), texts.helpReminders].join('\n');
+  const title = [texts.helpTitle, ...(env.transcriber ? [texts.helpVoice] : []), texts.helpReminders].join('\n');
   if (!isGroup) return [title];
   const isHidden = (await env.seesGroups()) === false;
   return [title, texts.helpInGroups, ...(isHidden ? [texts.helpPrivacy] : [])];

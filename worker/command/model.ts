@@ -8,7 +8,7 @@ const BUTTON_BYTES_MAX = 64;
 export const model: CommandHandler = ({ turn, words }) => {
   const { settings } = turn.env;
   const { texts } = turn;
-  const { models, modelName } = settings;
+  const { MODELS: models, MODEL: modelName } = settings;
   const buttons = models
     .map((name) => [{ text: name, command: `/model ${name}` }])
     .filter((row) => row.every(({ command }) => Buffer.byteLength(command) <= BUTTON_BYTES_MAX));

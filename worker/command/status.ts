@@ -20,7 +20,7 @@ export async function statusOf({ turn }: CommandContext): Promise<string> {
     roomIn(turn),
   ]);
   return [
-    texts.status.model(settings.modelName),
+    texts.status.model(settings.MODEL),
     contextLine(texts, held.tokens, limitTokens),
     ...conversationLines(texts, held, timeZoneOf(turn, settings)),
     ...workLines(texts, work),
@@ -30,7 +30,7 @@ export async function statusOf({ turn }: CommandContext): Promise<string> {
 
 /** The room of a command's chat, with the model that it uses. */
 export async function roomIn({ limit, env: { model, settings } }: CommandContext['turn']): Promise<Room> {
-  const { windowTokens } = await model.limits(settings.modelName);
+  const { windowTokens } = await model.limits(settings.MODEL);
   return chatRoom(windowTokens, learntWindow(limit, settings), settings);
 }
 

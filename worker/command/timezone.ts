@@ -15,7 +15,7 @@ export const timezone: CommandHandler = ({ turn, words }) => {
   const current = timeZoneOf(turn, settings);
   if (words === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
   const isAuto = words.toLowerCase() === 'auto';
-  const zone = isAuto ? settings.timeZone : readTimeZone(words);
+  const zone = isAuto ? settings.TZ : readTimeZone(words);
   if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(words, SHOWN_CHARS_MAX)));
   const changes = [isAuto ? chat.leaveToDefault('timezone') : chat.choose('timezone', zone)];
   return replied('timezone', texts.timeZoneSet(zone, now(zone)), { changes });

@@ -104,9 +104,10 @@ export type ModelSettings = Pick<Config, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTIO
 
 /** The models that the configuration names. */
 export function modelsInUse({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }: ModelSettings): ModelsInUse {
-  const named = Object.entries({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }).flatMap(([setting, names]) =>
-    [names ?? []].flat().map((name) => ({ setting, name })),
-  );
+  const named = Object.entries({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS })
+    .flatMap(([setting, names]) => [names ?? []].flat().map((name) => ({ setting, name })))
+    // The others say MODEL where nothing else is named.
+    .filter(({ setting, name }) => setting === 'MODEL' || name !== MODEL);
   return new Map(
     named.map(({ name }) => [name, named.filter((each) => each.name === name).map(({ setting }) => setting)]),
   );

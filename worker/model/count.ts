@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../shared/base/bounded-map.ts';
+import type { Config } from '../../shared/base/config.ts';
 import type { LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
@@ -175,12 +176,9 @@ function anchorOf(records: readonly LogRecord[], model: string): { at: number; t
 }
 
 /** The settings that decide how a window is shared between input and output. */
-export interface RoomSettings {
-  /** The output that is wanted, in tokens, thinking included. */
-  maxOutputTokens: number;
-  /** Share of the window at which a session is compacted after a reply. */
-  compactAt: number;
-}
+export type RoomSettings = Pick<Config, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
+
+type Budget = Pick<Config, 'CONTEXT_BUDGET_TOKENS'>;
 
 /** The factor between our estimates and the tokens of a model: learnt in the chat, or else the usual one. */
 export function calibrationFor(model: string, learnt: number | undefined): number {
@@ -213,30 +211,30 @@ const RETAINED_SHARE = 0.5;
 const MESSAGE_SHARE = 0.25;
 
 /** The settings with a budget that the newest message may exceed where the model's window allows it. Pure. */
-export function budgetFor<S extends { contextBudgetTokens: number }>(settings: S, messageTokens: number): S {
-  const { contextBudgetTokens } = settings;
-  const excess = Math.max(0, messageTokens - Math.floor(contextBudgetTokens * MESSAGE_SHARE));
-  return excess === 0 ? settings : { ...settings, contextBudgetTokens: contextBudgetTokens + excess };
+export function budgetFor<S extends Budget>(settings: S, messageTokens: number): S {
+  const { CONTEXT_BUDGET_TOKENS: budgetTokens } = settings;
+  const excess = Math.max(0, messageTokens - Math.floor(budgetTokens * MESSAGE_SHARE));
+  return excess === 0 ? settings : { ...settings, CONTEXT_BUDGET_TOKENS: budgetTokens + excess };
 }
 
 /** The room of a chat: the model's window, as far as errors have shown it and the operator allows it. Pure. */
 export function chatRoom(
   windowTokens: number,
   learntTokens: number | undefined,
-  settings: RoomSettings & { contextBudgetTokens: number },
+  settings: RoomSettings & Budget,
 ): Room {
-  return roomOf(Math.min(windowTokens, learntTokens ?? windowTokens, settings.contextBudgetTokens), settings);
+  return roomOf(Math.min(windowTokens, learntTokens ?? windowTokens, settings.CONTEXT_BUDGET_TOKENS), settings);
 }
 
 /** Divides a window. Pure; every figure is positive for a window of at least 16 tokens. */
-export function roomOf(limitTokens: number, { maxOutputTokens, compactAt }: RoomSettings): Room {
-  const usable = usableTokens(limitTokens, maxOutputTokens);
-  const fullTokens = Math.floor(Math.min(limitTokens * compactAt, usable * FULL_SHARE_MAX));
+export function roomOf(limitTokens: number, { MAX_OUTPUT_TOKENS, COMPACT_AT }: RoomSettings): Room {
+  const usable = usableTokens(limitTokens, MAX_OUTPUT_TOKENS);
+  const fullTokens = Math.floor(Math.min(limitTokens * COMPACT_AT, usable * FULL_SHARE_MAX));
   return {
     limitTokens,
     usableTokens: usable,
     fullTokens,
-    outputTokens: Math.min(maxOutputTokens, limitTokens - usable),
+    outputTokens: Math.min(MAX_OUTPUT_TOKENS, limitTokens - usable),
     keptTokens: Math.floor(Math.min(usable * KEPT_SHARE, fullTokens * RETAINED_SHARE * RETAINED_SHARE)),
     retainedTokens: Math.floor(fullTokens * RETAINED_SHARE),
   };

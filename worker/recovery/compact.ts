@@ -138,17 +138,17 @@ async function summariseSession(subject: Subject, signal: AbortSignal): Promise<
 async function summariserOf({ turn, room, isWaitedFor }: Subject): Promise<Summariser> {
   const { env } = turn;
   const { settings, model } = env;
-  const { compactionModel: name, fallbackModel, modelName, summaryTimeMs } = settings;
+  const { COMPACTION_MODEL: name, FALLBACK_MODEL, MODEL } = settings;
   const { windowTokens, maxOutputTokens } = await model.limits(name);
   return {
     name,
     // The model that answers the chat can summarise it as well.
-    otherName: [fallbackModel, modelName].find((other) => other !== undefined && other !== name),
+    otherName: [FALLBACK_MODEL, MODEL].find((other) => other !== undefined && other !== name),
     limitTokens: Math.min(windowTokens, room.limitTokens),
     outputTokens: maxOutputTokens ?? Number.POSITIVE_INFINITY,
     settings,
     done: turn.summaryPart === undefined ? undefined : (JSON.parse(turn.summaryPart) as SummaryPart),
-    untilMs: performance.now() + summaryTimeMs,
+    untilMs: performance.now() + settings.SUMMARY_TIME_MS,
     waitsOut: isWaitedFor,
     send: async (request, signal, onText) => {
       await turn.assertOwned();
@@ -172,9 +172,9 @@ async function store(
   event: AuditEvent,
 ): Promise<void> {
   const { env, keys, session, vainCompactions, calibration } = turn;
-  const { serverTools, modelName } = env.settings;
+  const { serverTools, MODEL } = env.settings;
   const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
-  const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(modelName, calibration);
+  const leftTokens = (estimateFixed(fixed) + keptTokens) * calibrationFor(MODEL, calibration);
   const changes: Change[] = [
     ...append(keys, session, records),
     sessionState(keys, session).setVainCompactions(leftTokens > room.fullTokens ? vainCompactions + 1 : 0),

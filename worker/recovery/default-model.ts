@@ -11,7 +11,7 @@ import type { FailedCall } from './effects.ts';
  */
 export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
   const { settings } = turn.env;
-  await turn.write('', turn.setModelAside(settings.modelName));
+  await turn.write('', turn.setModelAside(settings.MODEL));
   return { kind: 'again' };
 }
 
@@ -24,16 +24,15 @@ export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
  */
 export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
   const { env, keys, chat, texts, notices } = turn;
-  const { modelName } = env.settings;
   const gone = turn.goneModel;
-  const notice = gone === undefined ? '' : texts.modelGone(gone, modelName);
+  const notice = gone === undefined ? '' : texts.modelGone(gone, env.settings.MODEL);
   if (gone === undefined || notices.includes(notice)) return turn;
   const withNotice = [...notices, notice];
   const written = await commit(env, turn, {
     step: 'model gone',
     changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
     expected: [chatState(keys, chat).hasChosen('model', gone)],
-    events: [{ event: 'model.gone', gone, now: modelName }],
+    events: [{ event: 'model.gone', gone, now: env.settings.MODEL }],
   });
   return written === 'unmet' ? turn : turn.with({ notices: withNotice });
 }

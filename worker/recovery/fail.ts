@@ -95,7 +95,7 @@ export function fallenSilent({ texts }: Turn): Ending {
 /** Refuses a message since a budget is used up; the person reads when the budget starts again. */
 export function refuseOverBudget(
   turn: Pick<Turn, 'texts' | 'choice'>,
-  settings: Pick<Settings, 'timeZone'>,
+  settings: Pick<Settings, 'TZ'>,
   { reason, budget }: Failure,
 ): Ending {
   const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };

@@ -81,11 +81,9 @@ function digestOf({ model, system, tools, serverTools }: FixedParts): string {
 }
 
 /** The parts of every request with these settings, except its output limit. */
-export function fixedPartsOf(
-  { modelName, systemPrompt, serverTools, effort }: Settings,
-  tools: readonly ToolSpec[],
-): Omit<FixedParts, 'maxTokens'> {
-  return { model: modelName, system: systemPrompt, tools, serverTools, ...(effort !== undefined && { effort }) };
+export function fixedPartsOf(settings: Settings, tools: readonly ToolSpec[]): Omit<FixedParts, 'maxTokens'> {
+  const { MODEL: model, systemPrompt: system, serverTools, EFFORT: effort } = settings;
+  return { model, system, tools, serverTools, ...(effort !== undefined && { effort }) };
 }
 
 /**

@@ -29,7 +29,7 @@ const COUNT_FACTOR = 2;
  * The window that a believed refusal shows. A stated limit counts only if the error's numbers are about this request.
  * Without one, the window for this message is a share of the request's own size, and the window for later messages is at
  * least half of `modelTokens`, the known window of the model. A rate limit is not stored as a window. Nothing is stored
- * if the operator has set `statedWindowTokens`. Pure.
+ * if the operator has set `CONTEXT_WINDOW_TOKENS`. Pure.
  */
 export function limitFrom(
   { failure, limitTokens: knownTokens, sentTokens, askedOutputTokens }: LearntFrom,
@@ -69,7 +69,7 @@ const LEARNT_KEEP_MS = 24 * 3600_000;
  */
 export function learnLimit(
   { keys, session }: Pick<Turn, 'keys' | 'session'>,
-  settings: Pick<Settings, 'modelName' | 'endpoint'>,
+  settings: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL'>,
   { keptTokens }: Pick<LearntLimit, 'keptTokens'>,
   known?: Turn['limit'],
 ): Change[] {
@@ -81,7 +81,7 @@ export function learnLimit(
 /** Forgets the window that was learnt of this endpoint and model once a larger request was accepted. */
 export function forgetLimit(
   { keys, session, limit }: Pick<Turn, 'keys' | 'session' | 'limit'>,
-  settings: Pick<Settings, 'modelName' | 'endpoint' | 'statedWindowTokens'>,
+  settings: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
   takenTokens: number,
 ): Change[] {
   const tokens = learntWindow(limit, settings) ?? Infinity;

@@ -69,7 +69,7 @@ async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> 
   const { env } = call.turn;
   const { turn, opened, failure } = call;
   const { records } = opened.window;
-  if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.modelName);
+  if (failure.reason === 'thinking_signature') env.boundModels.add(env.settings.MODEL);
   const hasThinking = asShown(records).some(
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
   );
@@ -103,9 +103,6 @@ export async function storeParts(
 }
 
 /** Omits the thinking when an earlier part changes, where the model binds its thinking to that part. */
-export function thinkingTrim(
-  { settings: { modelName }, boundModels }: Env,
-  records: readonly LogRecord[],
-): TrimRecord[] {
-  return bindsThinking(modelName) || boundModels.has(modelName) ? [trimOf('thinking', records)] : [];
+export function thinkingTrim({ settings: { MODEL }, boundModels }: Env, records: readonly LogRecord[]): TrimRecord[] {
+  return bindsThinking(MODEL) || boundModels.has(MODEL) ? [trimOf('thinking', records)] : [];
 }

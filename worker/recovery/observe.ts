@@ -20,7 +20,7 @@ export function observe(settings: Settings, call: FailedCall): RecoveryState {
     isOnTrial: turn.trial !== undefined,
     refusedInRow: turn.refusalsInRow,
     vainCompactions: turn.vainCompactions,
-    isModelChosen: settings.modelName !== settings.models[0],
+    isModelChosen: settings.MODEL !== settings.MODELS[0],
     sizes: sizesOf(settings, call),
     isOmitting: opened.window.omitted > 0,
     hasHistory: opened.window.head !== undefined || opened.window.records.findLastIndex(startsTurn) > 0,
@@ -43,7 +43,7 @@ function sizesOf(settings: Settings, call: FailedCall): Sizes {
     room: roomFor(settings, call),
     known: modelWindow(windowTokens, turn.limit, settings),
     stated: windowTokens,
-    statedUsable: usableTokens(windowTokens, settings.maxOutputTokens),
+    statedUsable: usableTokens(windowTokens, settings.MAX_OUTPUT_TOKENS),
   };
 }
 
@@ -55,7 +55,7 @@ export function roomFor(settings: Settings, call: FailedCall): Room {
 /** The window that a failure shows, for this message and for later ones. */
 export function learntFrom(settings: Settings, call: FailedCall) {
   const known = modelWindow(call.windowTokens, call.turn.limit, settings);
-  return limitFrom(call, known, settings.statedWindowTokens);
+  return limitFrom(call, known, settings.CONTEXT_WINDOW_TOKENS);
 }
 
 /** Waits before a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */

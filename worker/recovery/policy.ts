@@ -7,7 +7,7 @@ import type { Fail, LeftOut, RecoveryState, Step, Tried, Uncompacted, Wait } fro
 /** The settings that bound the waits. */
 export type Limits = Pick<
   Settings,
-  'maxAttempts' | 'outagePatienceMs' | 'summaryTimeMs' | 'waitingNoticeMs' | 'retryMs' | 'doubtWaitMs'
+  'MAX_ATTEMPTS' | 'OUTAGE_PATIENCE_MS' | 'SUMMARY_TIME_MS' | 'WAITING_NOTICE_MS' | 'RETRY_MS' | 'DOUBT_WAIT_MS'
 >;
 
 /** A message ends at this many failed calls. */
@@ -88,16 +88,16 @@ function decideOutage(state: RecoveryState, failure: Failure, limits: Limits): S
 function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait | undefined {
   const { waitedMs, tries } = state.outage;
   const { retryAfterMs: askedMs, status, reason } = failure;
-  const grownMs = (count: number) => backoffMs(count, limits.retryMs, askedMs, () => state.spread);
+  const grownMs = (count: number) => backoffMs(count, limits.RETRY_MS, askedMs, () => state.spread);
   const wait = { do: 'wait', why: failure, waitedMs, tries, isLong: false } as const;
   if (!isOutage(failure)) {
-    const isLeft = state.attempts < limits.maxAttempts;
+    const isLeft = state.attempts < limits.MAX_ATTEMPTS;
     return isLeft ? { ...wait, delayMs: grownMs(state.attempts), isFree: false } : undefined;
   }
   const isOnlyWords = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
-  if (waitedMs >= limits.outagePatienceMs || (isOnlyWords && tries >= WORDS_TRIES_MAX)) return undefined;
+  if (waitedMs >= limits.OUTAGE_PATIENCE_MS || (isOnlyWords && tries >= WORDS_TRIES_MAX)) return undefined;
   const delayMs = outageDelayMs(waitedMs, grownMs(tries + 1), { askedMs, isExact: reason === 'paused' }, limits);
-  const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= limits.waitingNoticeMs;
+  const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= limits.WAITING_NOTICE_MS;
   return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isFree: true };
 }
 
@@ -106,11 +106,11 @@ function outageDelayMs(
   waitedMs: number,
   grownMs: number,
   { askedMs, isExact }: { askedMs: number | undefined; isExact: boolean },
-  { waitingNoticeMs, outagePatienceMs }: Limits,
+  { WAITING_NOTICE_MS, OUTAGE_PATIENCE_MS }: Limits,
 ): number {
   if (askedMs !== undefined) return isExact ? askedMs : grownMs;
-  const untilNoticeMs = waitedMs < waitingNoticeMs ? waitingNoticeMs - waitedMs : Number.POSITIVE_INFINITY;
-  return Math.min(grownMs, untilNoticeMs, outagePatienceMs - waitedMs);
+  const untilNoticeMs = waitedMs < WAITING_NOTICE_MS ? WAITING_NOTICE_MS - waitedMs : Number.POSITIVE_INFINITY;
+  return Math.min(grownMs, untilNoticeMs, OUTAGE_PATIENCE_MS - waitedMs);
 }
 
 /** Whether the endpoint caused a failure. The waits for it are bounded by time and use up no attempt. */
@@ -142,10 +142,10 @@ export function isOwnFinding({ reason }: Pick<Failure, 'reason'>): boolean {
 }
 
 /** Rule 2: the next observation to make before a failure is believed; undefined once enough observations agree. */
-function nextObservation(state: RecoveryState, failure: Failure, { doubtWaitMs }: Limits): Step | undefined {
+function nextObservation(state: RecoveryState, failure: Failure, { DOUBT_WAIT_MS }: Limits): Step | undefined {
   const { evidence, sizes, tried } = state;
   const isRepeated = failure.isSeconded === true || tried.includes(`repeat ${failure.kind}`);
-  const repeat: Step | undefined = isRepeated ? undefined : { do: 'repeat', delayMs: doubtWaitMs };
+  const repeat: Step | undefined = isRepeated ? undefined : { do: 'repeat', delayMs: DOUBT_WAIT_MS };
   const fixedParts = evidence.fixedParts ? undefined : ASK_FIXED_PARTS;
   switch (failure.kind) {
     case 'token':
@@ -247,7 +247,7 @@ function decideFailedSummary(
   const { fixedParts } = state.evidence;
   const wait = waitFor(state, failure, limits);
   // Another try would come after the minute that a person waits for a summary.
-  const isLate = (wait?.waitedMs ?? Number.POSITIVE_INFINITY) + tookMs >= limits.summaryTimeMs;
+  const isLate = (wait?.waitedMs ?? Number.POSITIVE_INFINITY) + tookMs >= limits.SUMMARY_TIME_MS;
   if (isLate && fixedParts === undefined) return ASK_FIXED_PARTS;
   if (fixedParts?.kind !== 'taken') return wait ?? { ...FAILS.endpoint, why: failure };
   return state.tried.includes('mask') ? undefined : { do: 'compact', how: 'mask' };

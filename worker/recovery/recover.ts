@@ -30,7 +30,7 @@ function isRecorded(step: Step): boolean {
 export async function recover(call: FailedCall, time: TurnTime): Promise<Verdict> {
   const { turn } = call;
   const startedMs = turn.elapsedMs();
-  const leftMs = Math.max(0, call.turn.env.settings.recoveryTimeoutMs - turn.recoverySpentMs);
+  const leftMs = Math.max(0, call.turn.env.settings.RECOVERY_TIMEOUT_MS - turn.recoverySpentMs);
   return time.recovering(leftMs, async (signal, deadline) => {
     const verdict = await takeSteps(call, { signal, deadline });
     // If the process is asked to stop, the next attempt gets the rest of the recovery time. If the process dies, the next
@@ -133,7 +133,7 @@ async function reportFailure(call: FailedCall): Promise<void> {
     ...(limitTokens !== undefined && { limitTokens }),
   };
   const phase = isOwnFinding(failure) ? 'counted' : 'refused';
-  const { modelName: model, statedWindowTokens: statedTokens = 0 } = settings;
+  const { MODEL: model, CONTEXT_WINDOW_TOKENS: statedTokens = 0 } = settings;
   const { contradictingTokens: takenTokens } = learntFrom(settings, call);
   if (takenTokens !== undefined)
     await commit(env, turn, {

@@ -18,7 +18,7 @@ export interface Summariser {
   /** The most output that the model gives, in tokens. */
   outputTokens: number;
   /** The operator's own words on what a summary must keep, and the waits after a failure. */
-  settings: Pick<Settings, 'preserve' | 'doubtWaitMs' | 'retryMs'>;
+  settings: Pick<Settings, 'preserve' | 'DOUBT_WAIT_MS' | 'RETRY_MS'>;
   /** The part of the same summary that an earlier attempt finished, if there is one. */
   done: SummaryPart | undefined;
   /** The end of the time for the whole summary, by the monotonic clock. */
@@ -199,7 +199,7 @@ async function ask(
       const hasOther = model === name && otherName !== undefined && otherName !== name;
       model = hasOther ? otherName : name;
       if (hasOther) continue;
-      const waitMs = isRefused ? settings.doubtWaitMs : backoffMs(tries, settings.retryMs, failure.retryAfterMs);
+      const waitMs = isRefused ? settings.DOUBT_WAIT_MS : backoffMs(tries, settings.RETRY_MS, failure.retryAfterMs);
       if (!waitsOut || performance.now() + waitMs > untilMs) break;
       await pause(waitMs, ending);
       if (ending.aborted) break;

@@ -36,7 +36,7 @@ export const showLetters: ReadReport = async (at, { options }) => {
   const dropped = await countDropped(at.redis, shards);
   const rows = letters.map((letter): Text[] => [{ letter: letter.name }, ...factsOf(letter).map(({ value }) => value)]);
   const table = { columns: ['Letter', 'Message', 'Chat', 'Reason', 'Failed', 'Trace'], rows };
-  const lost = `Removed because there were too many (DEAD_LETTERS_MAX): ${counted(dropped, 'older one')}.`;
+  const lost = `Removed because there were too many: ${counted(dropped, 'older one')}.`;
   const isOfAll = Object.keys(filter).length === 0;
   const actions = isOfAll ? await replayAction(at, { sinceMs: 0, labelOf: (count) => `Put back all ${count}` }) : [];
   return {

@@ -25,7 +25,7 @@ export async function resultBlock(
     .join('\n')
     .toWellFormed();
   const media = await Promise.all(pieces.filter(isMedia).map((piece, at) => mediaBlocks(turn, piece, { at, isError })));
-  const isCut = text.length > turn.env.settings.toolResultMaxChars;
+  const isCut = text.length > turn.env.settings.TOOL_RESULT_MAX_CHARS;
   const shown = isCut ? await cut(turn, text) : text;
   const words: Block[] = isBlank(shown) ? [] : [{ type: 'text', text: shown }];
   const content = [...words, ...media.flat(), ...files];
@@ -48,7 +48,7 @@ function isMedia(piece: ToolPart): piece is Media {
 
 async function cut({ home, env: { settings, media } }: Turn<Env>, text: string): Promise<string> {
   const ref = await media.keep(home, Buffer.from(text));
-  const head = graphemePrefix(text, settings.toolResultMaxChars);
+  const head = graphemePrefix(text, settings.TOOL_RESULT_MAX_CHARS);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 

@@ -1,3 +1,5 @@
+import type { Config } from '../../shared/base/config.ts';
+
 /** A tool that the provider runs itself, as the Messages API takes it. */
 export interface ServerTool {
   type: string;
@@ -15,7 +17,10 @@ const PAGE_TOKENS_MAX = 20_000;
  * model calls them directly: older models cannot call them from code that they write, and the answer would hold blocks
  * of that code.
  */
-export function serverTools({ webSearch, webFetch }: { webSearch: boolean; webFetch: boolean }): readonly ServerTool[] {
+export function serverTools({
+  WEB_SEARCH,
+  WEB_FETCH,
+}: Pick<Config, 'WEB_SEARCH' | 'WEB_FETCH'>): readonly ServerTool[] {
   const search = {
     type: 'web_search_20260318',
     name: 'web_search',
@@ -30,5 +35,5 @@ export function serverTools({ webSearch, webFetch }: { webSearch: boolean; webFe
     citations: { enabled: true },
     allowed_callers: ['direct'],
   };
-  return [...(webSearch ? [search] : []), ...(webFetch ? [fetch] : [])];
+  return [...(WEB_SEARCH ? [search] : []), ...(WEB_FETCH ? [fetch] : [])];
 }

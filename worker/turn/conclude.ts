@@ -117,7 +117,7 @@ export async function withWords(turn: Turn<Env>, decided: Verdict, words: Words 
   const { outcome, reason, parts } = decided.conclusion;
   if (outcome !== 'failed' && !(outcome === 'refused' && isOverBudget(reason))) return decided;
   const text = [healed(said), turn.texts.brokenOff, ...parts].join('\n\n');
-  const shown = planned(turn.readingNotices, text, { rich: settings.rich }, await files.of(turn));
+  const shown = planned(turn.readingNotices, text, { rich: settings.TELEGRAM_RICH }, await files.of(turn));
   const changes = [...recordCommands(turn, words), ...decided.changes];
   return { ...decided, conclusion: { ...decided.conclusion, ...shown }, changes };
 }

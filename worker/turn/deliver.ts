@@ -154,14 +154,14 @@ export async function waitWithAnswer(
   const before = turn.waits.telegram;
   const tries = before.tries + (isTry ? 1 : 0);
   const waitedMs = before.waitedMs + turn.elapsedMs();
-  const leftMs = settings.telegramPatienceMs - waitedMs;
+  const leftMs = settings.TELEGRAM_PATIENCE_MS - waitedMs;
   if (leftMs <= 0)
     return undelivered(turn, conclusion, {
       outcome: 'failed',
       reason: TELEGRAM_AWAY,
       alert: telegramAwayAlert(turn, waitedMs, failure),
     });
-  const wait = isTry ? later(failure, backoffMs(tries, settings.retryMs)) : waitForTelegram(failure);
+  const wait = isTry ? later(failure, backoffMs(tries, settings.RETRY_MS)) : waitForTelegram(failure);
   const delayMs = Math.ceil(Math.min(wait.delayMs, leftMs));
   await turn.write('', [turn.waits.waitForTelegram({ waitedMs: waitedMs + delayMs, tries })]);
   return { ...wait, delayMs };
@@ -189,7 +189,7 @@ export async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: numb
   const { settings, features } = turn.env;
   const { keys, chat, home, write } = turn;
   const moved = chatKey(to);
-  const isSameShard = shardOf(to, settings.shards) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.shards);
+  const isSameShard = shardOf(to, settings.SHARDS) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.SHARDS);
   const current = turn.sessionAfter(conclusion);
   const left = isSameShard ? [] : await Promise.all(features.map((each) => each.leftBehind?.(turn)));
   const lost = left.flatMap((each) => each?.texts ?? []);

@@ -70,11 +70,11 @@ function unreadable(turn: Turn, { isNewer, problem }: Extract<Turn['message'], {
 }
 
 /** The end of a message for which no more calls are made: they fell silent, or its time or its attempts are used up. */
-function usedUp(turn: Turn, { turnMaxMs, maxAttempts }: Settings): Ending | undefined {
+function usedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: Settings): Ending | undefined {
   const { unavailable } = turn.texts;
   if (turn.silences >= SILENCES_MAX) return fallenSilent(turn);
-  if (turn.spentMs >= turnMaxMs) return failed('turn_too_long', unavailable, 'its turn took too long');
-  if (turn.attempts <= maxAttempts) return undefined;
+  if (turn.spentMs >= TURN_MAX_MS) return failed('turn_too_long', unavailable, 'its turn took too long');
+  if (turn.attempts <= MAX_ATTEMPTS) return undefined;
   return failed('attempts_used_up', unavailable, 'each attempt was cut short');
 }
 

@@ -39,7 +39,7 @@ export async function readFile(turn: Turn<Env>, toRead: FileToRead, signal: Abor
 
 async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer) {
   const { env } = turn;
-  const limits = { textMaxChars: env.settings.textMaxChars, pdfPagesMax: PDF_PAGES_MAX };
+  const limits = { textMaxChars: env.settings.INBOUND_TEXT_MAX_CHARS, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
   if (read.kept) await env.media.keep(turn.home, read.kept);
@@ -72,10 +72,10 @@ export async function downloadOnce(
   if (failure.kind === 'away') return waitForTelegram(failure);
   const why = refusalOf(failure) ?? (turn.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
-  if (turn.attempts >= settings.maxAttempts)
+  if (turn.attempts >= settings.MAX_ATTEMPTS)
     return failed('file_not_downloaded', turn.texts.fileAway, failure.description);
   // Telegram's own wait is never cut short.
-  const delayMs = Math.max(backoffMs(turn.attempts, settings.retryMs), failure.retryAfterMs ?? 0);
+  const delayMs = Math.max(backoffMs(turn.attempts, settings.RETRY_MS), failure.retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }
 

@@ -76,7 +76,8 @@ async function listen(turn: Turn<Env>, sound: Sound, transcriber: Transcriber, s
   }
   if (loaded.kind !== 'loaded') return loaded;
   const said = await transcriber.transcribe(recordingOf(turn, sound, loaded.bytes), signal);
-  if (said.kind === 'heard') return { kind: 'words', text: graphemePrefix(said.text, turn.env.settings.textMaxChars) };
+  if (said.kind === 'heard')
+    return { kind: 'words', text: graphemePrefix(said.text, turn.env.settings.INBOUND_TEXT_MAX_CHARS) };
   return unheard(turn, said);
 }
 
@@ -84,8 +85,8 @@ function unheard(turn: Turn<Env>, said: Exclude<Transcription, { kind: 'heard' }
   const { settings } = turn.env;
   if (said.kind === 'aborted') return { kind: 'hand back' };
   if (said.kind === 'over budget') return refuseOverBudget(turn, settings, said.failure);
-  if (said.kind === 'trouble' && turn.attempts < settings.maxAttempts) {
-    const delayMs = backoffMs(turn.attempts, settings.retryMs, said.retryAfterMs);
+  if (said.kind === 'trouble' && turn.attempts < settings.MAX_ATTEMPTS) {
+    const delayMs = backoffMs(turn.attempts, settings.RETRY_MS, said.retryAfterMs);
     return { kind: 'later', delayMs, reason: 'transcription' };
   }
   const detail = `the transcription endpoint: ${said.detail}`;

@@ -33,7 +33,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination)
   // Counted first: what comes after the count wakes the turn.
   const depth = await env.lane.depth(turn.lane);
   const behind = before ? await env.lane.behind(turn.lane) : [];
-  const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.approvalTimeoutMs);
+  const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
   const question: Question = { asking, parked, to };
   if (before) {
     if (turn.nowMs() >= parked.untilMs) return decide(turn, question, { how: 'late' });
@@ -92,7 +92,7 @@ function notShown(turn: Turn<Env>, question: Question, failure: TelegramFailure)
   // The model goes on without a decision; the delivery of its answer will meet the same refusal.
   if (kind === 'gone' || kind === 'rejected' || kind === 'migrated') return decide(turn, question, { how: 'untold' });
   const leftMs = question.parked.untilMs - turn.nowMs();
-  const waitedMs = turn.env.settings.approvalTimeoutMs - leftMs;
+  const waitedMs = turn.env.settings.APPROVAL_TIMEOUT_MS - leftMs;
   const restMs = mayStand(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };

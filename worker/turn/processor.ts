@@ -95,7 +95,7 @@ async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold:
     );
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
-    if (isMoved || isInfrastructureError(error) || turn.attempts < env.settings.maxAttempts) {
+    if (isMoved || isInfrastructureError(error) || turn.attempts < env.settings.MAX_ATTEMPTS) {
       env.lane.afterThrow(turn, error, env.ending);
       throw error;
     }
@@ -142,7 +142,7 @@ async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'put 
   try {
     return await env.lane.begin(entry, chat, newSessionId());
   } catch (error) {
-    if (isInfrastructureError(error) || job.attemptsMade + 1 < env.settings.maxAttempts) throw error;
+    if (isInfrastructureError(error) || job.attemptsMade + 1 < env.settings.MAX_ATTEMPTS) throw error;
     const place = { entry, chat: chatOf(chat), traceparent: '' };
     await putAside(env, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
     return { kind: 'put aside' };
@@ -179,8 +179,8 @@ async function afterThrow(turn: Turn<Env>, { slot, lockLost }: Hold, error: unkn
     return { kind: 'later', delayMs: storeRetryMs(turn), reason: `blob_store_${error.code}`, isFree: true };
   const { entry, chat, attempts } = turn;
   env.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
-  if (attempts < env.settings.maxAttempts)
-    return { kind: 'later', delayMs: backoffMs(attempts, env.settings.retryMs), reason: INTERNAL_ERROR };
+  if (attempts < env.settings.MAX_ATTEMPTS)
+    return { kind: 'later', delayMs: backoffMs(attempts, env.settings.RETRY_MS), reason: INTERNAL_ERROR };
   slot.rest();
   const leaving = leavingOf(env, lockLost);
   return failTurn(turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
@@ -226,11 +226,11 @@ function leavingOf({ ending }: Env, lockLost: AbortSignal | undefined): AbortSig
 
 async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<Delivered> {
   const { env } = turn;
-  const { turnTimeoutMs, turnMaxMs } = env.settings;
+  const { settings } = env;
   const leaving = leavingOf(env, lockLost);
   const deadline = startDeadline({
-    silenceMs: turnTimeoutMs,
-    leftMs: turnMaxMs - turn.totalMs(),
+    silenceMs: settings.TURN_TIMEOUT_MS,
+    leftMs: settings.TURN_MAX_MS - turn.totalMs(),
     ...{ slot, leaving },
     // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
     onProgress: () => void env.lane.noteProgress(turn).catch(() => undefined),

@@ -54,7 +54,7 @@ export async function readContents(
   { messages, words }: ToRead,
   signal: AbortSignal,
 ): Promise<ContentReading> {
-  const code = messageCode(turn.env.settings.headerSecret, turn.entry);
+  const code = messageCode(turn.env.settings.TELEGRAM_BOT_TOKEN, turn.entry);
   const blocks: Block[] = [];
   const facts = { timeZone: timeZoneOf(turn, turn.env.settings), nowMs: turn.nowMs() };
   const pieces = piecesOf({ messages, words }, turn.env.selfEntered.get(turn.kind), facts);

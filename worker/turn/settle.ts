@@ -65,7 +65,7 @@ function reportSettled(
   const { settings, telemetry, log } = env;
   telemetry.count(METRIC.outcomes, { outcome });
   if (sentAtMs !== undefined) telemetry.record(METRIC.latency, (settledAtMs - sentAtMs) / MS_PER_S, { outcome });
-  const content = settings.logContent && message.ok ? { content: { asked: message.value.content, answered } } : {};
+  const content = settings.LOG_CONTENT && message.ok ? { content: { asked: message.value.content, answered } } : {};
   log.info({ entry, chat, outcome, reason, traceId, ...content }, 'settled');
 }
 

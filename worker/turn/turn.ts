@@ -106,11 +106,13 @@ async function compactWhileNobodyWaits(
   { opened, room, leftTokens }: AfterReply,
   time: TurnTime,
 ): Promise<void> {
-  const calibration = calibrationFor(turn.env.settings.modelName, turn.calibration);
+  const calibration = calibrationFor(turn.env.settings.MODEL, turn.calibration);
   // The estimate of a file covers only its description: its size in tokens is unknown until the file is read.
   time.yieldsTo = ({ content }) => countContent(JSON.stringify(content), calibration) <= leftTokens;
   if (await isYielding(turn, time)) return;
-  await time.recovering(turn.env.settings.recoveryTimeoutMs, (signal) => compactAfterReply(turn, opened, room, signal));
+  await time.recovering(turn.env.settings.RECOVERY_TIMEOUT_MS, (signal) =>
+    compactAfterReply(turn, opened, room, signal),
+  );
 }
 
 /** An attempt with the notices of a message that the gateway entered itself; an earlier attempt may have stored them. */
@@ -150,7 +152,7 @@ function envFor(turn: Turn<Env>): Env {
 }
 
 /** A chat may use another model than its default, as long as the operator allows that one and the endpoint knows it. */
-function chosenModel({ models }: Settings, turn: Turn): string | undefined {
+function chosenModel({ MODELS }: Settings, turn: Turn): string | undefined {
   const { choice } = turn;
-  return models.find((model) => model === choice('model') && model !== turn.goneModel);
+  return MODELS.find((model) => model === choice('model') && model !== turn.goneModel);
 }

@@ -34,7 +34,7 @@ export async function afterRefusal(
   const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
   if (!isAgreed) {
     await turn.write('', [turn.waits.noteRefusal(kind)]);
-    const delayMs = turn.env.settings.retryMs * SECOND_LOOK;
+    const delayMs = turn.env.settings.RETRY_MS * SECOND_LOOK;
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
   }
   const isLast = turn.reply.hasComeBack || !isKept(conclusion, 'undeliverable');

@@ -169,7 +169,7 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   const telemetry = { span: (_name: string, _attributes: unknown, work: () => unknown) => work(), count: () => {} };
   const env = {
     ...{ telegram, breaker: ALWAYS_THERE, lane, telemetry, reach: () => {} },
-    settings: { modelName: 'm', models: [], serverTools: [] },
+    settings: { MODEL: 'm', MODELS: [], serverTools: [] },
     features: [],
     selfEntered: new Map(),
     progress: { isLeft: () => false },

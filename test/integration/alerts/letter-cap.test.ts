@@ -30,7 +30,7 @@ const refuse = () =>
 test('the operator is warned at 80 % of the cap, and nothing goes', async () => {
   await fail(MAX - 1);
   await start({}, SHORT);
-  await world.telegram.waitForText(ALERT_CHAT, /4 of at most 5 \(DEAD_LETTERS_MAX\)/);
+  await world.telegram.waitForText(ALERT_CHAT, /4 of at most 5/);
   expect(await world.peek.xlen(world.keys.dead)).toBe(MAX - 1);
 });
 

@@ -35,7 +35,7 @@ function outage(): () => void {
 
 async function stuck(): Promise<() => void> {
   const mend = outage();
-  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, retryMs: 60_000 });
+  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
   world.telegram.say(CHAT, 'hello');
   return mend;
 }
@@ -70,7 +70,7 @@ test('the endpoint is asked at once, and what waits is tried when it answers', a
   const mend = outage();
   // Another process has had a call that failed, too.
   await bindProviderNote(world.peek, world.keys)('overloaded', '529');
-  await start({}, { watchEveryMs: 100, providerDownMs: 500, retryMs: 60_000, probeEveryMs: 60_000 });
+  await start({}, { watchEveryMs: 100, providerDownMs: 500, RETRY_MS: 60_000, probeEveryMs: 60_000 });
   world.telegram.say(CHAT, 'hello');
   world.telegram.say(CHAT + 1, 'hello');
   await press(/overloaded/, 'Try again now');
@@ -84,7 +84,7 @@ test('the endpoint is asked at once, and what waits is tried when it answers', a
 test('presses of two operators run one after the other, in the order in which they came', async () => {
   const mend = outage();
   await bindProviderNote(world.peek, world.keys)('overloaded', '529');
-  await start({}, { watchEveryMs: 100, providerDownMs: 500, retryMs: 60_000, probeEveryMs: 60_000 });
+  await start({}, { watchEveryMs: 100, providerDownMs: 500, RETRY_MS: 60_000, probeEveryMs: 60_000 });
   world.telegram.say(CHAT, 'hello');
   await shown(/overloaded/);
   mend();

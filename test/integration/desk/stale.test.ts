@@ -35,7 +35,7 @@ const rewrite = (name: string, incident: Stored) =>
 
 test('a button is about the message that it was drawn for, also when another one waits longest since', async () => {
   world.claude.react(() => ({ do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' }));
-  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, retryMs: 60_000 });
+  await start({ UNANSWERED_ALERT_MS: '1000' }, { watchEveryMs: 100, RETRY_MS: 60_000 });
   world.telegram.say(1007, 'hello');
   const cancel = await button(/unanswered for/, 'Cancel message');
   world.telegram.say(1008, 'hello');

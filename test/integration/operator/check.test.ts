@@ -67,19 +67,19 @@ test('a start says what is wrong with files together with what is wrong with set
   const { code, stderr } = await runFile('spillway.ts', [], {
     ...world.env,
     ...(await wrongFiles()),
-    MAX_ATTEMPTS: '-1',
+    WORKER_CONCURRENCY: '-1',
   });
   expect(code).toBe(2);
-  for (const words of [/MAX_ATTEMPTS is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
+  for (const words of [/WORKER_CONCURRENCY is malformed/, ...NAMED.slice(0, 3)]) expect(stderr).toMatch(words);
   expect(world.telegram.calls).toEqual([]);
 });
 
 test('check finds wrong settings and files, and connections that fail, in one run', async () => {
   world.claude.react(() => ({ do: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' }));
-  const wrong = { ...world.env, ...(await wrongFiles()), MAX_ATTEMPTS: '-1', REDIS_URL: 'nonsense' };
+  const wrong = { ...world.env, ...(await wrongFiles()), WORKER_CONCURRENCY: '-1', REDIS_URL: 'nonsense' };
   const { code, stdout, stderr } = await runFile('worker/cli/main.ts', ['check'], wrong);
   expect(code).toBe(2);
-  for (const words of [/MAX_ATTEMPTS is malformed/, /REDIS_URL is malformed/, ...NAMED.slice(0, 3)])
+  for (const words of [/WORKER_CONCURRENCY is malformed/, /REDIS_URL is malformed/, ...NAMED.slice(0, 3)])
     expect(stderr).toMatch(words);
   expect(stdout).toMatch(/^FAILED model: .*check ANTHROPIC_API_KEY/m);
   expect(stdout).toMatch(/^ok {4} telegram: /m);

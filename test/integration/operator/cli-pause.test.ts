@@ -92,7 +92,7 @@ test('a turn that is put off when its chat is paused rests at its next attempt, 
       ? { do: 'answer', text: 'here' }
       : { do: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' },
   );
-  await start({}, { ...FAST, retryMs: 1_000 });
+  await start({}, { ...FAST, RETRY_MS: 1_000 });
   world.telegram.say(CHAT, 'hello');
   await until('delayed job', async () => (await world.peek.zcard(jobsIn(world.keys, 'delayed'))) === 1 || undefined);
   await cli('pause', String(CHAT));

@@ -6,7 +6,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { conversation } from '../../fixture/history.ts';
 import { ask, invalid, summaries } from '../../fixture/whole-chat.ts';
 
-eachWithGateway({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }, { summaryTimeMs: 2_000 });
+eachWithGateway({ claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } }, { SUMMARY_TIME_MS: 2_000 });
 
 async function givenHistory(turns: number, chars: number) {
   return importSession(world.peek, world.keys, chatKey(CHAT), await parseLines(conversation(turns, chars)));

@@ -14,7 +14,7 @@ import { call, result } from '../../stand-in/claude/specimens.ts';
 const STAGE_MS = 2_000;
 /** What an answer takes besides: two seconds before a repeated request, other calls, and a machine that is busy. */
 const BESIDES_MS = 8_000;
-const TIMES = { summaryTimeMs: STAGE_MS, summaryIdleMs: 700 };
+const TIMES = { SUMMARY_TIME_MS: STAGE_MS, summaryIdleMs: 700 };
 const LONG_TEXT = 'They spoke of many things, one after the other. '.repeat(40);
 const SUMMARISER = 'claude-haiku-4-5';
 
@@ -71,7 +71,7 @@ variants<[string, Reaction]>([
   ['falls silent', { do: 'silent', text: 'They' }],
   ['writes nothing', { do: 'answer', text: '' }],
 ])('a summariser that %s once costs no conversation: it is asked again', async (_what, reaction) => {
-  const session = await begin({}, { ...TIMES, summaryTimeMs: 10_000 });
+  const session = await begin({}, { ...TIMES, SUMMARY_TIME_MS: 10_000 });
   summarises(reaction, undefined);
   expect((await asked()).session).toBe(session);
 });

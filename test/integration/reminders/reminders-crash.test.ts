@@ -137,7 +137,7 @@ test('an attempt that was taken over sets no reminder, and its tool tells it so 
     const turn = await givenAttempt(redis, world.keys, CHAT, 's-1' as SessionId);
     const heir = await createLane(redis, world.keys).begin(turn.entry, chatKey(CHAT), 's-1' as SessionId);
     expect(heir.kind).toBe('begun');
-    const settings = { timeZone: 'UTC', reminderMinutesMin: 1 };
+    const settings = { TZ: 'UTC', REMINDER_MINUTES_MIN: 1 };
     const tool = createReminders(createReminderBook(redis, world.keys), settings);
     const made = tool.call(
       { id: 'r1', name: 'reminders', input: { action: 'set', in: 60, text: TEXT }, turn },
@@ -156,7 +156,7 @@ test('while the model cannot be reached the user is reminded at once, and the an
     isAway ? { do: 'error', status: 529, type: 'overloaded_error', message: 'busy' } : undefined,
   );
   await givenReminder();
-  await start({}, { ...OFTEN, waitingNoticeMs: 1 });
+  await start({}, { ...OFTEN, WAITING_NOTICE_MS: 1 });
   await makeDue();
   await world.telegram.waitForText(CHAT, /I can't answer right now/);
   expect(shown()).toEqual([EN.reminders.waiting(TEXT)]);

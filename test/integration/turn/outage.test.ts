@@ -7,7 +7,7 @@ const DOWN = { do: 'error', status: 529, type: 'overloaded_error', message: 'Ove
 /** Six failures at the shortest waits take longer than five attempts once did. */
 const FAILURES = 6;
 
-eachWithGateway({ env: { MAX_ATTEMPTS: '2' } }, { waitingNoticeMs: 1_000 });
+eachWithGateway({ env: { MAX_ATTEMPTS: '2' } }, { WAITING_NOTICE_MS: 1_000 });
 
 test('a single chat waits out an outage, gets one notice, and is answered in order', async () => {
   let isDown = true;

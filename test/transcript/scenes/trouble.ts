@@ -7,7 +7,7 @@ import { ANN, OPERATOR, type Scene, type Stage } from '../scene.ts';
 const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];
 const WITH_OPERATOR = [...CHATS, { id: OPERATOR, title: 'The operator’s chat' }];
 const SMALL_WINDOW = { claude: { windowTokens: 20_000, statedWindowTokens: 200_000 } };
-const LIMITS = { summaryTimeMs: 3_000 };
+const LIMITS = { SUMMARY_TIME_MS: 3_000 };
 
 /** A hundred turns that do not fit the window. */
 async function longPast({ world }: Stage): Promise<void> {

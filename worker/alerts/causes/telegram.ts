@@ -10,7 +10,7 @@ export const TELEGRAM = {
   telegram: {
     severity: 'page',
     title: 'Telegram does not answer',
-    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait for TELEGRAM_PATIENCE_MS, in order.',
+    todo: 'Check the network and TELEGRAM_API_ROOT. Finished answers wait for a day, in order.',
     endsBy: 'watch',
     end: 'Telegram answers again; what waited is sent in order.',
     namesEach: true,
@@ -69,7 +69,7 @@ export function telegramAwayAlert(turn: Turn, waitedMs: number, { kind, descript
   return {
     cause: 'telegram',
     ...whereOf(turn),
-    text: `A finished reply has waited ${waited} for Telegram (TELEGRAM_PATIENCE_MS): its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
+    text: `A finished reply has waited ${waited} for Telegram: its user knows nothing of it (${kind}: ${description}). It is kept as a dead letter.`,
   };
 }
 

@@ -140,7 +140,7 @@ export function deadLettersAlert(pile: { letters: number; fullest: number; max: 
         : ['', ''];
   const text = `Dead letters pile up: ${counted(letters, 'failed message')} to replay or purge.`;
   if (level === '') return { cause: 'dead-letters', text, messages: letters };
-  const fill = `A shard has ${fullest} of at most ${max} (DEAD_LETTERS_MAX). ${more}`;
+  const fill = `A shard has ${fullest} of at most ${max}. ${more}`;
   return { cause: 'dead-letters', level, text: `${text} ${fill}`, messages: letters };
 }
 

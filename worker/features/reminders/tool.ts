@@ -14,7 +14,7 @@ import { setIn } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';
 
 type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
-type Zone = Pick<Settings, 'timeZone'>;
+type Zone = Pick<Settings, 'TZ'>;
 
 const NAME = 'reminders';
 const specOf = (minutesMin: number): ToolSpec => ({
@@ -41,8 +41,8 @@ const specOf = (minutesMin: number): ToolSpec => ({
 });
 
 /** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
-export function createReminders(book: Book, settings: Zone & Pick<Settings, 'reminderMinutesMin'>): Toolbox {
-  const specs = [specOf(settings.reminderMinutesMin)];
+export function createReminders(book: Book, settings: Zone & Pick<Settings, 'REMINDER_MINUTES_MIN'>): Toolbox {
+  const specs = [specOf(settings.REMINDER_MINUTES_MIN)];
   return {
     specs: () => specs,
     async call({ id, name, input, turn }) {
@@ -57,7 +57,7 @@ export function createReminders(book: Book, settings: Zone & Pick<Settings, 'rem
 
 async function set(
   book: Book,
-  settings: Zone & Pick<Settings, 'reminderMinutesMin'>,
+  settings: Zone & Pick<Settings, 'REMINDER_MINUTES_MIN'>,
   turn: Turn,
   call: string,
   input: Input,
@@ -68,7 +68,7 @@ async function set(
   const before = setBefore(turn, call);
   if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
   // A reminder that sets the next one is a repeat as well.
-  const repeatMinutesMin = settings.reminderMinutesMin;
+  const repeatMinutesMin = settings.REMINDER_MINUTES_MIN;
   const leastMinutes = message.content.kind === 'reminder' ? repeatMinutesMin : 1;
   const asked = readReminderInput(input, { nowMs: turn.nowMs(), timeZone, leastMinutes, repeatMinutesMin });
   if (!asked.ok) return toolError(asked.problem);

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { CONSTANTS } from '../../../../shared/base/config.ts';
 import { backoffMs } from '../../../../worker/lane/verdict.ts';
-import { LIMITS } from '../../../../worker/limits.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
-const RETRY_MS = LIMITS.retryMs;
+const { RETRY_MS } = CONSTANTS;
 
 const LOWEST = () => 0;
 const HIGHEST = () => 0.999_999;

@@ -96,7 +96,7 @@ test.each([
 test('each model is in use once, with all settings that name it', () => {
   const config = { MODEL: 'a', FALLBACK_MODEL: undefined, COMPACTION_MODEL: 'b', MODELS: ['a', 'c'] };
   expect([...modelsInUse(config)]).toEqual([
-    ['a', ['MODEL', 'MODELS']],
+    ['a', ['MODEL']],
     ['b', ['COMPACTION_MODEL']],
     ['c', ['MODELS']],
   ]);

@@ -149,8 +149,8 @@ test('the prompt, the tools and the server tools each count among the fixed part
 });
 
 const settings = fc.record({
-  maxOutputTokens: fc.integer({ min: 1, max: 200_000 }),
-  compactAt: fc.double({ min: 0.1, max: 0.95, noNaN: true }),
+  MAX_OUTPUT_TOKENS: fc.integer({ min: 1, max: 200_000 }),
+  COMPACT_AT: fc.double({ min: 0.1, max: 0.95, noNaN: true }),
 });
 
 test('at every window size 0 < kept < retained < full < usable, and usable plus output fit the window', () => {
@@ -177,6 +177,6 @@ test.each([
   [200_000, 64_000, [136_000, 108_800, 64_000]],
   [1_000_000, 16_000, [984_000, 700_000, 16_000]],
 ])('divides a window of %d tokens, with %d for output, into usable, full and output', (limit, output, parts) => {
-  const room = roomOf(limit, { maxOutputTokens: output, compactAt: 0.7 });
+  const room = roomOf(limit, { MAX_OUTPUT_TOKENS: output, COMPACT_AT: 0.7 });
   expect([room.usableTokens, room.fullTokens, room.outputTokens]).toEqual(parts);
 });

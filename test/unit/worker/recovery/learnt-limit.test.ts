@@ -25,12 +25,12 @@ test.each<[string, Refused[], number, object]>([
 
 test('a learnt window is stored for a day, the known one for the rest of its day, until more was taken', () => {
   const chat = { keys: keysOf(0), session: 's' as SessionId, limit: { tokens: 9_000, untilMs: 5, of: 'm e' } };
-  const settings = { modelName: 'm', endpoint: 'e', statedWindowTokens: undefined };
+  const settings = { MODEL: 'm', ANTHROPIC_BASE_URL: 'e', CONTEXT_WINDOW_TOKENS: undefined };
   const { learnWindow, forgetWindow } = sessionState(chat.keys, chat.session);
   const learnt = { tokens: 8_000, untilMs: expect.closeTo(Date.now() + 24 * 3_600_000, -5) as never, of: 'm e' };
   expect(learnLimit(chat, settings, { keptTokens: 8_000 }, chat.limit)).toEqual([learnWindow(learnt)]);
   expect(learnLimit(chat, settings, {}, chat.limit)).toEqual([learnWindow(chat.limit)]);
   expect(forgetLimit(chat, settings, 9_001)).toEqual([forgetWindow()]);
   expect([...learnLimit(chat, settings, {}), ...forgetLimit(chat, settings, 9_000)]).toEqual([]);
-  expect(forgetLimit(chat, { ...settings, modelName: 'other' }, 9_001)).toEqual([]);
+  expect(forgetLimit(chat, { ...settings, MODEL: 'other' }, 9_001)).toEqual([]);
 });

@@ -12,7 +12,7 @@ const SHORT_TEXT = 'Ann chose the boat with two masts, and Ben pays for the sail
 const THREE = [SHORT_TEXT, SHORT_TEXT, SHORT_TEXT].join('\n\n');
 const SORRY = "I'm sorry, but I can't help with summarizing this conversation.";
 const MARK = '[The summary was cut here.]';
-const AT_ONCE = { preserve: '', doubtWaitMs: 0, retryMs: 0 };
+const AT_ONCE = { preserve: '', DOUBT_WAIT_MS: 0, RETRY_MS: 0 };
 const X = (count: number) => 'x'.repeat(count);
 const HALVES = `${X(322)}\n${X(429)}`;
 const BOUNDS = { exchanges: 5, inputTokens: 900, tokensMax: 1_000 };
@@ -141,7 +141,7 @@ const SPENT: Failure = { kind: 'terminal', reason: 'over_chat_budget' };
 const REFUSED: Failure = { kind: 'unknown', reason: 'unknown' };
 const GONE = { reason: 'away', failure: AWAY };
 const BOTH = { otherName: 'b', waitsOut: false };
-const pausing = (retryMs: number) => ({ settings: { ...AT_ONCE, retryMs } });
+const pausing = (RETRY_MS: number) => ({ settings: { ...AT_ONCE, RETRY_MS } });
 const WROTE: Reply[] = [LONG_TEXT, LONG_TEXT.toUpperCase()].map((says) => ({ says, failure: AWAY }));
 
 test.each<[string, Reply[], Partial<Summariser>, Outcome, string, forMs?: number]>([

@@ -19,12 +19,13 @@ function said(...citations: unknown[]): Block {
 }
 
 test('serverTools returns the enabled web tools, always in the same order', () => {
-  const names = (webSearch: boolean, webFetch: boolean) => serverTools({ webSearch, webFetch }).map(({ name }) => name);
+  const names = (WEB_SEARCH: boolean, WEB_FETCH: boolean) =>
+    serverTools({ WEB_SEARCH, WEB_FETCH }).map(({ name }) => name);
   expect(names(false, false)).toEqual([]);
   expect(names(true, false)).toEqual(['web_search']);
   expect(names(false, true)).toEqual(['web_fetch']);
   expect(names(true, true)).toEqual(['web_search', 'web_fetch']);
-  const tools = serverTools({ webSearch: true, webFetch: true }) as unknown as ToolUnion[];
+  const tools = serverTools({ WEB_SEARCH: true, WEB_FETCH: true }) as unknown as ToolUnion[];
   for (const tool of tools) expect(tool).toMatchObject({ max_uses: expect.any(Number), allowed_callers: ['direct'] });
 });
 

@@ -1,4 +1,5 @@
 import type { Config, Role } from './config.ts';
+import { unusedExporterSettings } from './signals.ts';
 
 const REQUIRED: Record<Role, readonly string[]> = {
   gateway: ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_ALLOWED_IDS', 'TELEGRAM_ALERT_CHAT_ID', 'ANTHROPIC_API_KEY'],
@@ -59,6 +60,30 @@ function hint(name: string): string {
     return 'where speech is turned into text, to which /audio/transcriptions is added';
   if (name === 'TRANSCRIPTION_MODEL') return 'the name of the model behind TRANSCRIPTION_BASE_URL';
   return 'the API key of the model endpoint';
+}
+
+const ONE_SHARD =
+  'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
+
+/** Settings that have not the effect that somebody may expect, each in a sentence. `set` has no empty values. Pure. */
+export function withoutEffect(config: Config, set: Readonly<Record<string, unknown>>): string[] {
+  return [
+    ...(config.REDIS_CLUSTER_NODES !== undefined && config.SHARDS === 1 ? [ONE_SHARD] : []),
+    ...unusedExporterSettings(set),
+  ];
+}
+
+/** Further names in a settings file: for the telemetry, the bucket, Node, a proxy and the compose file. */
+const READ_BY_OTHERS =
+  /^(?:OTEL_|AWS_|NODE_|npm_|COMPOSE_|GRAFANA_ADMIN_PASSWORD$|REDIS_PASSWORD$|TRACES_KEPT_PERCENT$|(?:https?|no)_proxy$)/i;
+
+/** Problems with the names in a settings file: a misspelt one is read by nothing. Pure. */
+export function unreadNames(written: readonly string[], known: readonly string[]): string[] {
+  const unread = written.filter((name) => !known.includes(name) && !READ_BY_OTHERS.test(name));
+  return unread.map((name) => {
+    const meant = nearName(name, known);
+    return `${name} is set, but nothing reads it${meant === undefined ? '' : `: did you mean ${meant}?`}`;
+  });
 }
 
 /** The share of a name that may be wrong in it. */
