@@ -20,7 +20,6 @@ import {
   modelsUrl,
   names,
   oneOf,
-  operatorIds,
   personIds,
   pingUrl,
   port,
@@ -28,17 +27,13 @@ import {
   processes,
   timeZone,
   traceUrl,
+  upTo,
   webhookUrl,
 } from './setting.ts';
 import { missingSettings, tooShort, twoPlaces, unreadNames, withoutEffect } from './setting-problems.ts';
 
 /** The role that reads the environment: each needs its own part and ignores the rest. */
 export type Role = 'gateway' | 'producer' | 'worker' | 'tool';
-
-/** Each shard has its own connections and services, and each parallel chat holds a request in memory. */
-const SHARDS_MAX = 256;
-const CONCURRENCY_MAX = 1_000;
-const DAY_MINUTES = 1_440;
 
 const environment = z.object({
   TELEGRAM_BOT_TOKEN: z
@@ -48,13 +43,13 @@ const environment = z.object({
   TELEGRAM_API_ROOT: httpUrl.default('https://api.telegram.org'),
   TELEGRAM_ALLOWED_IDS: allowedIds.default(new Set<number>()),
   TELEGRAM_ANSWER_ALL_IDS: allowedIds.default(new Set<number>()),
-  TELEGRAM_GUESTS: personIds,
+  TELEGRAM_GUESTS: personIds.default(new Set<number>()),
   TELEGRAM_STREAMING: oneOf('draft', 'status', 'off').default('draft'),
-  TELEGRAM_PACING: flag.prefault('true'),
-  TELEGRAM_LINK_PREVIEWS: flag.prefault('false'),
+  TELEGRAM_PACING: flag.default(true),
+  TELEGRAM_LINK_PREVIEWS: flag.default(false),
   TELEGRAM_RICH: oneOf('auto', 'off', 'always').default('auto'),
   TELEGRAM_ALERT_CHAT_ID: alertChat.optional(),
-  TELEGRAM_OPERATOR_IDS: operatorIds,
+  TELEGRAM_OPERATOR_IDS: personIds.optional(),
   TELEGRAM_WEBHOOK_URL: webhookUrl.optional(),
   TELEGRAM_WEBHOOK_SECRET: z
     .string()
@@ -67,7 +62,7 @@ const environment = z.object({
   ANTHROPIC_BASE_URL: modelsUrl.default('https://api.anthropic.com'),
   MODEL: z.string().default('claude-opus-5-5'),
   /** Once read, the models that a chat may choose from; the first is MODEL. */
-  MODELS: names,
+  MODELS: names.default([]),
   FALLBACK_MODEL: z.string().optional(),
   /** Once read, MODEL where none is named. */
   COMPACTION_MODEL: z.string().optional(),
@@ -76,14 +71,14 @@ const environment = z.object({
   MODEL_IDLE_TIMEOUT_MS: milliseconds.default(120_000),
   CONTEXT_WINDOW_TOKENS: positive.optional(),
   CONTEXT_BUDGET_TOKENS: positive.default(200_000),
-  GROUP_CONTEXT_MESSAGES: messagesUpTo50,
+  GROUP_CONTEXT_MESSAGES: messagesUpTo50.default(0),
   TOOL_TIMEOUT_MS: milliseconds.default(60_000),
   MODEL_PRICES_FILE: z.string().optional(),
   MCP_CONFIG: z.string().optional(),
   MCP_SANDBOX: oneOf('auto', 'off').default('auto'),
-  WEB_SEARCH: flag.prefault('false'),
-  WEB_FETCH: flag.prefault('false'),
-  REMINDER_MINUTES_MIN: positive.refine((value) => value <= DAY_MINUTES, `expected at most ${DAY_MINUTES}`).default(60),
+  WEB_SEARCH: flag.default(false),
+  WEB_FETCH: flag.default(false),
+  REMINDER_MINUTES_MIN: upTo(1_440).default(60),
   TZ: timeZone.default('UTC'),
   SESSION_RETENTION_DAYS: positive.default(90),
   SESSION_IDLE_DAYS: positive.optional(),
@@ -99,12 +94,12 @@ const environment = z.object({
   REDIS_SENTINELS: sentinelNodes.optional(),
   REDIS_SENTINEL_MASTER: sentinelMaster.optional(),
   REDIS_CLUSTER_NODES: clusterNodes.optional(),
-  REDIS_ACCEPT: acceptedRisks,
-  WORKERS: processes,
-  SHARDS: positive.refine((value) => value <= SHARDS_MAX, `expected at most ${SHARDS_MAX}`).default(1),
-  WORKER_CONCURRENCY: positive
-    .refine((value) => value <= CONCURRENCY_MAX, `expected at most ${CONCURRENCY_MAX}`)
-    .default(16),
+  REDIS_ACCEPT: acceptedRisks.default([]),
+  WORKERS: processes.default(1),
+  // Each shard has its own connections and services.
+  SHARDS: upTo(256).default(1),
+  // Each turn that runs holds a request in memory.
+  WORKER_CONCURRENCY: upTo(1_000).default(16),
   TURN_TIMEOUT_MS: milliseconds.default(300_000),
   TURN_MAX_MS: milliseconds.default(1_800_000),
   OUTAGE_PATIENCE_MS: milliseconds.default(900_000),
@@ -125,7 +120,7 @@ const environment = z.object({
   ALERTMANAGER_URL: pingUrl.optional(),
   HTTP_PORT: port.default(8080),
   HTTP_HOST: z.string().default('127.0.0.1'),
-  HTTP_ALLOWED_HOSTS: hostNames,
+  HTTP_ALLOWED_HOSTS: hostNames.default([]),
   OPERATOR_TOKEN: z
     .string()
     .regex(
@@ -135,11 +130,11 @@ const environment = z.object({
     .refine(isVaried, 'expected 8 different characters or more, as `openssl rand -hex 32` makes them')
     .optional(),
   LOG_LEVEL: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent').default('info'),
-  LOG_CONTENT: flag.prefault('false'),
+  LOG_CONTENT: flag.default(false),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: httpUrl.optional(),
-  TELEMETRY_CHAT_IDS: flag.prefault('false'),
+  TELEMETRY_CHAT_IDS: flag.default(false),
   TRACE_URL_TEMPLATE: traceUrl.optional(),
   RUNBOOK_URL: httpUrl.optional(),
   CONSOLE_URL: httpUrl.optional(),

@@ -12,6 +12,9 @@ export const positive = z
   .regex(/^[1-9]\d{0,14}$/, 'expected a positive integer')
   .transform(Number);
 
+/** A positive integer up to a limit. */
+export const upTo = (most: number) => positive.refine((value) => value <= most, `expected at most ${most}`);
+
 /** A duration that a timer can wait. */
 export const milliseconds = positive.refine(
   (value) => value <= TIMER_MS_MAX,
@@ -87,17 +90,12 @@ export const allowedIds = z
   )
   .transform((ids): AllowedIds => (ids.includes('*') ? 'everyone' : new Set(ids.map(Number))));
 
-const people = z
+/** People by their ids, comma separated, and never everybody; `off` is nobody. */
+export const personIds = z
   .string()
   .transform((text) => (text === 'off' ? [] : text.split(',').map((id) => id.trim())))
   .refine((ids) => ids.every((id) => /^[1-9]\d{0,15}$/.test(id)), 'expected ids of people, comma separated, or off')
   .transform((ids): ReadonlySet<number> => new Set(ids.map(Number)));
-
-/** People by their ids, comma separated, and never everybody; `off` is nobody. */
-export const personIds = people.prefault('off');
-
-/** The same, where it may be absent: then it follows from other settings. */
-export const operatorIds = people.optional();
 
 /** A chat id; `none` becomes undefined. */
 export const alertChat = z
@@ -112,10 +110,9 @@ export function oneOf<const Words extends readonly string[]>(...words: Words) {
 
 export const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
-/** A number of messages, 0 to 50; none where it is absent. */
+/** A number of messages, 0 to 50. */
 export const messagesUpTo50 = z
   .string()
-  .default('0')
   .refine((text) => /^\d{1,2}$/.test(text) && Number(text) <= 50, 'expected a number from 0 to 50')
   .transform(Number);
 
@@ -124,17 +121,15 @@ const PROCESSES_MAX = 64;
 /** A number of processes; `auto` is one a core. */
 export const processes = z
   .string()
-  .default('1')
   .refine(
     (text) => text === 'auto' || (/^[1-9]\d?$/.test(text) && Number(text) <= PROCESSES_MAX),
     `expected a number of processes, 1 to ${PROCESSES_MAX}, or auto`,
   )
   .transform((text) => (text === 'auto' ? availableParallelism() : Number(text)));
 
-/** Names, comma separated; none where it is absent. */
+/** Names, comma separated. */
 export const names = z
   .string()
-  .default('')
   .transform((text) => text.split(',').map((name) => name.trim()))
   .transform((all) => all.filter((name) => name !== ''));
 
