@@ -1,12 +1,10 @@
 import { createDeadLetters } from '../shared/state/lane/dead-letters.ts';
 import { createUsageBook } from '../shared/state/spending/usage-book.ts';
 import { notedFiles } from '../shared/state/turn/noted-files.ts';
-import { summonsBook } from '../shared/state/turn/summons.ts';
 import { type Books, withAccount } from './budget/guarded.ts';
 import { createChatArchive } from './command/chat-archive.ts';
 import { createChatState } from './command/chat-state.ts';
 import { COMMANDS } from './command/commands.ts';
-import { transcriberOf } from './endpoint.ts';
 import type { Env } from './env.ts';
 import type { Feature } from './feature.ts';
 import { createProgressViews } from './reply/progress.ts';
@@ -33,8 +31,8 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     tools: { ...tools, ...joinToolboxes([...ofFeatures, createAskUser(), tools]) },
     sessions: createSessions(redis, keys, shard.windows),
     progress: createProgressViews(telegram, config.TELEGRAM_STREAMING, shard.limits),
-    transcriber: transcriberOf(config, books, settings.prices),
-    summonses: summonsBook(redis, keys),
+    books,
+    elsewhere: features.find(({ elsewhere }) => elsewhere)?.elsewhere,
     usageBook: createUsageBook(redis, keys),
     deadLetters: createDeadLetters(redis, keys),
     chatArchive: createChatArchive(shard, media, features),

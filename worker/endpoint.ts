@@ -1,20 +1,17 @@
 import type { Root } from '../shared/app/process.ts';
-import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
 import type { GaugeReading } from '../shared/base/meters.ts';
 import { METRIC } from '../shared/base/telemetry.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { noteBreaker } from '../shared/state/provider/provider.ts';
-import { type Books, withAccountToHear } from './budget/guarded.ts';
 import type { Limits } from './limits.ts';
-import { createTranscriber, type Transcriber } from './media/transcriber.ts';
 import { type Breaker, withBreaker } from './model/breaker.ts';
 import { modelsInUse } from './model/catalog.ts';
 import { createClaude } from './model/claude/adapter.ts';
 import type { StatedWindow } from './model/claude/endpoint.ts';
 import type { Model } from './model/port.ts';
-import { costOfMinute, type Prices } from './model/prices.ts';
+import type { Prices } from './model/prices.ts';
 import { serverAttributes, withMeasures } from './model/usage.ts';
 import { watchModelLives, withProviderNotes } from './watch/provider.ts';
 
@@ -79,17 +76,4 @@ function breakerGauges({ open }: Breaker): GaugeReading[] {
 /** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */
 function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Root['config']): StatedWindow | undefined {
   return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
-}
-
-const TRANSCRIPTION_MS_MAX = 120_000;
-
-/**
- * The endpoint that hears, if there is one. A call takes less than its turn, so that a slow one is known as the reason.
- */
-export function transcriberOf(config: Config, books: Books, prices: Prices): Transcriber | undefined {
-  const { TRANSCRIPTION_BASE_URL: baseUrl, TRANSCRIPTION_API_KEY: apiKey, TRANSCRIPTION_MODEL: model } = config;
-  if (baseUrl === undefined || model === undefined) return undefined;
-  const timeoutMs = Math.min(TRANSCRIPTION_MS_MAX, Math.ceil(config.TURN_TIMEOUT_MS / 2));
-  const transcriber = createTranscriber({ baseUrl, apiKey, model, timeoutMs });
-  return withAccountToHear(transcriber, books, { model, minute: costOfMinute(model, prices) });
 }

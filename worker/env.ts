@@ -3,14 +3,13 @@ import type { Head } from '../shared/state/lane/lanes.ts';
 import type { Budget } from '../shared/state/spending/budget.ts';
 import type { UsageBook } from '../shared/state/spending/usage-book.ts';
 import type { NotedFiles } from '../shared/state/turn/noted-files.ts';
-import type { SummonsBook } from '../shared/state/turn/summons.ts';
 import type { Turn } from '../shared/state/turn/turn.ts';
 import type { CommandName } from '../shared/telegram/commands.ts';
+import type { Books } from './budget/guarded.ts';
 import type { ChatArchive } from './command/chat-archive.ts';
 import type { ChatState } from './command/chat-state.ts';
 import type { CommandHandler } from './command/command.ts';
-import type { Feature, FixedText, SelfEntered } from './feature.ts';
-import type { Transcriber } from './media/transcriber.ts';
+import type { Elsewhere, Feature, FixedText, SelfEntered } from './feature.ts';
 import type { ProgressViews } from './reply/progress.ts';
 import type { Sessions } from './session/store.ts';
 import type { ShardEnv } from './shard-env.ts';
@@ -27,9 +26,9 @@ export interface Env extends ShardEnv {
   progress: ProgressViews;
   /** The files that tools have noted for the reply. */
   files: NotedFiles;
-  /** Absent without an endpoint that turns speech into text. */
-  transcriber: Transcriber | undefined;
-  summonses: SummonsBook;
+  /** The books of all calls. */
+  books: Books;
+  elsewhere: Elsewhere | undefined;
   features: readonly Feature[];
   commands: Readonly<Record<CommandName, CommandHandler>>;
   /** What features say of messages that the gateway enters itself, by the kind of their content. */

@@ -9,11 +9,13 @@ import type { Change, Expected } from '../shared/state/change.ts';
 import type { Conclusion } from '../shared/state/turn/record.ts';
 import type { Turn } from '../shared/state/turn/turn.ts';
 import type { CommandName } from '../shared/telegram/commands.ts';
+import type { Destination } from '../shared/telegram/messages.ts';
 import type { Texts } from '../shared/texts/texts.ts';
 import type { HeaderFacts } from './ask/pending.ts';
 import type { CommandHandler } from './command/command.ts';
 import type { Env } from './env.ts';
-import type { Ending } from './lane/verdict.ts';
+import type { Ending, Verdict } from './lane/verdict.ts';
+import type { Delivery, DeliveryTime } from './reply/outbox.ts';
 import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
@@ -28,6 +30,8 @@ export interface Feature {
   readonly commands?: Readonly<Partial<Record<CommandName, CommandHandler>>>;
   /** The messages that it enters into the flow itself, by the kind of their content. */
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
+  /** Where and how a message is answered that came from a chat of which the bot is no part. */
+  readonly elsewhere?: Elsewhere;
   /** A text that ends the system prompt. One feature has it: the session has one place to keep it. */
   readonly fixedText?: FixedText;
   /** Its tools for the model. */
@@ -36,6 +40,10 @@ export interface Feature {
   start?(shard: ShardEnv): Service;
   /** What serves pages on the HTTP port of the process; nothing where the settings do not ask for it. */
   serve?(root: Root): Promise<(Service & { routes: readonly Route[] }) | undefined>;
+  /** Words of messages that hold them in another form than writing, or what becomes of the message. */
+  spokenWords?(turn: Turn<Env>, messages: readonly InboundMessage[], signal: AbortSignal): Promise<Spoken | Verdict>;
+  /** Lines of `/help`. */
+  help?(turn: Turn<Env>): readonly string[];
   /** The conclusion with what it adds, before it is stored. */
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
   /** What the model changed, while it worked on some messages, that stays. */
@@ -54,6 +62,25 @@ export interface UndoableChanges {
   title: string;
   lines: readonly (readonly Inline[])[];
   commands: readonly string[];
+}
+
+/** Words that were spoken in messages, by the places of these, and the turn that keeps them. */
+export interface Spoken {
+  kind: 'spoken';
+  words: ReadonlyMap<number, { label: string; text: string }>;
+  turn: Turn<Env>;
+}
+
+/** How a message is answered that came from a chat of which the bot is no part. */
+export interface Elsewhere {
+  /** Who writes, and where, for the line before such a message, which the model reads. Pure. */
+  writer(message: InboundMessage): string;
+  /** The env of such a turn: fewer tools, and nothing is shown before the answer. Pure. */
+  envOf(env: Env): Env;
+  /** Sees to it that something stands there. Returns what resolves when it does, or cannot now. */
+  begin(turn: Turn<Env>): () => Promise<void>;
+  /** Contract: as `deliver` of the outbox. */
+  deliver(turn: Turn<Env>, conclusion: Conclusion, to: Destination, time: DeliveryTime): Promise<Delivery>;
 }
 
 /** A text of a chat that ends the system prompt, and stays the same for a session until that is compacted. */

@@ -2,18 +2,22 @@ import type { Feature } from './feature.ts';
 import { consoleFeature } from './features/console/feature.ts';
 import { deskFeature } from './features/desk/feature.ts';
 import { filesFeature } from './features/files/feature.ts';
+import { guestsFeature } from './features/guests/feature.ts';
 import { memoryFeature } from './features/memory/feature.ts';
 import { recallFeature } from './features/recall/feature.ts';
 import { remindersFeature } from './features/reminders/feature.ts';
 import { undoFeature } from './features/undo/feature.ts';
+import { voiceFeature } from './features/voice/feature.ts';
 
 /** The features, in the order in which their hooks are called and their tools are listed. */
 export const FEATURES: readonly Feature[] = [
   recallFeature,
   filesFeature,
+  voiceFeature,
   remindersFeature,
   memoryFeature,
   undoFeature,
+  guestsFeature,
   deskFeature,
   consoleFeature,
 ];

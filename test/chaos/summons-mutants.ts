@@ -11,7 +11,7 @@ export const SUMMONS_MUTANTS: readonly Mutant[] = [
   {
     name: 'an answer that can stand nowhere counts as delivered',
     mutations: {
-      file: 'worker/turn/summons.ts',
+      file: 'worker/features/guests/feature.ts',
       from: "if (put.kind !== 'refused') return put;",
       to: "if (put.kind === 'refused') return { kind: 'delivered', record: { parts: 1, confirmed: 1, unsure: 0 } };\n  if (put.kind) return put;",
     },

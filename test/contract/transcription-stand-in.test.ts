@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { chatKey } from '../../shared/redis/keys.ts';
-import { createTranscriber, type Recording } from '../../worker/media/transcriber.ts';
+import { createTranscriber, type Recording } from '../../worker/features/voice/transcriber.ts';
 import { startTranscription, type TranscriptionStandIn } from '../stand-in/transcription.ts';
 
 const MB = 1024 * 1024;

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_600,
+  productLines: 50_521,
   productFiles: 507,
-  testLines: 84_560,
+  testLines: 84_527,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

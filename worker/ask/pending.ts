@@ -6,7 +6,7 @@ import { channelOf, type InboundMessage } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
-import type { SelfEntered } from '../feature.ts';
+import type { Elsewhere, SelfEntered } from '../feature.ts';
 import { commit } from '../lane/events.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { wellFormed } from '../model/block.ts';
@@ -65,7 +65,8 @@ async function hideEarlierTry(turn: Turn, opened: OpenedSession): Promise<Opened
 
 /** The message as the log keeps it. */
 export function pendingRecord(turn: Turn<Env>, message: InboundMessage, content: UserRecord['content']): UserRecord {
-  const { settings, selfEntered } = turn.env;
+  const { settings, selfEntered, elsewhere } = turn.env;
+  const by = turn.isElsewhere ? elsewhere : selfEntered.get(message.content.kind);
   const code = messageCode(settings.TELEGRAM_BOT_TOKEN, turn.entry);
   const facts = { timeZone: timeZoneOf(turn, settings), code, nowMs: Date.now() };
   return wellFormed({
@@ -75,7 +76,7 @@ export function pendingRecord(turn: Turn<Env>, message: InboundMessage, content:
     content,
     entry: turn.entry,
     channel: channelOf(message),
-    header: headerOf(message, facts, selfEntered.get(message.content.kind)),
+    header: headerOf(message, facts, by),
     ...(message.chatType !== 'private' && { from: message.from.name ?? String(message.from.id) }),
   });
 }
@@ -100,26 +101,26 @@ const LATE_MS = 5 * 60_000;
 
 /**
  * The line before a message: its time, and its author where several people share a chat. The log keeps it as written,
- * so no later request changes it. `entered` says what a message is that the gateway entered itself. Pure.
+ * so no later request changes it. `by` says it of a message that the gateway entered
+ * itself, or that is answered elsewhere. Pure.
  */
-export function headerOf(message: InboundMessage, facts: HeaderFacts, entered?: Pick<SelfEntered, 'header'>): string {
+export function headerOf(
+  message: InboundMessage,
+  facts: HeaderFacts,
+  by?: Pick<SelfEntered, 'header'> | Pick<Elsewhere, 'writer'>,
+): string {
   const { timeZone, code, nowMs } = facts;
-  if (entered) return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${entered.header(message, facts)}]`;
+  if (by && 'header' in by)
+    return `[${code} ${timeIn(timeZone, message.sentAtMs)} ${timeZone}, ${by.header(message, facts)}]`;
   const sent = timeIn(timeZone, message.sentAtMs);
   const isLate = nowMs - message.sentAtMs > LATE_MS;
   const time = isLate ? `sent ${sent}, read ${timeIn(timeZone, nowMs)}` : sent;
   const { id, name } = message.from;
   const alone = message.chatType === 'private' ? '' : `, ${plainName(name)} (id ${id}) writes`;
-  const writer = message.summons ? summoned(message) : alone;
+  const writer = by ? `, ${by.writer(message)}` : alone;
   const own = `[${code} ${time} ${timeZone}${writer}${reference(message)}]`;
   const quoted = message.answers === undefined ? [] : marked(message.answers.text);
   return [...before(message, code), own, ...quoted].join('\n');
-}
-
-/** Where the model speaks, and to whom; a title is anybody's words. */
-function summoned({ from: { id, name }, chatTitle }: InboundMessage): string {
-  const place = chatTitle === undefined ? 'a chat with somebody else' : `the group ${plainName(chatTitle)}`;
-  return `, ${plainName(name)} (id ${id}) calls you in ${place}, of which you see nothing else: all there read your answer, one message of at most 3,500 characters`;
 }
 
 /** The remarks that were made here and not to the bot, each on lines of its own. */

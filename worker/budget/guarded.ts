@@ -3,7 +3,6 @@ import type { Bounds, Budget, Reservation } from '../../shared/state/spending/bu
 import type { Payer } from '../../shared/state/spending/limit.ts';
 import { type Bill, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
 import type { BookCall, CallRecord, Usage } from '../../shared/state/spending/usage-book.ts';
-import type { Recording, Transcriber } from '../media/transcriber.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { Model, ModelRequest, ModelResult } from '../model/port.ts';
@@ -13,8 +12,6 @@ import { costOf, type Prices } from '../model/prices.ts';
 const HELD_MS = 250;
 /** The reasons of calls that were not made. */
 const NOT_MADE: ReadonlySet<string> = new Set(['paused', 'invalid_request']);
-/** Of a file of which nobody says how long it is: speech as phones record it. */
-const BYTES_A_SECOND = 4_000;
 
 /** The books of all calls: what is held of the limits while a call runs, and the account in which it is booked. */
 export interface Books {
@@ -44,45 +41,10 @@ export function withAccount(model: Model, { budget, book }: Books, prices: Price
   };
 }
 
-/**
- * A transcriber within the same limits, and with the same account. A recording costs by its length, as its endpoint states
- * it, or its sender; without a price of a minute it counts in no limit.
- */
-export function withAccountToHear(
-  transcriber: Transcriber,
-  { budget, book }: Books,
-  { model, minute }: { model: string; minute: number | undefined },
-): Transcriber {
-  const dollarsOf = (seconds: number) => (minute === undefined ? undefined : (seconds / 60) * minute);
-  return {
-    async transcribe(recording, signal) {
-      const bill = billOf({ ...NO_TOKENS, dollars: dollarsOf(secondsOf(recording)) });
-      const bounds = { least: bill, most: bill, certain: bill };
-      const reserved = budget && (await reserveInTime(budget, recording.payer, bounds, signal));
-      if (reserved && 'kind' in reserved)
-        return reserved.reason === 'aborted' ? { kind: 'aborted' } : { kind: 'over budget', failure: reserved };
-      const said = await transcriber.transcribe(recording, signal);
-      const isHeard = said.kind === 'heard';
-      const billed = isHeard || said.kind === 'aborted';
-      const dollars = dollarsOf(billed ? ((isHeard ? said.seconds : undefined) ?? secondsOf(recording)) : 0);
-      const call: CallRecord = {
-        ...(isHeard ? { event: 'model.answered' } : { event: 'model.failed', reason: REASON[said.kind], billed }),
-        ...{ purpose: 'transcription', model, ...NO_TOKENS, ...(dollars !== undefined && { dollars }) },
-      };
-      await Promise.all([reserved?.settle(billOf(call)), book(recording.payer, call)]);
-      return said;
-    },
-  };
-}
+export const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
-const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
-const REASON = { trouble: 'server_error', refused: 'refused', aborted: 'aborted', 'over budget': 'unknown' } as const;
-
-function secondsOf({ seconds, bytes }: Recording): number {
-  return seconds ?? bytes.length / BYTES_A_SECOND;
-}
-
-async function reserveInTime(
+/** Holds what a call may cost, or says why there is nothing left for it. */
+export async function reserveInTime(
   budget: Budget,
   payer: Payer | undefined,
   bounds: Bounds,
@@ -129,6 +91,7 @@ function recordOf({ model, purpose = 'answer' }: ModelRequest, result: ModelResu
   return { event: 'model.answered', purpose, model: answerer, ...usage, ...(dollars !== undefined && { dollars }) };
 }
 
-function billOf({ dollars = 0, inputTokens, outputTokens }: Usage & { dollars?: number | undefined }): Bill {
+/** What a call cost, as the limits count it. */
+export function billOf({ dollars = 0, inputTokens, outputTokens }: Usage & { dollars?: number | undefined }): Bill {
   return { usd: dollars * PER_DOLLAR, tokens: inputTokens + outputTokens };
 }

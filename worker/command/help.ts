@@ -1,3 +1,4 @@
+import type { Turn } from '../../shared/state/turn/turn.ts';
 import { HELP_NAMES } from '../../shared/telegram/commands.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
 import type { Env } from '../env.ts';
@@ -7,18 +8,20 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 export const help: CommandHandler = async (context) => replied('help', await helpOf(context));
 
 /** What the bot can do in a chat. Contract: as `CommandHandler`. */
-export async function helpOf({ turn: { texts, env }, isGroup }: CommandContext): Promise<string> {
-  return [...(await place(env, texts, isGroup)), menuOf(texts)].join('\n\n');
+export async function helpOf({ turn, isGroup }: CommandContext): Promise<string> {
+  return [...(await place(turn, isGroup)), menuOf(turn.texts)].join('\n\n');
 }
 
 /** `/start`, which apps send when somebody opens the chat with the bot. */
-export const start: CommandHandler = async ({ turn: { texts, env }, isGroup }) => {
-  const greeting = isGroup ? (await place(env, texts, isGroup)).join('\n\n') : texts.start;
+export const start: CommandHandler = async ({ turn, isGroup }) => {
+  const { texts } = turn;
+  const greeting = isGroup ? (await place(turn, isGroup)).join('\n\n') : texts.start;
   return replied('start', `${greeting}\n\n${menuOf(texts)}`);
 };
 
-async function place(env: Env, texts: Texts, isGroup: boolean): Promise<string[]> {
-  const title = [texts.helpTitle, ...(env.transcriber ? [texts.helpVoice] : []), texts.helpReminders].join('\n');
+async function place(turn: Turn<Env>, isGroup: boolean): Promise<string[]> {
+  const { env, texts } = turn;
+  const title = [texts.helpTitle, ...env.features.flatMap((each) => each.help?.(turn) ?? [])].join('\n');
   if (!isGroup) return [title];
   const isHidden = (await env.seesGroups()) === false;
   return [title, texts.helpInGroups, ...(isHidden ? [texts.helpPrivacy] : [])];

@@ -176,7 +176,7 @@ function pressedByOperator({ message }: Turn): number | undefined {
 }
 
 /** The message that a reply in a group points to, so that everybody sees whom it answers. */
-function askedIn({ message }: Turn): number | undefined {
-  if (!message.ok || message.value.chatType === 'private' || message.value.summons) return undefined;
+function askedIn({ message, isElsewhere }: Turn): number | undefined {
+  if (!message.ok || message.value.chatType === 'private' || isElsewhere) return undefined;
   return message.value.messageId;
 }

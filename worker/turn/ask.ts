@@ -8,12 +8,12 @@ import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/pending.ts';
 import { Speech } from '../ask/words.ts';
 import type { Env } from '../env.ts';
-import { conclude, type Verdict } from '../lane/verdict.ts';
+import { conclude, refused, type Verdict } from '../lane/verdict.ts';
+import { unsupportedKind } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import { withWords } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
 import { handingOn, supersededBy } from './gather.ts';
-import { hear } from './hear.ts';
 import { isBurst, readContents } from './read.ts';
 
 /** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
@@ -24,9 +24,18 @@ export async function answer(
   time: TurnTime,
 ): Promise<Verdict> {
   const { env } = begun;
-  const heard = await hear(begun, messages, time.signal);
-  if (heard.kind !== 'heard') return heard;
-  const { turn, words } = heard;
+  let turn = begun;
+  const words = new Map<number, { label: string; text: string }>();
+  for (const feature of env.features) {
+    const spoken = await feature.spokenWords?.(turn, messages, time.signal);
+    if (spoken === undefined) continue;
+    if (spoken.kind !== 'spoken') return spoken;
+    turn = spoken.turn;
+    for (const [at, said] of spoken.words) words.set(at, said);
+  }
+  const [{ content }] = messages;
+  if (messages.length === 1 && content.kind === 'unsupported' && words.size === 0)
+    return conclude(refused('unsupported_kind', unsupportedKind(turn.texts, content.what)));
   const read = await readContents(turn, { messages, words }, time.signal);
   if (read.kind !== 'read') return read;
   // Each of several forwards says by itself where it is from.

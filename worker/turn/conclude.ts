@@ -52,8 +52,8 @@ async function storeConclusion(
   { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { env, keys, chat } = turn;
-  // An answer to a summons is not sent but edited in.
-  const marks = turn.summons ? [] : [turn.reply.mark(0, 'sending')];
+  // An answer elsewhere is not sent but edited in.
+  const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
@@ -83,7 +83,7 @@ function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
   const plainTexts = turn.env.selfEntered.get(turn.kind)?.plainTexts(turn, conclusion) ?? [];
   const told = inOneMessage(plainTexts, conclusion, turn.notices);
-  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.summons) return told;
+  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.isElsewhere) return told;
   return { ...told, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
 }
 

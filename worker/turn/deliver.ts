@@ -13,8 +13,7 @@ import { longWaitAlert, telegramAwayAlert, undeliverableAlert } from '../alerts/
 import type { Env } from '../env.ts';
 import { backoffMs, type Delivered, type Later, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { removeTurn, trialLost } from '../recovery/fresh-session.ts';
-import type { DeliveryTime } from '../reply/outbox.ts';
-import { deliver } from './summons.ts';
+import { type DeliveryTime, deliver } from '../reply/outbox.ts';
 import { afterRefusal, bringBackUndelivered, undelivered } from './undelivered.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
@@ -52,7 +51,9 @@ async function deliverConclusion(
 ): Promise<Delivered> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
-    const delivered = await deliver(turn, conclusion, to, time);
+    const { elsewhere } = turn.env;
+    const send = turn.isElsewhere && elsewhere ? elsewhere.deliver : deliver;
+    const delivered = await send(turn, conclusion, to, time);
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
@@ -128,8 +129,8 @@ async function leaveConversation(turn: Turn): Promise<void> {
  * Whether nobody in the chat can be told anything: what was written after that proves that the bot is back. A command is
  * carried out all the same: who has everything erased and then leaves is not to be remembered.
  */
-function isGone({ goneMs, message }: Turn): boolean {
-  if (goneMs === 0 || !message.ok || message.value.summons || commandIn(message.value) !== undefined) return false;
+function isGone({ goneMs, message, isElsewhere }: Turn): boolean {
+  if (goneMs === 0 || !message.ok || isElsewhere || commandIn(message.value) !== undefined) return false;
   return isSelfEntered(message.value) || message.value.sentAtMs <= goneMs;
 }
 

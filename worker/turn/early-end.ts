@@ -34,7 +34,7 @@ export async function endedEarly(turn: Turn<Env>): Promise<FirstLook> {
   const ended = usedUp(turn, env.settings);
   if (ended) return endedWithout(turn, ended);
   // A version before 0.4 marked refused messages of all chats and left them in their lane: those are answered.
-  if (turn.isRefused && turn.summons) return conclude(refused('lane_full', turn.texts.laneFull(1)));
+  if (turn.isRefused && turn.isElsewhere) return conclude(refused('lane_full', turn.texts.laneFull(1)));
   const command = commandIn(message);
   // The words behind a `/new`, and the file whose caption they are, are what its new conversation begins with.
   if (command && turn.hasDone(BEGUN_ANEW))
@@ -43,7 +43,7 @@ export async function endedEarly(turn: Turn<Env>): Promise<FirstLook> {
       message: { ...message, content: { ...message.content, text: command.words } },
       command: undefined,
     };
-  const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined && !message.summons;
+  const isOwn = message.content.kind === 'text' && message.forwardedFrom === undefined && !turn.isElsewhere;
   const meant = isOwn ? meantCommand(message.content.text) : undefined;
   if (meant) return conclude(suggested(turn, meant));
   if (command && !isPermitted(command, message.from))
@@ -83,7 +83,7 @@ function stopped(turn: Turn): Conclusion | undefined {
   const { cancelledBy: command, said } = turn;
   if (command === undefined) return undefined;
   // No command's reply is seen where the bot was called.
-  const isTold = command !== BY_OPERATOR && !turn.summons;
+  const isTold = command !== BY_OPERATOR && !turn.isElsewhere;
   if (said.text === '') return cancelled(command, isTold ? [] : [turn.texts.stoppedByOperator]);
   const text = `${healed(said.text)}\n\n${turn.texts.stoppedHere}`;
   return { ...cancelled(command), ...planned([], text, { rich: 'off' }) };

@@ -2,7 +2,7 @@ import { type InboundFile, type InboundMessage, isForward } from '../../shared/f
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { messageCode, plainName } from '../ask/pending.ts';
 import type { Env } from '../env.ts';
-import type { SelfEntered } from '../feature.ts';
+import type { SelfEntered, Spoken } from '../feature.ts';
 import { timeZoneOf } from '../lane/settings.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
@@ -10,15 +10,14 @@ import { type Block, textBlock } from '../model/block.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
 import { type FileToRead, readFile } from './file-block.ts';
-import { soundIn } from './hear.ts';
 
 /** A message's content for the log, or the decision when there is none. */
 export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
 
-/** A message with its further pieces, and what is said in some of them, by their place. */
+/** A message with its further pieces, and what is spoken in some of them, by their place. */
 export interface ToRead {
   messages: readonly InboundMessage[];
-  words: ReadonlyMap<number, string>;
+  words: Spoken['words'];
 }
 
 /** A file of a message, and the line that tells the model whose it is and what is shown of it. */
@@ -35,11 +34,6 @@ type LabelFacts = Parameters<SelfEntered['label']>[1];
 
 /** Trouble that lasts longer than one repeat does not hold up a message that can be answered without the file. */
 const OPTIONAL_TRIES = 2;
-const SPOKEN: Readonly<Record<string, string>> = {
-  voice: 'a voice message',
-  audio: 'an audio file',
-  video_note: 'a video note',
-};
 
 /**
  * The content of a message and its further pieces: their text, the files that came with them, and those of the messages
@@ -96,21 +90,16 @@ function selfEnteredPieces(messages: readonly InboundMessage[], own: SelfEntered
 /** Files first, then the words of all. */
 function ownPieces(messages: readonly InboundMessage[], words: ToRead['words']): Piece[] {
   const text = messages.flatMap(wordsOf).join('\n');
-  const heard = messages.flatMap((message, at) => heardOf(message, words.get(at)));
+  const heard = messages.flatMap((_, at) => spokenPieces(words.get(at)));
   return [...messages.flatMap(filesOf), ...heard, ...(text === '' ? [] : [{ kind: 'words', text } as const])];
 }
 
-/** The spoken words of a message, below the line that says that a program wrote them down. */
-function heardOf(message: InboundMessage, said: string | undefined): Piece[] {
+/** The spoken words of a message, below the line that says what they are. */
+function spokenPieces(said: { label: string; text: string } | undefined): Piece[] {
   if (said === undefined) return [];
-  const { content } = message;
-  const sound = soundIn(message);
-  const what = content.kind === 'unsupported' ? content.what : (sound?.kind ?? 'video_note');
-  const seconds = sound?.seconds;
-  const text = `${SPOKEN[what] ?? 'a recording'}${seconds === undefined ? '' : ` of ${seconds} s`}, as a program wrote it down`;
   return [
-    { kind: 'label', text },
-    { kind: 'words', text: said },
+    { kind: 'label', text: said.label },
+    { kind: 'words', text: said.text },
   ];
 }
 
@@ -123,14 +112,14 @@ function forwardedPieces(messages: readonly InboundMessage[], words: ToRead['wor
   return [...forwards, ...comment.map((text) => ({ kind: 'words', text }) as const)];
 }
 
-function forwardOf(message: InboundMessage, at: number, said: string | undefined): Piece[] {
+function forwardOf(message: InboundMessage, at: number, said: { label: string; text: string } | undefined): Piece[] {
   const { content, forwardedFrom } = message;
   const isUnread = content.kind === 'unsupported' && said === undefined;
   const unread = isUnread ? `: ${content.what.replaceAll('_', ' ')}, which cannot be read` : '';
   return [
     { kind: 'label', text: `forwarded from ${plainName(forwardedFrom)}${unread}` },
     ...filesOf(message, at).map((file) => ({ ...file, isOptional: true, triesMax: OPTIONAL_TRIES })),
-    ...heardOf(message, said),
+    ...spokenPieces(said),
     ...wordsOf(message).map((text) => ({ kind: 'words', text }) as const),
   ];
 }

@@ -6,8 +6,8 @@ import { type Settings, settingsFor } from '../lane/settings.ts';
 import { type AfterReply, type Delivered, failed, type Verdict } from '../lane/verdict.ts';
 import { calibrationFor, countContent } from '../model/count.ts';
 import { compactAfterReply } from '../recovery/compact.ts';
-import { NO_PROGRESS, showTyping } from '../reply/progress.ts';
-import { forChat, forGuests, forSummons } from '../tools/toolboxes.ts';
+import { showTyping } from '../reply/progress.ts';
+import { forChat, forGuests } from '../tools/toolboxes.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
@@ -16,7 +16,6 @@ import { endedEarly, endedWithout } from './early-end.ts';
 import { failTogether, gather, isYielding } from './gather.ts';
 import { parkTurn } from './park.ts';
 
-import { beginThere } from './summons.ts';
 import { neverDelivered } from './undelivered.ts';
 
 /**
@@ -35,7 +34,8 @@ export async function runTurn(begun: Turn<Env>, time: TurnTime): Promise<Deliver
     slot.rest();
     return deliverAndClear(turn, turn.conclusion, to, { isNew: false, leaving });
   }
-  const stopTyping = turn.summons ? beginThere(turn) : showTyping(turn.env.telegram, to);
+  const { elsewhere, telegram } = turn.env;
+  const stopTyping = turn.isElsewhere && elsewhere ? elsewhere.begin(turn) : showTyping(telegram, to);
   try {
     const verdict = await decide(turn, to, time);
     // The next steps only wait for Redis and Telegram, so another turn may use the slot.
@@ -128,7 +128,7 @@ function withOwnNotices(turn: Turn<Env>): Turn<Env> {
  */
 async function tellWaiting(turn: Turn<Env>, to: Destination, decided: Verdict): Promise<void> {
   // Where the bot was called, something stands already, and no edit may come behind the one that answers.
-  if (decided.kind !== 'later' || decided.isLongWait !== true || turn.summons) return;
+  if (decided.kind !== 'later' || decided.isLongWait !== true || turn.isElsewhere) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
   const notice = turn.env.selfEntered.get(turn.kind)?.waitingNotice(turn) ?? turn.texts.waiting;
   await turn.env.telegram.sendMessage(to, notice);
@@ -143,12 +143,8 @@ function envFor(turn: Turn<Env>): Env {
   const { env, chatSettings } = turn;
   const settings = settingsFor(env.settings, chatSettings, chosenModel(env.settings, turn));
   const tools = forChat(env.tools, chatSettings);
-  if (turn.summons) {
-    // What a person has spent is not said among strangers.
-    const noRich = { ...settings, rich: 'off' as const };
-    return { ...env, progress: NO_PROGRESS, budget: undefined, settings: noRich, tools: forSummons(tools) };
-  }
-  return { ...env, settings, tools: turn.isOfGuest ? forGuests(tools) : tools };
+  const own = { ...env, settings, tools: turn.isOfGuest ? forGuests(tools) : tools };
+  return turn.isElsewhere && env.elsewhere ? env.elsewhere.envOf({ ...env, settings, tools }) : own;
 }
 
 /** A chat may use another model than its default, as long as the operator allows that one and the endpoint knows it. */

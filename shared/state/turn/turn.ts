@@ -227,7 +227,12 @@ export class Turn<Env = unknown> extends TurnRecord {
     return Math.max(0, this.nowMs() - msOf(this.entry));
   }
 
-  /** The call of the bot in a chat that it is not part of; `undefined` for a message of a chat of its own. */
+  /** Whether the message came from a chat that the bot is not part of, where it is answered. */
+  get isElsewhere(): boolean {
+    return this.summons !== undefined;
+  }
+
+  /** The call of the bot in such a chat; `undefined` for a message of a chat of its own. */
   get summons(): InboundMessage['summons'] {
     return this.message.ok ? this.message.value.summons : undefined;
   }

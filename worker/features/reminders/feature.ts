@@ -77,6 +77,7 @@ export const remindersFeature: Feature = {
   selfEntered: { reminder: due },
   tools: ({ redis, keys, settings }) => createReminders(createReminderBook(redis, keys), settings),
   start: startReminding,
+  help: ({ texts }) => [texts.helpReminders],
   async changesByModel(turn, entries) {
     const book = bookOf(turn);
     const { home, texts } = turn;

@@ -1,7 +1,7 @@
-import type { Payer } from '../../shared/state/spending/limit.ts';
-import { obeyedWait } from '../model/errors/classify.ts';
-import { retryAfterHeader } from '../model/errors/evidence.ts';
-import type { Failure } from '../model/errors/failure.ts';
+import type { Payer } from '../../../shared/state/spending/limit.ts';
+import { obeyedWait } from '../../model/errors/classify.ts';
+import { retryAfterHeader } from '../../model/errors/evidence.ts';
+import type { Failure } from '../../model/errors/failure.ts';
 
 /** Bytes in which somebody may speak. */
 export interface Recording {

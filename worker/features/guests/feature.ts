@@ -1,13 +1,17 @@
-import { pause } from '../../shared/base/lifecycle.ts';
-import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { BEGUN_WITHIN_MS, type Place } from '../../shared/state/turn/summons.ts';
-import type { Turn } from '../../shared/state/turn/turn.ts';
-import { isFinal, type TelegramFailure } from '../../shared/telegram/failure.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Env } from '../env.ts';
-import { type Delivery, type DeliveryTime, deliver as deliverInChat } from '../reply/outbox.ts';
-import { inOne } from '../reply/plan.ts';
-import { inOneMessage } from './conclude.ts';
+import { pause } from '../../../shared/base/lifecycle.ts';
+import type { Conclusion } from '../../../shared/state/turn/record.ts';
+import { BEGUN_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/turn/summons.ts';
+import type { Turn } from '../../../shared/state/turn/turn.ts';
+import { isFinal, type TelegramFailure } from '../../../shared/telegram/failure.ts';
+import type { Destination } from '../../../shared/telegram/messages.ts';
+import { plainName } from '../../ask/pending.ts';
+import type { Env } from '../../env.ts';
+import type { Feature } from '../../feature.ts';
+import { type Delivery, type DeliveryTime, deliver as deliverInChat } from '../../reply/outbox.ts';
+import { inOne } from '../../reply/plan.ts';
+import { NO_PROGRESS } from '../../reply/progress.ts';
+import { forSummons } from '../../tools/toolboxes.ts';
+import { inOneMessage } from '../../turn/conclude.ts';
 
 /** The call of the process that accepted the summons is over by then, and noted. */
 const BEGUN_MS = BEGUN_WITHIN_MS + 500;
@@ -15,28 +19,40 @@ const LOOK_MS = 100;
 /** An attempt that has ended otherwise waits for it. */
 const PUT_WITHIN_MS = 10_000;
 
-/**
- * Sees to it that something stands where the bot was called, whoever puts it there. Returns what resolves when it does, or
- * cannot now: then the delivery of the answer tries again.
- */
-export function beginThere(turn: Turn<Env>): () => Promise<void> {
-  const begun = placeOf(turn, turn.texts.oneMoment).catch(() => undefined);
-  return async () => void (await begun);
-}
+/** Calls of the bot in chats that it is not part of (Telegram's guest mode): one answer, which is edited into one message. */
+export const guestsFeature: Feature = {
+  name: 'guests',
+  elsewhere: {
+    writer({ from: { id, name }, chatTitle }) {
+      // A title is anybody's words.
+      const place = chatTitle === undefined ? 'a chat with somebody else' : `the group ${plainName(chatTitle)}`;
+      return `${plainName(name)} (id ${id}) calls you in ${place}, of which you see nothing else: all there read your answer, one message of at most 3,500 characters`;
+    },
+    envOf(env) {
+      const settings = { ...env.settings, rich: 'off' as const };
+      // What a person has spent is not said among strangers.
+      return { ...env, settings, budget: undefined, progress: NO_PROGRESS, tools: forSummons(env.tools) };
+    },
+    begin(turn) {
+      const begun = placeOf(turn, turn.texts.oneMoment).catch(() => undefined);
+      return async () => void (await begun);
+    },
+    deliver,
+  },
+};
 
 /**
- * Delivers a conclusion to its chat. Where the bot was called in another one, it is edited into the message that stands there,
- * so a repeat does no harm. Where Telegram will never take that, it goes to the person's own chat, and says so. Contract: as
- * `deliver` of the outbox.
+ * Edits a conclusion into the message that stands where the bot was called, so a repeat does no harm. Where Telegram will never
+ * take that, it goes to the person's own chat, and says so. Contract: as `deliver` of the outbox.
  */
-export async function deliver(
+async function deliver(
   turn: Turn<Env>,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
 ): Promise<Delivery> {
   const { env, texts, message } = turn;
-  const isThere = turn.summons && !turn.reply.isPrivate && conclusion.parts.length > 0;
+  const isThere = !turn.reply.isPrivate && conclusion.parts.length > 0;
   if (!isThere) return deliverInChat(turn, conclusion, to, time);
   const answer = inOne(conclusion, texts.onlyOneMessage);
   const place = await placeOf(turn, answer.text);
@@ -54,7 +70,8 @@ export async function deliver(
  */
 async function placeOf(turn: Turn<Env>, text: string): Promise<Place | { kind: 'later'; failure: TelegramFailure }> {
   const { env } = turn;
-  const { summonses, telegram } = env;
+  const { telegram } = env;
+  const summonses = summonsBook(env.redis, env.keys);
   const { entry } = turn;
   for (;;) {
     const known = await summonses.look(entry);
