@@ -40,8 +40,12 @@ export interface Feature {
   start?(shard: ShardEnv): Service;
   /** What serves pages on the HTTP port of the process; nothing where the settings do not ask for it. */
   serve?(root: Root): Promise<(Service & { routes: readonly Route[] }) | undefined>;
-  /** Words of messages that hold them in another form than writing, or what becomes of the message. */
-  spokenWords?(turn: Turn<Env>, messages: readonly InboundMessage[], signal: AbortSignal): Promise<Spoken | Verdict>;
+  /** Words of messages that hold them in another form than writing, or what becomes of the message; nothing where none does. */
+  spokenWords?(
+    turn: Turn<Env>,
+    messages: readonly InboundMessage[],
+    signal: AbortSignal,
+  ): Promise<Spoken | Verdict | undefined>;
   /** Lines of `/help`. */
   help?(turn: Turn<Env>): readonly string[];
   /** The conclusion with what it adds, before it is stored. */

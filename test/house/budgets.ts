@@ -15,4 +15,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 145, messageFunctions: 803 } as const;
+export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 803 } as const;

@@ -73,6 +73,10 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** Tool rounds recorded for this message, in any session. */
   readonly rounds: number;
   readonly message: Decoded<InboundMessage>;
+  /** The kind of the message's content; `undefined` where it cannot be read. */
+  readonly kind: string | undefined;
+  /** Whether the message came from a chat that the bot is not part of, where it is answered. */
+  readonly isElsewhere: boolean;
   /** The entry of an earlier try of the message, which failed: then it was put back. */
   readonly replayOf: EntryId | undefined;
   /** Whether nothing waited behind the message when the attempt began. */
@@ -183,8 +187,10 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.quietUntilMs = chatFields.quietUntilMs;
     this.refusedAnswers = chatFields.refusedAnswers;
     this.laneRefusals = begun.lane === own ? chatFields.laneRefusals : 0;
-    const ofSender = this.message.ok ? this.message.value.from.language : undefined;
-    this.texts = textsFor(this.choice('language') ?? this.chatSettings.language, ofSender);
+    const message = this.message.ok ? this.message.value : undefined;
+    this.kind = message?.content.kind;
+    this.isElsewhere = message?.summons !== undefined;
+    this.texts = textsFor(this.choice('language') ?? this.chatSettings.language, message?.from.language);
     this.nowMs = source.nowMs;
     this.write = writes.write;
     this.assertOwned = writes.assertOwned;
@@ -227,12 +233,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     return Math.max(0, this.nowMs() - msOf(this.entry));
   }
 
-  /** Whether the message came from a chat that the bot is not part of, where it is answered. */
-  get isElsewhere(): boolean {
-    return this.summons !== undefined;
-  }
-
-  /** The call of the bot in such a chat; `undefined` for a message of a chat of its own. */
+  /** The call of the bot in a chat that it is not part of; `undefined` for a message of a chat of its own. */
   get summons(): InboundMessage['summons'] {
     return this.message.ok ? this.message.value.summons : undefined;
   }
@@ -240,11 +241,6 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** Whether the sender is only admitted as a member of a group, or wrote where the bot is not part of the chat. */
   get isOfGuest(): boolean {
     return this.message.ok && this.message.value.from.isGuest === true;
-  }
-
-  /** The kind of the message's content; `undefined` where it cannot be read. */
-  get kind(): string | undefined {
-    return this.message.ok ? this.message.value.content.kind : undefined;
   }
 
   /** The message, and those that are answered together with it. */

@@ -31,6 +31,7 @@ export const voiceFeature: Feature = {
   name: 'voice',
   help: ({ env, texts }) => (env.settings.TRANSCRIPTION_MODEL === undefined ? [] : [texts.helpVoice]),
   async spokenWords(begun, messages, signal) {
+    if (!messages.some(({ content }) => 'sound' in content)) return undefined;
     const words = new Map<number, { label: string; text: string }>();
     const transcriber = transcriberOf(begun.env);
     const isAlone = messages.length === 1 && messages[0]?.content.kind === 'unsupported';
