@@ -7,7 +7,7 @@ import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Settings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { calibrate, tokensWith } from '../model/count.ts';
+import { calibrate, type Room, tokensWith } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { isThinking, storable } from '../model/rules/blocks.ts';
@@ -18,7 +18,7 @@ import { planned } from '../reply/plan.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import type { Call, Called } from './call.ts';
+import type { Called } from './call.ts';
 import {
   answerText,
   answerWords,
@@ -37,7 +37,7 @@ export type Answered = Extract<Called, { ok: true }>;
 /** The failure that an answer hides: a refusal, a window exceeded without an error, or no text. */
 export function failureIn(
   { answer, isSeconded }: Answered,
-  { opened, turn, windowTokens }: Pick<Call, 'opened' | 'turn' | 'windowTokens'>,
+  { opened, turn, windowTokens }: { opened: OpenedSession; turn: Turn; windowTokens: number },
   round: number,
   settings: Pick<Settings, 'TOOL_ROUNDS_MAX'>,
 ): Failure | undefined {
@@ -83,11 +83,19 @@ export function recordOf(turn: Turn, { answer, byFallback }: Answered): Assistan
 
 /** The decision to end a message with the model's answer. */
 export function answered(
-  call: Pick<Call, 'turn' | 'opened' | 'room'> & { files: readonly FilePart[]; nearlySpent: Spent | undefined },
+  call: {
+    turn: Turn;
+    opened: OpenedSession;
+    /** The room that the chat may fill in the long run. */
+    room: Room;
+    calibration: number;
+    files: readonly FilePart[];
+    nearlySpent: Spent | undefined;
+  },
   called: Answered,
   settings: Pick<Settings, 'TELEGRAM_RICH' | 'TZ' | 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
 ): Verdict {
-  const { turn, opened, room, files, nearlySpent } = call;
+  const { turn, opened, room, calibration: factor, files, nearlySpent } = call;
   const { TELEGRAM_RICH: rich } = settings;
   const { answer, sent, byFallback } = called;
   const { keys, chat, session, refusalsInRow, unreportedCompactions } = turn;
@@ -99,7 +107,7 @@ export function answered(
   const text = answerText(turn, opened, answer, { words, notice });
   const won = trialWon(turn);
   const notices = turn.trial ? [...turn.notices, turn.trial.notice] : turn.notices;
-  const tokens = tokensWith(answer, sent.count, sent.calibration);
+  const tokens = tokensWith(answer, sent.count, factor);
   const isFull = tokens > room.fullTokens || answer.stopReason === 'model_context_window_exceeded';
   const leftTokens = room.usableTokens - tokens;
   return {

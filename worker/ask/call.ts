@@ -4,50 +4,22 @@ import { commit } from '../lane/events.ts';
 import { fill, keptIn } from '../media/fill.ts';
 import { HISTORY_BYTES_MAX } from '../model/block.ts';
 import {
-  type Count,
   calibrationFor,
   countRequest,
   estimateFixed,
   type FixedParts,
-  type Room,
   usableTokens,
   withBelievedSize,
 } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { MessageParam, ModelAnswer, ModelRequest, ModelResult, OnText } from '../model/port.ts';
 import { cacheLifetime } from '../model/prices.ts';
-import { triedBy } from '../recovery/effects.ts';
+import { type Call, type Sent, triedBy } from '../recovery/effects.ts';
 import { bytesOf } from '../recovery/parts.ts';
 import { systemOf } from '../session/fixed-text.ts';
-import type { OpenedSession } from '../session/held-window.ts';
 import { asShown, trimOf } from '../session/overlay.ts';
 import { type LogRecord, startsTurn } from '../session/record.ts';
 import { openCode, view, type Window, withToolsOf } from '../session/view.ts';
-
-/** A call of the model for an attempt. */
-export interface Call {
-  turn: Turn<Env>;
-  opened: OpenedSession;
-  room: Room;
-  /** The window of the model itself, even if the chat may use less of it. */
-  windowTokens: number;
-  /** The most output that the model gives, where known. */
-  modelOutputTokens: number | undefined;
-  calibration: number;
-  /** Whether the model must answer in text, without tools. */
-  wordsOnly: boolean;
-  onText: OnText;
-}
-
-/** The sizes of a request that was sent, or would have been. */
-export interface Sent {
-  count: Count;
-  /** The factor of our estimate. */
-  calibration: number;
-  /** The tokens of the parts of every request, by our count: system prompt and tools. */
-  fixedTokens: number;
-  askedOutputTokens: number;
-}
 
 /** The result of a call. */
 export type Called = { sent: Sent } & (
@@ -65,29 +37,34 @@ const TURN_TIMES = 20;
 
 /**
  * One call of the model: the request is computed from the session, counted, and sent unless the count says that it is
- * too long or too large. Contract: throws `FencedError`, or what Redis throws.
+ * too long or too large. With `wordsOnly` the model must answer in text, without tools. Contract: throws `FencedError`, or what Redis throws.
  */
-export async function callModel(call: Call, signal: AbortSignal): Promise<Called> {
-  const { env } = call.turn;
+export async function callModel(
+  call: Call,
+  { wordsOnly, onText: onAnyText }: { wordsOnly: boolean; onText: OnText },
+  signal: AbortSignal,
+): Promise<Called> {
   const { turn, opened, room, calibration } = call;
+  const { env } = turn;
   const window = withToolsOf(opened.window, turn.isOfGuest);
   const messages = view(window);
   const maxTokens = turn.maxOutputTokens ?? Math.min(room.outputTokens, call.modelOutputTokens ?? room.outputTokens);
   const { serverTools } = env.settings;
   const fixed = { system: systemOf(turn), tools: env.tools.specs(), serverTools };
+  const count = countRequest(fixed, window, messages, env.settings.MODEL, calibration);
   const sent: Sent = {
-    count: countRequest(fixed, window, messages, env.settings.MODEL, calibration),
-    calibration,
+    count,
+    sentTokens: count.tokens,
     fixedTokens: Math.ceil(estimateFixed(fixed) * calibration),
     askedOutputTokens: maxTokens,
   };
-  const counted = countedTooLarge(call, sent.count.tokens);
+  const counted = countedTooLarge(call, count.tokens);
   if (counted) return { ok: false, failure: counted, silences: 0, sent };
-  const request = { ...(await requestOf(call, messages)), maxTokens, wordsOnly: call.wordsOnly };
+  const request = { ...(await requestOf(call, messages)), maxTokens, wordsOnly };
   const code = openCode(asShown(window.records));
   const withoutCode = (text: string): string =>
     code === undefined ? text : text.replaceAll(`${code} `, '').replaceAll(code, '');
-  const onText: OnText = (text) => call.onText(withoutCode(text));
+  const onText: OnText = (text) => onAnyText(withoutCode(text));
   env.reach('model called');
   const result = await sendOrFallBack(turn, request, { window, fixed, onText }, signal);
   if (result.ok) {

@@ -3,10 +3,10 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { learntWindow } from '../lane/settings.ts';
 import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
-import { budgetFor, calibrationFor, chatRoom, countContent, type Room } from '../model/count.ts';
+import { budgetFor, calibrationFor, chatRoom, countContent } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';
 import { endModelChoice } from '../recovery/default-model.ts';
-import type { FailedCall } from '../recovery/effects.ts';
+import type { Call } from '../recovery/effects.ts';
 import { recover } from '../recovery/recover.ts';
 import { withFixedText } from '../session/fixed-text.ts';
 import type { OpenedSession } from '../session/held-window.ts';
@@ -20,8 +20,6 @@ import { leaveOutOldPictures } from './old-pictures.ts';
 import { openSession, pendingRecord } from './pending.ts';
 import { goesOn, type Speech } from './words.ts';
 
-/** The env of asking the model. */
-
 /** The content that the model is asked to answer, and who receives its text as it streams. */
 export interface Question {
   message: InboundMessage;
@@ -32,18 +30,6 @@ export interface Question {
   /** Called with the names of the tools that are running, and with none when they have ended. */
   onTools: (names: readonly string[]) => void;
 }
-
-/** The message in question, and the room for it. */
-type About = Pick<
-  FailedCall,
-  'turn' | 'message' | 'pending' | 'opened' | 'windowTokens' | 'modelOutputTokens' | 'roundTokens'
-> & {
-  /** The room that the chat may fill in the long run. */
-  room: Room;
-  /** The room that this call may fill. */
-  callRoom: Room;
-  speech: Speech;
-};
 
 /**
  * Asks the model to answer a message, with as many rounds of tools as it wants. Each round is recorded before the next
@@ -66,7 +52,7 @@ export async function askModel(
   turn = await withFixedText(turn, room.limitTokens);
   const calibration = calibrationFor(settings.MODEL, turn.calibration);
   const pending = pendingRecord(turn, message, content);
-  const about = { message, pending, room, windowTokens, modelOutputTokens, speech };
+  const about = { message, pending, windowTokens, modelOutputTokens, calibration };
   const hear: OnText = (text) => {
     time.progress();
     speech.hear(text);
@@ -87,18 +73,17 @@ export async function askModel(
     opened = await leaveOutOldPictures(turn, opened, windowTokens);
     const roundTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
-    const asked = { ...about, callRoom, roundTokens, opened, turn };
+    const call: Call = { ...about, room: callRoom, roundTokens, opened, turn };
     const wordsOnly = round >= settings.TOOL_ROUNDS_MAX;
-    const called = await callModel({ ...asked, room: callRoom, calibration, onText: hear, wordsOnly }, signal);
-    if (!called.ok) return reactTo(asked, called, time);
-    const failure = failureIn(called, asked, round, settings);
-    if (failure) return reactTo(asked, { ...called, failure, silences: 0 }, time);
+    const called = await callModel(call, { onText: hear, wordsOnly }, signal);
+    if (!called.ok) return reactTo(call, called, speech, time);
+    const failure = failureIn(called, call, round, settings);
+    if (failure) return reactTo(call, { ...called, failure, silences: 0 }, speech, time);
     if (!called.byFallback) turn = await endModelChoice(turn);
-    const now = { ...asked, turn };
     if (!goesOn(called.answer, round, settings)) {
       const files = turn.rounds > 0 ? await env.files.of(turn) : [];
       const nearlySpent = await env.budget?.nearlySpent(turn.payer, turn.entry);
-      return answered({ ...now, files, nearlySpent }, called, settings);
+      return answered({ turn, opened, room, calibration, files, nearlySpent }, called, settings);
     }
     opened = await recordRound(turn, opened, { called, speech }, round + 1);
     turn = progressed(turn, round + 1);
@@ -107,20 +92,19 @@ export async function askModel(
 
 /** Recovers from a failed call; hands the message back if we aborted the call ourselves. */
 async function reactTo(
-  { room: _, callRoom, speech, ...about }: About,
+  call: Call,
   { failure, sent, silences }: Omit<Extract<Called, { ok: false }>, 'ok'>,
+  speech: Speech,
   time: TurnTime,
 ): Promise<Verdict> {
-  const fellSilent = about.turn.silences + silences + (time.isSilent() ? 1 : 0);
-  const turn = about.turn.with({ silences: fellSilent });
-  if (fellSilent > about.turn.silences) await turn.write('', [turn.fallSilent(fellSilent)]);
+  const fellSilent = call.turn.silences + silences + (time.isSilent() ? 1 : 0);
+  const turn = call.turn.with({ silences: fellSilent });
+  if (fellSilent > call.turn.silences) await turn.write('', [turn.fallSilent(fellSilent)]);
   if (time.signal.aborted) return { kind: 'hand back' };
-  const { count, fixedTokens, askedOutputTokens } = sent;
-  const sizes = { limitTokens: callRoom.limitTokens, sentTokens: count.tokens, fixedTokens, askedOutputTokens };
-  const countTokens = (signal: AbortSignal) => countExactly(about, signal);
   if (failure.kind === 'refusal') await speech.forget();
-  const call = { ...about, ...sizes, turn, failure, countTokens, hasWords: speech.words.own !== '', tried: [] };
-  return recover(call, time);
+  const countTokens = (signal: AbortSignal) => countExactly(call, signal);
+  const hasWords = speech.words.own !== '';
+  return recover({ ...call, ...sent, turn, failure, countTokens, hasWords, tried: [] }, time);
 }
 
 /** The tokens of the newest message with its files, or of the newest batch of tool results, as it is shown. */

@@ -4,33 +4,44 @@ import type { Change } from '../../shared/state/change.ts';
 import type { RecoveryStage } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
+import type { Count, Room } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { UserRecord } from '../session/record.ts';
 import type { RecoveryState, Tried } from './state.ts';
 
-/** A call that failed, and the request that it was about. Sizes are in tokens, by our own count. */
-export interface FailedCall {
+/** A call of the model for a message, in one round of it. Sizes are in tokens, by our own count. */
+export interface Call {
   turn: Turn<Env>;
   message: InboundMessage;
   /** The message as the log keeps it. */
   pending: UserRecord;
   opened: OpenedSession;
-  failure: Failure;
-  /** The window that the chat may fill, as known when the call was made. */
-  limitTokens: number;
+  /** The room that the call may fill. */
+  room: Room;
   /** The window of the model itself, as its endpoint or the operator states it. */
   windowTokens: number;
-  /** The size of the request. */
+  /** The most output that the model gives, where known. */
+  modelOutputTokens: number | undefined;
+  /** The size of the newest message, or of the newest batch of tool results. */
+  roundTokens: number;
+  /** The factor between our estimates and the model's tokens. */
+  calibration: number;
+}
+
+/** The sizes of a request that was sent, or would have been. */
+export interface Sent {
+  count: Count;
   sentTokens: number;
   /** The size of the parts of every request: system prompt and tools. */
   fixedTokens: number;
-  /** The size of the newest message, or of the newest batch of tool results. */
-  roundTokens: number;
-  /** The most output that the model gives, where known. */
-  modelOutputTokens: number | undefined;
   /** The output that the request asked for. */
   askedOutputTokens: number;
+}
+
+/** A call that failed. */
+export interface FailedCall extends Call, Sent {
+  failure: Failure;
   /** The endpoint's own count; `undefined` where it does not say. Contract: never rejects. */
   countTokens: (signal: AbortSignal) => Promise<number | undefined>;
   /** Whether the model had begun to answer this request: then it had accepted the request. */

@@ -50,7 +50,8 @@ export function limitFrom(
   return { limitTokens, ...(isContradicted && { contradictingTokens: stated }) };
 }
 
-type LearntFrom = Pick<FailedCall, 'limitTokens' | 'sentTokens' | 'askedOutputTokens'> & {
+type LearntFrom = Pick<FailedCall, 'sentTokens' | 'askedOutputTokens'> & {
+  limitTokens: number;
   failure: Pick<FailedCall['failure'], 'reason' | 'limitTokens' | 'observedTokens'>;
 };
 

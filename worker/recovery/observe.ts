@@ -55,7 +55,7 @@ export function roomFor(settings: Settings, call: FailedCall): Room {
 /** The window that a failure shows, for this message and for later ones. */
 export function learntFrom(settings: Settings, call: FailedCall) {
   const known = modelWindow(call.windowTokens, call.turn.limit, settings);
-  return limitFrom(call, known, settings.CONTEXT_WINDOW_TOKENS);
+  return limitFrom({ ...call, limitTokens: call.room.limitTokens }, known, settings.CONTEXT_WINDOW_TOKENS);
 }
 
 /** Waits before a rate limit below the request's size counts as a size limit, if the endpoint states no wait. */
