@@ -32,7 +32,7 @@ import { isSummons, readSummons, type Summoner } from './summons.ts';
  */
 export type AcceptUpdate = (update: unknown) => Promise<void>;
 
-/** What a person sees who presses a button under an alert, and may not. */
+/** The answer to a person who presses a button under an alert and is no operator. */
 const OPERATORS_ONLY = 'Only the operators of this bot can do that.';
 
 /** The decision about an update. */
@@ -94,13 +94,13 @@ async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Ta
     const edit = readEdit(update, gate, config.INBOUND_TEXT_MAX_CHARS);
     return edit.accept ? { ...edit, kind: 'store', isEdit: true } : { ...edit, kind: 'ignore' };
   }
-  const decided = read(env, update, gate);
-  if (decided.accept) return { kind: 'store', message: decided.message };
+  const reading = read(env, update, gate);
+  if (reading.accept) return { kind: 'store', message: reading.message };
   const isPiece =
-    decided.reason === 'not_addressed' &&
-    isExpected(decided.message, await inbox.expected(telegram.botId, decided.message));
-  if (isPiece) return { kind: 'store', message: decided.message };
-  return { kind: 'ignore', reason: decided.reason, ...('message' in decided && { overheard: decided.message }) };
+    reading.reason === 'not_addressed' &&
+    isExpected(reading.message, await inbox.expected(telegram.botId, reading.message));
+  if (isPiece) return { kind: 'store', message: reading.message };
+  return { kind: 'ignore', reason: reading.reason, ...('message' in reading && { overheard: reading.message }) };
 }
 
 /** Decides about one update that is no edit, by its kind. */

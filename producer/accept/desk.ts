@@ -7,7 +7,7 @@ import { type Desk, type Gate, isForAnother } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { personOf, placeOf, type RawUpdate, type UpdateReading } from './read-update.ts';
 
-/** What button data of ours begins with; the rest is opaque to everybody but the worker that made it. */
+/** The data of our buttons: behind `/desk ` it is opaque to everybody but the worker that made it. */
 const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
 
@@ -31,7 +31,7 @@ export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateRead
     if (typeof data !== 'string' || !PRESS.test(data) || !isInteger(under?.message_id)) return undefined;
     if (under.chat?.id !== desk.chatId || !isInteger(from?.id)) return undefined;
     if (!desk.operators.has(from.id)) return { accept: false, reason: 'not_an_operator' };
-    return written(updateId, under, from, { text: data, sentAtMs: nowMs, pressed: under.message_id });
+    return acceptedCommand(updateId, under, from, { text: data, sentAtMs: nowMs, pressed: under.message_id });
   }
   if (!isFields(message) || message.chat?.id !== desk.chatId) return undefined;
   const { from } = message as RawMessage;
@@ -40,19 +40,19 @@ export function readDesk(update: unknown, gate: Gate, nowMs: number): UpdateRead
   const text = wordsOf(message, gate.bot);
   if (text === undefined) return undefined;
   const sentAtMs = isInteger(message.date) ? message.date * 1000 : nowMs;
-  return written(updateId, message, from, { text, sentAtMs });
+  return acceptedCommand(updateId, message, from, { text, sentAtMs });
 }
 
 /** A message as the command that it is at the desk, such as `/desk status`. */
 function wordsOf(message: RawMessage, bot: Gate['bot']): string | undefined {
   const { text, forward_origin: origin } = message;
   if (typeof text !== 'string' || origin !== undefined || isForAnother(message, bot)) return undefined;
-  const asked = slashed(wellFormed(text).trim());
-  if (asked === undefined || !DESK_WORDS.includes(asked.name)) return undefined;
-  return graphemePrefix(`/desk ${asked.name} ${asked.words}`.trim().replace(/\s+/g, ' '), WORDS_CHARS_MAX);
+  const command = slashed(wellFormed(text).trim());
+  if (command === undefined || !DESK_WORDS.includes(command.name)) return undefined;
+  return graphemePrefix(`/desk ${command.name} ${command.words}`.trim().replace(/\s+/g, ' '), WORDS_CHARS_MAX);
 }
 
-function written(
+function acceptedCommand(
   updateId: number,
   message: RawMessage,
   from: NonNullable<RawMessage['from']>,

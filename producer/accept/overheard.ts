@@ -12,8 +12,8 @@ const LANES_MAX = 1_000;
 const AGE_MS_MAX = 3_600_000;
 
 /**
- * The newest messages of each group that were not for the bot, as context for the next one that is. They are in the
- * memory of this process alone, for an hour: what nobody asks about is never stored, and a restart forgets it.
+ * The newest messages of each group that were not for the bot, as context for the next one that is. Only the memory
+ * of this process has them, for an hour. A restart forgets them.
  */
 export class Overheard {
   readonly #remarks = new BoundedMap<LaneKey, { remark: Remark; atMs: number }[]>(LANES_MAX);
@@ -30,21 +30,21 @@ export class Overheard {
     const text = 'text' in content ? graphemePrefix(content.text ?? '', REMARK_CHARS).trim() : '';
     if (this.#messagesMax === 0 || text === '') return;
     const lane = laneOf(message);
-    const kept = [
+    const remarks = [
       ...(this.#remarks.get(lane) ?? []),
       { remark: { by: from.name ?? String(from.id), text }, atMs: nowMs },
     ];
-    this.#remarks.set(lane, kept.slice(-this.#messagesMax));
+    this.#remarks.set(lane, remarks.slice(-this.#messagesMax));
   }
 
-  /** The message with what was said before it. */
+  /** The message with the remarks before it. */
   before(message: InboundMessage, nowMs: number): InboundMessage {
-    const kept = this.#remarks.get(laneOf(message)) ?? [];
-    const overheard = kept.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);
+    const remarks = this.#remarks.get(laneOf(message)) ?? [];
+    const overheard = remarks.filter(({ atMs }) => nowMs - atMs <= AGE_MS_MAX).map(({ remark }) => remark);
     return overheard.length === 0 ? message : { ...message, overheard };
   }
 
-  /** Forgets what was said before a message that is stored now. */
+  /** Forgets the remarks before a message that is stored now. */
   clear(message: InboundMessage): void {
     this.#remarks.take(laneOf(message));
   }

@@ -55,8 +55,8 @@ function unseen(message: RawMessage, caption: string): string | undefined {
 
 /** Blank text counts as absent. */
 function writtenText(text: unknown): string {
-  const written = typeof text === 'string' ? wellFormed(text) : '';
-  return isBlank(written) ? '' : written;
+  const whole = typeof text === 'string' ? wellFormed(text) : '';
+  return isBlank(whole) ? '' : whole;
 }
 
 /**

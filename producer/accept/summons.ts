@@ -57,7 +57,7 @@ export interface Summoner extends Service {
  */
 export function createSummoner({ telegram, redis, config, log, reach }: ProducerEnv): Summoner {
   const running = new Set<Promise<void>>();
-  const put = async (book: SummonsBook, entry: EntryId, { summons, from }: InboundMessage): Promise<void> => {
+  const answer = async (book: SummonsBook, entry: EntryId, { summons, from }: InboundMessage): Promise<void> => {
     const { oneMoment } = textsFor(undefined, from.language);
     const answered = await telegram.answerSummons(summons?.queryId ?? '', oneMoment, BEGUN_WITHIN_MS);
     reach('summons answered');
@@ -69,7 +69,7 @@ export function createSummoner({ telegram, redis, config, log, reach }: Producer
     name: 'summoner',
     begin(entry, message) {
       const book = summonsBook(redis, keysOf(shardOf(message.chatId, config.SHARDS)));
-      const begun = put(book, entry, message)
+      const begun = answer(book, entry, message)
         .catch((error) => log.warn({ err: error, entry }, 'the beginning of an answer to a summons could not be noted'))
         .finally(() => running.delete(begun));
       running.add(begun);
@@ -81,7 +81,7 @@ export function createSummoner({ telegram, redis, config, log, reach }: Producer
 const NOTE_RETRY_MS = 200;
 const NOTE_TRIES = 25;
 
-/** Nobody else knows the id: a Redis that is away for a moment must not lose it. */
+/** Only this process knows the id: a Redis that is away for a moment must not lose it. */
 function keepTrying(note: () => Promise<unknown>, left = NOTE_TRIES): Promise<unknown> {
   return note().catch(async (error) => {
     if (left <= 1) throw error;

@@ -110,7 +110,7 @@ function answer(response: ServerResponse, status: Status): void {
   if (status === 405) response.setHeader('allow', 'POST');
   if (status === 503) response.setHeader('retry-after', RETRY_AFTER_S);
   if (status === 429) response.setHeader('retry-after', TOO_MANY_S);
-  // What such a sender sends is not read.
+  // The body of such a request is not read.
   if (status === 401 || status === 429) response.setHeader('connection', 'close');
   response.writeHead(status, { 'content-length': 0 }).end();
 }

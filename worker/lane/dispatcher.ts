@@ -131,7 +131,11 @@ export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<voi
   await queue.add(missing.heads);
   await queue.endDelays(lane.nowMs());
   await discard(broken);
-  tellForeign(flow, foreign);
+  if (foreign.length > 0)
+    log.warn(
+      { entries: foreign.slice(0, NAMED_MAX), of: foreign.length },
+      'messages of lanes that this version does not know are left to a later one',
+    );
   await proveLedger(flow);
 }
 
@@ -145,21 +149,6 @@ async function abandonedOf(heads: readonly Head[], queue: TurnQueue, graceMs: nu
   await pause(graceMs * (1 + Math.random()));
   const abandoned = await queue.missing(missing.heads);
   return { heads: abandoned.heads, broken: missing.broken + abandoned.broken };
-}
-
-/** The entries of each lane that the log has told of: a later version knows more of them. */
-const told = new WeakMap<Lane, Set<EntryId>>();
-
-/** Says once of each entry that it is left to a later version. */
-function tellForeign({ lane, log }: LaneFlow, foreign: readonly EntryId[]): void {
-  const before = told.get(lane) ?? new Set();
-  const news = foreign.filter((entry) => !before.has(entry));
-  told.set(lane, new Set(foreign));
-  if (news.length > 0)
-    log.warn(
-      { entries: news.slice(0, NAMED_MAX), of: news.length },
-      'messages of lanes that this version does not know are left to a later one',
-    );
 }
 
 /** Runs last, so that an unreadable ledger prevents no repair. */

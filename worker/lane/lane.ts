@@ -54,7 +54,8 @@ export interface Lane {
   takePass(everyMs: number): Promise<number>;
   /**
    * Restores pending entries that are in no lane to their place, and finds the heads of all lanes that are not paused:
-   * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone.
+   * slice by slice, each an atomic script. `foreign` ones are in a lane that a later version may know, and are left alone: each
+   * is named once, and a later alert counts those that nobody takes.
    */
   readmit(): Promise<Readmission>;
   /** Begins an attempt. Rejects while Redis takes no writes. */
@@ -101,7 +102,7 @@ export function createLane(
     depth: (lane) => readDepth(redis, keys, lane),
     isCancelled: turnReads(redis, keys).isCancelled,
     takePass: createPasses(redis, keys).takeReconciler,
-    readmit: tellingOfLeft(readmit, (alert) => queueAlert(redis, keys, alert)),
+    readmit: alertingOfForeign(readmit, (alert) => queueAlert(redis, keys, alert)),
     async begin(entry, lane, newSession) {
       await refused.beforeBegin(entry);
       return beginTurn({ begin, write, keys, clock, chats }, entry, lane, newSession);
@@ -114,25 +115,26 @@ export function createLane(
 }
 
 /** Longer than a rolling upgrade takes from one process to the next. */
-const LEFT_MS = 60_000;
+const FOREIGN_MS = 60_000;
 
-/** Alerts the operator of foreign entries that no later version takes for `leftMs`: nothing else would tell of them. */
-export function tellingOfLeft(
+/** Names each foreign entry once, and alerts the operator of those that no later version takes for `foreignMs`. */
+export function alertingOfForeign(
   readmit: () => Promise<Readmission>,
-  tell: (alert: Alert) => Promise<void>,
-  leftMs = LEFT_MS,
+  queue: (alert: Alert) => Promise<void>,
+  foreignMs = FOREIGN_MS,
 ): () => Promise<Readmission> {
-  /** Since when this process has seen each foreign entry, by a clock that never steps, and of how many it has told. */
+  /** When this process first saw each foreign entry, by a clock that never steps. */
   let seenMs: ReadonlyMap<EntryId, number> = new Map();
-  let told = 0;
+  let alerted = 0;
   return async () => {
-    const found = await readmit();
+    const readmission = await readmit();
     const nowMs = performance.now();
-    seenMs = new Map(found.foreign.map((entry) => [entry, seenMs.get(entry) ?? nowMs]));
-    const left = [...seenMs.values()].filter((sinceMs) => nowMs - sinceMs >= leftMs).length;
-    if (left > told) await tell(leftLanesAlert(left));
-    told = left;
-    return found;
+    const before = seenMs;
+    seenMs = new Map(readmission.foreign.map((entry) => [entry, before.get(entry) ?? nowMs]));
+    const old = [...seenMs.values()].filter((sinceMs) => nowMs - sinceMs >= foreignMs).length;
+    if (old > alerted) await queue(leftLanesAlert(old));
+    alerted = old;
+    return { ...readmission, foreign: readmission.foreign.filter((entry) => !before.has(entry)) };
   };
 }
 

@@ -36,7 +36,7 @@ const DELAYS_SEEN_MAX = 1_000;
 const ADDED_AT_ONCE = 500;
 /** As many ids as Redis sends in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** Each of these is looked for in whole lists. */
+/** BullMQ looks for each of these in whole lists. */
 const DOUBTFUL_AT_ONCE = 4;
 
 /**

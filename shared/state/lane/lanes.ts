@@ -44,7 +44,7 @@ export interface Readmission {
   broken: EntryId[];
   /** How many pending entries were put back into their lane. */
   restored: number;
-  /** Entries of lanes that a later version may know: they are left alone. */
+  /** Entries of lanes that a later version may know: they are left alone. `Lane.readmit` names each once. */
   foreign: EntryId[];
 }
 

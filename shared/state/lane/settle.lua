@@ -8,7 +8,7 @@
 --       12 '1': the dead letter keeps what was to be delivered, and how far that came
 -- Reply {'settled' | 'repeated' | 'fenced', next head | '', its chat, its traceparent, its person | ''}
 -- include: counts, entry, fence, time
--- What a turn holds of its reply: the conclusion, the marks of its parts, and where the reply to a summons goes.
+-- The fields of a turn that hold its reply: the conclusion, the marks of its parts, and where the reply to a summons goes.
 local function reply_of(turn)
   local kept, all = {}, redis.call('HGETALL', turn)
   for i = 1, #all, 2 do
@@ -43,7 +43,7 @@ local function settle(found)
   redis.call('EXPIRE', KEYS[4], ARGV[8])
 end
 
--- What is written last says from when on nobody writes; a closed session ends by itself.
+-- The time of an open session starts anew with each message; a closed session ends by itself.
 local function keep_session(seconds)
   if redis.call('HEXISTS', KEYS[11], 'closedBy') == 1 then
     return

@@ -60,7 +60,7 @@ export function openWorkerList(
   const tell = async (gone: string, seenMs: string): Promise<void> => {
     const [turns, where] = await redis.hmget(keys.running, gone, frozenField(gone));
     const end = { name: gone, seenMs: Number(seenMs), where: where ?? undefined };
-    // Who noted nothing is of a version that left no list either.
+    // A process without this field is of a version that left no list either.
     const alert = turns ? JSON.stringify(alertOf({ ...end, turns })) : '';
     await strike([keys.workers, keys.running, keys.cached, keys.alerts], [gone, seenMs, frozenField(gone), alert]);
   };
