@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { TURNS_QUEUE } from '../../../shared/redis/keys.ts';
+import { chatKey, type EntryId, TURNS_QUEUE } from '../../../shared/redis/keys.ts';
 import { compareStreamIds, inSlices } from '../../../shared/redis/stream.ts';
 import { createLedger } from '../../../shared/state/lane/ledger.ts';
 import { createInbox } from '../../../shared/state/message/inbox.ts';
@@ -95,6 +95,20 @@ test('a refusal after the last message of its lane has begun is counted by the n
   world.telegram.say(CHAT, 'four');
   await untilSettled(world, 4);
   expect(notices()).toEqual([expect.stringContaining('2 of them')]);
+});
+
+test('a message that version 0.3 marked as refused, and left in its lane, is answered', async () => {
+  const answer = hold();
+  await start();
+  for (const text of ['one', 'two']) world.telegram.say(CHAT, text);
+  const lane = world.keys.lane(chatKey(CHAT));
+  await until('two that wait', async () => (await world.peek.llen(lane)) === 2 || undefined);
+  const entry = (await world.peek.lindex(lane, 1)) as EntryId;
+  await world.peek.hset(world.keys.turn(entry), 'refused', 'lane_full');
+  answer();
+  await untilSettled(world, 2);
+  expect(await reasons()).toEqual(['answered', 'answered']);
+  expect(notices()).toEqual([]);
 });
 
 /** Refused messages that stand on both sides of others: forwards may exceed the limit. Answers how many there are. */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { chatKey, type EntryId } from '../../../shared/redis/keys.ts';
+import { chatKey } from '../../../shared/redis/keys.ts';
 import { nextPeriodMs } from '../../../shared/state/spending/limit.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { runCli } from '../../fixture/cli.ts';
@@ -155,7 +155,7 @@ test('over the budget, the user gets the reminder in its own words', async () =>
   expect(shown()).toEqual([`${EN.reminders.plain(TEXT)}\n\n${EN.budget.usedUp('chat', 'day', tomorrow)}`]);
 });
 
-test('a full lane refuses no reminder, not even where an older dispatcher has marked it', async () => {
+test('a full lane refuses no reminder', async () => {
   holdUp();
   await start({ LANE_MAX_MESSAGES: '1' }, OFTEN);
   world.telegram.say(CHAT, 'hold');
@@ -163,10 +163,6 @@ test('a full lane refuses no reminder, not even where an older dispatcher has ma
   await givenReminder();
   await makeDue();
   await untilWaiting(2);
-  const [, entry] = await world.peek.lrange(world.keys.lane(chatKey(CHAT)), 0, -1);
-  const turn = world.keys.turn(entry as EntryId);
-  expect(await world.peek.hget(turn, 'refused')).toBeNull();
-  await world.peek.hset(turn, 'refused', 'lane_full');
   await nextOutcome(world, CHAT, 2);
   expect(await outcomes()).toEqual(['answered', 'answered']);
 });
