@@ -1,6 +1,7 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { LIMITS, Link } from '../../../worker/tools/mcp/link.ts';
 import { ownFolder } from '../../fixture/clean-ups.ts';
 import { http, httpServer, startToolbox, stdioServer, until } from '../../fixture/mcp-toolbox.ts';
 import type { ListTools } from '../../fixture/mcp-tools.ts';
@@ -192,4 +193,11 @@ test('a configured folder is used as it is and kept after the stop; a missing on
   await say('a__leave');
   await box.stop();
   expect((await stat(join(cwd, 'left-behind'))).isFile()).toBe(true);
+});
+
+test('a link whose program cannot have its folder is never ready, and can be closed', async () => {
+  const settings = { folder: '/dev/null/in', sandbox: { kind: 'none', why: 'a test' } as const, onStderr: () => {} };
+  const link = new Link(await stdioServer('a'), { ...LIMITS, timeoutMs: 1 }, settings);
+  await expect(link.ready).rejects.toThrow(/ENOTDIR/);
+  await link.close();
 });

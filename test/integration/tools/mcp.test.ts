@@ -163,12 +163,6 @@ test('the error of a tool is passed on in the words of the server, cut and witho
   expect(await call('a__structured')).toEqual({ parts: [{ type: 'text', text: '{"degrees":21}' }], isError: false });
 });
 
-test('a call of an unknown tool returns an error and does not throw', async () => {
-  const { call, names } = await startToolbox([]);
-  expect(names()).toEqual([]);
-  expect(await call('toString')).toMatchObject({ isError: true });
-});
-
 test('calls run concurrently, pictures come through, and a large text is cut with its full length', async () => {
   const server = await stdioServer('a');
   const { call, say } = await startToolbox([server]);

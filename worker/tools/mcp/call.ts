@@ -28,8 +28,8 @@ const AWAY = "The tool's server is not available right now.";
 const anything = z.unknown();
 
 /**
- * Calls a tool of a server. Its answer is its own affair: the SDK's `callTool` would compile the output schema, and with
- * it a stranger's patterns.
+ * Calls a tool of a server. The SDK's `callTool` is not used: it compiles the server's output schema, with patterns that
+ * may run for hours.
  *
  * Contract: nothing throws; it ends within the time limit, and on abort at once. Not idempotent in general. Every
  * failure becomes a text, without secrets.
@@ -57,7 +57,8 @@ export async function callTool(
     return outputOf(server, answer);
   } catch (error) {
     if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
-    if (link.over.aborted) return toolError(`The tool's server ${howItEnded(link)} during the call; ${MAYBE}.`);
+    const end = link.broken === undefined ? 'stopped' : `was cut off (${link.broken})`;
+    if (link.over.aborted) return toolError(`The tool's server ${end} during the call; ${MAYBE}.`);
     // A server can send this code as well.
     const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
     if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(server, error);
@@ -66,11 +67,6 @@ export async function callTool(
   } finally {
     signal.removeEventListener('abort', callOff);
   }
-}
-
-function howItEnded(link: Link): string {
-  const bound = link.broken();
-  return bound === undefined ? 'stopped' : `was cut off (${bound})`;
 }
 
 function outputOf(server: Callee, answer: unknown): ToolOutput {

@@ -15,14 +15,8 @@ import { toolName } from './tool-name.ts';
 type GivenLimits = Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
 
 /** A server as it is now. */
-export interface McpServerState {
+export interface McpServerState extends Pick<RunningServer, 'problem' | 'broken' | 'unconfined'> {
   server: string;
-  /** Why it is unavailable; `undefined` when it is available. */
-  problem: string | undefined;
-  /** The bound for which its last connection was ended, in our own words, until a connection has held for a while. */
-  broken: string | undefined;
-  /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
-  unconfined: string | undefined;
   /** How many of its tools the model is shown. */
   tools: number;
   omitted: readonly OmittedTool[];
@@ -70,14 +64,14 @@ export async function startMcp(
   log: Logger,
 ): Promise<McpToolbox> {
   const limits = { ...LIMITS, ...given };
-  const { startMs, toolsCharsMax } = limits;
   const running = servers.map((server) => new RunningServer(server, limits, sandbox, log));
   let directory: Directory = { lists: [], specs: [], byName: new Map(), omitted: new Map() };
   const current = () => {
-    if (running.some(({ list }, at) => list !== directory.lists[at])) directory = directoryOf(running, toolsCharsMax);
+    if (running.some(({ list }, at) => list !== directory.lists[at]))
+      directory = directoryOf(running, limits.toolsCharsMax);
     return directory;
   };
-  await untilTried(running, startMs, log);
+  await untilTried(running, limits.startMs, log);
   return {
     name: 'mcp',
     specs: () => current().specs,

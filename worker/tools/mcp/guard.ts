@@ -2,21 +2,6 @@ import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/tran
 import type { JSONRPCMessage, RequestId } from '@modelcontextprotocol/sdk/types.js';
 
 /**
- * The bounds of one connection, whatever its transport. The first bound that the server breaks ends the connection, and
- * nothing passes any more in either direction.
- */
-export interface Guard {
-  /** Bytes of one message, and of all messages that wait until the server takes them. */
-  readonly messageBytesMax: number;
-  /** The bound that the server broke, in our own words; `undefined` as long as it keeps all. */
-  broken(): string | undefined;
-  /** Counts what the server sends or makes us do without a request of ours. */
-  count(messages: number, bytes?: number): void;
-  /** Ends the connection, since the server broke this bound. */
-  breach(bound: string): void;
-}
-
-/**
  * A server may send this many seconds' worth of messages at once, e.g. its log after the start. Reading and answering 500
  * small messages takes the event loop some 30 ms.
  */
@@ -25,40 +10,56 @@ const BURST_SECONDS = 5;
 const BYTES_PER_MESSAGE = 64 * 1024;
 /** Opening a stream takes the event loop about a millisecond, as long as reading this many small messages. */
 const MESSAGES_PER_STREAM = 20;
-/** Our answers that the server has not taken yet. A client that offers nothing is only ever asked for single pings. */
+/** Our answers that the server has not read yet. The gateway offers servers nothing, so it only answers single pings. */
 const ANSWERS_MAX = 32;
-/** In one connection. The SDK says that a line or an event was no message, and not how long it was. */
+/** In one connection. The SDK reports that a line or an event is no message, but not its length. */
 const NO_MESSAGES_MAX = 20;
 
-/** `messagesPerSecond` bounds the messages that answer no request of ours. `end` is called once, with the first broken bound. */
-export function createGuard(messagesPerSecond: number, messageBytesMax: number, end: (bound: string) => void): Guard {
-  let left = messagesPerSecond * BURST_SECONDS;
-  let countedAtMs = performance.now();
-  let broken: string | undefined;
-  const breach = (bound: string) => {
-    if (broken !== undefined) return;
-    broken = bound;
-    end(bound);
-  };
-  return {
-    messageBytesMax,
-    broken: () => broken,
-    count(messages, bytes = 0) {
-      const nowMs = performance.now();
-      const regained = ((nowMs - countedAtMs) / 1_000) * messagesPerSecond;
-      left = Math.min(left + regained, messagesPerSecond * BURST_SECONDS);
-      countedAtMs = nowMs;
-      // The check precedes the charge: one message of any size passes, and the messages after it pay for it.
-      if (left <= 0) breach(`it sent more than ${messagesPerSecond} messages a second that answer no request`);
-      left -= messages + bytes / BYTES_PER_MESSAGE;
-    },
-    breach,
-  };
-}
+/**
+ * The bounds of one connection, whatever its transport. The first bound that the server breaks ends the connection, and
+ * nothing passes any more in either direction.
+ */
+export class Guard {
+  /** Bytes of one message, and of all messages that wait until the server takes them. */
+  readonly messageBytesMax: number;
+  /** The bound that the server broke, in our own words; `undefined` as long as it keeps all. */
+  broken: string | undefined;
+  readonly #messagesPerSecond: number;
+  readonly #end: (bound: string) => void;
+  #left: number;
+  #countedAtMs = performance.now();
 
-/** Why a connection that sends too much at once ends. */
-export function tooLarge(bytesMax: number): string {
-  return `it sent a message of more than ${bytesMax} bytes`;
+  /** `messagesPerSecond` bounds the messages that answer no request of ours. `end` is called once. */
+  constructor(messagesPerSecond: number, messageBytesMax: number, end: (bound: string) => void) {
+    this.messageBytesMax = messageBytesMax;
+    this.#messagesPerSecond = messagesPerSecond;
+    this.#end = end;
+    this.#left = messagesPerSecond * BURST_SECONDS;
+  }
+
+  /** Counts messages, and other work, that the server causes without a request of ours. */
+  count(messages: number, bytes = 0): void {
+    const perSecond = this.#messagesPerSecond;
+    const nowMs = performance.now();
+    const regained = ((nowMs - this.#countedAtMs) / 1_000) * perSecond;
+    this.#left = Math.min(this.#left + regained, perSecond * BURST_SECONDS);
+    this.#countedAtMs = nowMs;
+    // The check precedes the charge: one message of any size passes, and the messages after it pay for it.
+    if (this.#left <= 0) this.breach(`it sent more than ${perSecond} messages a second that answer no request`);
+    this.#left -= messages + bytes / BYTES_PER_MESSAGE;
+  }
+
+  /** Ends the connection, since the server sent a message that is too large. */
+  breachSize(): void {
+    this.breach(`it sent a message of more than ${this.messageBytesMax} bytes`);
+  }
+
+  /** Ends the connection, since the server broke this bound. */
+  breach(bound: string): void {
+    if (this.broken !== undefined) return;
+    this.broken = bound;
+    this.#end(bound);
+  }
 }
 
 /**
@@ -87,7 +88,7 @@ export function guarded(inner: Transport, guard: Guard): Transport {
       const size = JSON.stringify(message).length;
       wait(message, size);
       try {
-        if (guard.broken() !== undefined) throw new Error('the connection is over');
+        if (guard.broken !== undefined) throw new Error('the connection is over');
         await inner.send(message, options);
       } finally {
         if (!('method' in message)) answers -= 1;
@@ -98,13 +99,13 @@ export function guarded(inner: Transport, guard: Guard): Transport {
   inner.onerror = (error) => {
     if (isNoMessage(error)) noMessages += 1;
     if (noMessages > NO_MESSAGES_MAX) guard.breach(`it sent more than ${NO_MESSAGES_MAX} texts that are no messages`);
-    if (guard.broken() === undefined && !isNoMessage(error)) outer.onerror?.(error);
+    if (guard.broken === undefined && !isNoMessage(error)) outer.onerror?.(error);
   };
   inner.onmessage = (message, extra) => {
-    if (guard.broken() !== undefined) return;
+    if (guard.broken !== undefined) return;
     const isAnswer = !('method' in message) && message.id !== undefined && asked.delete(message.id);
     if (!isAnswer) guard.count(1, JSON.stringify(message).length);
-    if (guard.broken() === undefined) outer.onmessage?.(message, extra);
+    if (guard.broken === undefined) outer.onmessage?.(message, extra);
   };
   return outer;
 }
@@ -136,8 +137,8 @@ export function boundedFetch(guard: Guard): FetchLike {
         if (isStream && !(isRequest && bytesInAll <= bytesMax)) guard.count(0, chunk.length);
         const end = isStream ? endOfLastEvent(chunk) : 0;
         bytes = chunk.length - end + (end === 0 ? bytes : 0);
-        if (bytes > bytesMax) guard.breach(tooLarge(bytesMax));
-        const bound = guard.broken();
+        if (bytes > bytesMax) guard.breachSize();
+        const bound = guard.broken;
         if (bound === undefined) controller.enqueue(chunk);
         else controller.error(new Error(bound));
       },

@@ -6,8 +6,9 @@ import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontex
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, type JSONRPCMessage, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { within } from '../../../shared/base/lifecycle.ts';
+import { isRunning } from '../../../shared/base/machine.ts';
 import type { HttpServer, McpServer, StdioServer } from './config.ts';
-import { boundedFetch, createGuard, type Guard, guarded, tooLarge } from './guard.ts';
+import { boundedFetch, Guard, guarded } from './guard.ts';
 import { watchUse } from './processes.ts';
 import { confined, type Sandbox } from './sandbox.ts';
 
@@ -54,59 +55,66 @@ export interface ProgramSettings {
  * Contract: nothing throws or rejects, apart from `ready`. A link that is over stays over, and ends the requests that
  * wait for an answer. Every member may be used at any time and any number of times.
  */
-export interface Link {
-  readonly client: Client;
+export class Link {
+  readonly client = new Client({ name: 'spillway', version: '1' }, { capabilities: {} });
   /** Resolves when the server has answered the handshake. */
   readonly ready: Promise<void>;
-  /** Aborted when the connection is over, whichever side ended it; the reason is a text. */
-  readonly over: AbortSignal;
-  /** The bound that the server broke, in our own words, if the connection ended for that. */
-  broken(): string | undefined;
-  /** Asks the server whether it is still there; if not, the link is over. */
-  probe(): void;
-  end(reason: string): void;
-  /** Ends it, and resolves when neither a session nor a process is left. */
-  close(): Promise<void>;
-}
+  readonly #limits: McpLimits;
+  readonly #over = new AbortController();
+  readonly #guard: Guard;
+  #connection: Connection | undefined;
+  #leaving: Promise<void> | undefined;
+  #isProbing = false;
 
-/** Starts to connect to a server. */
-export function openLink(server: McpServer, limits: McpLimits, settings: ProgramSettings): Link {
-  const over = new AbortController();
-  const client = new Client({ name: 'spillway', version: '1' }, { capabilities: {} });
-  const end = (reason: string) => {
-    if (over.signal.aborted) return;
-    over.abort(reason);
-    client.transport?.onclose?.();
-  };
-  const guard = createGuard(server.limits.messages, limits.messageBytesMax, end);
-  let probing = false;
-  const probe = () => {
-    if (probing || over.signal.aborted || client.getServerCapabilities() === undefined) return;
-    probing = true;
-    void isAlive(client, limits.probeMs).then((alive) => {
-      probing = false;
-      if (!alive) end('it does not answer any more');
+  /** Starts to connect. */
+  constructor(server: McpServer, limits: McpLimits, settings: ProgramSettings) {
+    this.#limits = limits;
+    this.#guard = new Guard(server.limits.messages, limits.messageBytesMax, (bound) => this.end(bound));
+    this.ready = this.#connect(server, settings);
+    // Whoever does not await `ready` sees the end through `over`.
+    this.ready.catch(() => undefined);
+  }
+
+  /** Aborted when the connection is over, whichever side ended it; the reason is a text. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** The bound that the server broke, in our own words, if the connection ended for that. */
+  get broken(): string | undefined {
+    return this.#guard.broken;
+  }
+
+  /** Asks the server whether it is still there; if not, the link is over. */
+  probe(): void {
+    if (this.#isProbing || this.over.aborted || this.client.getServerCapabilities() === undefined) return;
+    this.#isProbing = true;
+    void isAlive(this.client, this.#limits.probeMs).then((alive) => {
+      this.#isProbing = false;
+      if (!alive) this.end('it does not answer any more');
     });
-  };
-  const { transport, leave } =
-    server.kind === 'stdio' ? programOf(server, guard, settings, end) : sessionWith(server, guard, probe);
-  const ready = client.connect(transport, { timeout: limits.connectMs });
-  // A caller that does not await it sees the end through `over`.
-  ready.catch(() => undefined);
-  let leaving: Promise<void> | undefined;
-  return {
-    client,
-    ready,
-    over: over.signal,
-    broken: guard.broken,
-    probe,
-    end,
-    close() {
-      end('closed by us');
-      leaving ??= leave();
-      return leaving;
-    },
-  };
+  }
+
+  end(reason: string): void {
+    if (this.over.aborted) return;
+    this.#over.abort(reason);
+    this.client.transport?.onclose?.();
+  }
+
+  /** Ends it, and resolves when neither a session nor a process is left. */
+  close(): Promise<void> {
+    this.end('closed by us');
+    this.#leaving ??= this.#connection?.leave() ?? Promise.resolve();
+    return this.#leaving;
+  }
+
+  async #connect(server: McpServer, settings: ProgramSettings): Promise<void> {
+    this.#connection =
+      server.kind === 'stdio'
+        ? connectProgram(server, this.#guard, settings, (reason) => this.end(reason))
+        : connectSession(server, this.#guard, () => this.probe());
+    await this.client.connect(this.#connection.transport, { timeout: this.#limits.connectMs });
+  }
 }
 
 /** A transport, and the way to end it with all that belongs to it. */
@@ -131,7 +139,7 @@ class Program extends StdioClientTransport {
 }
 
 /** A program that speaks MCP on its standard input and output. It also ends when this process is killed. */
-function programOf(
+function connectProgram(
   server: StdioServer,
   guard: Guard,
   settings: ProgramSettings,
@@ -153,10 +161,10 @@ function programOf(
   transport.start = async () => {
     await program.start();
     pid = program.pid ?? undefined;
-    if (pid !== undefined) stopWatch = watchUse(pid, server.limits, guard.breach);
+    if (pid !== undefined) stopWatch = watchUse(pid, server.limits, (bound) => guard.breach(bound));
   };
   transport.onerror = ({ message }) => {
-    if (message.startsWith('ReadBuffer exceeded')) guard.breach(tooLarge(maxBufferSize));
+    if (message.startsWith('ReadBuffer exceeded')) guard.breachSize();
   };
   const gone = Promise.withResolvers<void>();
   program.onclose = () => {
@@ -167,7 +175,7 @@ function programOf(
   const leave = async () => {
     stopWatch();
     // A server beyond its bounds gets no time to go on with it.
-    if (guard.broken() !== undefined && pid !== undefined) process.kill(pid, 'SIGHUP');
+    if (guard.broken !== undefined && pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGHUP');
     await program.close();
     await within(gone.promise, KILLED_MS);
   };
@@ -196,7 +204,7 @@ function readLines(stream: Readable, onLine: (line: string) => void): void {
 const FAREWELL_MS = 1_000;
 
 /** A session with a server over HTTP. `probe` is called when a request or a stream fails. */
-function sessionWith({ url, headers }: HttpServer, guard: Guard, probe: () => void): Connection {
+function connectSession({ url, headers }: HttpServer, guard: Guard, probe: () => void): Connection {
   const session = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: boundedFetch(guard),

@@ -60,8 +60,6 @@ export function limitedCommand(words: readonly string[], limits: ServerLimits, o
   return ['/bin/sh', '-c', LIMITED, 'sh', ...values, ...words];
 }
 
-const LOOK_AT_USE_MS = 250;
-
 /**
  * Looks four times a second at what a program and its descendants use, and calls `onBeyond` with a limit that they exceed.
  * Returns the function that stops it. Only Linux says what is used.
@@ -71,7 +69,7 @@ export function watchUse(pid: number, limits: ServerLimits, onBeyond: (bound: st
     const { tasks, megabytes } = useOf(pid, limits.processes);
     if (tasks > limits.processes) onBeyond(`it runs more than ${limits.processes} processes and threads`);
     else if (megabytes > limits.memoryMb) onBeyond(`its processes use more than ${limits.memoryMb} MB of memory`);
-  }, LOOK_AT_USE_MS);
+  }, 250);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -10,26 +10,26 @@ import { socketFile } from '../../../shared/base/redis-address.ts';
 import type { McpServer, StdioServer } from './config.ts';
 import { limitedCommand, supervisedCommand } from './processes.ts';
 
-/** How the servers that are programs are kept from what is ours. */
+/** How a server that is a program is isolated from the gateway's files and processes. */
 export type Sandbox =
-  /** Behind bubblewrap: what is ours is not there. `hidden` are files and folders besides the project's. */
+  /** Behind bubblewrap, which hides the project and the files and folders in `hidden`. */
   | { kind: 'bwrap'; hidden: readonly string[] }
-  /** As another user of the system: what is ours may not be read. */
+  /** As another user of the system, who may not read the gateway's files. */
   | { kind: 'user'; uid: number; gid: number }
-  /** Not at all: a server can read whatever we can. */
+  /** Not at all: a server can read whatever the gateway can. */
   | { kind: 'none'; why: string };
 
 /** The beginning of every sandbox of bubblewrap: no privileges, no processes but its own, nothing to write to. */
 export const BWRAP = [
   ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
-  // Even without privileges root owns the settings of the kernel there.
+  // Root owns the settings of the kernel in /proc, even without privileges.
   ...['--proc', '/proc', '--remount-ro', '/proc'],
 ];
 
-/** The packages: they hold no secret, and the Node that came with them may be the only one. */
+/** The packages hold no secret, and the Node that came with them may be the only one. */
 const PACKAGES = join(PROJECT_ROOT, 'node_modules');
-/** Sockets of the system's services, a Redis among them; what names are looked up with is kept. */
+/** Has the sockets of the system's services, among them perhaps a Redis. Two paths that the lookup of names needs stay visible. */
 const SOCKETS = '/run';
 const KEPT_OF_SOCKETS = ['/etc/resolv.conf', '/run/current-system'];
 const SYSTEM = /^\/(?:$|(?:usr|s?bin|lib\w*|etc|boot|dev|proc|sys|run)(?:\/|$))/;
@@ -65,15 +65,9 @@ export function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
   return words.map((word) => word.slice(word.startsWith('-') ? word.indexOf('=') + 1 : 0)).filter(isAbsolute);
 }
 
-interface Mount {
-  at: string;
-  args: readonly string[];
-  isHiding: boolean;
-}
-
 /**
- * The mounts over the read-only root: outer folders before inner ones, so that what a server is given inside a hidden
- * folder is there, and what is hidden inside a folder that it is given is not.
+ * The mounts over the read-only root. Outer folders come before inner ones: a folder that a server gets inside a hidden
+ * folder is visible, and a hidden folder inside a folder that the server gets is not.
  */
 function mountsOf(server: StdioServer, scratch: string, more: readonly string[]): readonly string[] {
   const hidden = [...new Set([PROJECT_ROOT, SOCKETS, ...more].flatMap(real))];
@@ -85,7 +79,7 @@ function mountsOf(server: StdioServer, scratch: string, more: readonly string[])
   const within = [...new Set([...seen, ...seen.flatMap(real)])].filter((path) =>
     [...hidden, ...temporary].some((place) => isWithin(path, place)),
   );
-  const mounts: Mount[] = [
+  const mounts = [
     ...within.map((at) => ({ at, args: ['--ro-bind', at, at], isHiding: false })),
     ...[...given, ...real(scratch)].map((at) => ({ at, args: ['--bind', at, at], isHiding: false })),
     ...hidden.map((at) => ({
@@ -101,8 +95,9 @@ function mountsOf(server: StdioServer, scratch: string, more: readonly string[])
 }
 
 /**
- * Where a server may write for a path that it is configured with: the folder, or the folder that a file is in, or is to
- * be in. Where that folder is one of many things, it is the file alone; the system and our packages are never written to.
+ * Where a server may write for a path in its configuration: the folder, or for a file (which may not exist yet) the folder
+ * of the file. For a file in a folder that others use as well, such as `/tmp`, it is the file alone. No server writes to
+ * the system's folders or to the gateway's packages.
  */
 function roomFor(path: string, wide: readonly string[]): readonly string[] {
   const [file] = real(path);
@@ -113,12 +108,12 @@ function roomFor(path: string, wide: readonly string[]): readonly string[] {
   return file === undefined ? [] : [file];
 }
 
-/** We run our packages ourselves, outside of any sandbox. */
+/** The gateway runs its packages itself, outside of any sandbox. */
 function isReadOnly(folder: string): boolean {
   return SYSTEM.test(folder) || real(PACKAGES).some((packages) => isWithin(folder, packages));
 }
 
-/** Whether a link leads there out of a folder that may be written to: a server could have made it since its last start. */
+/** Whether a link leads the path out of a folder that the server may write to: the server could have made the link. */
 function isLedAway(path: string, named: readonly string[]): boolean {
   const [end = path] = [...real(path), ...real(dirname(path))];
   const places = named.flatMap((each) => [each, dirname(each)]);

@@ -7,7 +7,7 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { listTools, shownInLine, wordsOfFailure } from './call.ts';
 import { type McpServer, scrubberOf } from './config.ts';
-import { type Link, type McpLimits, openLink } from './link.ts';
+import { Link, type McpLimits } from './link.ts';
 import { type Sandbox, sandboxFor } from './sandbox.ts';
 import type { ServerTools } from './tool.ts';
 
@@ -59,7 +59,7 @@ export class RunningServer {
     return performance.now() - this.#upSinceMs < this.limits.steadyMs ? this.#brokenBound : undefined;
   }
 
-  /** Why a program is not kept from what is ours; `undefined` for one that is, and for what runs elsewhere. */
+  /** Why a program runs without a sandbox; `undefined` where there is one, and for servers over HTTP. */
   get unconfined(): string | undefined {
     return this.config.kind === 'stdio' && this.#sandbox.kind === 'none' ? this.#sandbox.why : undefined;
   }
@@ -75,15 +75,20 @@ export class RunningServer {
     const { config, limits } = this;
     const stopping = this.#stopping.signal;
     this.#sandbox = await sandboxFor(config, this.#sandbox);
-    const settings = { folder, sandbox: this.#sandbox, onStderr: (line: string) => this.#logStderr(line) };
+    const onStderr = (line: string) => {
+      if (!this.#log.isLevelEnabled('debug')) return;
+      this.#log.debug({ server: config.name, line: this.scrub(line) }, 'standard error of a server');
+    };
+    const settings = { folder, sandbox: this.#sandbox, onStderr };
     for (let tries = 1; !stopping.aborted; tries++) {
-      this.#current = openLink(config, limits, settings);
+      this.#current = new Link(config, limits, settings);
       const heldMs = await this.#serve(this.#current, onTried);
       // The next program must not overlap with the last one: both may hold the same files.
       await this.#current.close();
       if (stopping.aborted) break;
       if (heldMs >= limits.steadyMs) tries = 1;
-      const waitMs = waitAfter(tries, limits);
+      const fullWaitMs = Math.min(limits.retryMs * 2 ** (tries - 1), limits.retryMaxMs);
+      const waitMs = Math.round(fullWaitMs * (0.75 + 0.25 * Math.random()));
       const words = { server: config.name, reason: this.problem, tries, waitMs };
       this.#log.warn(words, 'an MCP server is away; it is tried again');
       await pause(waitMs, stopping);
@@ -121,7 +126,7 @@ export class RunningServer {
     const heldMs = Math.max(0, performance.now() - this.#upSinceMs);
     this.#upSinceMs = Number.POSITIVE_INFINITY;
     this.problem = shownInLine(this, link.over.aborted ? String(link.over.reason) : words, REASON_CHARS_MAX);
-    this.#brokenBound = link.broken() ?? (heldMs < limits.steadyMs ? this.#brokenBound : undefined);
+    this.#brokenBound = link.broken ?? (heldMs < limits.steadyMs ? this.#brokenBound : undefined);
     onTried();
     return heldMs;
   }
@@ -144,13 +149,4 @@ export class RunningServer {
     }));
     if (JSON.stringify({ tools, omitted }) !== JSON.stringify(this.list)) this.list = { tools, omitted };
   }
-
-  #logStderr(line: string): void {
-    if (!this.#log.isLevelEnabled('debug')) return;
-    this.#log.debug({ server: this.config.name, line: this.scrub(line) }, 'standard error of a server');
-  }
-}
-
-function waitAfter(tries: number, { retryMs, retryMaxMs }: McpLimits): number {
-  return Math.round(Math.min(retryMs * 2 ** (tries - 1), retryMaxMs) * (0.75 + 0.25 * Math.random()));
 }

@@ -28,6 +28,8 @@ export interface ServerTools {
   omitted: readonly OmittedTool[];
 }
 
+/** What is used of the SDK's form: the rest may be large, and is not read. */
+const toolForm = ToolSchema.omit({ outputSchema: true, icons: true, _meta: true });
 const DESCRIPTION_CHARS_MAX = 4_000;
 
 /**
@@ -36,8 +38,11 @@ const DESCRIPTION_CHARS_MAX = 4_000;
  * a task, which we do not support, is not a fault: then there is nothing.
  */
 export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
-  const omit = (why: string) => ({ tool: isObject(listed) && typeof listed.name === 'string' ? listed.name : '', why });
-  const read = ToolSchema.safeParse(listed);
+  const given = isObject(listed) ? listed : {};
+  const omit = (why: string) => ({ tool: typeof given.name === 'string' ? given.name : '', why });
+  const excess = excessOf(given.inputSchema);
+  if (excess !== undefined) return omit(`its input schema ${excess}`);
+  const read = toolForm.safeParse(listed);
   if (!read.success) {
     const [fault] = read.error.issues;
     return omit(
@@ -47,7 +52,7 @@ export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   const { name, title, description, annotations, execution } = read.data;
   if (execution?.taskSupport === 'required') return undefined;
   // As it was listed: the SDK's form puts its keys in another order.
-  const { $schema: _, ...inputSchema } = (listed as { inputSchema: Schema }).inputSchema;
+  const { $schema: _, ...inputSchema } = given.inputSchema as Schema;
   const fault = schemaFault(inputSchema);
   if (fault !== undefined) return omit(`its input schema ${fault}`);
   const words = [description, title, annotations?.title, name].map((text) => cleanText(text ?? ''));
@@ -88,10 +93,7 @@ const judge = new Ajv2020({ strict: false, logger: false, validateFormats: false
  * plain property names: one tool that breaks this gets every request refused.
  */
 function schemaFault(schema: Schema): string | undefined {
-  if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
-  const text = JSON.stringify(schema);
-  if (text.length > CHARS_MAX) return `has ${text.length} characters, and not ${CHARS_MAX}`;
-  if (NO_TEXT.test(text)) return 'holds what is no text';
+  if (NO_TEXT.test(JSON.stringify(schema))) return 'holds what is no text';
   const choice = CHOICES.find((keyword) => keyword in schema);
   if (choice !== undefined) return `has a choice (${choice}) at the top, which the model's API does not take`;
   const odd = Object.keys(schema.properties ?? {}).find((key) => !PLAIN_KEY.test(key));
@@ -101,6 +103,14 @@ function schemaFault(schema: Schema): string | undefined {
   const [first] = judge.errors ?? [];
   const place = clip(first?.instancePath ?? '', PLACE_CHARS_MAX);
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
+}
+
+/** What of a schema is beyond our limits. To be known first: the forms check every entry. */
+function excessOf(schema: unknown): string | undefined {
+  if (!isObject(schema)) return undefined;
+  if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
+  const { length } = JSON.stringify(schema);
+  return length > CHARS_MAX ? `has ${length} characters, and not ${CHARS_MAX}` : undefined;
 }
 
 /** How many levels of objects and lists there are. Iterative, since the input may have thousands. */

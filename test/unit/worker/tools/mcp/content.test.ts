@@ -215,9 +215,5 @@ test('toolOutput takes linear time on answers of 6 MB', () => {
   for (const text of ['iVBORw0KGgo', `iVBORw0KGgo${'A'.repeat(150)} `, '/9j/', `UklGR${'A'.repeat(6_000)}`]) {
     textsOf([{ type: 'text', text: text.repeat(6_000_000 / text.length) }]);
   }
-  const many = Array.from({ length: 9_000 }, (_, at) => `value ${at}`);
-  for (const words of [many.join(' '), `[${'"x",'.repeat(1_000_000)}1]`]) {
-    toolOutput({ content: [{ type: 'text', text: words }], structuredContent: many });
-  }
   expect(cpuMs() - began).toBeLessThan(LINEAR_MS_MAX);
 });
