@@ -7,7 +7,7 @@ import { cleanText, toolOutput, wordsOf } from './content.ts';
 import type { Link, McpLimits } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
-/** What a call needs of a server: its last usable connection, its limits, and what removes its secrets from a text. */
+/** The part of a server that a call needs. `link` is the last usable connection; `scrub` removes the server's secrets. */
 interface Callee {
   link: Link | undefined;
   limits: McpLimits;
@@ -59,7 +59,7 @@ export async function callTool(
     if (signal.aborted) return toolError(`The call was called off; ${MAYBE}.`);
     const end = link.broken === undefined ? 'stopped' : `was cut off (${link.broken})`;
     if (link.over.aborted) return toolError(`The tool's server ${end} during the call; ${MAYBE}.`);
-    // A server can send this code as well.
+    // A server can send the code of a timeout as well, and sooner.
     const isLate = error instanceof McpError && error.code === ErrorCode.RequestTimeout;
     if (!isLate || performance.now() - since < limits.timeoutMs - 1) return failureOf(server, error);
     link.probe();
@@ -79,7 +79,7 @@ function outputOf(server: Callee, answer: unknown): ToolOutput {
 }
 
 function failureOf(server: Callee, error: unknown): ToolOutput {
-  // Nothing was called: there is no server, or it no longer knows the session.
+  // The call did not reach a tool: there is no server, or the server no longer knows the session.
   const isForgotten = error instanceof StreamableHTTPError && error.code === 404;
   if (isForgotten || UNREACHED.has(systemCode(error) ?? '')) return toolError(AWAY);
   const words = shown(server, wordsOfFailure(error), ERROR_CHARS_MAX);
@@ -107,17 +107,16 @@ function shown({ scrub }: Pick<Callee, 'scrub'>, words: string, charsMax: number
   return clip(scrub(cleanText(words.slice(0, SCRUBBED_CHARS_MAX))), charsMax);
 }
 
-/** The same on one line, for the log and an operator's terminal: no character in it steers either. */
+/** The server's text on one line, without control characters, for the log and an operator's terminal. */
 export function shownInLine(server: Pick<Callee, 'scrub'>, words: string, charsMax: number): string {
   return shown(server, words.slice(0, SCRUBBED_CHARS_MAX).replace(UNSEEN, ' '), charsMax).trim();
 }
 
-/** The SDK's form of a page. Its tools are read one by one, so that one that is wrong does not take the others with it. */
+/** The SDK's schema of a page, without that of the tools: `readTool` judges each tool by itself. */
 const pageForm = ListToolsResultSchema.extend({ tools: z.array(z.unknown()) });
 
 /**
- * Asks a server for all its tools, page by page; of each page only what is taken is kept. Rejects when the answer is
- * invalid or does not come.
+ * Asks a server for all its tools, page by page. Rejects when an answer is invalid or does not come.
  */
 export async function listTools({ client }: Link, limits: McpLimits): Promise<ServerTools> {
   const { pagesMax, toolsMax, connectMs } = limits;

@@ -11,7 +11,7 @@ import { RunningServer } from './server.ts';
 import type { McpTool, ServerTools } from './tool.ts';
 import { toolName } from './tool-name.ts';
 
-/** Tests set other limits than the defaults. */
+/** The limits that differ from the defaults. */
 type GivenLimits = Pick<McpLimits, 'timeoutMs'> & Partial<McpLimits>;
 
 /** A server as it is now. */
@@ -27,7 +27,7 @@ export type McpToolbox = Toolbox & Service & { state(): readonly McpServerState[
 
 /** The tools that the model is shown, and what each name stands for. */
 interface Directory {
-  /** The lists that it was built from, by identity. */
+  /** The lists of all servers, from which the directory was built. */
   lists: readonly ServerTools[];
   specs: readonly ToolSpec[];
   byName: ReadonlyMap<string, Listed>;
@@ -129,14 +129,14 @@ function directoryOf(running: readonly RunningServer[], toolsCharsMax: number): 
   return { lists, specs, byName: new Map(fitting.specs.map((listed) => [listed.name, listed])), omitted };
 }
 
-/** When a person is asked before a tool is called. A server's word alone says that a tool only reads. */
+/** When the gateway asks a person before it calls a tool. It believes a server that says that a tool only reads. */
 function asksFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool): ToolSpec['asks'] {
   const wanted = tools[name] ?? approve;
   if (wanted === 'always') return 'always';
   return wanted === 'write' && !onlyReads ? 'until granted' : undefined;
 }
 
-/** The lengths to which descriptions are cut, in turn, until all tools fit. The last still says what a tool is for. */
+/** The lengths to which descriptions are cut, in turn, until all tools fit. 300 characters still say what a tool is for. */
 const DESCRIPTION_STEPS = [4_000, 1_000, 300];
 const MARKER = '… [description cut]';
 

@@ -12,7 +12,7 @@ const LABEL_CHARS_MAX = 300;
 /** The beginning of a PNG, JPEG, GIF or WebP in base64, with enough after it to rule out a word; a slash may be escaped. */
 const PICTURE = /(?:iVBORw0KGgo|\\?\/9j\\?\/|R0lGOD|UklGR)[A-Za-z0-9+/=\\]{200,}/g;
 
-/** The SDK's form of an answer. Its content is read piece by piece, since there may be millions. */
+/** The SDK's schema of an answer, without that of its content: there may be millions of pieces, and few are read. */
 const answerForm = CallToolResultSchema.extend({ content: z.array(z.unknown()).default([]) });
 
 /**
@@ -98,7 +98,7 @@ function cut(parts: readonly ToolPart[], charsMax: number): readonly ToolPart[] 
   });
 }
 
-/** As text a picture in base64 costs much and shows nothing. */
+/** Replaces pictures in base64, which cost much as text and show nothing. A text is cut before: millions exhaust the stack. */
 function withoutPictures(part: ToolPart): ToolPart {
   if (part.type !== 'text') return part;
   const text = part.text.replaceAll(PICTURE, (found) => `[a picture in base64, ${found.length} characters]`);

@@ -12,7 +12,7 @@ const BYTES_PER_MESSAGE = 64 * 1024;
 const MESSAGES_PER_STREAM = 20;
 /** Our answers that the server has not read yet. The gateway offers servers nothing, so it only answers single pings. */
 const ANSWERS_MAX = 32;
-/** In one connection. The SDK reports that a line or an event is no message, but not its length. */
+/** Lines or events of one connection that are no messages. The SDK reports them without their length. */
 const NO_MESSAGES_MAX = 20;
 
 /**
@@ -22,7 +22,7 @@ const NO_MESSAGES_MAX = 20;
 export class Guard {
   /** Bytes of one message, and of all messages that wait until the server takes them. */
   readonly messageBytesMax: number;
-  /** The bound that the server broke, in our own words; `undefined` as long as it keeps all. */
+  /** The bound that the server broke, as a text without words of the server. */
   broken: string | undefined;
   readonly #messagesPerSecond: number;
   readonly #end: (bound: string) => void;
@@ -117,7 +117,7 @@ function isNoMessage(error: Error): boolean {
 
 /**
  * A `fetch` for an untrusted server: the SDK's transport over HTTP reads messages of any size. The bytes of a stream count
- * against the guard, apart from as many as the answer to a request may have. No more than one message is held at a time.
+ * against the rate; those of a stream that answers a request count from `messageBytesMax` on.
  */
 export function boundedFetch(guard: Guard): FetchLike {
   const bytesMax = guard.messageBytesMax;
@@ -148,7 +148,7 @@ export function boundedFetch(guard: Guard): FetchLike {
   };
 }
 
-/** Whether JSON is a list. The SDK would check all of its entries in one go, which may be a million. */
+/** Whether JSON is a list. The SDK would check all its entries, perhaps a million, in one go. */
 function isList(start: Uint8Array): boolean {
   return Buffer.from(start.buffer, start.byteOffset, start.byteLength).toString('latin1').trimStart().startsWith('[');
 }

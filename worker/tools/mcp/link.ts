@@ -12,7 +12,7 @@ import { boundedFetch, Guard, guarded } from './guard.ts';
 import { watchUse } from './processes.ts';
 import { confined, type Sandbox } from './sandbox.ts';
 
-/** The default limits of all servers and of each. */
+/** The default limits. */
 export const LIMITS = {
   /** How long the start waits for servers; the others keep connecting in the background. */
   startMs: 10_000,
@@ -41,7 +41,7 @@ export const LIMITS = {
 export type McpLimits = typeof LIMITS & { timeoutMs: number };
 
 /** How a server that is a program is started. */
-export interface ProgramSettings {
+interface ProgramSettings {
   /** Home in a sandbox, and working folder where the configuration names none; created when missing, for its user alone. */
   folder: string;
   sandbox: Sandbox;
@@ -80,7 +80,7 @@ export class Link {
     return this.#over.signal;
   }
 
-  /** The bound that the server broke, in our own words, if the connection ended for that. */
+  /** The bound that the server broke, as a text without words of the server, if the connection ended for that. */
   get broken(): string | undefined {
     return this.#guard.broken;
   }
@@ -123,12 +123,12 @@ interface Connection {
   leave(): Promise<void>;
 }
 
-/** A word in a line that is likely to say why a program ends. */
+/** A word of a line that probably says why a program ends. */
 const FAULT = /\b(?:error|can't|cannot|no such|not found|denied|refused)\b/i;
 /** How long the supervisor of a program may take to kill all that the program started. */
 const KILLED_MS = 5_000;
 
-/** The SDK's transport, which waits anew for each message that a program does not take yet: here one waits at a time. */
+/** The SDK's transport, with one write at a time: its `send` adds a listener to the pipe for each write that waits. */
 class Program extends StdioClientTransport {
   #sent = Promise.resolve();
 
@@ -174,7 +174,7 @@ function connectProgram(
   };
   const leave = async () => {
     stopWatch();
-    // A server beyond its bounds gets no time to go on with it.
+    // A server that broke a bound gets no time to end by itself.
     if (guard.broken !== undefined && pid !== undefined && isRunning(pid)) process.kill(pid, 'SIGHUP');
     await program.close();
     await within(gone.promise, KILLED_MS);

@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ServerLimits } from './config.ts';
 
-/** Starts a program in a session and process group of its own, which a signal to the gateway's group does not reach. */
+/** Starts a program in its own session and process group. Ctrl-C in the gateway's terminal does not reach it. */
 const APART =
   process.platform === 'darwin' ? ['perl', '-MPOSIX=setsid', '-e', 'setsid; exec @ARGV or exit 127', '--'] : ['setsid'];
 
-/** The variable by which the processes of one server are known, also those that left its process group. */
+/** The variable that marks all processes of one server, also those that leave its process group. */
 const MARK = 'SPILLWAY_TOOL_SERVER';
 
 /**
- * Runs a program (`$2` and the rest) and ends, together with all that the program started, when the program ends. SIGTERM
- * ends the program politely and after a second by force, SIGHUP by force; the death of the gateway has the effect of
- * SIGTERM. Whatever has `$1` in its environment is killed again and again until nothing is left, since it may be starting
- * others.
+ * Runs a program (`$2` and the rest). When the program ends, the supervisor ends all that the program started, and itself. On
+ * SIGTERM it sends the program SIGTERM, and SIGKILL a second later; on SIGHUP it sends SIGKILL at once. The death of the
+ * gateway has the effect of SIGTERM. At the end it kills every process that has the variable `$1` in its environment, in
+ * several rounds, since such processes may be starting others. It writes nothing: without the gateway a write would end it.
  */
 const SUPERVISE = `
 mark=$1; shift
@@ -27,7 +27,7 @@ while kill -0 "$server"; do wait "$server"; done
 kill -KILL "-$server"
 round=0
 while [ "$round" -lt 50 ]; do
-  found=$(printf '%s\\n' /proc/[0-9]*/environ | xargs grep -lsF "$mark")
+  found=$(printf '%s\\n' /proc/[0-9]*/environ | xargs grep -lsFz "$mark")
   [ -n "$found" ] || break
   for file in $found; do pid=\${file#/proc/}; kill -KILL "\${pid%/environ}"; done
   round=$((round + 1))
@@ -39,7 +39,7 @@ export function supervisedCommand(words: readonly string[], id: string): readonl
   return [...APART, '/bin/sh', '-c', SUPERVISE, 'sh', `${MARK}=${id}`, ...APART, ...words];
 }
 
-/** A limit that is lower already stays. Shells differ in the letter for processes. */
+/** Keeps limits that are lower already. The letter for processes differs between shells. */
 const LIMITED =
   '{ ulimit -c 0; ulimit -n "$1"; ulimit -d "$2"; ulimit -u "$3" || ulimit -p "$3"; } 2> /dev/null; shift 3; exec "$@"';
 
@@ -88,7 +88,7 @@ function useOf(pid: number, tasksMax: number): { tasks: number; megabytes: numbe
         for (const child of children) pids.add(Number(child));
       }
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
   return { tasks, megabytes: kilobytes / 1024 };

@@ -19,7 +19,7 @@ export type Sandbox =
   /** Not at all: a server can read whatever the gateway can. */
   | { kind: 'none'; why: string };
 
-/** The beginning of every sandbox of bubblewrap: no privileges, no processes but its own, nothing to write to. */
+/** The first arguments of bubblewrap: no privileges, no processes but the server's own, a read-only file system. */
 export const BWRAP = [
   ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
@@ -126,7 +126,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder.replace(/\/$/, '')}/`);
 }
 
-/** The path itself, without links in it; nothing where nothing is there. */
+/** The path without links in it; an empty list where the path does not exist. */
 function real(path: string): string[] {
   return existsSync(path) ? [realpathSync(path)] : [];
 }
@@ -176,7 +176,7 @@ function placeOf(socket: string): string {
   return ['/', '/tmp', '/var/tmp', tmpdir(), homedir()].includes(folder) ? socket : folder;
 }
 
-/** The sandbox for one server: none where the other user could not start it, or not use what it is configured with. */
+/** The sandbox for one server. There is none where the user `nobody` cannot use the server's program or files. */
 export async function sandboxFor(server: McpServer, sandbox: Sandbox): Promise<Sandbox> {
   if (sandbox.kind !== 'user' || server.kind !== 'stdio') return sandbox;
   const places = namedPaths(server).filter((path) => existsSync(path));

@@ -28,14 +28,14 @@ export interface ServerTools {
   omitted: readonly OmittedTool[];
 }
 
-/** What is used of the SDK's form: the rest may be large, and is not read. */
+/** The SDK's schema of a tool, without the parts that are not used and may be large. */
 const toolForm = ToolSchema.omit({ outputSchema: true, icons: true, _meta: true });
 const DESCRIPTION_CHARS_MAX = 4_000;
 
 /**
  * Reads one entry of a server's list: a tool, or what is wrong with it. Pure; takes any JSON and never throws. Omits what
  * is no tool by the protocol, and tools for which the model's API would refuse every request. A tool that can only run as
- * a task, which we do not support, is not a fault: then there is nothing.
+ * a task, which the gateway does not support, is no fault: the result is `undefined`.
  */
 export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   const given = isObject(listed) ? listed : {};
@@ -51,7 +51,7 @@ export function readTool(listed: unknown): McpTool | OmittedTool | undefined {
   }
   const { name, title, description, annotations, execution } = read.data;
   if (execution?.taskSupport === 'required') return undefined;
-  // As it was listed: the SDK's form puts its keys in another order.
+  // Not the parsed schema: there the keys have another order.
   const { $schema: _, ...inputSchema } = given.inputSchema as Schema;
   const fault = schemaFault(inputSchema);
   if (fault !== undefined) return omit(`its input schema ${fault}`);
@@ -105,7 +105,7 @@ function schemaFault(schema: Schema): string | undefined {
   return `is not valid: ${place} ${first?.message ?? 'is wrong'} (JSON Schema 2020-12)`;
 }
 
-/** What of a schema is beyond our limits. To be known first: the forms check every entry. */
+/** Which limit a schema exceeds. To be checked before the schema is parsed, which takes time for every entry. */
 function excessOf(schema: unknown): string | undefined {
   if (!isObject(schema)) return undefined;
   if (depthOf(schema) > DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
