@@ -1,7 +1,7 @@
 import type { Config } from '../../../shared/base/config.ts';
 import { type Service, within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
-import { graphemePrefix } from '../../../shared/base/text.ts';
+import { clip } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import { callTool } from './call.ts';
 import type { McpServer } from './config.ts';
@@ -138,12 +138,10 @@ function asksFor({ approve, tools }: McpServer, { name, onlyReads }: McpTool): T
 
 /** The lengths to which descriptions are cut, in turn, until all tools fit. 300 characters still say what a tool is for. */
 const DESCRIPTION_STEPS = [4_000, 1_000, 300];
-const MARKER = '… [description cut]';
 
 /**
  * Keeps the tools that fit `charsMax` characters of serialised definitions. Pure; keeps the order. Long descriptions
- * are cut first, and only as much as needed; then the first tools that fit are kept. Each omitted tool is named. An
- * unchanged tool is the same object.
+ * are cut first, and only as much as needed; then the first tools that fit are kept. Each omitted tool is named.
  */
 export function boundTools<Spec extends ToolSpec>(
   specs: readonly Spec[],
@@ -151,7 +149,7 @@ export function boundTools<Spec extends ToolSpec>(
 ): { specs: readonly Spec[]; omitted: readonly OmittedTool[] } {
   let shown = specs;
   for (const step of DESCRIPTION_STEPS) {
-    shown = specs.map((spec) => withShortDescription(spec, step));
+    shown = specs.map((spec) => ({ ...spec, description: clip(spec.description, step) }));
     if (shown.reduce((sum, spec) => sum + sizeOf(spec), 0) <= charsMax) return { specs: shown, omitted: [] };
   }
   let left = charsMax;
@@ -170,9 +168,4 @@ export function boundTools<Spec extends ToolSpec>(
 /** Characters of a definition as it is sent. */
 function sizeOf({ name, description, inputSchema }: ToolSpec): number {
   return JSON.stringify({ name, description, input_schema: inputSchema }).length + 1;
-}
-
-function withShortDescription<Spec extends ToolSpec>(spec: Spec, charsMax: number): Spec {
-  if (spec.description.length <= charsMax) return spec;
-  return { ...spec, description: `${graphemePrefix(spec.description, charsMax - MARKER.length)}${MARKER}` };
 }

@@ -7,7 +7,6 @@ const APPROVALS = ['never', 'write', 'always'] as const;
 
 const NAME_CHARS_SHOWN = 80;
 
-const HTTP_TYPES = ['http', 'streamable-http'];
 const SSE_REFUSED = 'the transport "sse" is not supported, since MCP replaced it; use the streamable HTTP address';
 
 const withoutNul = z
@@ -56,6 +55,7 @@ export const SERVER_LIMITS: ServerLimits = limits.parse({});
 
 /** What every server has, whichever way it is reached. */
 const general = {
+  disabled: z.literal(false, 'expected true or false').optional(),
   limits: limits.default(SERVER_LIMITS),
   approve: z.enum(APPROVALS, 'expected "never", "write" or "always"').default('write'),
   /** Whether guests of a group have its tools that do more than read. */
@@ -75,21 +75,19 @@ const stdioEntry = z
     env: environment.default({}),
     cwd: nonEmpty.optional(),
   })
-  .transform(({ type: _, ...entry }) => ({ kind: 'stdio' as const, ...entry }));
+  .transform(({ type: _, disabled: __, ...entry }) => ({ kind: 'stdio' as const, ...entry }));
 const httpEntry = z
   .object({
     ...general,
     type: z
-      .unknown()
-      .superRefine((type, problems) => {
-        if (type === 'sse') problems.addIssue(SSE_REFUSED);
-        else if (!HTTP_TYPES.includes(type as string)) problems.addIssue('expected "http" or "streamable-http"');
+      .enum(['http', 'streamable-http'], {
+        error: ({ input }) => (input === 'sse' ? SSE_REFUSED : 'expected "http" or "streamable-http"'),
       })
       .optional(),
     url: address,
     headers: headerList.default({}),
   })
-  .transform(({ type: _, ...entry }) => ({ kind: 'http' as const, ...entry }));
+  .transform(({ type: _, disabled: __, ...entry }) => ({ kind: 'http' as const, ...entry }));
 
 /** A server that is a program, on its standard input and output. */
 export type StdioServer = { name: string } & z.infer<typeof stdioEntry>;
@@ -136,19 +134,14 @@ function readServer(name: string, entry: unknown): { server?: McpServer; problem
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return refuse(['expected an object']);
   const { type, command, url, disabled } = entry as Record<string, unknown>;
   if (disabled === true) return { problems: [] };
-  const general = [
-    ...(name === '' ? ['expected a name that is not empty'] : []),
-    ...(disabled === undefined || disabled === false ? [] : ['disabled: expected true or false']),
-  ];
-  if (command !== undefined && url !== undefined) return refuse([...general, 'expected a command or a url, not both']);
+  if (name === '') return refuse(['expected a name that is not empty']);
+  if (command !== undefined && url !== undefined) return refuse(['expected a command or a url, not both']);
   if (command === undefined && url === undefined && type === undefined) {
-    return refuse([...general, 'expected a command or a url']);
+    return refuse(['expected a command or a url']);
   }
   const isStdio = command !== undefined || (url === undefined && type === 'stdio');
   const read = isStdio ? stdioEntry.safeParse(entry) : httpEntry.safeParse(entry);
-  const problems = [...general, ...(read.error?.issues.map(fault) ?? [])];
-  if (!read.success || problems.length > 0) return refuse(problems);
-  return { server: { name, ...read.data }, problems: [] };
+  return read.success ? { server: { name, ...read.data }, problems: [] } : refuse(read.error.issues.map(fault));
 }
 
 /** A problem with its path. The path has keys; no value is ever part of a problem. */

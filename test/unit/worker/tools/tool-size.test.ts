@@ -13,11 +13,9 @@ function sizeOf(specs: readonly ToolSpec[]): number {
   return JSON.stringify(sent).length;
 }
 
-test('returns tools that fit as the same objects', () => {
+test('returns tools that fit as they are', () => {
   const specs = [spec('a', 'x'.repeat(3_900)), spec('b', 'short')];
-  const bounded = boundTools(specs, 10_000);
-  expect(bounded.omitted).toEqual([]);
-  for (const [at, each] of bounded.specs.entries()) expect(each).toBe(specs[at]);
+  expect(boundTools(specs, 10_000)).toEqual({ specs, omitted: [] });
   expect(boundTools([], 0)).toEqual({ specs: [], omitted: [] });
 });
 
@@ -27,7 +25,7 @@ test('cuts long descriptions before it removes a tool, and only as far as needed
   expect(lengths(7_000)).toEqual([3_000, 3_000, 5]);
   expect(lengths(6_000)).toEqual([1_000, 1_000, 5]);
   expect(lengths(2_000)).toEqual([300, 300, 5]);
-  expect(boundTools(specs, 2_000).specs[0]?.description).toMatch(/^x+… \[description cut\]$/);
+  expect(boundTools(specs, 2_000).specs[0]?.description).toMatch(/^x+…$/);
 });
 
 test('removes and names a tool that does not fit, and keeps a smaller one after it', () => {
