@@ -1,5 +1,5 @@
 import type { Root } from '../shared/app/process.ts';
-import type { AllowedIds } from '../shared/base/config.ts';
+import type { AllowedIds } from '../shared/base/settings.ts';
 import type { RedisClient } from '../shared/redis/connection.ts';
 import type { Inbox } from '../shared/state/message/inbox.ts';
 import type { Heartbeat } from '../shared/state/process/receiver.ts';

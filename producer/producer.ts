@@ -1,7 +1,7 @@
 import type { ReadinessPart, Route } from '../shared/app/health.ts';
 import type { Root } from '../shared/app/process.ts';
-import type { Config } from '../shared/base/config.ts';
 import type { Service } from '../shared/base/lifecycle.ts';
+import type { Settings } from '../shared/base/settings.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
 import { allowedNow } from '../shared/state/chat/allowed.ts';
@@ -43,19 +43,19 @@ export function startProducer(
   root: Root,
   limits: ProducerLimits = {},
 ): Service & { readiness: ReadinessPart[]; routes: Route[] } {
-  const { config, telegram, log } = root;
+  const { settings, telegram, log } = root;
   const redis = connectRedis(root.redisAddress, 'impatient');
-  const webhook = webhookOf(config);
-  const introduction = introduceBot(telegram, [...MENUS, ...menusOf(config)]);
+  const webhook = webhookOf(settings);
+  const introduction = introduceBot(telegram, [...MENUS, ...menusOf(settings)]);
   const lease = openLease({ ...root, redis }, limits);
   const heartbeatEveryMs = limits.heartbeatEveryMs ?? HEARTBEAT_EVERY_MS;
   const env: ProducerEnv = {
     ...root,
     redis,
-    inbox: createInbox(redis, config.SHARDS),
+    inbox: createInbox(redis, settings.SHARDS),
     lease,
     heartbeat: createHeartbeat(redis, keysOf(0), log, heartbeatEveryMs, webhook ? 'webhook' : 'poller'),
-    allowed: allowedNow(redis, config.TELEGRAM_ALLOWED_IDS),
+    allowed: allowedNow(redis, settings.TELEGRAM_ALLOWED_IDS),
     botName: introduction.botName,
   };
   const summoner = createSummoner(env);
@@ -78,14 +78,14 @@ export function startProducer(
   };
 }
 
-function webhookOf(config: Config): WebhookAddress | undefined {
-  const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = config;
+function webhookOf(settings: Settings): WebhookAddress | undefined {
+  const { TELEGRAM_WEBHOOK_URL: url, TELEGRAM_WEBHOOK_SECRET: secret } = settings;
   return url === undefined || secret === undefined ? undefined : { url, secret };
 }
 
-function menusOf(config: Config): readonly Menu[] {
-  const { TELEGRAM_ALLOWED_IDS: allowed } = config;
-  const desk = deskOf(config);
+function menusOf(settings: Settings): readonly Menu[] {
+  const { TELEGRAM_ALLOWED_IDS: allowed } = settings;
+  const desk = deskOf(settings);
   if (desk === undefined || desk.operators.size === 0) return [];
   return deskMenus(desk.chatId, allowed === 'everyone' || allowed.has(desk.chatId));
 }

@@ -11,8 +11,8 @@ type Choice = 'own' | 'group' | 'type' | 'none';
 
 /** Finds out where alerts go, and sends a message there. */
 export const askAlertChat: RunStep = async (ports, progress) => {
-  const telegram = ports.connect(progress.settings);
-  const given = progress.settings[ALERTS] || undefined;
+  const telegram = ports.connect(progress.values);
+  const given = progress.values[ALERTS] || undefined;
   if (given !== undefined && (await ports.terminal.confirm(`${ALERTS} is set: ${given}. Keep it?`))) {
     const kept = await reach(ports.terminal, telegram, given);
     if (kept !== undefined) return { answers: { [ALERTS]: kept } };
@@ -35,7 +35,7 @@ async function chooseChat(ports: SetupPorts, progress: Progress): Promise<string
   ]);
   if (choice === 'own') return String(ownerId);
   if (choice === 'none') return 'none';
-  const group = choice === 'group' ? await listen(ports, progress.settings, 'group', bot?.username ?? '') : undefined;
+  const group = choice === 'group' ? await listen(ports, progress.values, 'group', bot?.username ?? '') : undefined;
   if (group !== undefined) return String(group.chatId);
   return ports.terminal.ask({ message: 'The numeric id of that chat', faultOf: (value) => faultOf(ALERTS, value) });
 }

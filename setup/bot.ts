@@ -1,6 +1,6 @@
 import type { BotProfile } from '../shared/telegram/client.ts';
 import type { TelegramFailure } from '../shared/telegram/failure.ts';
-import type { RunStep, Settings, SetupPorts } from './progress.ts';
+import type { RunStep, SetupPorts, Values } from './progress.ts';
 import { CancelledError } from './terminal.ts';
 import { faultOf } from './value.ts';
 
@@ -8,24 +8,24 @@ const TOKEN = 'TELEGRAM_BOT_TOKEN';
 const SERVER = 'TELEGRAM_API_ROOT';
 
 /** Asks for the bot's token until Telegram accepts one. */
-export const askBot: RunStep = async (ports, { settings }) => {
+export const askBot: RunStep = async (ports, { values }) => {
   const { terminal } = ports;
-  const given = settings[TOKEN] ?? '';
+  const given = values[TOKEN] ?? '';
   const isKept = given !== '' && (await terminal.confirm(`${TOKEN} is set. Keep it?`));
   let token = isKept ? given : await askToken(ports);
   for (;;) {
-    const me = await ports.connect({ ...settings, [TOKEN]: token }).getMe();
+    const me = await ports.connect({ ...values, [TOKEN]: token }).getMe();
     if (me.ok) {
       terminal.good(`Telegram accepts the token of @${me.value.username}.`);
       terminal.explain('Groups', groupAdvice(me.value));
-      return { answers: { [TOKEN]: token, ...serverOf(settings) }, bot: me.value };
+      return { answers: { [TOKEN]: token, ...serverOf(values) }, bot: me.value };
     }
-    if (await wantsOtherToken(ports, settings, me.failure)) token = await askToken(ports);
+    if (await wantsOtherToken(ports, values, me.failure)) token = await askToken(ports);
   }
 };
 
 /** A server that only this terminal's environment names would be forgotten. */
-function serverOf({ [SERVER]: server }: Settings): Settings {
+function serverOf({ [SERVER]: server }: Values): Values {
   return server ? { [SERVER]: server } : {};
 }
 
@@ -36,16 +36,12 @@ function askToken({ terminal }: SetupPorts): Promise<string> {
   });
 }
 
-async function wantsOtherToken(
-  { terminal }: SetupPorts,
-  settings: Settings,
-  failure: TelegramFailure,
-): Promise<boolean> {
+async function wantsOtherToken({ terminal }: SetupPorts, values: Values, failure: TelegramFailure): Promise<boolean> {
   if (failure.kind === 'unauthorized') {
     terminal.warn('Telegram does not accept this token. Copy it again from @BotFather: /mybots, your bot, API Token.');
     return true;
   }
-  const server = settings[SERVER] ?? 'https://api.telegram.org';
+  const server = values[SERVER] ?? 'https://api.telegram.org';
   terminal.warn(
     `${URL.parse(server)?.host ?? 'The server'} could not be asked about the token: ${failure.description}`,
   );

@@ -12,14 +12,14 @@ import { faultOf, firstPerson, withId } from './value.ts';
 const ALLOWED = 'TELEGRAM_ALLOWED_IDS';
 
 /** Finds out who may use the bot. */
-const askOwner: RunStep = async (ports, { settings, bot }) => {
+const askOwner: RunStep = async (ports, { values, bot }) => {
   const { terminal } = ports;
-  const given = settings[ALLOWED] || undefined;
+  const given = values[ALLOWED] || undefined;
   const choice = given === undefined ? 'replace' : await chooseWhatHappens(given);
   if (choice === 'keep') return { answers: { [ALLOWED]: given }, ownerId: firstPerson(given) };
   const isAnother = choice === 'add';
   const title = isAnother ? 'Who is to be added?' : undefined;
-  const learnt = await listen(ports, settings, 'private', bot?.username ?? '', title);
+  const learnt = await listen(ports, values, 'private', bot?.username ?? '', title);
   const id = learnt?.chatId ?? (await typeId());
   if (isAnother && learnt === undefined && (await isLetIn(id))) {
     terminal.good(`${id} is let in within a second; npm run cli -- allow --remove ${id} takes that back.`);
@@ -41,9 +41,9 @@ const askOwner: RunStep = async (ports, { settings, bot }) => {
 
   /** As `cli allow` does; nothing is written then. */
   async function isLetIn(id: number): Promise<boolean> {
-    if (!(await ports.isReceived(settings))) return false;
+    if (!(await ports.isReceived(values))) return false;
     const question = `Let ${id} in now, without a restart, as npm run cli -- allow ${id} does?`;
-    return (await terminal.confirm(question)) && ports.letIn(settings, id);
+    return (await terminal.confirm(question)) && ports.letIn(values, id);
   }
 
   async function typeId(): Promise<number> {
@@ -68,10 +68,10 @@ const WHY = [
 ].join('\n');
 
 /** Asks for the two addresses by which somebody hears of a dead gateway, or of a Telegram that is away. */
-const askWatchers: RunStep = async (ports, { file, settings }) => {
+const askWatchers: RunStep = async (ports, { file, values }) => {
   ports.terminal.explain('Who notices when everything is down?', WHY);
-  const deadMan = await askAddress(ports, SWITCH, settings[SWITCH]);
-  const second = await askAddress(ports, SECOND, settings[SECOND]);
+  const deadMan = await askAddress(ports, SWITCH, values[SWITCH]);
+  const second = await askAddress(ports, SECOND, values[SECOND]);
   const answers = { [SWITCH]: deadMan, [SECOND]: second };
   // An empty answer is written only where it takes something away.
   return { answers: Object.fromEntries(Object.entries(answers).filter(([name, value]) => value !== '' || file[name])) };
@@ -90,10 +90,10 @@ const ZONE = 'TZ';
 const USUAL = 'UTC';
 
 /** Asks for the time zone of the dates that the model sees. */
-const askTimeZone: RunStep = async ({ terminal }, { file, settings }) => {
+const askTimeZone: RunStep = async ({ terminal }, { file, values }) => {
   const zone = await terminal.ask({
     message: 'The time zone for the dates and times that the model sees',
-    initial: settings[ZONE] || new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    initial: values[ZONE] || new Intl.DateTimeFormat().resolvedOptions().timeZone,
     faultOf: (value) => faultOf(ZONE, value),
   });
   return zone === USUAL && file[ZONE] === undefined ? {} : { answers: { [ZONE]: zone } };
@@ -118,8 +118,8 @@ const saveAnswers: RunStep = async ({ terminal, save, file }, progress) => {
 };
 
 /** The bot introduces itself to the person who set it up, once for an installation. */
-const greet: RunStep = async ({ terminal, connect }, { settings, ownerId = 0, language }) => {
-  const sent = await connect(settings).sendMessage({ chatId: ownerId }, GREETING[languageOf(language)]);
+const greet: RunStep = async ({ terminal, connect }, { values, ownerId = 0, language }) => {
+  const sent = await connect(values).sendMessage({ chatId: ownerId }, GREETING[languageOf(language)]);
   if (sent.ok) terminal.good('Your bot has sent you three things to try once it runs.');
   else
     terminal.warn(`Your bot could not send you its greeting: ${sent.failure.description}. Write to it once it runs.`);

@@ -4,7 +4,7 @@ import { isFields } from '../shared/base/fields.ts';
 import { counted } from '../shared/base/text.ts';
 import type { Telegram } from '../shared/telegram/client.ts';
 import type { TelegramFailure } from '../shared/telegram/failure.ts';
-import type { Settings, SetupPorts } from './progress.ts';
+import type { SetupPorts, Values } from './progress.ts';
 import { CancelledError, type Terminal } from './terminal.ts';
 
 /** Updates that wait stay until a gateway reads them, and are the answer to every look at once. */
@@ -18,14 +18,14 @@ const UPDATES_MAX = 100;
  */
 export async function listen(
   { terminal, signal, connect, isReceived }: SetupPorts,
-  settings: Settings,
+  values: Values,
   place: Place,
   username: string,
   title = place === 'private' ? 'Who are you?' : 'Which group?',
 ): Promise<Found | undefined> {
-  const telegram = connect(settings);
+  const telegram = connect(values);
   // Reading beside a gateway would cut off its own reading, which pages its operator.
-  while (await isReceived(settings)) if (!(await wantsLookBesideGateway(terminal))) return undefined;
+  while (await isReceived(values)) if (!(await wantsLookBesideGateway(terminal))) return undefined;
   const code = randomCode();
   terminal.explain(title, invitation(place, username, code));
   terminal.say('Waiting for the message …');

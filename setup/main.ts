@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { type Config, processEnvironment, readConfig, settingsFile } from '../shared/base/config.ts';
 import { readEnvFile } from '../shared/base/env-file.ts';
 import { PROJECT_ROOT, refuse } from '../shared/base/project.ts';
 import { useProxy } from '../shared/base/proxy.ts';
+import { ownEnvironment, readSettings, type Settings, settingsFile } from '../shared/base/settings.ts';
 import { createTelegram } from '../shared/telegram/client.ts';
 import { askWindow, checkModel } from '../worker/cli/check-model.ts';
 import { writeEnv } from './env-write.ts';
 import { isReceived, letIn } from './gateway.ts';
 import { guide } from './guide.ts';
-import { begin, overruled, type Settings, type SetupPorts } from './progress.ts';
+import { begin, overruled, type SetupPorts, type Values } from './progress.ts';
 import { CancelledError, openTerminal, type Terminal } from './terminal.ts';
 
 const NO_TERMINAL =
@@ -27,14 +27,14 @@ async function main(): Promise<void> {
   if (file === undefined) return refuse([NO_FILE]);
   const { values, problems } = readEnvFile(file) ?? { values: {}, problems: [] };
   if (problems.length > 0) return refuse([...problems, 'Fix that first: npm run setup cannot read the file as it is.']);
-  const unusable = useProxy({ ...values, ...processEnvironment() });
+  const unusable = useProxy({ ...values, ...ownEnvironment() });
   if (unusable.length > 0) return refuse(unusable);
   if (!process.stdin.isTTY || !process.stdout.isTTY) return refuse([NO_TERMINAL]);
   await talk(file, values, openTerminal(stop.signal));
 }
 
-async function talk(file: string, values: Settings, terminal: Terminal): Promise<void> {
-  const environment = processEnvironment();
+async function talk(file: string, values: Values, terminal: Terminal): Promise<void> {
+  const environment = ownEnvironment();
   let progress = begin(values, environment);
   terminal.open('Spillway setup. Ctrl-C stops it; nothing is written before you say so.');
   try {
@@ -57,25 +57,25 @@ function portsOf(file: string, terminal: Terminal): SetupPorts {
     terminal,
     file,
     signal: stop.signal,
-    connect: (settings) => {
-      const config = configOf(settings, ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_ROOT']);
-      return createTelegram({ token: config.TELEGRAM_BOT_TOKEN, apiRoot: config.TELEGRAM_API_ROOT });
+    connect: (values) => {
+      const settings = settingsIn(values, ['TELEGRAM_BOT_TOKEN', 'TELEGRAM_API_ROOT']);
+      return createTelegram({ token: settings.TELEGRAM_BOT_TOKEN, apiRoot: settings.TELEGRAM_API_ROOT });
     },
-    tryModel: async (settings) => {
-      const config = configOf(settings, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL']);
-      const [finding] = await checkModel({ config, stated: askWindow(config) });
+    tryModel: async (values) => {
+      const settings = settingsIn(values, ['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'MODEL']);
+      const [finding] = await checkModel({ settings, stated: askWindow(settings) });
       return finding;
     },
-    isReceived: (settings) =>
-      isReceived(settings, readEnvFile(file)?.values.TELEGRAM_BOT_TOKEN === settings.TELEGRAM_BOT_TOKEN),
+    isReceived: (values) =>
+      isReceived(values, readEnvFile(file)?.values.TELEGRAM_BOT_TOKEN === values.TELEGRAM_BOT_TOKEN),
     letIn,
     save: (changes) => writeEnv(file, join(PROJECT_ROOT, '.env.example'), changes),
   };
 }
 
 /** The settings of that name, checked; other settings of the file may be wrong without being in the way here. */
-function configOf(settings: Settings, names: readonly string[]): Config {
-  const reading = readConfig(Object.fromEntries(names.map((name) => [name, settings[name]])), 'tool');
+function settingsIn(values: Values, names: readonly string[]): Settings {
+  const reading = readSettings(Object.fromEntries(names.map((name) => [name, values[name]])), 'tool');
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return reading.config;
+  return reading.settings;
 }

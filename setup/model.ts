@@ -1,5 +1,5 @@
-import { readConfig } from '../shared/base/config.ts';
-import type { RunStep, Settings, SetupPorts } from './progress.ts';
+import { readSettings } from '../shared/base/settings.ts';
+import type { RunStep, SetupPorts, Values } from './progress.ts';
 import { CancelledError } from './terminal.ts';
 import { faultOf } from './value.ts';
 
@@ -10,13 +10,13 @@ const MODEL = 'MODEL';
 /**
  * Asks for the model's key, address and name, until a small call goes through or the person keeps them all the same.
  */
-export const askModel: RunStep = async (ports, { file, settings }) => {
+export const askModel: RunStep = async (ports, { file, values }) => {
   const { terminal } = ports;
-  const given = settings[KEY] ?? '';
+  const given = values[KEY] ?? '';
   const isKept = given !== '' && (await terminal.confirm(`${KEY} is set. Keep it?`));
-  let answers: Settings = {
+  let answers: Values = {
     [KEY]: isKept ? given : await askKey(ports),
-    ...(await askPlace(ports, settings)),
+    ...(await askPlace(ports, values)),
   };
   for (;;) {
     const { ok, detail } = await ports.tryModel(answers);
@@ -37,10 +37,10 @@ function askKey({ terminal }: SetupPorts): Promise<string> {
   });
 }
 
-async function askPlace({ terminal }: SetupPorts, settings: Settings): Promise<Settings> {
+async function askPlace({ terminal }: SetupPorts, values: Values): Promise<Values> {
   const usual = usualPlace();
   const ask = (name: string, message: string) =>
-    terminal.ask({ message, initial: settings[name] || usual[name], faultOf: (value) => faultOf(name, value) });
+    terminal.ask({ message, initial: values[name] || usual[name], faultOf: (value) => faultOf(name, value) });
   return {
     [ADDRESS]: await ask(ADDRESS, 'The address of the model (any endpoint with the Messages API)'),
     [MODEL]: await ask(MODEL, 'The model'),
@@ -58,14 +58,14 @@ function chooseNext({ terminal }: SetupPorts): Promise<'key' | 'place' | 'again'
 }
 
 /** A default is written only where the file has that line already, so that a later default takes effect. */
-function withoutDefaults(answers: Settings, file: Settings): Settings {
+function withoutDefaults(answers: Values, file: Values): Values {
   const usual = usualPlace();
   return Object.fromEntries(
     Object.entries(answers).filter(([name, value]) => value !== usual[name] || file[name] !== undefined),
   );
 }
 
-function usualPlace(): Settings {
-  const reading = readConfig({}, 'tool');
-  return reading.ok ? { [ADDRESS]: reading.config.ANTHROPIC_BASE_URL, [MODEL]: reading.config.MODEL } : {};
+function usualPlace(): Values {
+  const reading = readSettings({}, 'tool');
+  return reading.ok ? { [ADDRESS]: reading.settings.ANTHROPIC_BASE_URL, [MODEL]: reading.settings.MODEL } : {};
 }

@@ -3,7 +3,7 @@ import type { Finding } from '../worker/cli/finding.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Values of settings by their names. */
-export type Settings = Readonly<Record<string, string | undefined>>;
+export type Values = Readonly<Record<string, string | undefined>>;
 
 /** The steps of a setup, in their order. */
 export const STEPS = ['bot', 'owner', 'alerts', 'watchers', 'model', 'zone', 'save', 'greeting'] as const;
@@ -12,10 +12,10 @@ export type Step = (typeof STEPS)[number];
 /** How far a setup has come. */
 export interface Progress {
   /** The content of the settings file. */
-  readonly file: Settings;
+  readonly file: Values;
   /** The same with what this process's environment says instead, and with the answers. */
-  readonly settings: Settings;
-  readonly answers: Settings;
+  readonly values: Values;
+  readonly answers: Values;
   readonly done: readonly Step[];
   readonly bot?: BotProfile | undefined;
   /** The private chat of the person who proved to own the bot. */
@@ -25,12 +25,12 @@ export interface Progress {
 }
 
 /** The findings of a step. */
-export type Findings = { readonly answers?: Settings } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
+export type Findings = { readonly answers?: Values } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
 
 /** The beginning, from the settings file and the environment. Pure. */
-export function begin(file: Settings, environment: Settings): Progress {
+export function begin(file: Values, environment: Values): Progress {
   const given = Object.entries(environment).filter(([, value]) => value?.trim());
-  return { file, settings: { ...file, ...Object.fromEntries(given) }, answers: {}, done: [] };
+  return { file, values: { ...file, ...Object.fromEntries(given) }, answers: {}, done: [] };
 }
 
 /**
@@ -50,7 +50,7 @@ export function advance(progress: Progress, step: Step, { answers = {}, ...found
   return {
     ...progress,
     ...found,
-    settings: { ...progress.settings, ...answers },
+    values: { ...progress.values, ...answers },
     answers: { ...progress.answers, ...answers },
     done: [...progress.done, step],
   };
@@ -66,8 +66,8 @@ export function changesOf({ file, answers }: Progress): ReadonlyMap<string, stri
 }
 
 /** The names for which the environment of this terminal says something else than the file will say, and wins. Pure. */
-export function overruled(progress: Progress, environment: Settings): string[] {
-  const later: Settings = { ...progress.file, ...progress.answers };
+export function overruled(progress: Progress, environment: Values): string[] {
+  const later: Values = { ...progress.file, ...progress.answers };
   return Object.keys(progress.answers).filter((name) => (environment[name] ?? later[name]) !== later[name]);
 }
 
@@ -75,13 +75,13 @@ export function overruled(progress: Progress, environment: Settings): string[] {
 export interface SetupPorts {
   terminal: Terminal;
   /** A client for the bot of these settings. */
-  connect(settings: Settings): Telegram;
+  connect(values: Values): Telegram;
   /** Makes one small call of the model of these settings. Contract: never throws. */
-  tryModel(settings: Settings): Promise<Finding>;
+  tryModel(values: Values): Promise<Finding>;
   /** Whether a gateway that runs receives the messages of the bot of these settings. Contract: never throws. */
-  isReceived(settings: Settings): Promise<boolean>;
+  isReceived(values: Values): Promise<boolean>;
   /** Lets a person use that gateway at once; false where its Redis does not answer. Contract: never throws. */
-  letIn(settings: Settings, id: number): Promise<boolean>;
+  letIn(values: Values, id: number): Promise<boolean>;
   save(changes: ReadonlyMap<string, string>): Promise<void>;
   /** Aborts when the setup is to end. */
   signal: AbortSignal;

@@ -1,11 +1,11 @@
-import { readConfig } from '../shared/base/config.ts';
+import { readSettings } from '../shared/base/settings.ts';
 import { isWritable } from './env-write.ts';
 
 /** The fault in a value of a setting, in words that do not quote it; undefined when there is none. Pure. */
 export function faultOf(name: string, value: string): string | undefined {
   if (value === '') return 'This cannot be empty.';
   if (!isWritable(value)) return 'A value cannot contain a quote or a line break.';
-  const reading = readConfig({ [name]: value }, 'tool');
+  const reading = readSettings({ [name]: value }, 'tool');
   const problem = reading.ok ? undefined : reading.problems.find((each) => each.startsWith(`${name} `));
   return problem?.replace(/^.*?: /, '');
 }

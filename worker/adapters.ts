@@ -13,12 +13,12 @@ import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';
 
-/** Builds the worker's adapters from the config and starts it. Rejects when a file that it names cannot be read. */
+/** Builds the worker's adapters from the settings and starts it. Rejects when a file that they name cannot be read. */
 export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
-  const { config } = root;
+  const { settings } = root;
   const limits = { ...LIMITS, ...shorter };
-  const { problems, servers, ...files } = await readSettingFiles(config, config.MODELS);
-  const price = priceProblem(config, files);
+  const { problems, servers, ...files } = await readSettingFiles(settings, settings.MODELS);
+  const price = priceProblem(settings, files);
   const all = [...problems, ...(price === undefined ? [] : [price])];
   if (all.length > 0) throw new Error(all.join('\n'));
   const tools = withExclusions(await startTools(root, servers, limits));
@@ -39,7 +39,7 @@ export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
 
 /** The tools of the servers that MCP_CONFIG lists. */
 async function startTools(
-  { config, redisAddress, log }: Root,
+  { settings, redisAddress, log }: Root,
   servers: SettingFiles['servers'],
   limits: Limits,
 ): Promise<Toolbox & Service> {
@@ -47,7 +47,7 @@ async function startTools(
   const { startConfinedMcp } = await import('./tools/mcp/client.ts');
   const redis = connectRedis(redisAddress, 'patient');
   const queue = async (alert: Alert): Promise<void> => queueAlert(redis, keysOf(0), alert);
-  const tools = await startConfinedMcp(config, servers, { timeoutMs: config.TOOL_TIMEOUT_MS }, log);
+  const tools = await startConfinedMcp(settings, servers, { timeoutMs: settings.TOOL_TIMEOUT_MS }, log);
   const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
   if (open.length > 0)
     log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');

@@ -16,7 +16,7 @@ import { watchByClock } from './turn/processor.ts';
 
 /** Builds what turns use, from what their shard offers; what its chats differ in is laid over it by `envFor`. */
 export function createEnv(shard: ShardEnv, books: Books, features: readonly Feature[]): Env {
-  const { config, redis, keys, queue, settings, telegram, media, tools } = shard;
+  const { redis, keys, queue, settings, telegram, media, tools } = shard;
   const ofFeatures = features.flatMap((each) => each.tools?.(shard) ?? []);
   return {
     ...shard,
@@ -30,7 +30,7 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     // Ours come first, so that no server can shadow one.
     tools: { ...tools, ...joinToolboxes([...ofFeatures, createAskUser(), tools]) },
     sessions: createSessions(redis, keys, shard.windows),
-    progress: createProgressViews(telegram, config.TELEGRAM_STREAMING, shard.limits),
+    progress: createProgressViews(telegram, settings.TELEGRAM_STREAMING, shard.limits),
     books,
     elsewhere: features.find(({ elsewhere }) => elsewhere)?.elsewhere,
     usageBook: createUsageBook(redis, keys),

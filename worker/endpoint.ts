@@ -20,18 +20,18 @@ import { watchModelLives, withProviderNotes } from './watch/provider.ts';
  * how long the models in use live. Connects.
  */
 export function openEndpoint(
-  { config, redisAddress, telemetry, log, reach }: Root,
+  { settings, redisAddress, telemetry, log, reach }: Root,
   prices: Prices,
   limits: Limits,
 ): Service & { model: Model } {
   const redis = connectRedis(redisAddress, 'impatient');
-  const server = serverAttributes(config.ANTHROPIC_BASE_URL);
+  const server = serverAttributes(settings.ANTHROPIC_BASE_URL);
   const claude = createClaude({
-    apiKey: config.ANTHROPIC_API_KEY,
-    baseURL: config.ANTHROPIC_BASE_URL,
+    apiKey: settings.ANTHROPIC_API_KEY,
+    baseURL: settings.ANTHROPIC_BASE_URL,
     isTraced: telemetry.isExporting,
-    statedWindow: statedWindow(config),
-    idleMs: config.MODEL_IDLE_TIMEOUT_MS,
+    statedWindow: statedWindow(settings),
+    idleMs: settings.MODEL_IDLE_TIMEOUT_MS,
     ...(limits.summaryIdleMs !== undefined && { summaryIdleMs: limits.summaryIdleMs }),
     reach,
     onInvalid: ({ rule, path }) => {
@@ -50,7 +50,7 @@ export function openEndpoint(
     redis,
     keys: keysOf(0),
     ask: claude.lifecycle,
-    models: modelsInUse(config),
+    models: modelsInUse(settings),
     everyMs: limits.modelLivesEveryMs,
     log,
   });
@@ -74,6 +74,6 @@ function breakerGauges({ open }: Breaker): GaugeReading[] {
 }
 
 /** CONTEXT_WINDOW_TOKENS applies to MODEL alone: the other models have windows of their own. */
-function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Root['config']): StatedWindow | undefined {
+function statedWindow({ MODEL, CONTEXT_WINDOW_TOKENS }: Root['settings']): StatedWindow | undefined {
   return CONTEXT_WINDOW_TOKENS === undefined ? undefined : { model: MODEL, tokens: CONTEXT_WINDOW_TOKENS };
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Config, type ConfigReading, processEnvironment } from '../shared/base/config.ts';
+import { ownEnvironment, type Settings, type SettingsReading } from '../shared/base/settings.ts';
 import type { ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { loadChatTable, promptOf } from './chat-table.ts';
@@ -12,7 +12,7 @@ import type { ToolSpec } from './tools/toolbox.ts';
 
 /** The settings that name a file. */
 export type NamedFiles = Partial<
-  Pick<Config, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
+  Pick<Settings, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
 >;
 
 /** The contents of the files, as far as they can be read, and every problem with them. */
@@ -56,25 +56,25 @@ export async function readSettingFiles(named: NamedFiles, models?: readonly stri
 const NO_TOKENS = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0 };
 
 /** The models in use whose price is not known; 0 is a price. Pure. */
-export function unpricedModels(config: Config, prices: Prices): string[] {
-  const { TRANSCRIPTION_MODEL: ear } = config;
+export function unpricedModels(settings: Settings, prices: Prices): string[] {
+  const { TRANSCRIPTION_MODEL: ear } = settings;
   return [
-    ...[...modelsInUse(config).keys()].filter((model) => costOf(model, NO_TOKENS, prices) === undefined),
+    ...[...modelsInUse(settings).keys()].filter((model) => costOf(model, NO_TOKENS, prices) === undefined),
     ...(ear !== undefined && costOfMinute(ear, prices) === undefined ? [ear] : []),
   ];
 }
 
 /** Why a model without a price is refused: no limit in money bounds it. `undefined` where all have one, or none is set. Pure. */
-export function priceProblem(config: Config, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
-  const isGuest = mayHaveGuests(config);
-  const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(config, chat, { isGuest }));
-  const unpriced = unpricedModels(config, prices);
+export function priceProblem(settings: Settings, { prices, chats }: Pick<SettingFiles, 'prices' | 'chats'>) {
+  const isGuest = mayHaveGuests(settings);
+  const limits = [{}, ...chats.values()].flatMap((chat) => limitsOf(settings, chat, { isGuest }));
+  const unpriced = unpricedModels(settings, prices);
   const named = [...new Set(limits.filter(({ unit }) => unit === 'usd').map(({ setting }) => setting))];
-  if (config.PRICE_UNKNOWN === 'allow' || unpriced.length === 0 || named.length === 0) return undefined;
+  if (settings.PRICE_UNKNOWN === 'allow' || unpriced.length === 0 || named.length === 0) return undefined;
   return `No price is known of ${unpriced.join(', ')}, so ${named.join(', ')} would not bound what they cost: name their prices in MODEL_PRICES_FILE, or set PRICE_UNKNOWN=allow.`;
 }
 
-function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: Config): boolean {
+function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: Settings): boolean {
   return ids === 'everyone' || [...ids].some((id) => id < 0) || guests.size > 0;
 }
 
@@ -83,22 +83,22 @@ function mayHaveGuests({ TELEGRAM_ALLOWED_IDS: ids, TELEGRAM_GUESTS: guests }: C
  * budget that not even the system prompt fits into. Where the settings are wrong, the files are those that the environment
  * names. Never rejects.
  */
-export async function judgeSettingFiles(reading: ConfigReading): Promise<SettingFiles> {
-  if (!reading.ok) return readSettingFiles(processEnvironment());
-  const { config } = reading;
-  const files = await readSettingFiles(config, config.MODELS);
-  const room = roomProblem(config, { system: files.systemPrompt, tools: [] });
+export async function judgeSettingFiles(reading: SettingsReading): Promise<SettingFiles> {
+  if (!reading.ok) return readSettingFiles(ownEnvironment());
+  const { settings } = reading;
+  const files = await readSettingFiles(settings, settings.MODELS);
+  const room = roomProblem(settings, { system: files.systemPrompt, tools: [] });
   const ofChats = [...files.chats].flatMap(([chat, { systemPrompt: system }]) => {
-    const problem = system === undefined ? undefined : roomProblem(config, { system, tools: [] });
+    const problem = system === undefined ? undefined : roomProblem(settings, { system, tools: [] });
     return problem === undefined ? [] : [`CHATS_FILE, chat ${chat}: ${problem}`];
   });
-  const price = priceProblem(config, files);
+  const price = priceProblem(settings, files);
   const further = [...(room === undefined ? ofChats : [room]), ...(price === undefined ? [] : [price])];
   return { ...files, problems: [...files.problems, ...further] };
 }
 
 /** The problems alone. Never rejects. */
-export async function settingProblems(reading: ConfigReading): Promise<readonly string[]> {
+export async function settingProblems(reading: SettingsReading): Promise<readonly string[]> {
   return (await judgeSettingFiles(reading)).problems;
 }
 
@@ -130,23 +130,23 @@ export const OWN_TOOLS_TOKENS = 1_300;
 const FIRST_MESSAGES_TOKENS = 1_000;
 
 /** The size of the parts of every request, in tokens of the model, by our estimate. Pure. */
-export function fixedTokens(config: Config, { system, tools }: Fixed): number {
-  const estimated = estimateFixed({ system, tools, serverTools: serverTools(config) });
-  return Math.ceil((estimated + OWN_TOOLS_TOKENS) * tokenizerFactor(config.MODEL));
+export function fixedTokens(settings: Settings, { system, tools }: Fixed): number {
+  const estimated = estimateFixed({ system, tools, serverTools: serverTools(settings) });
+  return Math.ceil((estimated + OWN_TOOLS_TOKENS) * tokenizerFactor(settings.MODEL));
 }
 
 /**
  * Why what every request holds leaves no room for a first message, in a sentence; `undefined` when it leaves some. The
  * window is the one that is known of the model, else the setting. Pure.
  */
-export function roomProblem(config: Config, fixed: Fixed, windowTokens?: number): string | undefined {
-  const { CONTEXT_BUDGET_TOKENS: budget, CONTEXT_WINDOW_TOKENS: stated, MAX_OUTPUT_TOKENS: output } = config;
+export function roomProblem(settings: Settings, fixed: Fixed, windowTokens?: number): string | undefined {
+  const { CONTEXT_BUDGET_TOKENS: budget, CONTEXT_WINDOW_TOKENS: stated, MAX_OUTPUT_TOKENS: output } = settings;
   const window = stated ?? windowTokens ?? Number.POSITIVE_INFINITY;
-  const taken = fixedTokens(config, fixed);
+  const taken = fixedTokens(settings, fixed);
   const needed = taken + FIRST_MESSAGES_TOKENS;
   if (usableTokens(Math.min(window, budget), output) >= needed) return undefined;
   const limit =
-    window < budget ? `The window of ${config.MODEL} is ${window} tokens` : `CONTEXT_BUDGET_TOKENS is ${budget}`;
+    window < budget ? `The window of ${settings.MODEL} is ${window} tokens` : `CONTEXT_BUDGET_TOKENS is ${budget}`;
   const remedy = window < budget ? 'choose a model with a larger one' : `set it to at least ${2 * needed}`;
   return `${limit}, but the system prompt and the tools take about ${taken} of them, and half is kept for answers: no message would fit. Shorten the system prompt or the tools of MCP_CONFIG, or ${remedy}.`;
 }

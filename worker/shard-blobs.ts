@@ -17,11 +17,11 @@ const TROUBLE_EVERY_MS = 10_000;
  * Opens the blobs of a shard and starts their keeper; neither where the bytes are kept in Redis. Touches nothing yet: a disk or a server that is not there is trouble, later.
  */
 export function openBlobs(
-  { config, log, limits }: ProcessEnv,
+  { settings, log, limits }: ProcessEnv,
   redis: RedisClient,
   shard: number,
 ): { blobs: Blobs | undefined; keeper: Service | undefined } {
-  const store = openBlobStore(config.BLOB_URL);
+  const store = openBlobStore(settings.BLOB_URL);
   if (store === undefined) return { blobs: undefined, keeper: undefined };
   const own = store.blobsOf(shard);
   const tell = teller(async (alert) => queueAlert(redis, keysOf(0), alert));

@@ -8,7 +8,7 @@ import type { Blobs } from './blob/blobs.ts';
 import type { Discard } from './lane/dispatcher.ts';
 import type { Lane } from './lane/lane.ts';
 import type { TurnQueue } from './lane/queue.ts';
-import type { Settings } from './lane/settings.ts';
+import type { TurnSettings } from './lane/settings.ts';
 import type { Share, Slots } from './lane/slots.ts';
 import type { Limits } from './limits.ts';
 import type { MediaStore } from './media/store.ts';
@@ -22,7 +22,7 @@ import type { Exclusions } from './tools/toolboxes.ts';
 export interface ProcessEnv extends Root {
   limits: Limits;
   /** The settings of turns. */
-  settings: Settings;
+  settings: TurnSettings;
   /** The settings of single chats. */
   chats: ChatTable;
   /** Measured, recorded for the installation, and left alone while it is down. A turn's calls are booked as well. */

@@ -21,14 +21,14 @@ export async function startShard(
   env: ProcessEnv,
   number: number,
 ): Promise<{ services: Service[]; readiness: ReadinessPart; probed: Probed }> {
-  const { config, redisAddress } = env;
+  const { settings, redisAddress } = env;
   const keys = keysOf(number);
   const redis = connectRedis(redisAddress, 'patient');
   const queueRedis = connectRedis(redisAddress, 'patient');
-  const lane = createLane(redis, keys, config.LANE_MAX_MESSAGES, config.SESSION_IDLE_DAYS, env.chats);
+  const lane = createLane(redis, keys, settings.LANE_MAX_MESSAGES, settings.SESSION_IDLE_DAYS, env.chats);
   const queue = openQueue(queueRedis, keys);
   const { blobs, keeper } = openBlobs(env, redis, number);
-  const media = createMediaStore({ ...env, redis, keys, blobs, retentionDays: config.SESSION_RETENTION_DAYS });
+  const media = createMediaStore({ ...env, redis, keys, blobs, retentionDays: settings.SESSION_RETENTION_DAYS });
   const ending = new AbortController();
   const discard = discardBroken(lane, env);
   const share = env.slots.share();
@@ -60,8 +60,8 @@ const ERASURES_EVERY_MS = 5_000;
 const REWRITE_EVERY_MS = 60_000;
 
 /** Removes erased text from the files of the private Redis. A removal that a crash interrupts is repeated. */
-function startErasedTextCleaner({ config, log, redis, keys }: ShardEnv): Service {
-  const isPrivate = redisAddressOf(config) === undefined;
+function startErasedTextCleaner({ settings, log, redis, keys }: ShardEnv): Service {
+  const isPrivate = redisAddressOf(settings) === undefined;
   return runLoop({
     name: 'erased text',
     round: async (signal) =>

@@ -17,15 +17,15 @@ const COUNT_EVERY_MS = 2_000;
  * it allows, and no faster.
  */
 export function openTelegram(root: Root, limits: Limits, redis: RedisClient) {
-  const { config, redisAddress, log } = root;
+  const { settings, redisAddress, log } = root;
   // Closed by the breaker at its end; then this process keeps its own limits alone.
   const impatient = connectRedis(redisAddress, 'impatient');
   const breaker = startTelegramBreaker(root.telegram, telegramState(impatient, log, limits), limits, log);
   const held = holdBack(root.telegram, breaker);
-  if (!config.TELEGRAM_PACING) return { telegram: held, breaker, services: [breaker] };
+  if (!settings.TELEGRAM_PACING) return { telegram: held, breaker, services: [breaker] };
   const workers = startWorkerCount(redis);
   const { pace } = limits;
-  const askPlace = groupPlaces(impatient, config.SHARDS, pace.groupOfAll, log);
+  const askPlace = groupPlaces(impatient, settings.SHARDS, pace.groupOfAll, log);
   const telegram = paceTelegram(held, workers.current, askPlace, pace);
   return { telegram, breaker, services: [workers, breaker] };
 }

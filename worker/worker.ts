@@ -43,27 +43,27 @@ export async function startWorker(root: Root, parts: WorkerParts): Promise<Servi
   const limits = { ...LIMITS, ...parts.limits };
   const { telegram, breaker, services: ofTelegram } = openTelegram(root, limits, redis);
   const services = [...ofTelegram, parts.tools, connections([redis])];
-  const cache = cacheSpaceOf(root.config.PROCESS_CACHE_MB);
+  const cache = cacheSpaceOf(root.settings.PROCESS_CACHE_MB);
   const hideCache = telemetry.observe([METRIC.cacheUsed], async () => [
     { metric: METRIC.cacheUsed, value: cache.usedBytes },
   ]);
   const env: ProcessEnv = {
     ...root,
     limits,
-    settings: { ...root.config, ...parts.files, serverTools: serverTools(root.config) },
+    settings: { ...root.settings, ...parts.files, serverTools: serverTools(root.settings) },
     chats: parts.files.chats,
     telegram,
     breaker,
     model: parts.model,
     tools: parts.tools,
-    slots: createSlots(root.config.WORKER_CONCURRENCY),
+    slots: createSlots(root.settings.WORKER_CONCURRENCY),
     fixedParts: createFixedPartsCheck(),
     boundModels: new Set(),
     running: new Map(),
     cache,
     windows: new WindowCache({ space: cache }),
   };
-  const shards = await Promise.all(Array.from({ length: root.config.SHARDS }, (_, shard) => startShard(env, shard)));
+  const shards = await Promise.all(Array.from({ length: root.settings.SHARDS }, (_, shard) => startShard(env, shard)));
   const [first] = shards;
   if (first === undefined) throw new Error('SHARDS is 0: nothing would run');
   const oversight = startOversight(env, first.probed);

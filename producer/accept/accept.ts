@@ -1,5 +1,5 @@
 import { SpanKind } from '@opentelemetry/api';
-import type { AllowedIds } from '../../shared/base/config.ts';
+import type { AllowedIds } from '../../shared/base/settings.ts';
 import { METRIC, messaging, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
 import { chatOf, type EntryId } from '../../shared/redis/keys.ts';
@@ -42,9 +42,9 @@ type Task =
 
 /** Accepts the updates of one bot into an inbox, beside any number of others. Without a summoner nobody begins an answer. */
 export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'>): AcceptUpdate {
-  const { config, telegram, inbox, telemetry, log, reach } = env;
+  const { settings, telegram, inbox, telemetry, log, reach } = env;
   const open = openPlaces(env);
-  const overheard = new Overheard(config.GROUP_CONTEXT_MESSAGES);
+  const overheard = new Overheard(settings.GROUP_CONTEXT_MESSAGES);
   const ignore = (reason: string) => {
     telemetry.count(METRIC.ignored, { reason });
     log.debug({ reason }, 'update ignored');
@@ -89,9 +89,9 @@ export function createAccept(env: ProducerEnv, summoner?: Pick<Summoner, 'begin'
 }
 
 async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Task> {
-  const { config, telegram, inbox } = env;
+  const { settings, telegram, inbox } = env;
   if (isEdit(update)) {
-    const edit = readEdit(update, gate, config.INBOUND_TEXT_MAX_CHARS);
+    const edit = readEdit(update, gate, settings.INBOUND_TEXT_MAX_CHARS);
     return edit.accept ? { ...edit, kind: 'store', isEdit: true } : { ...edit, kind: 'ignore' };
   }
   const reading = read(env, update, gate);
@@ -104,8 +104,8 @@ async function taskOf(env: ProducerEnv, update: unknown, gate: Gate): Promise<Ta
 }
 
 /** Decides about one update that is no edit, by its kind. */
-function read({ config }: ProducerEnv, update: unknown, gate: Gate): UpdateReading {
-  const { TELEGRAM_GUESTS: guests, INBOUND_TEXT_MAX_CHARS: textMaxChars } = config;
+function read({ settings }: ProducerEnv, update: unknown, gate: Gate): UpdateReading {
+  const { TELEGRAM_GUESTS: guests, INBOUND_TEXT_MAX_CHARS: textMaxChars } = settings;
   const atDesk = readDesk(update, gate, Date.now());
   if (atDesk !== undefined) return atDesk;
   if (isStop(update)) return readStop(update, gate, Date.now());
@@ -120,9 +120,9 @@ function mayMove(chatId: number): boolean {
 }
 
 /** The places that are open now; a group also under the id to which it moved. */
-function openPlaces({ config, allowed, inbox }: ProducerEnv) {
-  const answersAll = config.TELEGRAM_ANSWER_ALL_IDS;
-  const desk = deskOf(config);
+function openPlaces({ settings, allowed, inbox }: ProducerEnv) {
+  const answersAll = settings.TELEGRAM_ANSWER_ALL_IDS;
+  const desk = deskOf(settings);
   const former = new Map<number, number>();
   const followed = (ids: AllowedIds): Gate['allowed'] =>
     ids === 'everyone' ? ids : { has: (id) => ids.has(id) || ids.has(former.get(id) ?? id) };

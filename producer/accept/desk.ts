@@ -1,5 +1,5 @@
-import { type Config, operatorsOf } from '../../shared/base/config.ts';
 import { isFields } from '../../shared/base/fields.ts';
+import { operatorsOf, type Settings } from '../../shared/base/settings.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { DESK_WORDS, slashed } from '../../shared/telegram/commands.ts';
@@ -12,9 +12,9 @@ const PRESS = /^\/desk [\w.@/-]+(?: [\w.@/-]+)*$/;
 const WORDS_CHARS_MAX = 300;
 
 /** Where operators work; nowhere without a chat of alerts. */
-export function deskOf(config: Config): Desk | undefined {
-  const { TELEGRAM_ALERT_CHAT_ID: chatId } = config;
-  return chatId === undefined ? undefined : { chatId, operators: operatorsOf(config) };
+export function deskOf(settings: Settings): Desk | undefined {
+  const { TELEGRAM_ALERT_CHAT_ID: chatId } = settings;
+  return chatId === undefined ? undefined : { chatId, operators: operatorsOf(settings) };
 }
 
 /**

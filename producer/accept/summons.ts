@@ -55,7 +55,7 @@ export interface Summoner extends Service {
  * So the process that accepts it answers it with a few words, and the answer itself is edited in. Telegram takes that once,
  * so only its own word is noted; where there is none, the worker that delivers the answer tries again.
  */
-export function createSummoner({ telegram, redis, config, log, reach }: ProducerEnv): Summoner {
+export function createSummoner({ telegram, redis, settings, log, reach }: ProducerEnv): Summoner {
   const running = new Set<Promise<void>>();
   const answer = async (book: SummonsBook, entry: EntryId, { summons, from }: InboundMessage): Promise<void> => {
     const { oneMoment } = textsFor(undefined, from.language);
@@ -68,7 +68,7 @@ export function createSummoner({ telegram, redis, config, log, reach }: Producer
   return {
     name: 'summoner',
     begin(entry, message) {
-      const book = summonsBook(redis, keysOf(shardOf(message.chatId, config.SHARDS)));
+      const book = summonsBook(redis, keysOf(shardOf(message.chatId, settings.SHARDS)));
       const begun = answer(book, entry, message)
         .catch((error) => log.warn({ err: error, entry }, 'the beginning of an answer to a summons could not be noted'))
         .finally(() => running.delete(begun));

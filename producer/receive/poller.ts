@@ -101,9 +101,9 @@ class Intake {
   /** Stored updates behind one that is not. */
   #stored = new Set<number>();
 
-  constructor({ config, log }: ProducerEnv, accept: AcceptUpdate) {
+  constructor({ settings, log }: ProducerEnv, accept: AcceptUpdate) {
     this.#accept = accept;
-    this.#shards = config.SHARDS;
+    this.#shards = settings.SHARDS;
     this.#noteUnstored = rareWarning(
       { warn: log.error.bind(log) },
       'a message could not be stored; it stays with Telegram and is asked for again',

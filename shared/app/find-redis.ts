@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Config, programPath } from '../base/config.ts';
 import { HOME } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
+import { programPath, type Settings } from '../base/settings.ts';
 import {
   type FoundRedisServer,
   findRedisServer,
@@ -51,17 +51,17 @@ const OWN = { root: HOME, dir: join(HOME, 'data', 'redis'), fsync: 'always' } as
  * `provideRedis`.
  */
 export async function provideOwnRedis(
-  config: Config,
+  settings: Settings,
   onProgress: (line: string) => void = () => {},
 ): Promise<RedisSource<RedisAddress> | NoRedisServer> {
-  const url = redisAddressOf(config);
+  const url = redisAddressOf(settings);
   if (url !== undefined) return { ok: true, url, stop: async () => undefined };
   return provideRedis({ ...OWN, path: programPath(), onProgress });
 }
 
 /** The Redis of this installation: the one that the settings name, or else the private one where it runs. Starts none. */
-export async function findRunningRedis(config: Config): Promise<RedisAddress | undefined> {
-  const given = redisAddressOf(config);
+export async function findRunningRedis(settings: Settings): Promise<RedisAddress | undefined> {
+  const given = redisAddressOf(settings);
   if (given !== undefined) return given;
   return (await findRunning(OWN.dir)) === undefined ? undefined : urlOf(OWN.dir);
 }

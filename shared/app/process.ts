@@ -1,9 +1,9 @@
-import { type Config, type ConfigReading, processEnvironment, type Role, readProcessConfig } from '../base/config.ts';
 import { createFailpoints, type ReachFailpoint } from '../base/failpoint.ts';
 import { type Service, stopAll } from '../base/lifecycle.ts';
 import { createLogger, describeError, type Logger } from '../base/log.ts';
 import { refuse } from '../base/project.ts';
 import type { RedisAddress } from '../base/redis-address.ts';
+import { ownEnvironment, type Role, readOwnSettings, type Settings, type SettingsReading } from '../base/settings.ts';
 import { signalsOf } from '../base/signals.ts';
 import { createChatNames } from '../base/spans.ts';
 import { startTelemetry, type Telemetry } from '../base/telemetry.ts';
@@ -23,7 +23,7 @@ import { metricsRoute } from './metrics-exchange.ts';
 export interface Root {
   /** The name of this process among all; see `nameProcess`. */
   processName: string;
-  config: Config;
+  settings: Settings;
   redisAddress: RedisAddress;
   telegram: Telegram;
   telemetry: Telemetry;
@@ -43,7 +43,7 @@ const EXIT_INTERRUPTED = 130;
 const ASK = 'npm run setup asks for what is missing.';
 
 /**
- * Runs a role as a process. It reads the config (all problems at once, those that the role itself finds included; exit 2,
+ * Runs a role as a process. It reads the settings (all problems at once, those that the role itself finds included; exit 2,
  * nothing connected), finds a Redis, and refuses one that evicts, or whose data was begun with another number of shards
  * (exit 2). It starts what `assemble` builds, and serves
  * health and the routes of what was built. On SIGTERM or SIGINT, or on an uncaught error (exit 1), it stops everything
@@ -53,30 +53,30 @@ export async function runRoot(
   role: Role,
   serviceName: string,
   assemble: (root: Root) => Promise<(Service & { readiness: ReadinessPart[]; routes?: Route[] })[]>,
-  furtherProblems: (reading: ConfigReading) => Promise<readonly string[]> = async () => [],
+  furtherProblems: (reading: SettingsReading) => Promise<readonly string[]> = async () => [],
   frozenMs = FROZEN_MS,
 ): Promise<void> {
-  const reading = readProcessConfig(role);
+  const reading = readOwnSettings(role);
   const further = await furtherProblems(reading);
   if (!reading.ok || further.length > 0) {
     const problems = [...(reading.ok ? [] : reading.problems), ...further];
     return refuse(problems.some((each) => each.includes(' is required: ')) ? [...problems, ASK] : problems);
   }
-  const { config } = reading;
-  const log = createLogger(config.LOG_LEVEL);
+  const { settings } = reading;
+  const log = createLogger(settings.LOG_LEVEL);
   const services: Service[] = [];
   const stop = stopOnce(services, log);
   endOnSurprise(log, stop);
   for (const warning of reading.warnings) log.warn(warning);
-  const redis = await provideOwnRedis(config, (line) => log.info(line));
+  const redis = await provideOwnRedis(settings, (line) => log.info(line));
   if (!redis.ok) return refuse([redis.problem]);
   const telemetry = await startTelemetry({
     serviceName,
-    signals: signalsOf(config, processEnvironment()),
+    signals: signalsOf(settings, ownEnvironment()),
     log,
-    nameChat: createChatNames({ key: config.TELEGRAM_BOT_TOKEN, plain: config.TELEMETRY_CHAT_IDS }),
+    nameChat: createChatNames({ key: settings.TELEGRAM_BOT_TOKEN, plain: settings.TELEMETRY_CHAT_IDS }),
   });
-  const telegram = openTelegram(config, telemetry);
+  const telegram = openTelegram(settings, telemetry);
   const processName = nameProcess();
   services.push(
     watchEventLoop({ processName, redisAddress: redis.url, frozenMs }, log),
@@ -86,20 +86,20 @@ export async function runRoot(
   endOnSignals(stop);
   const state = endOnRefusal(log, stop);
   try {
-    const { refusal, risks } = await judge(redis.url, config, role);
+    const { refusal, risks } = await judge(redis.url, settings, role);
     for (const risk of risks) log.warn(wordsOf(risk));
     if (refusal !== undefined) {
       refuse([refusal]);
       return await stop(2);
     }
-    const reach = createFailpoints(config.SPILLWAY_FAIL_AT);
-    const assembled = await assemble({ processName, config, redisAddress: redis.url, telegram, telemetry, log, reach });
-    services.push(...assembled);
+    const reach = createFailpoints(settings.SPILLWAY_FAIL_AT);
+    const started = await assemble({ processName, settings, redisAddress: redis.url, telegram, telemetry, log, reach });
+    services.push(...started);
     const health = await serveHealth({
-      ...listenerOf(config),
+      ...listenerOf(settings),
       log,
-      parts: assembled.flatMap((service) => service.readiness),
-      routes: [metricsRoute(telemetry), ...assembled.flatMap((service) => service.routes ?? [])],
+      parts: started.flatMap((service) => service.readiness),
+      routes: [metricsRoute(telemetry), ...started.flatMap((service) => service.routes ?? [])],
     });
     services.push(health);
     state.isRunning = true;
@@ -110,9 +110,9 @@ export async function runRoot(
   }
 }
 
-function openTelegram(config: Config, telemetry: Telemetry): Telegram {
-  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = config;
-  const hasGuests = config.TELEGRAM_GUESTS.size > 0;
+function openTelegram(settings: Settings, telemetry: Telemetry): Telegram {
+  const { TELEGRAM_BOT_TOKEN: token, TELEGRAM_API_ROOT: apiRoot, TELEGRAM_LINK_PREVIEWS: linkPreviews } = settings;
+  const hasGuests = settings.TELEGRAM_GUESTS.size > 0;
   return guardToken(createTelegram({ token, apiRoot, linkPreviews, hasGuests, observe: observeCalls(telemetry) }));
 }
 
@@ -162,7 +162,7 @@ function placeOf(error: Error): { name: string; reply?: string; stack: string } 
  * Whether Redis can hold the data, and holds it in as many shards, before any data is touched; then notes a start. Waits
  * for Redis.
  */
-async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Config, role: Role): Promise<Keeping> {
+async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Settings, role: Role): Promise<Keeping> {
   const redis = connectRedis(address, 'patient');
   try {
     const otherShards = await noteShards(redis, SHARDS);
@@ -176,7 +176,7 @@ async function judge(address: RedisAddress, { SHARDS, REDIS_ACCEPT }: Config, ro
 }
 
 /** Where we listen, and the names by which a proxy, Telegram or Prometheus asks for us. */
-function listenerOf({ HTTP_HOST: host, HTTP_PORT: port, HTTP_ALLOWED_HOSTS, TELEGRAM_WEBHOOK_URL: webhook }: Config) {
+function listenerOf({ HTTP_HOST: host, HTTP_PORT: port, HTTP_ALLOWED_HOSTS, TELEGRAM_WEBHOOK_URL: webhook }: Settings) {
   const hosts = [host, ...HTTP_ALLOWED_HOSTS, ...(webhook === undefined ? [] : [new URL(webhook).hostname])];
   return { host, port, hosts };
 }

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Config, type Role, readProcessConfig } from '../base/config.ts';
 import { createLogger, type Logger } from '../base/log.ts';
+import { type Role, readOwnSettings, type Settings } from '../base/settings.ts';
 import { superviseMetrics } from './metrics-exchange.ts';
 
 /** The exit code of a process that refuses its configuration: another start would refuse it, too. */
@@ -17,13 +17,13 @@ const STEADY_MS = 60_000;
  * ends all. SIGTERM and SIGINT end all, each as if it ran alone.
  */
 export async function runSupervised(role: Role, run: () => Promise<void>): Promise<void> {
-  const reading = readProcessConfig(role);
+  const reading = readOwnSettings(role);
   // A process alone says itself what is wrong with its configuration.
-  if (!cluster.isPrimary || !reading.ok || reading.config.WORKERS === 1) return run();
-  supervise(reading.config, createLogger(reading.config.LOG_LEVEL));
+  if (!cluster.isPrimary || !reading.ok || reading.settings.WORKERS === 1) return run();
+  supervise(reading.settings, createLogger(reading.settings.LOG_LEVEL));
 }
 
-function supervise({ WORKERS: count }: Config, log: Logger): void {
+function supervise({ WORKERS: count }: Settings, log: Logger): void {
   let exitCode = 0;
   let isStopping = false;
   /** The processes that run, each in its place. */

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import type { Config } from './config.ts';
+import type { Settings } from './settings.ts';
 
 /** The URLs of some sentinels, any of which may be unreachable, and a URL with the master's name in place of a host. */
 export interface SentinelAddress {
@@ -80,10 +80,10 @@ export const sentinelMaster = z
   );
 
 /** Where the environment says that Redis is; `undefined` when the choice is ours. */
-export function redisAddressOf(config: Config): RedisAddress | undefined {
-  const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = config;
+export function redisAddressOf(settings: Settings): RedisAddress | undefined {
+  const { REDIS_SENTINELS: sentinels, REDIS_SENTINEL_MASTER: master } = settings;
   if (sentinels !== undefined && master !== undefined) return { sentinels, master };
-  return config.REDIS_CLUSTER_NODES ?? config.REDIS_URL;
+  return settings.REDIS_CLUSTER_NODES ?? settings.REDIS_URL;
 }
 
 function serverList(expected: string) {

@@ -1,4 +1,4 @@
-import type { Config, Role } from './config.ts';
+import type { Role, Settings } from './settings.ts';
 import { unusedExporterSettings } from './signals.ts';
 
 const REQUIRED: Record<Role, readonly string[]> = {
@@ -13,6 +13,18 @@ const WEBHOOK = ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'] as const;
 const SENTINEL = ['REDIS_SENTINELS', 'REDIS_SENTINEL_MASTER'] as const;
 /** The key may be absent: some endpoints want none. */
 const TRANSCRIPTION = ['TRANSCRIPTION_BASE_URL', 'TRANSCRIPTION_MODEL'] as const;
+const WHAT_FOR: Readonly<Record<string, string>> = {
+  TELEGRAM_BOT_TOKEN: 'the token that BotFather gave you',
+  TELEGRAM_ALLOWED_IDS: 'numeric user or chat ids, comma separated; * opens the bot to all',
+  TELEGRAM_ALERT_CHAT_ID: 'the chat id for operator alerts, or none',
+  TELEGRAM_WEBHOOK_URL: 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set',
+  TELEGRAM_WEBHOOK_SECRET: 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set',
+  ANTHROPIC_API_KEY: 'the API key of the model endpoint',
+  REDIS_SENTINELS: 'where the sentinels are, since REDIS_SENTINEL_MASTER is set',
+  REDIS_SENTINEL_MASTER: 'the name that the sentinels know the master by',
+  TRANSCRIPTION_BASE_URL: 'where speech is turned into text, to which /audio/transcriptions is added',
+  TRANSCRIPTION_MODEL: 'the name of the model behind TRANSCRIPTION_BASE_URL',
+};
 const RECEIVING: readonly Role[] = ['gateway', 'producer'];
 /** Those that answer, and so hear recordings. */
 const ANSWERING: readonly Role[] = ['gateway', 'worker'];
@@ -21,7 +33,7 @@ const ANSWERING: readonly Role[] = ['gateway', 'worker'];
 export function missingSettings(set: Readonly<Record<string, unknown>>, role: Role): string[] {
   return [...REQUIRED[role], ...pairsOf(set, role)]
     .filter((name) => set[name] === undefined)
-    .map((name) => `${name} is required: ${hint(name)}`);
+    .map((name) => `${name} is required: ${WHAT_FOR[name]}`);
 }
 
 const PLACES = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'] as const;
@@ -32,7 +44,7 @@ export function twoPlaces(set: Record<string, unknown>): string[] {
   return places.length < 2 ? [] : [`${places.join(' and ')} are set: only one of them can hold the data`];
 }
 
-type Limits = Pick<Config, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
+type Limits = Pick<Settings, 'TURN_MAX_MS' | 'TURN_TIMEOUT_MS'>;
 
 /** The problem with a limit of a turn. The default grows with what it must cover; what somebody wrote does not. Pure. */
 export function tooShort({ TURN_MAX_MS, TURN_TIMEOUT_MS }: Limits, set: Readonly<Record<string, unknown>>): string[] {
@@ -48,27 +60,13 @@ function pairsOf(set: Readonly<Record<string, unknown>>, role: Role): readonly s
   return ANSWERING.includes(role) && isForVoice ? [...wanted, ...TRANSCRIPTION] : wanted;
 }
 
-function hint(name: string): string {
-  if (name === 'TELEGRAM_BOT_TOKEN') return 'the token that BotFather gave you';
-  if (name === 'TELEGRAM_ALLOWED_IDS') return 'numeric user or chat ids, comma separated; * opens the bot to all';
-  if (name === 'TELEGRAM_ALERT_CHAT_ID') return 'the chat id for operator alerts, or none';
-  if (name === 'TELEGRAM_WEBHOOK_URL') return 'where Telegram is to deliver, since TELEGRAM_WEBHOOK_SECRET is set';
-  if (name === 'TELEGRAM_WEBHOOK_SECRET') return 'who has it may deliver, and TELEGRAM_WEBHOOK_URL is set';
-  if (name === 'REDIS_SENTINELS') return 'where the sentinels are, since REDIS_SENTINEL_MASTER is set';
-  if (name === 'REDIS_SENTINEL_MASTER') return 'the name that the sentinels know the master by';
-  if (name === 'TRANSCRIPTION_BASE_URL')
-    return 'where speech is turned into text, to which /audio/transcriptions is added';
-  if (name === 'TRANSCRIPTION_MODEL') return 'the name of the model behind TRANSCRIPTION_BASE_URL';
-  return 'the API key of the model endpoint';
-}
-
 const ONE_SHARD =
   'SHARDS is 1, so all data lies on one node of the Redis Cluster; set it before there is data, it cannot be changed later';
 
 /** Settings that have not the effect that somebody may expect, each in a sentence. `set` has no empty values. Pure. */
-export function withoutEffect(config: Config, set: Readonly<Record<string, unknown>>): string[] {
+export function withoutEffect(settings: Settings, set: Readonly<Record<string, unknown>>): string[] {
   return [
-    ...(config.REDIS_CLUSTER_NODES !== undefined && config.SHARDS === 1 ? [ONE_SHARD] : []),
+    ...(settings.REDIS_CLUSTER_NODES !== undefined && settings.SHARDS === 1 ? [ONE_SHARD] : []),
     ...unusedExporterSettings(set),
   ];
 }

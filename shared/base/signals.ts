@@ -1,4 +1,4 @@
-import type { Config } from './config.ts';
+import type { Settings } from './settings.ts';
 
 /** The addresses to which a process exports its spans and its metrics; one that is absent is not exported. */
 export interface Signals {
@@ -7,7 +7,7 @@ export interface Signals {
 }
 
 type Addresses = Pick<
-  Config,
+  Settings,
   'OTEL_EXPORTER_OTLP_ENDPOINT' | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT' | 'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'
 >;
 
@@ -18,10 +18,10 @@ const EXPORTER = /^OTEL_(?:EXPORTER_OTLP_|TRACES_EXPORTER$|METRICS_EXPORTER$)/;
  * The signals that are exported, each with its address: its own endpoint or that of both. None where its `OTEL_…_EXPORTER` is
  * `none` or `OTEL_SDK_DISABLED` is true. `env` has the settings that the OpenTelemetry SDK reads by itself. Pure.
  */
-export function signalsOf(config: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {
-  const both = config.OTEL_EXPORTER_OTLP_ENDPOINT;
-  const traces = config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? both;
-  const metrics = config.OTEL_EXPORTER_OTLP_METRICS_ENDPOINT ?? both;
+export function signalsOf(settings: Addresses, env: Readonly<Record<string, string | undefined>>): Signals {
+  const both = settings.OTEL_EXPORTER_OTLP_ENDPOINT;
+  const traces = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? both;
+  const metrics = settings.OTEL_EXPORTER_OTLP_METRICS_ENDPOINT ?? both;
   const isOn = (exporter: string | undefined): boolean => exporter?.trim().toLowerCase() !== 'none';
   if (env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true') return {};
   return {

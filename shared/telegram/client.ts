@@ -2,8 +2,8 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { WebhookInfo as ApiWebhookInfo, BotCommandScope, File, Update, UserFromGetMe } from '@grammyjs/types';
 import { Telegram as TelegrafClient } from 'telegraf';
-import { processEnvironment } from '../base/config.ts';
 import { proxyOf } from '../base/proxy.ts';
+import { ownEnvironment } from '../base/settings.ts';
 import { redact } from '../base/text.ts';
 import type { Menu } from './commands.ts';
 import { DESCRIPTION_CHARS, failed, failureOf, type TelegramFailure, type TelegramResult } from './failure.ts';
@@ -101,7 +101,7 @@ export interface TelegramClientOptions {
 export function createTelegram(options: TelegramClientOptions): Telegram {
   const { observe = UNOBSERVED } = options;
   const Agent = options.apiRoot.startsWith('https:') ? HttpsAgent : HttpAgent;
-  const agent = new Agent({ keepAlive: true, proxyEnv: proxyOf(processEnvironment()) });
+  const agent = new Agent({ keepAlive: true, proxyEnv: proxyOf(ownEnvironment()) });
   const client = new TelegrafClient(options.token, { apiRoot: options.apiRoot, agent });
   const wanted = { allowed_updates: options.hasGuests ? OF_GUESTS : UPDATES };
   const longestMs = options.callTimeoutMs ?? Number.POSITIVE_INFINITY;

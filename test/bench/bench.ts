@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { Config } from '../../shared/base/config.ts';
-import { readConfig } from '../../shared/base/config.ts';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { createLogger } from '../../shared/base/log.ts';
+import type { Settings } from '../../shared/base/settings.ts';
+import { readSettings } from '../../shared/base/settings.ts';
 import { type Telemetry, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
@@ -33,8 +33,8 @@ const LOOK_MS = 5;
 const GIVE_UP_MS = 60_000;
 
 /** The settings of the gateway that is measured. */
-function configOf(env: Readonly<Record<string, string>>): Config {
-  const reading = readConfig(
+function settingsOf(env: Readonly<Record<string, string>>): Settings {
+  const reading = readSettings(
     {
       TELEGRAM_BOT_TOKEN: '1:bench',
       TELEGRAM_ALLOWED_IDS: '*',
@@ -50,7 +50,7 @@ function configOf(env: Readonly<Record<string, string>>): Config {
     'gateway',
   );
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return reading.config;
+  return reading.settings;
 }
 
 /** Starts a worker against a Redis that is emptied first. */
@@ -72,7 +72,7 @@ export async function startBench(
   const worker = await startWorker(
     {
       processName: nameProcess(),
-      config: { ...configOf({ ...blobs.env, ...ports.env }), SUMMARY_TIME_MS: 1_000 },
+      settings: { ...settingsOf({ ...blobs.env, ...ports.env }), SUMMARY_TIME_MS: 1_000 },
       redisAddress,
       telegram: ports.telegram,
       telemetry: ports.telemetry ?? silentTelemetry(),

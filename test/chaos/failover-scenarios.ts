@@ -1,6 +1,6 @@
 /** What can happen when one Redis takes over from another. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { programPath } from '../../shared/base/config.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { demote, MASTER, promote, replicate, startSentinels, untilCaughtUp } from '../fixture/replicas.ts';
 import { findValkey } from '../fixture/valkey.ts';

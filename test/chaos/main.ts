@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { type FoundRedisServer, findRedisServer } from '../../shared/private-redis/install.ts';
 import { SCENARIOS } from './catalogue.ts';
 import { MUTANTS } from './mutants.ts';

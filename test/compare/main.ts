@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { emptied } from '../bench/wire.ts';
 import setUpRedis from '../environment/redis-setup.ts';

@@ -63,7 +63,7 @@ const HELD: readonly Held[] = [
   ['| the model endpoint or a proxy', ['integration/turn/one-end.test.ts', 'the message ends with one message']],
   [
     '| somebody on the network',
-    ['unit/shared/base/config-http.test.ts', 'listens on 127.0.0.1 unless HTTP_HOST says otherwise'],
+    ['unit/shared/base/settings-http.test.ts', 'listens on 127.0.0.1 unless HTTP_HOST says otherwise'],
   ],
   [
     '| another user of the machine',
@@ -71,7 +71,7 @@ const HELD: readonly Held[] = [
   ],
   [
     '**Default deny.**',
-    ['unit/shared/base/config.test.ts', 'TELEGRAM_ALLOWED_IDS'],
+    ['unit/shared/base/settings.test.ts', 'TELEGRAM_ALLOWED_IDS'],
     ['integration/operator/cli-allow.test.ts', 'what the settings say cannot be taken back here'],
     ['unit/producer/accept/gate.test.ts', 'marks a sender who is not allowed as a person as a guest'],
     ['unit/producer/accept/read-update.test.ts', 'a channel or an anonymous admin whose sender is a shared bot'],
@@ -105,7 +105,7 @@ const HELD: readonly Held[] = [
     ['integration/operator/console-login.test.ts', 'a cookie that scripts and other sites cannot use'],
   ],
   ['| `DEADMAN_URL`', ['integration/alerts/watchdog.test.ts', 'no log has its URL']],
-  ['- A malformed setting', ['unit/shared/base/config.test.ts', 'never quotes its value']],
+  ['- A malformed setting', ['unit/shared/base/settings.test.ts', 'never quotes its value']],
   ['- Texts of providers', ['integration/turn/surprise.test.ts', 'its text is not logged']],
   ['- Credentials that people paste', ['unit/worker/recovery/seed.test.ts', 'a seed contains no credentials']],
   [

@@ -1,12 +1,12 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { CONSTANTS, readConfig } from '../../shared/base/config.ts';
+import { CONSTANTS, readSettings } from '../../shared/base/settings.ts';
 
-/** Holds `.env.example` and docs/settings.md to the one table of settings, in shared/base/config.ts. */
+/** Holds `.env.example` and docs/settings.md to the one table of settings, in shared/base/settings.ts. */
 const ROOT = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
-const [TABLE = ''] = read('shared/base/config.ts').split('export const CONSTANTS');
+const [TABLE = ''] = read('shared/base/settings.ts').split('export const CONSTANTS');
 const NAMES = [...TABLE.matchAll(/^ {2}([A-Z][A-Z0-9_]+): /gm)].map(([, name = '']) => name);
 const ROWS = [...read('docs/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \| (.+?) \| .* \|$/gm)];
 const OFFERED = [...read('.env.example').matchAll(/^#?([A-Z][A-Z0-9_]+)=(.*)$/gm)];
@@ -20,9 +20,9 @@ const FOR_TESTS = 'SPILLWAY_FAIL_AT';
 const EXAMPLES = ['REDIS_URL', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'TRANSCRIPTION_BASE_URL'];
 
 function settingOf(name: string, set: Record<string, string> = {}): unknown {
-  const reading = readConfig(set, 'tool');
+  const reading = readSettings(set, 'tool');
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return reading.config[name as keyof typeof reading.config];
+  return reading.settings[name as keyof typeof reading.settings];
 }
 
 test('.env.example and docs/settings.md name each setting once, and nothing else', () => {
@@ -49,7 +49,7 @@ test.each(
 
 test('each setting and each constant is read somewhere, by its name', () => {
   const sources = globSync('{producer,shared,setup,worker}/**/*.ts', { cwd: ROOT }).filter(
-    (file) => !file.endsWith('/config.ts'),
+    (file) => !file.endsWith('base/settings.ts'),
   );
   const words = new Set(sources.flatMap((file) => read(file).match(/\b[A-Z][A-Z0-9_]+\b/g) ?? []));
   expect([...NAMES, ...Object.keys(CONSTANTS)].filter((name) => !words.has(name))).toEqual([]);

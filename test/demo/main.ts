@@ -1,5 +1,5 @@
-import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../shared/redis/keys.ts';

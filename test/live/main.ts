@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { programPath, readConfig } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath, readSettings } from '../../shared/base/settings.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { createChatHistory } from '../fixture/chat-history.ts';
 import { offerRedisServer } from '../fixture/redis.ts';
@@ -29,9 +29,9 @@ if (values.help) say(HELP);
 else await begin();
 
 async function begin(): Promise<void> {
-  const reading = readConfig(process.env, 'tool');
+  const reading = readSettings(process.env, 'tool');
   if (!reading.ok) return refuse(reading.problems);
-  const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL, MODEL: model } = reading.config;
+  const { ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL, MODEL: model } = reading.settings;
   if (apiKey === '') return refuse(['ANTHROPIC_API_KEY is not set, so there is no endpoint to be asked.']);
   await look({ apiKey, baseURL, model });
 }

@@ -1,4 +1,3 @@
-import { readConfig } from '../../shared/base/config.ts';
 import { createEnv } from '../../worker/create-env.ts';
 import type { Env } from '../../worker/env.ts';
 import { FEATURES } from '../../worker/features.ts';
@@ -8,27 +7,18 @@ import { NO_PROGRESS } from '../../worker/reply/progress.ts';
 import { WindowCache } from '../../worker/session/held-window.ts';
 import type { ShardEnv } from '../../worker/shard-env.ts';
 import { ALWAYS_THERE } from '../fixture/breaker.ts';
+import { settingsOf } from '../fixture/producer-env.ts';
 
-const CONFIG = configOf();
-const SETTINGS = { ...CONFIG, systemPrompt: 'Answer.', preserve: '', prices: new Map() as never, serverTools: [] };
-
-function configOf() {
-  const reading = readConfig(
-    {
-      TELEGRAM_BOT_TOKEN: '1:schedules',
-      TELEGRAM_ALLOWED_IDS: '*',
-      PERSON_DAILY_USD: '0',
-      TELEGRAM_ALERT_CHAT_ID: '1',
-      ANTHROPIC_API_KEY: 'schedules',
-      REDIS_URL: 'redis://localhost:1',
-      BLOB_URL: 'redis:',
-      SESSION_RETENTION_DAYS: '1',
-    },
-    'gateway',
-  );
-  if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return reading.config;
-}
+const SETTINGS = {
+  ...settingsOf({
+    TELEGRAM_BOT_TOKEN: '1:schedules',
+    TELEGRAM_ALLOWED_IDS: '*',
+    PERSON_DAILY_USD: '0',
+    BLOB_URL: 'redis:',
+    SESSION_RETENTION_DAYS: '1',
+  }),
+  ...{ systemPrompt: 'Answer.', preserve: '', prices: new Map() as never, serverTools: [] },
+};
 
 /** What a schedule gives of the env of a shard. */
 type Given = Pick<
@@ -51,7 +41,6 @@ type Given = Pick<
 export function envOf(given: Given, watch: Env['watch']): Env {
   const shard: Partial<ShardEnv> = {
     ...given,
-    config: CONFIG,
     settings: SETTINGS,
     limits: { ...LIMITS, progressEveryMs: Number.POSITIVE_INFINITY },
     blobs: undefined,

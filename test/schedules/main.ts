@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Redis } from 'ioredis';
-import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { offerRedisServer } from '../fixture/redis.ts';
 import { onRedis } from './connection.ts';

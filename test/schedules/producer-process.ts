@@ -2,7 +2,7 @@ import { createAccept } from '../../producer/accept/accept.ts';
 import type { Term } from '../../producer/receive/lease.ts';
 import { startPoller } from '../../producer/receive/poller.ts';
 import { createInbox } from '../../shared/state/message/inbox.ts';
-import { configOf, producerEnv } from '../fixture/producer-env.ts';
+import { producerEnv, settingsOf } from '../fixture/producer-env.ts';
 import { gatedRedis } from './gated-redis.ts';
 import { type Ground, INTAKE } from './ground.ts';
 import type { Process } from './process.ts';
@@ -10,7 +10,7 @@ import { SHARDS } from './shards.ts';
 import { telegramOf } from './telegram.ts';
 
 /** More shards than the product takes: each schedule that runs at the same time has one. */
-const CONFIG = { ...configOf({ TELEGRAM_ANSWER_ALL_IDS: '*' }), SHARDS };
+const CONFIG = { ...settingsOf({ TELEGRAM_ANSWER_ALL_IDS: '*' }), SHARDS };
 
 /** The right to poll, which one producer has at a time. */
 export class Lease {
@@ -30,7 +30,7 @@ export class ProducerProcess {
     this.#lease = lease;
     const env = producerEnv({
       ...INTAKE,
-      config: CONFIG,
+      settings: CONFIG,
       inbox: createInbox(gatedRedis(redis, process), SHARDS),
       telegram: telegramOf(process, history),
       lease: { begin: () => this.#begin() },

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { createChatHistory } from '../fixture/chat-history.ts';
 import { offerRedisServer } from '../fixture/redis.ts';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { programPath } from '../../shared/base/config.ts';
 import { PROJECT_ROOT, refuse } from '../../shared/base/project.ts';
+import { programPath } from '../../shared/base/settings.ts';
 import { findRedisServer } from '../../shared/private-redis/install.ts';
 import { offerRedisServer } from '../fixture/redis.ts';
 import { SCENES } from './catalogue.ts';

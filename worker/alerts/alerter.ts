@@ -25,11 +25,11 @@ export interface Channels {
 const RETRY_MS_MAX = 300_000;
 
 /** The channels that the configuration names. */
-export function createChannels({ config, telegram, limits: { alertRetryMs: retryMs } }: ProcessEnv): Channels {
+export function createChannels({ settings, telegram, limits: { alertRetryMs: retryMs } }: ProcessEnv): Channels {
   return {
-    chatId: config.TELEGRAM_ALERT_CHAT_ID,
+    chatId: settings.TELEGRAM_ALERT_CHAT_ID,
     telegram: (to) => telegramChannel(telegram, to),
-    webhook: config.ALERT_WEBHOOK_URL === undefined ? undefined : webhookChannel(config.ALERT_WEBHOOK_URL, retryMs),
+    webhook: settings.ALERT_WEBHOOK_URL === undefined ? undefined : webhookChannel(settings.ALERT_WEBHOOK_URL, retryMs),
     retryMs,
   };
 }
@@ -126,7 +126,7 @@ async function sendToChat(round: Round): Promise<boolean> {
   if (chatId === undefined) return withoutChat(round);
   if (record.failing !== undefined && nowMs < record.failing.retryAtMs) return false;
   const pace = { nowMs, sentMs: record.sentMs, settleMs: env.limits.alertSettleMs };
-  const next = nextSending(stored.book, stored.delivered, pace, surroundingsOf(env.config));
+  const next = nextSending(stored.book, stored.delivered, pace, surroundingsOf(env.settings));
   if (next === undefined) return false;
   const to = record.moved?.from === chatId ? record.moved.to : chatId;
   const sent = await send(channels.telegram(to), next, to);
@@ -199,7 +199,7 @@ async function sendToWebhook(round: Round, refusals: Refusals): Promise<boolean>
   if (next === undefined) return false;
   const { copied } = deliveredOf(next, stored.delivered);
   const sent = await webhook.send(
-    clip(webhookText(next, copied, surroundingsOf(env.config), stored), WEBHOOK_CHARS_MAX),
+    clip(webhookText(next, copied, surroundingsOf(env.settings), stored), WEBHOOK_CHARS_MAX),
   );
   if (sent.ok) {
     refusals.delete(incidentOf(next));

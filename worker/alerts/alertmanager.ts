@@ -22,7 +22,7 @@ const GRAVITY: Readonly<Record<Severity, string>> = { page: 'critical', attentio
 export function startAlertmanager(env: ProcessEnv, url: string, { book, troubles }: Watching): Service {
   const { log, limits } = env;
   const everyMs = limits.alertmanagerEveryMs;
-  const around = surroundingsOf(env.config);
+  const around = surroundingsOf(env.settings);
   const address = `${url.replace(/\/$/, '')}/api/v2/alerts`;
   return runLoop({
     name: 'alertmanager',

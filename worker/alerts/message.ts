@@ -1,5 +1,5 @@
 import type { MessageEntity } from '@grammyjs/types';
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import { clip, counted } from '../../shared/base/text.ts';
 import { utcClock, utcTime } from '../../shared/base/utc-time.ts';
 import type { Button, Link } from '../../shared/telegram/messages.ts';
@@ -28,13 +28,13 @@ export interface Surroundings {
 }
 
 /** The surroundings that the settings name. Pure. */
-export function surroundingsOf(config: Config): Surroundings {
-  const { TELEGRAM_OPERATOR_IDS: named, TELEGRAM_ALLOWED_IDS: allowed } = config;
+export function surroundingsOf(settings: Settings): Surroundings {
+  const { TELEGRAM_OPERATOR_IDS: named, TELEGRAM_ALLOWED_IDS: allowed } = settings;
   return {
-    trace: config.TRACE_URL_TEMPLATE,
-    runbook: config.RUNBOOK_URL,
-    console: config.CONSOLE_URL,
-    installation: config.INSTALLATION_NAME,
+    trace: settings.TRACE_URL_TEMPLATE,
+    runbook: settings.RUNBOOK_URL,
+    console: settings.CONSOLE_URL,
+    installation: settings.INSTALLATION_NAME,
     // A worker alone need not know who is allowed: a press by anybody else is answered with a refusal.
     hasOperators: named === undefined ? allowed !== 'everyone' : named.size > 0,
   };

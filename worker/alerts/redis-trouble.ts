@@ -37,11 +37,11 @@ export function isAboutData(error: unknown): boolean {
 
 /** The trouble of this process that it reports to the channels itself: of Redis, and of its watchdog. */
 export function watchTroubles(
-  { config, log, limits }: ProcessEnv,
+  { settings, log, limits }: ProcessEnv,
   { chatId, telegram, webhook }: Channels,
 ): { redis: Trouble; watch: Trouble } {
   const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];
-  const reporting = { channels, webhook, log, around: surroundingsOf(config), afterMs: limits.redisTroubleMs };
+  const reporting = { channels, webhook, log, around: surroundingsOf(settings), afterMs: limits.redisTroubleMs };
   return { redis: watchRedis(reporting), watch: watchWatchdog(reporting) };
 }
 

@@ -5,7 +5,7 @@ import type { Spent } from '../../shared/state/spending/limit.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
-import type { Settings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrate, type Room, tokensWith } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';
@@ -39,7 +39,7 @@ export function failureIn(
   { answer, isSeconded }: Answered,
   { opened, turn, windowTokens }: { opened: OpenedSession; turn: Turn; windowTokens: number },
   round: number,
-  settings: Pick<Settings, 'TOOL_ROUNDS_MAX'>,
+  settings: Pick<TurnSettings, 'TOOL_ROUNDS_MAX'>,
 ): Failure | undefined {
   const { stopReason, content, text, usage } = answer;
   const isEmpty = text.trim() === '' && !content.some(({ type }) => type === 'tool_use');
@@ -93,7 +93,7 @@ export function answered(
     nearlySpent: Spent | undefined;
   },
   called: Answered,
-  settings: Pick<Settings, 'TELEGRAM_RICH' | 'TZ' | 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
+  settings: Pick<TurnSettings, 'TELEGRAM_RICH' | 'TZ' | 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
 ): Verdict {
   const { turn, opened, room, calibration: factor, files, nearlySpent } = call;
   const { TELEGRAM_RICH: rich } = settings;

@@ -1,7 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { type TurnSettings, timeZoneOf } from '../lane/settings.ts';
 import type { Block } from '../model/block.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';
@@ -134,7 +134,7 @@ export function answerText(
  */
 export function nearlyInWords(
   turn: Pick<Turn, 'texts' | 'choice' | 'message'>,
-  settings: Pick<Settings, 'TZ'>,
+  settings: Pick<TurnSettings, 'TZ'>,
   spent: Spent,
 ): string {
   const { whose, period } = spent.limit;
@@ -162,7 +162,7 @@ export function wholeBlocks(answer: ModelAnswer): readonly Block[] {
 export function goesOn(
   answer: ModelAnswer,
   round: number,
-  { TOOL_ROUNDS_MAX }: Pick<Settings, 'TOOL_ROUNDS_MAX'>,
+  { TOOL_ROUNDS_MAX }: Pick<TurnSettings, 'TOOL_ROUNDS_MAX'>,
 ): boolean {
   return round < TOOL_ROUNDS_MAX && (answer.stopReason === 'pause_turn' || hasCalls(wholeBlocks(answer)));
 }

@@ -26,7 +26,7 @@ export async function allow(call: Call): Promise<number> {
   if (!isIn && id === undefined) throw new UsageError(`--remove needs an id.\n\n${call.help}`);
   if (id === undefined) return show('allow', call);
   return withRedis(terminal, async (ground) => {
-    const base = ground.config.TELEGRAM_ALLOWED_IDS;
+    const base = ground.settings.TELEGRAM_ALLOWED_IDS;
     const isSet = base === 'everyone' || base.has(Number(id));
     const result = await runHere(call, ground, isIn ? ACTS.allow : ACTS.disallow, { id, called: id, isSet });
     const isDone = result.kind === 'allowed' || result.kind === 'removed';

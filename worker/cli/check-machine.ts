@@ -10,8 +10,8 @@ const DEADLINE_MS = 5_000;
 const ANY = new Set(['0.0.0.0', '::']);
 
 /** Checks that a start could listen at HTTP_PORT: nobody does, or our own gateway on this machine. */
-export async function checkPort({ config, redis }: Ground): Promise<Finding[]> {
-  const { HTTP_HOST: host, HTTP_PORT: port } = config;
+export async function checkPort({ settings, redis }: Ground): Promise<Finding[]> {
+  const { HTTP_HOST: host, HTTP_PORT: port } = settings;
   if (port === 0) return [];
   const refused = await listenProblem(host, port);
   if (refused === undefined) return [fine('port', `${host}:${port} is free for health and metrics`)];
@@ -52,8 +52,8 @@ const OTHER_STORE =
   'it is not the store that the data in Redis refers to: all workers need the same one (see blob-store in the runbook)';
 
 /** Checks that the blob store takes something, and that it is the one that the data refers to. Changes nothing. */
-export async function checkBlobs({ config, redis }: Ground): Promise<Finding[]> {
-  const store = openBlobStore(config.BLOB_URL);
+export async function checkBlobs({ settings, redis }: Ground): Promise<Finding[]> {
+  const store = openBlobStore(settings.BLOB_URL);
   const noted = redis.client && (await notedStoreId(redis.client).catch(() => undefined));
   if (store === undefined && noted !== undefined)
     return [failed('blobs', 'kept in Redis, but the data refers to a store: its files cannot be read')];

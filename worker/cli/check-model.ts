@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import { counted } from '../../shared/base/text.ts';
 import { type Limit, limitsOf, PER_DOLLAR } from '../../shared/state/spending/limit.ts';
 import { dayOfRetirement, modelsInUse, windowTokensOf } from '../model/catalog.ts';
@@ -9,18 +9,18 @@ import { wordRequest } from '../model/port.ts';
 import { type Fixed, fixedTokens, roomProblem, unpricedModels } from '../settings.ts';
 import { advised, type Finding, failed, fine, type Ground, type StatedWindow } from './finding.ts';
 
-const MODEL_DEADLINE_MS = 10_000;
+const ASK_TIMEOUT_MS = 10_000;
 const DAY_MS = 24 * 3600_000;
 const CALL_DEADLINE_MS = 30_000;
 
-const clientOf = ({ ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL }: Config) =>
+const clientOf = ({ ANTHROPIC_API_KEY: apiKey, ANTHROPIC_BASE_URL: baseURL }: Settings) =>
   openClient({ apiKey, baseURL });
 
 /** Asks for the window. Never rejects. */
-export async function askWindow(config: Config): Promise<StatedWindow> {
-  const client = await clientOf(config);
+export async function askWindow(settings: Settings): Promise<StatedWindow> {
+  const client = await clientOf(settings);
   try {
-    const { max_input_tokens: tokens } = await client.models.retrieve(config.MODEL, {}, { timeout: MODEL_DEADLINE_MS });
+    const { max_input_tokens: tokens } = await client.models.retrieve(settings.MODEL, {}, { timeout: ASK_TIMEOUT_MS });
     return { isKnown: true, ...(typeof tokens === 'number' && { tokens }) };
   } catch {
     return { isKnown: false };
@@ -28,13 +28,13 @@ export async function askWindow(config: Config): Promise<StatedWindow> {
 }
 
 /** Says what window the endpoint states, and makes one call of a few tokens: its description of itself proves no call. */
-export async function checkModel({ config, stated }: Pick<Ground, 'config' | 'stated'>): Promise<[Finding]> {
+export async function checkModel({ settings, stated }: Pick<Ground, 'settings' | 'stated'>): Promise<[Finding]> {
   const { isKnown, tokens } = await stated;
-  const problem = await callProblem(config);
+  const problem = await callProblem(settings);
   const window = isKnown ? `window ${tokens ?? 'not stated'} tokens` : 'the endpoint does not say what it is';
-  const detail = `${config.MODEL}, ${window}; ${problem ?? 'a call of a few tokens went through'}`;
+  const detail = `${settings.MODEL}, ${window}; ${problem ?? 'a call of a few tokens went through'}`;
   if (problem !== undefined) return [failed('model', detail)];
-  const { CONTEXT_WINDOW_TOKENS: set } = config;
+  const { CONTEXT_WINDOW_TOKENS: set } = settings;
   if (set === undefined || tokens === undefined || tokens >= set) return [fine('model', detail)];
   const risk = `wins, so requests above ${tokens} may be refused; lower it or remove it`;
   return [advised('model', `${detail}; CONTEXT_WINDOW_TOKENS is ${set} and ${risk}`)];
@@ -46,39 +46,39 @@ const SETTING_OF: Readonly<Record<string, string>> = {
   model: 'ANTHROPIC_BASE_URL',
 };
 
-async function callProblem(config: Config): Promise<string | undefined> {
+async function callProblem(settings: Settings): Promise<string | undefined> {
   const model = createClaude({
-    apiKey: config.ANTHROPIC_API_KEY,
-    baseURL: config.ANTHROPIC_BASE_URL,
+    apiKey: settings.ANTHROPIC_API_KEY,
+    baseURL: settings.ANTHROPIC_BASE_URL,
     statedWindow: undefined,
-    idleMs: MODEL_DEADLINE_MS,
+    idleMs: ASK_TIMEOUT_MS,
     reach: () => {},
   });
-  const result = await model.send(wordRequest(config.MODEL), AbortSignal.timeout(CALL_DEADLINE_MS));
+  const result = await model.send(wordRequest(settings.MODEL), AbortSignal.timeout(CALL_DEADLINE_MS));
   if (result.ok) return undefined;
   const { reason, status = 'none' } = result.failure;
   const trouble = providerTroubleOf(reason);
   const why = trouble === undefined ? 'refuses a call of a few tokens' : PROVIDER_SAID[trouble];
   const setting = trouble && SETTING_OF[trouble];
   const advice = setting === undefined ? '' : `; check ${setting}`;
-  return `the endpoint at ${config.ANTHROPIC_BASE_URL} ${why} (${reason}, status ${status})${advice}`;
+  return `the endpoint at ${settings.ANTHROPIC_BASE_URL} ${why} (${reason}, status ${status})${advice}`;
 }
 
 /** Checks that what every request holds leaves room for a first message, in the window that the endpoint states. */
-export async function checkRoom({ config, stated }: Ground, fixed: Fixed): Promise<Finding> {
+export async function checkRoom({ settings, stated }: Ground, fixed: Fixed): Promise<Finding> {
   const { tokens } = await stated;
-  const problem = roomProblem(config, fixed, tokens ?? windowTokensOf(config.MODEL));
+  const problem = roomProblem(settings, fixed, tokens ?? windowTokensOf(settings.MODEL));
   if (problem !== undefined) return failed('room', problem);
-  return fine('room', `the system prompt and the tools take about ${fixedTokens(config, fixed)} tokens`);
+  return fine('room', `the system prompt and the tools take about ${fixedTokens(settings, fixed)} tokens`);
 }
 
 /** Asks how long each model lives that a setting names. A retired one fails every call, so it fails the check. */
-export async function checkLives({ config }: Ground): Promise<Finding[]> {
-  const client = await clientOf(config);
+export async function checkLives({ settings }: Ground): Promise<Finding[]> {
+  const client = await clientOf(settings);
   return Promise.all(
-    [...modelsInUse(config)].map(async ([model, settings]) => {
+    [...modelsInUse(settings)].map(async ([model, names]) => {
       const life = await askLifecycle(client, model).catch(() => undefined);
-      const [part, named] = [`lifecycle of ${model}`, settings.join(', ')];
+      const [part, named] = [`lifecycle of ${model}`, names.join(', ')];
       if (life === undefined) return fine(part, `${named}; the endpoint does not say`);
       const { stage, retiresAtMs } = life;
       if (stage === 'active') return fine(part, `${named}; active`);
@@ -92,12 +92,12 @@ export async function checkLives({ config }: Ground): Promise<Finding[]> {
 }
 
 /** Names the limits of the cost, and the models whose cost no limit in money can count. */
-export function checkMoney({ config, files: { prices } }: Ground): Finding[] {
-  const limits = limitsOf(config);
-  const settings = limits.map(({ setting }) => setting);
-  const ofGuests = limitsOf(config, {}, { isGuest: true }).filter(({ setting }) => !settings.includes(setting));
+export function checkMoney({ settings, files: { prices } }: Ground): Finding[] {
+  const limits = limitsOf(settings);
+  const named = limits.map(({ setting }) => setting);
+  const ofGuests = limitsOf(settings, {}, { isGuest: true }).filter(({ setting }) => !named.includes(setting));
   const stated = [...limits.map(inWords), ...ofGuests.map((limit) => `${inWords(limit)} for guests`)].join(', ');
-  const unpriced = unpricedModels(config, prices);
+  const unpriced = unpricedModels(settings, prices);
   const advice: string[] = stated === '' ? [] : [stated];
   if (limits.length === 0) advice.push('nothing limits what may be spent; set TOTAL_DAILY_USD');
   if (unpriced.length > 0 && !limits.some(({ unit }) => unit === 'tokens'))

@@ -1,8 +1,8 @@
 import { lookForOwnServer, provideOwnRedis } from '../../shared/app/find-redis.ts';
-import type { Config } from '../../shared/base/config.ts';
 import { within } from '../../shared/base/lifecycle.ts';
 import { type RedisAddress, redisAddressOf } from '../../shared/base/redis-address.ts';
 import { REDIS_SETTINGS } from '../../shared/base/redis-settings.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import { counted } from '../../shared/base/text.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
@@ -20,15 +20,15 @@ const REDIS_DEADLINE_MS = 5_000;
  * Finds the Redis that a start would use. A private one that has data and does not run is started for the check. `stop` ends
  * the connection, and a server that was started.
  */
-export async function reachRedis(config: Config): Promise<{ reached: ReachedRedis; stop: () => Promise<void> }> {
-  const address = redisAddressOf(config);
+export async function reachRedis(settings: Settings): Promise<{ reached: ReachedRedis; stop: () => Promise<void> }> {
+  const address = redisAddressOf(settings);
   if (address !== undefined) return connect(address, '', async () => undefined);
   const without = (finding: Finding) => ({ reached: { finding }, stop: async () => undefined });
   const found = await lookForOwnServer();
   if (!found.ok) return without(failed('redis', found.problem));
   const { pid, command, hasData } = found;
   if (pid === undefined && !hasData) return without(fine('redis', `a private server will be started (${command})`));
-  const provided = await provideOwnRedis(config);
+  const provided = await provideOwnRedis(settings);
   if (!provided.ok) return without(failed('redis', provided.problem));
   const words =
     pid === undefined ? 'a private server, started for this check' : `a private server runs (process ${pid})`;
@@ -58,14 +58,15 @@ export async function askRedis<T>(address: RedisAddress, work: (redis: RedisClie
 }
 
 /** Checks Redis, and reports what a running gateway has recorded in it. */
-export async function checkRedis({ config, redis: reached }: Ground): Promise<Finding[]> {
+export async function checkRedis({ settings, redis: reached }: Ground): Promise<Finding[]> {
   if (reached.client === undefined) return [reached.finding];
   const { client: redis, words } = reached;
   try {
-    const { refusal, risks } = await readKeeping(redis, config.REDIS_ACCEPT);
-    const wrong = refusal ?? (await shardsProblem(redis, config.SHARDS)) ?? (await writeProblem(redis, config.SHARDS));
+    const { SHARDS, REDIS_ACCEPT } = settings;
+    const { refusal, risks } = await readKeeping(redis, REDIS_ACCEPT);
+    const wrong = refusal ?? (await shardsProblem(redis, SHARDS)) ?? (await writeProblem(redis, SHARDS));
     if (wrong !== undefined) return [failed('redis', wrong)];
-    const [server, ...others] = await recordedIn(redis, config, words);
+    const [server, ...others] = await recordedIn(redis, settings, words);
     const advice = risks.map((risk) => advised('redis', wordsOf(risk)));
     return [...(server ? [server] : []), ...advice, await checkSettings(redis), ...others];
   } catch (error) {
@@ -80,9 +81,13 @@ async function writeProblem(redis: RedisClient, shards: number): Promise<string 
   return refusal === 'none' ? undefined : `answers, but takes no writes: ${refusal ?? 'a write got no answer'}`;
 }
 
-async function recordedIn(redis: RedisClient, config: Config, words: string): Promise<Finding[]> {
+async function recordedIn(
+  redis: RedisClient,
+  { SHARDS, UNANSWERED_ALERT_MS }: Settings,
+  words: string,
+): Promise<Finding[]> {
   const nowMs = await serverTimeMs(redis);
-  const now = await createSnapshotReader(redis, config.SHARDS, config.UNANSWERED_ALERT_MS)({ nowMs, open: new Set() });
+  const now = await createSnapshotReader(redis, SHARDS, UNANSWERED_ALERT_MS)({ nowMs, open: new Set() });
   const workers = await countWorkers(redis, nowMs);
   const allowed = (await readAllowed(redis)).map(({ chat }) => chat);
   const waiting = sum(now.shards, ({ unanswered }) => unanswered);

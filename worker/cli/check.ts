@@ -1,7 +1,7 @@
-import { type Config, processEnvironment } from '../../shared/base/config.ts';
 import { createLogger } from '../../shared/base/log.ts';
 import { proxyInWords, proxyOf } from '../../shared/base/proxy.ts';
 import { redisAddressOf } from '../../shared/base/redis-address.ts';
+import { ownEnvironment, type Settings } from '../../shared/base/settings.ts';
 import { signalsOf } from '../../shared/base/signals.ts';
 import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
@@ -55,8 +55,8 @@ export async function check({ isJson, terminal }: Call): Promise<number> {
   const files = await judgeSettingFiles(reading);
   const problems = [...(reading.ok ? [] : reading.problems), ...files.problems];
   const warnings = reading.ok ? reading.warnings : [];
-  const config = reading.ok ? reading.config : reading.rest;
-  const findings = config === undefined ? [] : await runAll(config, files, problems);
+  const settings = reading.ok ? reading.settings : reading.rest;
+  const findings = settings === undefined ? [] : await runAll(settings, files, problems);
   const isWell = problems.length === 0 && findings.every(({ ok }) => ok);
   if (isJson) {
     const wrong = problems.map((problem) => failed('settings', problem));
@@ -76,15 +76,15 @@ function markOf({ ok, isAdvice }: Finding): string {
 }
 
 /** Runs all checks at once, without those whose own settings have problems. */
-async function runAll(config: Config, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
+async function runAll(settings: Settings, files: SettingFiles, problems: readonly string[]): Promise<Finding[]> {
   const isSound = (names: RegExp): boolean => !problems.some((problem) => names.test(problem));
   // A private server is looked for, and fetched, by settings that may start.
-  const hasRedis = isSound(OF_REDIS) && (redisAddressOf(config) !== undefined || problems.length === 0);
-  const redis = hasRedis ? await reachRedis(config) : undefined;
-  const stated = isSound(OF_MODEL) ? askWindow(config) : Promise.resolve({ isKnown: false });
+  const hasRedis = isSound(OF_REDIS) && (redisAddressOf(settings) !== undefined || problems.length === 0);
+  const redis = hasRedis ? await reachRedis(settings) : undefined;
+  const stated = isSound(OF_MODEL) ? askWindow(settings) : Promise.resolve({ isKnown: false });
   const possible = CHECKS.filter(({ needs, needsRedis }) => (!needs || isSound(needs)) && (!needsRedis || hasRedis));
   try {
-    const ground = { config, files, redis: redis?.reached ?? { finding: failed('redis', 'not looked for') }, stated };
+    const ground = { settings, files, redis: redis?.reached ?? { finding: failed('redis', 'not looked for') }, stated };
     return (await Promise.all(possible.map(({ run }) => run(ground)))).flat();
   } finally {
     await redis?.stop();
@@ -92,8 +92,8 @@ async function runAll(config: Config, files: SettingFiles, problems: readonly st
 }
 
 /** Sends a span and a metric, each named as of this check, where a start would send any. */
-async function checkTelemetry({ config }: Ground): Promise<Finding[]> {
-  const signals = signalsOf(config, processEnvironment());
+async function checkTelemetry({ settings }: Ground): Promise<Finding[]> {
+  const signals = signalsOf(settings, ownEnvironment());
   const addresses = [...new Set(Object.values(signals))];
   if (addresses.length === 0) return [];
   const { tryExport } = await import('../../shared/base/exporter.ts');
@@ -103,13 +103,13 @@ async function checkTelemetry({ config }: Ground): Promise<Finding[]> {
 }
 
 /** Says what goes through a proxy, and what does not although one is set. */
-function checkProxy({ config }: Ground): Finding[] {
-  const env = processEnvironment();
+function checkProxy({ settings }: Ground): Finding[] {
+  const env = ownEnvironment();
   const proxy = proxyOf(env);
   if (proxy === undefined) return [];
   const direct: string[] = [];
-  if (Object.keys(signalsOf(config, env)).length > 0) direct.push('telemetry');
-  if (config.BLOB_URL.kind === 's3') direct.push('the bucket');
+  if (Object.keys(signalsOf(settings, env)).length > 0) direct.push('telemetry');
+  if (settings.BLOB_URL.kind === 's3') direct.push('the bucket');
   const words = `${proxyInWords(proxy)}; Redis and this machine are reached directly`;
   if (direct.length === 0) return [fine('proxy', words)];
   return [advised('proxy', `${words}, and so are ${direct.join(' and ')}, which use no proxy`)];
@@ -128,12 +128,12 @@ async function checkDecoder(): Promise<Finding[]> {
  * omitted tool is not a failure: the gateway runs without it. A tool of CHATS_FILE that no server offers may be misspelt.
  */
 async function checkTools(ground: Ground): Promise<Finding[]> {
-  const { config, files } = ground;
+  const { settings, files } = ground;
   const { servers, systemPrompt: system, chats } = files;
   if (servers.length === 0) return [await checkRoom(ground, { system, tools: [] })];
   const { startConfinedMcp } = await import('../tools/mcp/client.ts');
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
-  const tools = await startConfinedMcp(config, servers, limits, createLogger('silent'));
+  const tools = await startConfinedMcp(settings, servers, limits, createLogger('silent'));
   try {
     const specs = tools.specs();
     const known = new Set([...OWN_TOOLS, ...specs.map(({ name }) => name)]);

@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { SettingFiles } from '../settings.ts';
 
@@ -16,7 +16,7 @@ export const advised = (part: string, detail: string): Finding => ({ part, ok: t
 export const failed = (part: string, detail: string): Finding => ({ part, ok: false, detail });
 
 export interface Ground {
-  config: Config;
+  settings: Settings;
   files: SettingFiles;
   redis: ReachedRedis;
   stated: Promise<StatedWindow>;

@@ -1,4 +1,4 @@
-import { readProcessConfig } from '../../shared/base/config.ts';
+import { readOwnSettings } from '../../shared/base/settings.ts';
 import { runVerb } from './verbs.ts';
 
 let isRead = true;
@@ -15,7 +15,7 @@ process.stdout.on('error', (error) => {
 process.stderr.on('error', onWriteError);
 
 process.exitCode = await runVerb(process.argv.slice(2), {
-  readConfig: readProcessConfig,
+  readConfig: readOwnSettings,
   input: process.stdin,
   isRead: () => isRead,
   line: (text) => void process.stdout.write(`${text}\n`),

@@ -32,7 +32,7 @@ function withChat({ words, terminal }: Call, work: (ground: SessionGround) => Pr
   return withRedis(terminal, (ground) => {
     const shard = shardOf(chatId, ground.shards);
     const subject = { id: chat, called: `Chat ${chat}`, chat, keys: keysOf(shard) };
-    return work({ ...ground, ...subject, shard, store: openBlobStore(ground.config.BLOB_URL) });
+    return work({ ...ground, ...subject, shard, store: openBlobStore(ground.settings.BLOB_URL) });
   });
 }
 
@@ -83,7 +83,7 @@ export async function reset(call: Call): Promise<number> {
 export async function forget(call: Call): Promise<number> {
   if (call.options.yes === undefined && !(await isConfirmed(call))) return 1;
   return withChat(call, async (ground) => {
-    const { redis, config, store, shard, keys, ...rest } = ground;
+    const { redis, settings, store, shard, keys, ...rest } = ground;
     const noted = await notedStoreId(redis);
     // With another store the bytes would stay, although the chat is called erased.
     if (noted !== undefined && noted !== (await store?.readId()))
@@ -95,7 +95,7 @@ export async function forget(call: Call): Promise<number> {
     const archive = createChatArchive(source, createMediaStore({ ...source, retentionDays: 1 }), FEATURES);
     const subject = { id: chat, called: `Chat ${chat}`, chat, keys, archive };
     const { details, effect, text } = await runHere(call, ground, ACTS.forget, subject);
-    const isPrivate = redisAddressOf(config) === undefined;
+    const isPrivate = redisAddressOf(settings) === undefined;
     await removeErasedText(redis, keys, isPrivate, AbortSignal.timeout(REWRITE_MS)).catch(() =>
       call.terminal.note('The erased text is still in the files of the private Redis. A gateway that runs removes it.'),
     );

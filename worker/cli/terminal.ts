@@ -1,9 +1,9 @@
-import type { ConfigReading, Role } from '../../shared/base/config.ts';
+import type { Role, SettingsReading } from '../../shared/base/settings.ts';
 
 /** The process that runs a verb, as the verb sees it. */
 export interface Terminal {
   /** The settings as a role needs them. Contract: never throws; says what is wrong with unusable ones. */
-  readConfig(role: Role): ConfigReading;
+  readConfig(role: Role): SettingsReading;
   readonly input: NodeJS.ReadableStream;
   /** Whether somebody still reads the result. A verb that only reads ends when nobody does. */
   isRead(): boolean;

@@ -134,15 +134,15 @@ export async function withRedis(
 ): Promise<number> {
   const reading = terminal.readConfig('tool');
   if (!reading.ok) throw new UsageError(reading.problems.join('\n'));
-  const { config } = reading;
-  const provided = await provideOwnRedis(config);
+  const { settings } = reading;
+  const provided = await provideOwnRedis(settings);
   if (!provided.ok) throw new UsageError(provided.problem);
   const redis = connectRedis(provided.url, use);
   try {
     await untilReady(redis, READY_MS);
-    const problem = await shardsProblem(redis, config.SHARDS);
+    const problem = await shardsProblem(redis, settings.SHARDS);
     if (problem !== undefined) throw new UsageError(problem);
-    return await work({ redis, shards: config.SHARDS, config });
+    return await work({ redis, shards: settings.SHARDS, settings });
   } finally {
     redis.disconnect();
     await provided.stop();

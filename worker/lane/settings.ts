@@ -1,11 +1,11 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import { type ChatSettings, hasTool } from '../../shared/state/chat/chat-settings.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Prices } from '../model/prices.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 
 /** The operator's settings, and what they name. `settingsFor` lays what a chat has over them. */
-export interface Settings extends Config {
+export interface TurnSettings extends Settings {
   systemPrompt: string;
   /** Things a summary must keep besides the usual, in the operator's own words; may be empty. */
   preserve: string;
@@ -19,7 +19,7 @@ export interface Settings extends Config {
  * The settings as they are for a chat: its own model is then its default, and `chosen` is the model that it has chosen itself
  * with a command. Pure.
  */
-export function settingsFor(settings: Settings, chat: ChatSettings, chosen?: string): Settings {
+export function settingsFor(settings: TurnSettings, chat: ChatSettings, chosen?: string): TurnSettings {
   const usual = chat.model ?? settings.MODEL;
   const model = chosen ?? usual;
   return {
@@ -36,7 +36,7 @@ export function settingsFor(settings: Settings, chat: ChatSettings, chosen?: str
 /** The window that errors showed, where it is this endpoint's and model's and the operator states no other. */
 export function learntWindow(
   limit: { tokens: number; of: string } | undefined,
-  settings: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
+  settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
 ): number | undefined {
   if (settings.CONTEXT_WINDOW_TOKENS !== undefined || limit?.of !== limitOwner(settings)) return undefined;
   return limit.tokens;
@@ -46,18 +46,18 @@ export function learntWindow(
 export function modelWindow(
   windowTokens: number,
   limit: { tokens: number; of: string } | undefined,
-  settings: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
+  settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
 ): number {
   return Math.min(windowTokens, learntWindow(limit, settings) ?? windowTokens);
 }
 
 /** Whose window an error shows: another endpoint or model has another one. */
-export function limitOwner({ MODEL, ANTHROPIC_BASE_URL }: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL'>): string {
+export function limitOwner({ MODEL, ANTHROPIC_BASE_URL }: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL'>): string {
   return `${MODEL} ${ANTHROPIC_BASE_URL}`;
 }
 
 /** The zone of a chat's dates and times: the one that its people chose, or else the operator's. */
-export function timeZoneOf({ choice }: Pick<Turn, 'choice'>, { TZ }: Pick<Settings, 'TZ'>): string {
+export function timeZoneOf({ choice }: Pick<Turn, 'choice'>, { TZ }: Pick<TurnSettings, 'TZ'>): string {
   return readTimeZone(choice('timezone') ?? '') ?? TZ;
 }
 

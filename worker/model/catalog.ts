@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import { type Lifecycle, STAGES } from '../../shared/state/provider/provider.ts';
 
 /** The facts that a model's name alone shows; its endpoint's statements take precedence. */
@@ -100,7 +100,7 @@ export function dayOfRetirement(retiresAtMs: number): string {
 export type ModelsInUse = ReadonlyMap<string, readonly string[]>;
 
 /** The settings that name models. */
-export type ModelSettings = Pick<Config, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MODEL' | 'MODELS'>;
+export type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MODEL' | 'MODELS'>;
 
 /** The models that the configuration names. */
 export function modelsInUse({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }: ModelSettings): ModelsInUse {

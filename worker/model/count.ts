@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../shared/base/bounded-map.ts';
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import type { LogRecord } from '../session/record.ts';
 import type { Window } from '../session/view.ts';
 import { isSameModel, tokenizerFactor } from './catalog.ts';
@@ -176,9 +176,9 @@ function anchorOf(records: readonly LogRecord[], model: string): { at: number; t
 }
 
 /** The settings that decide how a window is shared between input and output. */
-export type RoomSettings = Pick<Config, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
+export type RoomSettings = Pick<Settings, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
 
-type Budget = Pick<Config, 'CONTEXT_BUDGET_TOKENS'>;
+type Budget = Pick<Settings, 'CONTEXT_BUDGET_TOKENS'>;
 
 /** The factor between our estimates and the tokens of a model: learnt in the chat, or else the usual one. */
 export function calibrationFor(model: string, learnt: number | undefined): number {

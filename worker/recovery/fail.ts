@@ -1,6 +1,6 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { type Settings, timeZoneOf } from '../lane/settings.ts';
+import { type TurnSettings, timeZoneOf } from '../lane/settings.ts';
 import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 import { estimateContent } from '../model/estimate.ts';
@@ -95,7 +95,7 @@ export function fallenSilent({ texts }: Turn): Ending {
 /** Refuses a message since a budget is used up; the person reads when the budget starts again. */
 export function refuseOverBudget(
   turn: Pick<Turn, 'texts' | 'choice'>,
-  settings: Pick<Settings, 'TZ'>,
+  settings: Pick<TurnSettings, 'TZ'>,
   { reason, budget }: Failure,
 ): Ending {
   const { whose, period, againMs } = budget ?? { whose: 'total', period: 'day', againMs: 0 };

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { commit } from '../lane/events.ts';
-import type { Settings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest } from '../model/port.ts';
@@ -81,7 +81,7 @@ function digestOf({ model, system, tools, serverTools }: FixedParts): string {
 }
 
 /** The parts of every request with these settings, except its output limit. */
-export function fixedPartsOf(settings: Settings, tools: readonly ToolSpec[]): Omit<FixedParts, 'maxTokens'> {
+export function fixedPartsOf(settings: TurnSettings, tools: readonly ToolSpec[]): Omit<FixedParts, 'maxTokens'> {
   const { MODEL: model, systemPrompt: system, serverTools, EFFORT: effort } = settings;
   return { model, system, tools, serverTools, ...(effort !== undefined && { effort }) };
 }

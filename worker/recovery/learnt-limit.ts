@@ -1,7 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { learntWindow, limitOwner, type Settings } from '../lane/settings.ts';
+import { learntWindow, limitOwner, type TurnSettings } from '../lane/settings.ts';
 import type { FailedCall } from './effects.ts';
 
 /** The window that a refusal for size shows. */
@@ -70,7 +70,7 @@ const LEARNT_KEEP_MS = 24 * 3600_000;
  */
 export function learnLimit(
   { keys, session }: Pick<Turn, 'keys' | 'session'>,
-  settings: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL'>,
+  settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL'>,
   { keptTokens }: Pick<LearntLimit, 'keptTokens'>,
   known?: Turn['limit'],
 ): Change[] {
@@ -82,7 +82,7 @@ export function learnLimit(
 /** Forgets the window that was learnt of this endpoint and model once a larger request was accepted. */
 export function forgetLimit(
   { keys, session, limit }: Pick<Turn, 'keys' | 'session' | 'limit'>,
-  settings: Pick<Settings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
+  settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
   takenTokens: number,
 ): Change[] {
   const tokens = learntWindow(limit, settings) ?? Infinity;

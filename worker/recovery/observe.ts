@@ -1,4 +1,4 @@
-import { modelWindow, type Settings } from '../lane/settings.ts';
+import { modelWindow, type TurnSettings } from '../lane/settings.ts';
 import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { startsTurn } from '../session/record.ts';
@@ -7,7 +7,7 @@ import { limitFrom } from './learnt-limit.ts';
 import type { RecoveryState, Sizes } from './state.ts';
 
 /** Collects the state of a failed call without making another call. Pure, except for the random spread of the waits. */
-export function observe(settings: Settings, call: FailedCall): RecoveryState {
+export function observe(settings: TurnSettings, call: FailedCall): RecoveryState {
   const { turn, opened } = call;
   const tried = triedBy(turn);
   const repeats = turn.tried.filter((step) => step.startsWith('repeat ') && step.includes(`@${turn.rounds} `));
@@ -34,7 +34,7 @@ export function observe(settings: Settings, call: FailedCall): RecoveryState {
   };
 }
 
-function sizesOf(settings: Settings, call: FailedCall): Sizes {
+function sizesOf(settings: TurnSettings, call: FailedCall): Sizes {
   const { windowTokens, sentTokens, fixedTokens, roundTokens, turn } = call;
   return {
     request: sentTokens,
@@ -48,12 +48,12 @@ function sizesOf(settings: Settings, call: FailedCall): Sizes {
 }
 
 /** The room that a failure leaves for the request. */
-export function roomFor(settings: Settings, call: FailedCall): Room {
+export function roomFor(settings: TurnSettings, call: FailedCall): Room {
   return roomOf(learntFrom(settings, call).limitTokens, settings);
 }
 
 /** The window that a failure shows, for this message and for later ones. */
-export function learntFrom(settings: Settings, call: FailedCall) {
+export function learntFrom(settings: TurnSettings, call: FailedCall) {
   const known = modelWindow(call.windowTokens, call.turn.limit, settings);
   return limitFrom({ ...call, limitTokens: call.room.limitTokens }, known, settings.CONTEXT_WINDOW_TOKENS);
 }

@@ -1,4 +1,4 @@
-import type { Settings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/settings.ts';
 import { backoffMs } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import { type Failure, isOfAccount, isOverBudget } from '../model/errors/failure.ts';
@@ -6,7 +6,7 @@ import type { Fail, LeftOut, RecoveryState, Step, Tried, Uncompacted, Wait } fro
 
 /** The settings that bound the waits. */
 export type Limits = Pick<
-  Settings,
+  TurnSettings,
   'MAX_ATTEMPTS' | 'OUTAGE_PATIENCE_MS' | 'SUMMARY_TIME_MS' | 'WAITING_NOTICE_MS' | 'RETRY_MS' | 'DOUBT_WAIT_MS'
 >;
 
@@ -36,7 +36,7 @@ const PASSING_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429, 499]);
 /**
  * The next step for a failed call. Every decision of recovery is made here, by the eight rules of `docs/recovery.md`, from
  * top to bottom. Pure and total. It ends for every sequence of failures: a step adds to the evidence, to `tried`, to the
- * stage or to `failedCalls`, and waits are bounded by `outagePatienceMs` or `maxAttempts`.
+ * stage or to `failedCalls`, and waits are bounded by `OUTAGE_PATIENCE_MS` or `MAX_ATTEMPTS`.
  */
 export function decide(state: RecoveryState, failure: Failure, limits: Limits): Step {
   if (isOverBudget(failure.reason)) return { do: 'refuse', why: failure };

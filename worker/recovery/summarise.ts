@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { pause } from '../../shared/base/lifecycle.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { Settings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/settings.ts';
 import { backoffMs } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import { estimateText } from '../model/estimate.ts';
@@ -18,7 +18,7 @@ export interface Summariser {
   /** The most output that the model gives, in tokens. */
   outputTokens: number;
   /** The operator's own words on what a summary must keep, and the waits after a failure. */
-  settings: Pick<Settings, 'preserve' | 'DOUBT_WAIT_MS' | 'RETRY_MS'>;
+  settings: Pick<TurnSettings, 'preserve' | 'DOUBT_WAIT_MS' | 'RETRY_MS'>;
   /** The part of the same summary that an earlier attempt finished, if there is one. */
   done: SummaryPart | undefined;
   /** The end of the time for the whole summary, by the monotonic clock. */

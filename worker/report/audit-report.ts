@@ -57,9 +57,9 @@ export const showCost: ReadReport = async (at, asked) => {
 };
 
 /** Adds up the last days, of 24 hours each. */
-async function readAudit({ redis, shards, config }: ReportGround, { options }: Asked, daysDefault: number) {
+async function readAudit({ redis, shards, settings }: ReportGround, { options }: Asked, daysDefault: number) {
   const days = Number(options.days ?? daysDefault);
-  const prices = await loadPrices(config.MODEL_PRICES_FILE).catch((error: Error) => {
+  const prices = await loadPrices(settings.MODEL_PRICES_FILE).catch((error: Error) => {
     throw new UnusableSetting(error.message);
   });
   const nowMs = Date.now();
@@ -69,7 +69,7 @@ async function readAudit({ redis, shards, config }: ReportGround, { options }: A
     nowMs,
     period: { days, from: new Date(fromMs).toISOString(), to: new Date(nowMs).toISOString() },
     rollUp: await readRollUp({ redis, shards }, fromMs, prices),
-    budgets: await readSpent(redis, totalsOf(config), nowMs),
+    budgets: await readSpent(redis, totalsOf(settings), nowMs),
   };
 }
 

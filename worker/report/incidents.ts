@@ -64,7 +64,7 @@ export const showIncident: ReadReport = async (at, { words: [asked = ''] }) => {
     throw new UnknownName(`No incident is called “${asked}”: it ended more than an hour ago, or never was.`);
   const pauses = await readAllPauses(at);
   const nowMs = await serverTimeMs(at.redis);
-  const items = incidentItems([incident], nowMs, at.config.TRACE_URL_TEMPLATE);
+  const items = incidentItems([incident], nowMs, at.settings.TRACE_URL_TEMPLATE);
   const replay = await replayAction(at, {
     ...timeOfFailures(incident, nowMs),
     labelOf: (count) => `Put back the ${count} that failed in its time`,

@@ -89,7 +89,7 @@ export const showMessage: ReadReport = async (at, { words: [id = ''], content })
   const nowMs = await serverTimeMs(at.redis);
   const words = content ? await readContent(at, name, read.letter) : { hidden: 'Not shown: LOG_CONTENT is off.' };
   const sections = [
-    ...sectionsOf(read, at.config.TRACE_URL_TEMPLATE),
+    ...sectionsOf(read, at.settings.TRACE_URL_TEMPLATE),
     ...(content === undefined ? [] : [contentSection(words)]),
   ];
   return {

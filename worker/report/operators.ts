@@ -26,7 +26,7 @@ export const showActions: ReadReport = async ({ redis }, { options }) => {
 };
 
 /** Who is allowed by the settings, and who was let in besides. */
-export const showAllowed: ReadReport = async ({ redis, config: { TELEGRAM_ALLOWED_IDS: ids } }) => {
+export const showAllowed: ReadReport = async ({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }) => {
   const added = await readAllowed(redis);
   const set = ids === 'everyone' ? ['*'] : [...ids].map(String);
   const facts = [fact('TELEGRAM_ALLOWED_IDS', set.join(', ') || 'not set here')];

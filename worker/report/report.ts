@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf, type LaneKey } from '../../shared/redis/keys.ts';
 import { UnknownNameError } from '../../shared/state/lane/dead-letters.ts';
@@ -160,7 +160,7 @@ export interface ReportSource {
 
 /** The source of the reports that depend on settings. */
 export interface ReportGround extends ReportSource {
-  config: Config;
+  settings: Settings;
 }
 
 /** The arguments of a report. */

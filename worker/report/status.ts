@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 import { utcTime } from '../../shared/base/utc-time.ts';
 import { chatOf, keysOf } from '../../shared/redis/keys.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
@@ -45,9 +45,9 @@ export const showStatus: ReadReport = async (at, { own }) => {
 };
 
 async function readStatus(at: ReportGround, own: Asked['own']) {
-  const { redis, shards, config } = at;
+  const { redis, shards, settings } = at;
   const nowMs = await serverTimeMs(redis);
-  const snapshotAt = createSnapshotReader(redis, shards, config.UNANSWERED_ALERT_MS, totalsOf(config));
+  const snapshotAt = createSnapshotReader(redis, shards, settings.UNANSWERED_ALERT_MS, totalsOf(settings));
   const [starting, incidents, workers, shown, refusal, by, proof, inFlight, allowed, models, telegram] =
     await Promise.all([
       isStarting(redis),
@@ -55,7 +55,7 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
       countWorkers(redis, nowMs),
       readShown(redis, nowMs),
       findRefusedWrites(redis, shards),
-      readReceivingProcess(redis, Number(config.TELEGRAM_BOT_TOKEN.split(':')[0])),
+      readReceivingProcess(redis, Number(settings.TELEGRAM_BOT_TOKEN.split(':')[0])),
       readProof(at),
       readInFlight(at, own),
       readAllowed(redis),
@@ -64,7 +64,7 @@ async function readStatus(at: ReportGround, own: Asked['own']) {
     ]);
   const open = new Set(incidents.filter(({ isOpen }) => isOpen).map(({ name }) => name));
   const now = await snapshotAt({ nowMs, open });
-  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(config) });
+  const conditions = conditionsOf({ now, before: undefined, sinceMs: 0, limits: ruleLimits(settings) });
   const takesWrites = refusal === undefined;
   const { accepted, settled, pending, unaccounted } = proof;
   const answeredMs = now.poll?.lastAnswerMs;
@@ -118,11 +118,11 @@ function connectionFacts(status: Status): Fact[] {
 }
 
 /** No grace for an endpoint or a Telegram that fails, nor for a poller that has just started: somebody asks now. */
-function ruleLimits(config: Config) {
-  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = config;
-  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(config) };
-  const isVolatileAccepted = config.REDIS_ACCEPT.includes('volatile');
-  return { unansweredMs, deadLettersMax, totals: totalsOf(config), isVolatileAccepted, ...own };
+function ruleLimits(settings: Settings) {
+  const { UNANSWERED_ALERT_MS: unansweredMs, DEAD_LETTERS_MAX: deadLettersMax } = settings;
+  const own = { pollAgeMs: POLL_AGE_MS, providerDownMs: 0, telegramDownMs: 0, models: modelsInUse(settings) };
+  const isVolatileAccepted = settings.REDIS_ACCEPT.includes('volatile');
+  return { unansweredMs, deadLettersMax, totals: totalsOf(settings), isVolatileAccepted, ...own };
 }
 
 const RUNNING_SHOWN = 10;

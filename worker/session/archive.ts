@@ -91,15 +91,15 @@ const DAY_SECONDS = 24 * 3600;
  * only repeats a visit. Several may run side by side.
  */
 export function startArchivist(env: ShardEnv): Service {
-  const { config, redis, keys, log, reach } = env;
+  const { settings, redis, keys, log, reach } = env;
   const { toVisit } = sessionArchives(redis, keys);
-  const archive = createArchive(env, config.SESSION_RETENTION_DAYS * DAY_SECONDS, reach);
+  const archive = createArchive(env, settings.SESSION_RETENTION_DAYS * DAY_SECONDS, reach);
   const everyMs = env.limits.archiveEveryMs;
   return runLoop({
     name: 'archivist',
     async round(signal) {
       for (const session of await toVisit()) await visit(archive, session, log, signal);
-      await forgetRecordsOlderThan(redis, keys, config.LEDGER_RETENTION_DAYS);
+      await forgetRecordsOlderThan(redis, keys, settings.LEDGER_RETENTION_DAYS);
       return everyMs;
     },
     retryMs: everyMs,

@@ -1,4 +1,4 @@
-import type { Config } from '../../shared/base/config.ts';
+import type { Settings } from '../../shared/base/settings.ts';
 
 /** A tool that the provider runs itself, as the Messages API takes it. */
 export interface ServerTool {
@@ -20,7 +20,7 @@ const PAGE_TOKENS_MAX = 20_000;
 export function serverTools({
   WEB_SEARCH,
   WEB_FETCH,
-}: Pick<Config, 'WEB_SEARCH' | 'WEB_FETCH'>): readonly ServerTool[] {
+}: Pick<Settings, 'WEB_SEARCH' | 'WEB_FETCH'>): readonly ServerTool[] {
   const search = {
     type: 'web_search_20260318',
     name: 'web_search',

@@ -5,7 +5,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
 import type { Env } from '../env.ts';
-import type { Settings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { fallenSilent } from '../recovery/fail.ts';
 import { SILENCES_MAX } from '../recovery/policy.ts';
@@ -70,7 +70,7 @@ function unreadable(turn: Turn, { isNewer, problem }: Extract<Turn['message'], {
 }
 
 /** The end of a message for which no more calls are made: they fell silent, or its time or its attempts are used up. */
-function usedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: Settings): Ending | undefined {
+function usedUp(turn: Turn, { TURN_MAX_MS, MAX_ATTEMPTS }: TurnSettings): Ending | undefined {
   const { unavailable } = turn.texts;
   if (turn.silences >= SILENCES_MAX) return fallenSilent(turn);
   if (turn.spentMs >= TURN_MAX_MS) return failed('turn_too_long', unavailable, 'its turn took too long');

@@ -2,7 +2,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { carryOut } from '../command/commands.ts';
 import type { Env } from '../env.ts';
-import { type Settings, settingsFor } from '../lane/settings.ts';
+import { settingsFor, type TurnSettings } from '../lane/settings.ts';
 import { type AfterReply, type Delivered, failed, type Verdict } from '../lane/verdict.ts';
 import { calibrationFor, countContent } from '../model/count.ts';
 import { compactAfterReply } from '../recovery/compact.ts';
@@ -148,7 +148,7 @@ function envFor(turn: Turn<Env>): Env {
 }
 
 /** A chat may use another model than its default, as long as the operator allows that one and the endpoint knows it. */
-function chosenModel({ MODELS }: Settings, turn: Turn): string | undefined {
+function chosenModel({ MODELS }: TurnSettings, turn: Turn): string | undefined {
   const { choice } = turn;
   return MODELS.find((model) => model === choice('model') && model !== turn.goneModel);
 }

@@ -10,7 +10,7 @@ import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.
 import type { Env } from '../env.ts';
 import type { Delivered } from '../lane/verdict.ts';
 
-/** The delay before the second try of a refused conclusion, in multiples of `retryMs`. */
+/** The delay before the second try of a refused conclusion, in multiples of `RETRY_MS`. */
 const SECOND_LOOK = 5;
 /** The most refused answers of a chat that are replayed by themselves; operators can replay older ones by hand. */
 const COMING_BACK_MAX = 20;

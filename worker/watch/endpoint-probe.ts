@@ -52,7 +52,7 @@ export function startEndpointProbe(env: ProcessEnv, redis: RedisClient, probed: 
       const paceMs = Math.max(probeEveryMs, Math.min(Math.round(lastsMs * SHARE_OF_AGE), PROBE_EVERY_MS_MAX));
       if ((await passes.takeEndpointProbe(paceMs, PROBE_EVERY_MS_MAX)) > 0) return lookEveryMs;
       // What it brings is recorded by the model itself.
-      if (!isRefused) await probed.model.send(wordRequest(env.config.MODEL), signal);
+      if (!isRefused) await probed.model.send(wordRequest(env.settings.MODEL), signal);
       else if ((await probed.takesFixedParts(signal)) === 'taken')
         await queueAlert(redis, keys, fixedPartsTakenAlert());
       return lookEveryMs;

@@ -50,8 +50,8 @@ const FRESH_MS = 1_000;
  * Shows the state of the installation as gauges. Redis is read when they are exported or scraped, and then at most once a
  * second; never when nobody asks.
  */
-export function startStateGauges({ config, telemetry, log }: ProcessEnv, redis: RedisClient): Service {
-  const read = createStateReader(redis, config.SHARDS);
+export function startStateGauges({ settings, telemetry, log }: ProcessEnv, redis: RedisClient): Service {
+  const read = createStateReader(redis, settings.SHARDS);
   const show = (state: InstallationState): readonly GaugeReading[] => {
     const { readings, failures } = gaugesOf(state);
     for (const { what, error } of failures) log.debug({ err: error, what }, 'a gauge could not be read');

@@ -11,7 +11,7 @@ import { startWatchdog } from './watchdog.ts';
 
 /** Watches all shards and notifies the operator: one watchdog, one alerter and one probe of the endpoint per process. */
 export function startOversight(env: ProcessEnv, probed: Probed): Service & { readiness: readonly ReadinessPart[] } {
-  const { ALERTMANAGER_URL: url, TELEGRAM_WEBHOOK_URL: webhook } = env.config;
+  const { ALERTMANAGER_URL: url, TELEGRAM_WEBHOOK_URL: webhook } = env.settings;
   const channels = createChannels(env);
   const redis = connectRedis(env.redisAddress, 'impatient');
   const watchdog = startWatchdog(env, redis, channels);

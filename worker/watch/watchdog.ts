@@ -45,10 +45,10 @@ interface Seen {
  * with one user it is an outage.
  */
 export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Channels): Service & Watching {
-  const { config, log, limits } = env;
+  const { settings, log, limits } = env;
   const troubles = watchTroubles(env, channels);
   const seen: Seen = { book: new Map() };
-  const deadMan = config.DEADMAN_URL === undefined ? undefined : createDeadMan(config.DEADMAN_URL, limits, log);
+  const deadMan = settings.DEADMAN_URL === undefined ? undefined : createDeadMan(settings.DEADMAN_URL, limits, log);
   const { processName: name, running, cache: cached } = env;
   const self = { name, running, cached, exportTrouble: env.telemetry.exportTrouble };
   const list = openWorkerList(redis, self, uncleanEndAlert);
@@ -58,7 +58,7 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
     // The first check waits, so that work left over from the last run can be done first.
     firstAfterMs: limits.alertEveryMs,
     async round(signal) {
-      seen.refusedWrites = await findRefusedWrites(redis, config.SHARDS, troubles.redis.sinceMs() !== undefined);
+      seen.refusedWrites = await findRefusedWrites(redis, settings.SHARDS, troubles.redis.sinceMs() !== undefined);
       try {
         // A round that reads only alerts proves nothing about a check of the state.
         if (await look()) troubles.watch.worked();
@@ -90,14 +90,14 @@ export function startWatchdog(env: ProcessEnv, redis: RedisClient, channels: Cha
   };
 }
 
-function ruleLimitsOf({ config, limits: { pollAgeMs, providerDownMs, telegramDownMs } }: ProcessEnv): RuleLimits {
+function ruleLimitsOf({ settings, limits: { pollAgeMs, providerDownMs, telegramDownMs } }: ProcessEnv): RuleLimits {
   return {
     ...{ pollAgeMs, providerDownMs, telegramDownMs },
-    unansweredMs: config.UNANSWERED_ALERT_MS,
-    totals: totalsOf(config),
-    deadLettersMax: config.DEAD_LETTERS_MAX,
-    models: modelsInUse(config),
-    isVolatileAccepted: config.REDIS_ACCEPT.includes('volatile'),
+    unansweredMs: settings.UNANSWERED_ALERT_MS,
+    totals: totalsOf(settings),
+    deadLettersMax: settings.DEAD_LETTERS_MAX,
+    models: modelsInUse(settings),
+    isVolatileAccepted: settings.REDIS_ACCEPT.includes('volatile'),
   };
 }
 
@@ -136,13 +136,13 @@ function createLook(
   list: ReturnType<typeof openWorkerList>,
   reportClock: (aheadMs: number) => Promise<void>,
 ): () => Promise<boolean> {
-  const { config, log } = env;
+  const { settings, log } = env;
   const everyMs = env.limits.watchEveryMs;
   const limits = ruleLimitsOf(env);
   const store = createBookStore(redis);
-  const readSnapshot = createSnapshotReader(redis, config.SHARDS, limits.unansweredMs, limits.totals);
+  const readSnapshot = createSnapshotReader(redis, settings.SHARDS, limits.unansweredMs, limits.totals);
   const capLetters = createLetterCap(redis, limits.deadLettersMax, log);
-  const keepBook = createBookKeeper(redis, store, config.SHARDS, log);
+  const keepBook = createBookKeeper(redis, store, settings.SHARDS, log);
   let sinceMs: number | undefined;
   let nextLookMs = performance.now() + everyMs;
   return async () => {

@@ -1,4 +1,4 @@
-import type { AllowedIds } from '../../base/config.ts';
+import type { AllowedIds } from '../../base/settings.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { type Order, readOrders } from '../orders.ts';

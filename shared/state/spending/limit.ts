@@ -1,4 +1,4 @@
-import type { Config } from '../../base/config.ts';
+import type { Settings } from '../../base/settings.ts';
 import type { ChatKey, EntryId } from '../../redis/keys.ts';
 
 /** Whose spending a limit bounds. */
@@ -45,10 +45,10 @@ const SETTINGS = {
   TOTAL_MONTHLY_USD: ['total', 'month', 'usd'],
   TOTAL_DAILY_USD: ['total', 'day', 'usd'],
   TOTAL_DAILY_TOKENS: ['total', 'day', 'tokens'],
-} as const satisfies Partial<Record<keyof Config, readonly [Whose, Period, Unit]>>;
+} as const satisfies Partial<Record<keyof Settings, readonly [Whose, Period, Unit]>>;
 
 /** The settings that are limits. */
-export type BudgetSettings = Pick<Config, Limit['setting']> & Partial<Pick<Config, 'TELEGRAM_ALLOWED_IDS'>>;
+export type BudgetSettings = Pick<Settings, Limit['setting']> & Partial<Pick<Settings, 'TELEGRAM_ALLOWED_IDS'>>;
 
 /**
  * What a guest may spend in a day, and anybody of a bot that is open to all, where PERSON_DAILY_USD does not say: about a
@@ -58,16 +58,16 @@ export const GUEST_DAILY_USD = 2;
 
 /** The limits that are set, for a chat with its own ones, and for a guest or somebody listed; 0 is none. Pure. */
 export function limitsOf(
-  config: BudgetSettings,
+  settings: BudgetSettings,
   { dailyUsd, monthlyUsd }: OwnLimits = {},
   { isGuest = false }: Pick<Payer, 'isGuest'> = {},
 ): Limit[] {
-  const isStranger = isGuest || config.TELEGRAM_ALLOWED_IDS === 'everyone';
+  const isStranger = isGuest || settings.TELEGRAM_ALLOWED_IDS === 'everyone';
   const stated = {
-    ...config,
-    CHAT_DAILY_USD: dailyUsd ?? config.CHAT_DAILY_USD,
-    CHAT_MONTHLY_USD: monthlyUsd ?? config.CHAT_MONTHLY_USD,
-    PERSON_DAILY_USD: config.PERSON_DAILY_USD ?? (isStranger ? GUEST_DAILY_USD : undefined),
+    ...settings,
+    CHAT_DAILY_USD: dailyUsd ?? settings.CHAT_DAILY_USD,
+    CHAT_MONTHLY_USD: monthlyUsd ?? settings.CHAT_MONTHLY_USD,
+    PERSON_DAILY_USD: settings.PERSON_DAILY_USD ?? (isStranger ? GUEST_DAILY_USD : undefined),
   };
   return (Object.keys(SETTINGS) as Limit['setting'][]).flatMap((setting) => {
     const [whose, period, unit] = SETTINGS[setting];
@@ -77,8 +77,8 @@ export function limitsOf(
 }
 
 /** The limits of all chats together. Pure. */
-export function totalsOf(config: BudgetSettings): Limit[] {
-  return limitsOf(config).filter(({ whose }) => whose === 'total');
+export function totalsOf(settings: BudgetSettings): Limit[] {
+  return limitsOf(settings).filter(({ whose }) => whose === 'total');
 }
 
 /** The name of the period that a moment lies in: `2026-11-22`, or `2026-11`. Pure. */

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Queue, Worker } from 'bullmq';
-import { readConfig } from '../../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { redisAddressOf } from '../../../shared/base/redis-address.ts';
+import { readSettings } from '../../../shared/base/settings.ts';
 import { connectRedis, untilReady } from '../../../shared/redis/connection.ts';
 import { untilNews } from '../../../shared/redis/failover.ts';
 import { bindScript } from '../../../shared/redis/script.ts';
@@ -167,7 +167,7 @@ test('finds the primary through password-protected sentinels and follows their f
     lines: [`sentinel auth-pass ${MASTER} ${secret}`, 'requirepass watcher'],
   });
   started.push(() => sentinels.stop());
-  const reading = readConfig(
+  const reading = readSettings(
     {
       REDIS_SENTINELS: sentinels.list
         .split(',')
@@ -178,7 +178,7 @@ test('finds the primary through password-protected sentinels and follows their f
     'tool',
   );
   if (!reading.ok) throw new Error(reading.problems.join());
-  const redis = connectRedis(redisAddressOf(reading.config) ?? '', 'patient');
+  const redis = connectRedis(redisAddressOf(reading.settings) ?? '', 'patient');
   started.push(() => redis.disconnect());
   await untilReady(redis, 5_000);
   await redis.set('key', 'before');

@@ -124,15 +124,15 @@ behindBwrap('the socket of a Redis that the settings name is hidden, also when t
   const socket = join(outside, 'redis', 'redis.sock');
   await mkdir(join(outside, 'redis'));
   await writeFile(socket, SECRET);
-  const config = { MCP_CONFIG: undefined, BLOB_URL: { kind: 'redis' }, REDIS_URL: socketUrl(socket) };
+  const settings = { MCP_CONFIG: undefined, BLOB_URL: { kind: 'redis' }, REDIS_URL: socketUrl(socket) };
   const plain = await stdioServer('a');
   // Somebody names the folder around it.
-  const { read } = await confinedServer({ args: [...plain.args, outside] }, secretPlaces(config as never));
+  const { read } = await confinedServer({ args: [...plain.args, outside] }, secretPlaces(settings as never));
   expect(await read(socket)).not.toBe(SECRET);
   await rm(socket);
   await writeFile(socket, SECRET);
   expect(await read(socket)).not.toBe(SECRET);
-  expect(secretPlaces({ ...config, REDIS_URL: 'unix:///tmp/redis.sock' } as never)).toContain('/tmp/redis.sock');
+  expect(secretPlaces({ ...settings, REDIS_URL: 'unix:///tmp/redis.sock' } as never)).toContain('/tmp/redis.sock');
 });
 
 behindBwrap('a stop ends all that a server has started, and so does a crash of the server', async () => {

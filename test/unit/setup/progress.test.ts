@@ -36,7 +36,7 @@ test('who set up a new bot is greeted behind the file, and nobody is in an insta
 
 test('an answer is a change unless the file says it already; the environment is a suggestion that is written down', () => {
   const begun = begin({ A: '1', B: '2' }, { B: '3', C: '4', D: '' });
-  expect(begun.settings).toEqual({ A: '1', B: '3', C: '4' });
+  expect(begun.values).toEqual({ A: '1', B: '3', C: '4' });
   const done = advance(begun, 'bot', { answers: { A: '1', B: '3', C: '4' } });
   expect([...changesOf(done)]).toEqual([
     ['B', '3'],

@@ -33,14 +33,14 @@ const READY_MS = 2_000;
  * the same pages to the same login. `token` is the operator's: whoever has it reads and acts. While Redis does not answer, the pages say so.
  */
 export function startConsole(
-  { config, redisAddress, log }: Pick<Root, 'config' | 'redisAddress' | 'log'>,
+  { settings, redisAddress, log }: Pick<Root, 'settings' | 'redisAddress' | 'log'>,
   token: string,
   runbookFile = RUNBOOK,
 ): Service & { routes: Route[] } {
   const redis = connectRedis(redisAddress, 'impatient');
-  const source = { redis, shards: config.SHARDS };
-  const runbook = readRunbook(runbookFile, config.RUNBOOK_URL);
-  const app = consoleApp({ config, redis, source, runbook, token: tokenOf(token), log });
+  const source = { redis, shards: settings.SHARDS };
+  const runbook = readRunbook(runbookFile, settings.RUNBOOK_URL);
+  const app = consoleApp({ settings, redis, source, runbook, token: tokenOf(token), log });
   // The process keeps Node's own global Request and Response.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   return {
@@ -103,7 +103,7 @@ function serveReports(app: Hono<VisitEnv>, parts: ConsoleParts): void {
 }
 
 async function showReport(visit: Visit, parts: ConsoleParts, { args = [], options = {}, page, read }: ReportRule) {
-  const { config, source, runbook } = parts;
+  const { settings, source, runbook } = parts;
   const words = args.map(() => visit.req.param('name') ?? '');
   const problem = wordsProblem(args, words);
   if (problem !== undefined) throw new UnknownName(problem);
@@ -111,8 +111,8 @@ async function showReport(visit: Visit, parts: ConsoleParts, { args = [], option
   const given = Object.fromEntries(
     query.filter(([name, value]) => Object.hasOwn(options, name) && !optionProblem(name, value, options[name])),
   );
-  const request = { words, options: given, content: config.LOG_CONTENT };
-  const { report } = await (await read())({ ...source, config }, request);
+  const request = { words, options: given, content: settings.LOG_CONTENT };
+  const { report } = await (await read())({ ...source, settings }, request);
   const reading = {
     nowMs: report.nowMs,
     formKey: visit.get('formKey') ?? '',

@@ -4,7 +4,7 @@ import type { Feature } from '../../feature.ts';
 export const consoleFeature: Feature = {
   name: 'console',
   async serve(root) {
-    const { OPERATOR_TOKEN: token } = root.config;
+    const { OPERATOR_TOKEN: token } = root.settings;
     if (token === undefined) return undefined;
     const { startConsole } = await import('./console.ts');
     return startConsole(root, token);

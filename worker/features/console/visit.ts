@@ -3,8 +3,8 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { html } from 'hono/html';
 import { secureHeaders } from 'hono/secure-headers';
 import type { CookieOptions } from 'hono/utils/cookie';
-import type { Config } from '../../../shared/base/config.ts';
 import type { Logger } from '../../../shared/base/log.ts';
+import type { Settings } from '../../../shared/base/settings.ts';
 import type { RedisClient } from '../../../shared/redis/connection.ts';
 import type { ReportSource } from '../../report/report.ts';
 import type { Token } from './login.ts';
@@ -26,7 +26,7 @@ export type Visit = Context<VisitEnv>;
 
 /** The parts that pages are made from. */
 export interface ConsoleParts {
-  config: Config;
+  settings: Settings;
   redis: RedisClient;
   source: ReportSource;
   runbook: Runbook;

@@ -97,7 +97,7 @@ async function subjectOf(call: DeskCall, incident: Incident, press: Press): Prom
   }
   if (name === 'probe') {
     const { model } = call.context.turn.env;
-    const ask = () => model.send(wordRequest(call.source.config.MODEL), call.context.time.signal);
+    const ask = () => model.send(wordRequest(call.source.settings.MODEL), call.context.time.signal);
     const subject: ProbeSubject = { ...everyChat, ask };
     return subject;
   }

@@ -44,12 +44,12 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
 /** Answers all that operators type or press in the chat of alerts. Contract: as `DeskHandler`. */
 const desk: CommandHandler = async (context) => {
   const { message } = context.turn;
-  const { redis, config } = context.turn.env;
+  const { redis, settings } = context.turn.env;
   const [word = '', ...words] = context.words.split(' ');
   const { id = 0, name = '' } = message.ok ? message.value.from : {};
   // A button of another version may send an unknown word.
   const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;
-  const source = { redis, config, shards: config.SHARDS };
+  const source = { redis, settings, shards: settings.SHARDS };
   const reply = await handle({ words, by: plainLine(name) || `${id}`, id, context, source });
   const { buttons, isAnswered } = reply;
   const extras = { ...(buttons && { buttons }), ...(!isAnswered && { keepsButtons: true as const }) };

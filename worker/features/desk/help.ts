@@ -13,8 +13,8 @@ export const help: DeskHandler = async (call) => {
 
 /** Whether the chat of alerts is also one in which the bot answers messages. */
 export async function isConversation({ context: { turn } }: DeskCall): Promise<boolean> {
-  const { redis, config } = turn.env;
-  const ids = await allowedNow(redis, config.TELEGRAM_ALLOWED_IDS)();
+  const { redis, settings } = turn.env;
+  const ids = await allowedNow(redis, settings.TELEGRAM_ALLOWED_IDS)();
   const { chatId = 0 } = parseChatKey(turn.chat) ?? {};
   return ids === 'everyone' || ids.has(chatId);
 }

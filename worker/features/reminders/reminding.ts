@@ -1,7 +1,7 @@
 import { SpanKind } from '@opentelemetry/api';
-import type { AllowedIds } from '../../../shared/base/config.ts';
 import type { Service } from '../../../shared/base/lifecycle.ts';
 import { runLoop } from '../../../shared/base/loop.ts';
+import type { AllowedIds } from '../../../shared/base/settings.ts';
 import { METRIC, messaging, SPAN, traceparent } from '../../../shared/base/telemetry.ts';
 import { parseChatKey } from '../../../shared/redis/keys.ts';
 import { allowedNow } from '../../../shared/state/chat/allowed.ts';
@@ -34,19 +34,19 @@ export function startReminding(env: ShardEnv): Service {
 }
 
 /** Whom the bot answers now. A worker alone need not know the allow list: then it trusts what was accepted. */
-function allowedChats({ redis, config: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
+function allowedChats({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
   return allowedNow(redis, ids !== 'everyone' && ids.size === 0 ? 'everyone' : ids);
 }
 
 async function remind(
-  { config, telemetry, log, reach }: ShardEnv,
+  { settings, telemetry, log, reach }: ShardEnv,
   book: ReminderBook,
   ids: AllowedIds,
   due: Due,
   nowMs: number,
 ): Promise<void> {
   const { chat, otherChat, id, dueAtMs, stored } = due;
-  const minutesMin = config.REMINDER_MINUTES_MIN;
+  const minutesMin = settings.REMINDER_MINUTES_MIN;
   const isListed = (id: number) => ids === 'everyone' || ids.has(id);
   if (![chat, otherChat].some((each) => each && isListed(parseChatKey(each)?.chatId ?? 0))) {
     log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');

@@ -8,13 +8,13 @@ import {
   setBefore,
 } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
-import { type Settings, timeZoneOf } from '../../lane/settings.ts';
+import { type TurnSettings, timeZoneOf } from '../../lane/settings.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 import { setIn } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';
 
 type Book = Pick<ReminderBook, 'set' | 'of' | 'cancelled' | 'cancellingForUndo'>;
-type Zone = Pick<Settings, 'TZ'>;
+type Zone = Pick<TurnSettings, 'TZ'>;
 
 const NAME = 'reminders';
 const specOf = (minutesMin: number): ToolSpec => ({
@@ -41,7 +41,7 @@ const specOf = (minutesMin: number): ToolSpec => ({
 });
 
 /** The built-in tool `reminders`. A call that is repeated after a crash has the effect of one. */
-export function createReminders(book: Book, settings: Zone & Pick<Settings, 'REMINDER_MINUTES_MIN'>): Toolbox {
+export function createReminders(book: Book, settings: Zone & Pick<TurnSettings, 'REMINDER_MINUTES_MIN'>): Toolbox {
   const specs = [specOf(settings.REMINDER_MINUTES_MIN)];
   return {
     specs: () => specs,
@@ -57,7 +57,7 @@ export function createReminders(book: Book, settings: Zone & Pick<Settings, 'REM
 
 async function set(
   book: Book,
-  settings: Zone & Pick<Settings, 'REMINDER_MINUTES_MIN'>,
+  settings: Zone & Pick<TurnSettings, 'REMINDER_MINUTES_MIN'>,
   turn: Turn,
   call: string,
   input: Input,

@@ -1,6 +1,6 @@
-import type { Config } from '../../../shared/base/config.ts';
 import { type Service, within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
+import type { Settings } from '../../../shared/base/settings.ts';
 import { clip } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
 import { callTool } from './call.ts';
@@ -43,12 +43,12 @@ interface Listed extends ToolSpec {
 
 /** Starts the servers that the settings name, in the best sandbox that they allow and this machine has. As `startMcp`. */
 export async function startConfinedMcp(
-  config: Config,
+  settings: Settings,
   servers: readonly McpServer[],
   limits: GivenLimits,
   log: Logger,
 ): Promise<McpToolbox> {
-  return startMcp(servers, await findSandbox(config.MCP_SANDBOX, secretPlaces(config)), limits, log);
+  return startMcp(servers, await findSandbox(settings.MCP_SANDBOX, secretPlaces(settings)), limits, log);
 }
 
 /**

@@ -4,9 +4,9 @@ import { homedir, tmpdir } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { getDefaultEnvironment, type StdioServerParameters } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { type Config, settingsFile } from '../../../shared/base/config.ts';
 import { HOME, PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { socketFile } from '../../../shared/base/redis-address.ts';
+import { type Settings, settingsFile } from '../../../shared/base/settings.ts';
 import type { McpServer, StdioServer } from './config.ts';
 import { limitedCommand, supervisedCommand } from './processes.ts';
 
@@ -159,7 +159,7 @@ export async function findSandbox(
 }
 
 /** The places that no server may see, besides the project: the settings, the configuration of the others, and what is stored. */
-export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Config): readonly string[] {
+export function secretPlaces({ MCP_CONFIG, BLOB_URL, REDIS_URL }: Settings): readonly string[] {
   const settings = settingsFile();
   return [
     join(HOME, 'data'),

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Gate } from '../../../../producer/accept/gate.ts';
 import { readUpdate, type UpdateReading } from '../../../../producer/accept/read-update.ts';
-import type { AllowedIds } from '../../../../shared/base/config.ts';
+import type { AllowedIds } from '../../../../shared/base/settings.ts';
 import { decodeMessage, encodeMessage, type InboundMessage, laneOf } from '../../../../shared/flow/message.ts';
 import { parseChatKey } from '../../../../shared/redis/keys.ts';
 import { GRAPHEMES, rawTexts, SEEDED } from '../../../fixture/texts.ts';

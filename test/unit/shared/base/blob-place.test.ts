@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { readConfig } from '../../../../shared/base/config.ts';
 import { PROJECT_ROOT } from '../../../../shared/base/project.ts';
+import { readSettings } from '../../../../shared/base/settings.ts';
 
-const read = (value?: string) => readConfig(value === undefined ? {} : { BLOB_URL: value }, 'tool');
+const read = (value?: string) => readSettings(value === undefined ? {} : { BLOB_URL: value }, 'tool');
 
 test.each([
   [undefined, join(PROJECT_ROOT, 'data', 'blobs')],
@@ -14,11 +14,11 @@ test.each([
   ['./data/files', join(PROJECT_ROOT, 'data', 'files')],
   ['file:data/files', join(PROJECT_ROOT, 'data', 'files')],
 ])('BLOB_URL %p is the folder %p, whatever the working directory is', (value, folder) => {
-  expect(read(value)).toMatchObject({ ok: true, config: { BLOB_URL: { kind: 'files', folder } } });
+  expect(read(value)).toMatchObject({ ok: true, settings: { BLOB_URL: { kind: 'files', folder } } });
 });
 
 test.each(['redis:', 'redis://'])('BLOB_URL %s keeps the bytes in Redis', (value) => {
-  expect(read(value)).toMatchObject({ ok: true, config: { BLOB_URL: { kind: 'redis' } } });
+  expect(read(value)).toMatchObject({ ok: true, settings: { BLOB_URL: { kind: 'redis' } } });
 });
 
 test.each(['https://example.org/blobs', 'file://host/blobs', 'file://', 'file:', 'redis://other:6379', 'gs://bucket'])(
@@ -41,7 +41,7 @@ test.each([
     { bucket: 'files', prefix: '', region: 'garage', endpoint: 'https://s3.example.org' },
   ],
 ])('BLOB_URL %s is a part of a bucket', (value, place) => {
-  expect(read(value)).toMatchObject({ ok: true, config: { BLOB_URL: { kind: 's3', ...place } } });
+  expect(read(value)).toMatchObject({ ok: true, settings: { BLOB_URL: { kind: 's3', ...place } } });
 });
 
 test.each([

@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
-import { type ConfigReading, readConfig } from '../../../../shared/base/config.ts';
 import { redisAddressOf, socketPath, socketUrl } from '../../../../shared/base/redis-address.ts';
+import { readSettings, type SettingsReading } from '../../../../shared/base/settings.ts';
 
-function read(env: Record<string, string>): ConfigReading {
-  return readConfig(env, 'tool');
+function read(env: Record<string, string>): SettingsReading {
+  return readSettings(env, 'tool');
 }
 
 function addressOf(env: Record<string, string>) {
   const reading = read(env);
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return redisAddressOf(reading.config);
+  return redisAddressOf(reading.settings);
 }
 
 function problemsOf(nodes: string): string[] {
@@ -130,7 +130,7 @@ test.each<[Record<string, string>, RegExp]>([
 test('REDIS_ACCEPT takes volatile and unlimited, in any order, and nothing else', () => {
   const accepted = (env: Record<string, string>) => {
     const reading = read(env);
-    return reading.ok ? reading.config.REDIS_ACCEPT : reading.problems;
+    return reading.ok ? reading.settings.REDIS_ACCEPT : reading.problems;
   };
   expect(accepted({})).toEqual([]);
   expect(accepted({ REDIS_ACCEPT: 'unlimited, volatile' })).toEqual(['unlimited', 'volatile']);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readConfig } from '../../../../shared/base/config.ts';
+import { readSettings } from '../../../../shared/base/settings.ts';
 
 const SET = {
   TELEGRAM_BOT_TOKEN: '123:abc',
@@ -10,8 +10,8 @@ const SET = {
 const TOO_SHORT = 'TURN_MAX_MS is too short: expected at least TURN_TIMEOUT_MS';
 
 function read(env: Record<string, string>): readonly string[] | number {
-  const reading = readConfig({ ...SET, ...env }, 'gateway');
-  return reading.ok ? reading.config.TURN_MAX_MS : reading.problems;
+  const reading = readSettings({ ...SET, ...env }, 'gateway');
+  return reading.ok ? reading.settings.TURN_MAX_MS : reading.problems;
 }
 
 test('refuses a TURN_MAX_MS that is shorter than TURN_TIMEOUT_MS', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { CONSTANTS } from '../../../../shared/base/config.ts';
+import { CONSTANTS } from '../../../../shared/base/settings.ts';
 import { backoffMs } from '../../../../worker/lane/verdict.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 

@@ -94,8 +94,8 @@ test.each([
 });
 
 test('each model is in use once, with all settings that name it', () => {
-  const config = { MODEL: 'a', FALLBACK_MODEL: undefined, COMPACTION_MODEL: 'b', MODELS: ['a', 'c'] };
-  expect([...modelsInUse(config)]).toEqual([
+  const settings = { MODEL: 'a', FALLBACK_MODEL: undefined, COMPACTION_MODEL: 'b', MODELS: ['a', 'c'] };
+  expect([...modelsInUse(settings)]).toEqual([
     ['a', ['MODEL']],
     ['b', ['COMPACTION_MODEL']],
     ['c', ['MODELS']],

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { readConfig } from '../../../../../shared/base/config.ts';
+import { readSettings } from '../../../../../shared/base/settings.ts';
 import { limitsOf, nextPeriodMs } from '../../../../../shared/state/spending/limit.ts';
 import { EN } from '../../../../../shared/texts/en.ts';
 import { ZH_HANT } from '../../../../../shared/texts/zh-hant.ts';
 
 function read(env: Record<string, string>) {
-  return readConfig(
+  return readSettings(
     {
       TELEGRAM_BOT_TOKEN: '123456:AAE-good_token',
       TELEGRAM_ALLOWED_IDS: '1001,-1002',
@@ -17,10 +17,10 @@ function read(env: Record<string, string>) {
   );
 }
 
-function configOf(env: Record<string, string> = {}) {
+function settingsOf(env: Record<string, string> = {}) {
   const reading = read(env);
   if (!reading.ok) throw new Error(reading.problems.join());
-  return reading.config;
+  return reading.settings;
 }
 
 function problemsOf(env: Record<string, string>): string[] {
@@ -29,13 +29,13 @@ function problemsOf(env: Record<string, string>): string[] {
 }
 
 test('limits in money are dollars: 25 a day in all unless set, others only where set, and 0 is none', () => {
-  expect(limitsOf(configOf())).toEqual([
+  expect(limitsOf(settingsOf())).toEqual([
     { setting: 'TOTAL_DAILY_USD', whose: 'total', period: 'day', unit: 'usd', max: 25e9 },
   ]);
-  expect(limitsOf(configOf({ TOTAL_DAILY_USD: '0' }))).toEqual([]);
+  expect(limitsOf(settingsOf({ TOTAL_DAILY_USD: '0' }))).toEqual([]);
   const all = ['CHAT', 'PERSON', 'TOTAL'].flatMap((whose) => [`${whose}_MONTHLY_USD`, `${whose}_DAILY_USD`]);
   const set = Object.fromEntries(all.map((name, at) => [name, `${at}.5`]));
-  expect(limitsOf(configOf({ ...set })).map(({ setting, max }) => [setting, max])).toEqual(
+  expect(limitsOf(settingsOf({ ...set })).map(({ setting, max }) => [setting, max])).toEqual(
     all.map((name, at) => [name, (at + 0.5) * 1e9]),
   );
   for (const name of all)

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type Role, readConfig } from '../../../../shared/base/config.ts';
+import { type Role, readSettings } from '../../../../shared/base/settings.ts';
 
 const GATEWAY = {
   TELEGRAM_BOT_TOKEN: '123456:AAE-good_token',
@@ -9,7 +9,7 @@ const GATEWAY = {
 };
 
 function problemsOf(env: Record<string, string>, role: Role = 'gateway'): string[] {
-  const reading = readConfig(env, role);
+  const reading = readSettings(env, role);
   return reading.ok ? [] : reading.problems;
 }
 

@@ -29,7 +29,7 @@ import {
   traceUrl,
   upTo,
   webhookUrl,
-} from './setting.ts';
+} from './setting-forms.ts';
 import { missingSettings, tooShort, twoPlaces, unreadNames, withoutEffect } from './setting-problems.ts';
 
 /** The role that reads the environment: each needs its own part and ignores the rest. */
@@ -188,26 +188,26 @@ export const CONSTANTS = {
 type Environment = z.infer<typeof environment>;
 
 /** The whole environment, checked and typed, with the constants. Every other name is the variable of the same name. */
-export type Config = Readonly<Environment & typeof CONSTANTS & { COMPACTION_MODEL: string }>;
+export type Settings = Readonly<Environment & typeof CONSTANTS & { COMPACTION_MODEL: string }>;
 
 /** The people who may act as operators. With everybody allowed, nobody is one until somebody says who. Pure. */
-export function operatorsOf(config: Config): ReadonlySet<number> {
-  const { TELEGRAM_ALLOWED_IDS } = config;
+export function operatorsOf(settings: Settings): ReadonlySet<number> {
+  const { TELEGRAM_ALLOWED_IDS } = settings;
   const people = TELEGRAM_ALLOWED_IDS === 'everyone' ? [] : [...TELEGRAM_ALLOWED_IDS].filter((id) => id > 0);
-  return config.TELEGRAM_OPERATOR_IDS ?? new Set(people);
+  return settings.TELEGRAM_OPERATOR_IDS ?? new Set(people);
 }
 
-/** The result of reading the environment: a config and its warnings, or every problem at once. */
-export type ConfigReading =
-  | { ok: true; config: Config; warnings: string[] }
+/** The result of reading the environment: the settings and what to warn of, or every problem at once. */
+export type SettingsReading =
+  | { ok: true; settings: Settings; warnings: string[] }
   /** `rest`: the settings as they are without the malformed ones, for trying what these have no part in. */
-  | { ok: false; problems: string[]; rest?: Config };
+  | { ok: false; problems: string[]; rest?: Settings };
 
 /**
  * Reads the environment for a role. Pure; an empty value counts as unset. Reports all problems at once, each with the
  * variable's name and what was expected. Problems never quote a value, which may be a secret.
  */
-export function readConfig(env: Readonly<Record<string, string | undefined>>, role: Role): ConfigReading {
+export function readSettings(env: Readonly<Record<string, string | undefined>>, role: Role): SettingsReading {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim()));
   const parsed = environment.safeParse(set);
   const malformed = parsed.success
@@ -217,15 +217,16 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>, ro
   const short = parsed.success ? tooShort(parsed.data, set) : [];
   const problems = [...new Set([...missingSettings(set, role), ...malformed, ...twice, ...short])];
   if (!parsed.success || problems.length > 0) return { ok: false, problems, ...restOf(set, malformed) };
-  const config = completed(parsed.data);
-  const open = config.TELEGRAM_ALLOWED_IDS === 'everyone' ? ['TELEGRAM_ALLOWED_IDS is *: anybody can use the bot'] : [];
+  const settings = completed(parsed.data);
+  const open =
+    settings.TELEGRAM_ALLOWED_IDS === 'everyone' ? ['TELEGRAM_ALLOWED_IDS is *: anybody can use the bot'] : [];
   const constants = Object.entries(CONSTANTS).filter(([name]) => set[name] !== undefined);
   const idle = constants.map(([name, value]) => `${name} is set, but has no effect: it is always ${value}`);
-  return { ok: true, config, warnings: [...open, ...idle, ...withoutEffect(config, set)] };
+  return { ok: true, settings, warnings: [...open, ...idle, ...withoutEffect(settings, set)] };
 }
 
 /** The settings of an environment, with those that follow from others. */
-function completed(read: Environment): Config {
+function completed(read: Environment): Settings {
   return {
     ...CONSTANTS,
     ...read,
@@ -235,7 +236,7 @@ function completed(read: Environment): Config {
   };
 }
 
-function restOf(set: Record<string, unknown>, malformed: readonly string[]): { rest?: Config } {
+function restOf(set: Record<string, unknown>, malformed: readonly string[]): { rest?: Settings } {
   const isSound = (name: string): boolean => !malformed.some((problem) => problem.startsWith(`${name} `));
   const { data } = environment.safeParse(Object.fromEntries(Object.entries(set).filter(([name]) => isSound(name))));
   return data === undefined ? {} : { rest: completed(data) };
@@ -245,11 +246,11 @@ function restOf(set: Record<string, unknown>, malformed: readonly string[]): { r
  * Reads this process's own environment, after what the settings file adds to it; a variable that is set already wins.
  * The environment is changed, because telemetry reads it too.
  */
-export function readProcessConfig(role: Role): ConfigReading {
+export function readOwnSettings(role: Role): SettingsReading {
   const { values, problems: unreadable, warnings: noted } = readSettingsFile();
   const missing = Object.entries(values).filter(([name]) => process.env[name] === undefined);
   Object.assign(process.env, Object.fromEntries(missing));
-  const reading = readConfig(process.env, role);
+  const reading = readSettings(process.env, role);
   const said = [...noted, ...unreadNames(Object.keys(values), Object.keys({ ...environment.shape, ...CONSTANTS }))];
   const problems = [...unreadable, ...useProxy(process.env)];
   if (problems.length === 0) return reading.ok ? { ...reading, warnings: [...said, ...reading.warnings] } : reading;
@@ -259,7 +260,7 @@ export function readProcessConfig(role: Role): ConfigReading {
 }
 
 /** This process's own environment: as it was given, and after `readProcessConfig` with what the settings file adds. */
-export function processEnvironment(): Readonly<Record<string, string | undefined>> {
+export function ownEnvironment(): Readonly<Record<string, string | undefined>> {
   return process.env;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type Config, readConfig } from '../../../../shared/base/config.ts';
+import { readSettings, type Settings } from '../../../../shared/base/settings.ts';
 
 const GATEWAY = {
   TELEGRAM_BOT_TOKEN: '123:abc',
@@ -11,14 +11,14 @@ const GATEWAY = {
 };
 
 function problemsOf(env: Record<string, string>): string[] {
-  const reading = readConfig({ ...GATEWAY, ...env }, 'gateway');
+  const reading = readSettings({ ...GATEWAY, ...env }, 'gateway');
   return reading.ok ? [] : reading.problems;
 }
 
-function configOf(env: Record<string, string>): Config {
-  const reading = readConfig({ ...GATEWAY, ...env }, 'gateway');
+function settingsOf(env: Record<string, string>): Settings {
+  const reading = readSettings({ ...GATEWAY, ...env }, 'gateway');
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return reading.config;
+  return reading.settings;
 }
 
 test('TELEGRAM_WEBHOOK_SECRET takes 32 to 256 characters of A-Z, a-z, 0-9, _ and -, and says how to make them', () => {
@@ -44,9 +44,9 @@ test('TELEGRAM_WEBHOOK_SECRET takes 32 to 256 characters of A-Z, a-z, 0-9, _ and
 });
 
 test('OPERATOR_TOKEN is off unless set, and a short one or one with spaces is refused without being quoted', () => {
-  expect(configOf({}).OPERATOR_TOKEN).toBeUndefined();
+  expect(settingsOf({}).OPERATOR_TOKEN).toBeUndefined();
   const varied = '0123456789abcdef'.repeat(2);
-  expect(configOf({ OPERATOR_TOKEN: varied }).OPERATOR_TOKEN).toBe(varied);
+  expect(settingsOf({ OPERATOR_TOKEN: varied }).OPERATOR_TOKEN).toBe(varied);
   expect(problemsOf({ OPERATOR_TOKEN: 'x'.repeat(32) })).toEqual([
     'OPERATOR_TOKEN is malformed: expected 8 different characters or more, as `openssl rand -hex 32` makes them',
   ]);
@@ -60,8 +60,8 @@ test('OPERATOR_TOKEN is off unless set, and a short one or one with spaces is re
 });
 
 test('HTTP_ALLOWED_HOSTS takes names of hosts, and no ports, patterns or URLs', () => {
-  expect(configOf({}).HTTP_ALLOWED_HOSTS).toEqual([]);
-  expect(configOf({ HTTP_ALLOWED_HOSTS: 'spillway, Bot.example.org' }).HTTP_ALLOWED_HOSTS).toEqual([
+  expect(settingsOf({}).HTTP_ALLOWED_HOSTS).toEqual([]);
+  expect(settingsOf({ HTTP_ALLOWED_HOSTS: 'spillway, Bot.example.org' }).HTTP_ALLOWED_HOSTS).toEqual([
     'spillway',
     'Bot.example.org',
   ]);
@@ -73,6 +73,6 @@ test('HTTP_ALLOWED_HOSTS takes names of hosts, and no ports, patterns or URLs', 
 });
 
 test('the gateway listens on 127.0.0.1 unless HTTP_HOST says otherwise', () => {
-  expect(configOf({}).HTTP_HOST).toBe('127.0.0.1');
-  expect(configOf({ HTTP_HOST: '0.0.0.0' }).HTTP_HOST).toBe('0.0.0.0');
+  expect(settingsOf({}).HTTP_HOST).toBe('127.0.0.1');
+  expect(settingsOf({ HTTP_HOST: '0.0.0.0' }).HTTP_HOST).toBe('0.0.0.0');
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { CONSTANTS, type Config, type Role, readConfig } from '../../../../shared/base/config.ts';
+import { CONSTANTS, type Role, readSettings, type Settings } from '../../../../shared/base/settings.ts';
 import { rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 const GATEWAY = {
@@ -49,18 +49,18 @@ const MALFORMED: Record<string, string> = {
 };
 
 function problemsOf(env: Record<string, string | undefined>, role: Role = 'gateway'): string[] {
-  const reading = readConfig(env, role);
+  const reading = readSettings(env, role);
   return reading.ok ? [] : reading.problems;
 }
 
-function configOf(env: Record<string, string | undefined>, role: Role = 'gateway'): Config {
-  const reading = readConfig(env, role);
+function settingsOf(env: Record<string, string | undefined>, role: Role = 'gateway'): Settings {
+  const reading = readSettings(env, role);
   if (!reading.ok) throw new Error(reading.problems.join('\n'));
-  return reading.config;
+  return reading.settings;
 }
 
 function warningsOf(env: Record<string, string | undefined>): string[] {
-  const reading = readConfig(env, 'gateway');
+  const reading = readSettings(env, 'gateway');
   return reading.ok ? reading.warnings : ['not read at all'];
 }
 
@@ -71,9 +71,10 @@ test('reports all problems at once, each once and by the name of its variable', 
 });
 
 test('accepts a valid environment, and treats an empty value as unset', () => {
-  const config = configOf({ ...GATEWAY, SHARDS: '', WORKER_CONCURRENCY: '  ', REDIS_URL: '', LOG_LEVEL: undefined });
-  expect(config).toMatchObject({ SHARDS: 1, WORKER_CONCURRENCY: 16, LOG_LEVEL: 'info', LOG_CONTENT: false });
-  expect(config.REDIS_URL).toBeUndefined();
+  const set = { SHARDS: '', WORKER_CONCURRENCY: '  ', REDIS_URL: '', LOG_LEVEL: undefined };
+  const settings = settingsOf({ ...GATEWAY, ...set });
+  expect(settings).toMatchObject({ SHARDS: 1, WORKER_CONCURRENCY: 16, LOG_LEVEL: 'info', LOG_CONTENT: false });
+  expect(settings.REDIS_URL).toBeUndefined();
   expect(warningsOf(GATEWAY)).toEqual([]);
 });
 
@@ -96,19 +97,19 @@ test.each(POSITIVE)('%s refuses zero, a sign, a fraction, an exponent, a word an
       [expect.stringMatching(new RegExp(`^${name} .*expected .*(?:positive integer|milliseconds)`))],
     ]);
   }
-  expect(configOf({ ...GATEWAY, [name]: '7' })).toMatchObject({ [name]: 7 });
+  expect(settingsOf({ ...GATEWAY, [name]: '7' })).toMatchObject({ [name]: 7 });
 });
 
 test('refuses a TURN_TIMEOUT_MS that a timer cannot hold (over 2147483647): it would end every turn at once', () => {
   expect(problemsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483648' })).toEqual([
     expect.stringMatching(/^TURN_TIMEOUT_MS /),
   ]);
-  expect(configOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483647' }).TURN_TIMEOUT_MS).toBe(2_147_483_647);
+  expect(settingsOf({ ...GATEWAY, TURN_TIMEOUT_MS: '2147483647' }).TURN_TIMEOUT_MS).toBe(2_147_483_647);
 });
 
 test('HTTP_PORT may be 0, for any free port, and at most 65535', () => {
-  expect(configOf({ ...GATEWAY, HTTP_PORT: '0' }).HTTP_PORT).toBe(0);
-  expect(configOf({ ...GATEWAY, HTTP_PORT: '65535' }).HTTP_PORT).toBe(65_535);
+  expect(settingsOf({ ...GATEWAY, HTTP_PORT: '0' }).HTTP_PORT).toBe(0);
+  expect(settingsOf({ ...GATEWAY, HTTP_PORT: '65535' }).HTTP_PORT).toBe(65_535);
   for (const value of ['65536', '-1', '80.5', 'http', '999999'])
     expect(namesIn(problemsOf({ ...GATEWAY, HTTP_PORT: value }))).toEqual(['HTTP_PORT']);
 });
@@ -129,28 +130,28 @@ test('a problem names the malformed variable and never quotes its value', () => 
 });
 
 test('TELEGRAM_ALLOWED_IDS takes ids only; an open bot needs an explicit * and causes a warning', () => {
-  expect(configOf(GATEWAY).TELEGRAM_ALLOWED_IDS).toEqual(new Set([1001, -1002]));
-  expect(configOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: ' 5 , 6 ' }).TELEGRAM_ALLOWED_IDS).toEqual(new Set([5, 6]));
-  expect(configOf({}, 'tool').TELEGRAM_ALLOWED_IDS).toEqual(new Set());
+  expect(settingsOf(GATEWAY).TELEGRAM_ALLOWED_IDS).toEqual(new Set([1001, -1002]));
+  expect(settingsOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: ' 5 , 6 ' }).TELEGRAM_ALLOWED_IDS).toEqual(new Set([5, 6]));
+  expect(settingsOf({}, 'tool').TELEGRAM_ALLOWED_IDS).toEqual(new Set());
   for (const value of ['1001,', ',', '1001;1002', '@bob', '1e3', '**', 'everyone', '12345678901234567'])
     expect([value, namesIn(problemsOf({ ...GATEWAY, TELEGRAM_ALLOWED_IDS: value }))]).toEqual([
       value,
       ['TELEGRAM_ALLOWED_IDS'],
     ]);
   const open = { ...GATEWAY, TELEGRAM_ALLOWED_IDS: '1001,*' };
-  expect(configOf(open).TELEGRAM_ALLOWED_IDS).toBe('everyone');
+  expect(settingsOf(open).TELEGRAM_ALLOWED_IDS).toBe('everyone');
   expect(warningsOf(open)).toEqual([expect.stringMatching(/^TELEGRAM_ALLOWED_IDS is \*: anybody/)]);
 });
 
 test('TELEGRAM_ALERT_CHAT_ID is required: an id, or the word none for no alert chat', () => {
-  expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: 'none' }).TELEGRAM_ALERT_CHAT_ID).toBeUndefined();
-  expect(configOf(GATEWAY).TELEGRAM_ALERT_CHAT_ID).toBe(9001);
-  expect(configOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '-100200' }).TELEGRAM_ALERT_CHAT_ID).toBe(-100_200);
+  expect(settingsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: 'none' }).TELEGRAM_ALERT_CHAT_ID).toBeUndefined();
+  expect(settingsOf(GATEWAY).TELEGRAM_ALERT_CHAT_ID).toBe(9001);
+  expect(settingsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '-100200' }).TELEGRAM_ALERT_CHAT_ID).toBe(-100_200);
   expect(problemsOf({ ...GATEWAY, TELEGRAM_ALERT_CHAT_ID: '' })).toEqual([expect.stringMatching(/or none$/)]);
 });
 
 test('gateway and producer need both the webhook URL and its secret, and the missing one is named', () => {
-  expect(configOf({ ...GATEWAY, ...WEBHOOK })).toMatchObject(WEBHOOK);
+  expect(settingsOf({ ...GATEWAY, ...WEBHOOK })).toMatchObject(WEBHOOK);
   expect(warningsOf({ ...GATEWAY, ...WEBHOOK })).toEqual([]);
   for (const [one, other] of [
     ['TELEGRAM_WEBHOOK_URL', 'TELEGRAM_WEBHOOK_SECRET'],
@@ -176,7 +177,7 @@ test.each([
 });
 
 test('TELEGRAM_WEBHOOK_URL is normalised and must be https or loopback, without a health path or credentials', () => {
-  const urlOf = (url: string) => configOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: url }).TELEGRAM_WEBHOOK_URL;
+  const urlOf = (url: string) => settingsOf({ ...GATEWAY, ...WEBHOOK, TELEGRAM_WEBHOOK_URL: url }).TELEGRAM_WEBHOOK_URL;
   expect(urlOf('https://Example.org:443')).toBe('https://example.org/');
   for (const url of ['http://127.0.0.1:8080/hook', 'http://localhost/hook', 'http://[::1]:8080/a?b=c'])
     expect(urlOf(url)).toBe(url);
@@ -221,7 +222,7 @@ test.each([
   ['DEADMAN_URL', 'https://example.org/alive'],
   ['OPERATOR_TOKEN', 'an_operator_token_of_some_length_1234'],
 ])('%s is a known variable, and empty it counts as unset', (name, value) => {
-  expect(configOf({ ...GATEWAY, ...WEBHOOK, [name]: value })).toHaveProperty(name);
+  expect(settingsOf({ ...GATEWAY, ...WEBHOOK, [name]: value })).toHaveProperty(name);
   expect(warningsOf({ ...GATEWAY, [name]: ' ' })).toEqual([]);
 });
 
@@ -230,9 +231,9 @@ test('readConfig never throws: any environment yields a config or at least one p
   const environments = fc.dictionary(fc.constantFrom(...Object.keys({ ...MALFORMED, ...GATEWAY })), values);
   fc.assert(
     fc.property(environments, fc.constantFrom<Role>('gateway', 'producer', 'worker', 'tool'), (env, role) => {
-      const reading = readConfig(env, role);
+      const reading = readSettings(env, role);
       if (!reading.ok) expect(reading.problems.length).toBeGreaterThan(0);
-      else expect(reading.config.WORKER_CONCURRENCY).toBeGreaterThan(0);
+      else expect(reading.settings.WORKER_CONCURRENCY).toBeGreaterThan(0);
     }),
     SEEDED,
   );
@@ -240,7 +241,7 @@ test('readConfig never throws: any environment yields a config or at least one p
 
 test.each(Object.entries(CONSTANTS))('%s is %s, whatever an old .env says of it', (name, value) => {
   const env = { ...GATEWAY, [name]: 'anything' };
-  expect(configOf(env)).toMatchObject({ [name]: value });
+  expect(settingsOf(env)).toMatchObject({ [name]: value });
   expect(warningsOf(env)).toEqual([`${name} is set, but has no effect: it is always ${value}`]);
 });
 

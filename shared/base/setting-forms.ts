@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
-import type { AllowedIds } from './config.ts';
 import { REDIS_RISKS } from './redis-settings.ts';
+import type { AllowedIds } from './settings.ts';
 
 /** A timer longer than this fires at once. */
 const TIMER_MS_MAX = 2_147_483_647;
