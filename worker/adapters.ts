@@ -1,15 +1,10 @@
 import type { Root } from '../shared/app/process.ts';
-import { type Service, stopAll } from '../shared/base/lifecycle.ts';
-import type { Alert } from '../shared/flow/alert.ts';
-import { connectRedis } from '../shared/redis/connection.ts';
-import { keysOf } from '../shared/redis/keys.ts';
-import { queueAlert } from '../shared/state/incident/book.ts';
-import { watchToolServers } from './alerts/tool-servers.ts';
+import { stopAll } from '../shared/base/lifecycle.ts';
 import { openEndpoint } from './endpoint.ts';
 import { FEATURES } from './features.ts';
 import { LIMITS, type Limits } from './limits.ts';
-import { priceProblem, readSettingFiles, type SettingFiles } from './settings.ts';
-import { NO_TOOLS, type Toolbox } from './tools/toolbox.ts';
+import { priceProblem, readSettingFiles } from './settings.ts';
+import { NO_TOOLS } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';
 
@@ -17,14 +12,15 @@ import { startWorker } from './worker.ts';
 export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
   const { settings } = root;
   const limits = { ...LIMITS, ...shorter };
-  const { problems, servers, ...files } = await readSettingFiles(settings, settings.MODELS);
+  const files = await readSettingFiles(settings, settings.MODELS);
   const price = priceProblem(settings, files);
-  const all = [...problems, ...(price === undefined ? [] : [price])];
+  const all = [...files.problems, ...(price === undefined ? [] : [price])];
   if (all.length > 0) throw new Error(all.join('\n'));
-  const tools = withExclusions(await startTools(root, servers, limits));
+  const outer = await Promise.all(FEATURES.map((each) => each.outerTools?.(root, files, limits)));
+  const [tools = NO_TOOLS] = outer.filter((each) => each !== undefined);
   // Connected only when every file could be read: nobody would close the connection of a start that failed.
   const endpoint = openEndpoint(root, files.prices, limits);
-  const worker = await startWorker(root, { model: endpoint.model, files, tools, limits });
+  const worker = await startWorker(root, { model: endpoint.model, files, tools: withExclusions(tools), limits });
   const pages = (await Promise.all(FEATURES.map((each) => each.serve?.(root)))).filter((each) => each !== undefined);
   return {
     ...worker,
@@ -33,31 +29,6 @@ export async function setUpWorker(root: Root, shorter: Partial<Limits> = {}) {
       await stopAll(pages, root.log);
       await worker.stop();
       await endpoint.stop();
-    },
-  };
-}
-
-/** The tools of the servers that MCP_CONFIG lists. */
-async function startTools(
-  { settings, redisAddress, log }: Root,
-  servers: SettingFiles['servers'],
-  limits: Limits,
-): Promise<Toolbox & Service> {
-  if (servers.length === 0) return NO_TOOLS;
-  const { startConfinedMcp } = await import('./tools/mcp/client.ts');
-  const redis = connectRedis(redisAddress, 'patient');
-  const queue = async (alert: Alert): Promise<void> => queueAlert(redis, keysOf(0), alert);
-  const tools = await startConfinedMcp(settings, servers, { timeoutMs: settings.TOOL_TIMEOUT_MS }, log);
-  const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
-  if (open.length > 0)
-    log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
-  const watch = watchToolServers({ state: tools.state, queue, log, limits });
-  return {
-    ...tools,
-    async stop() {
-      await watch.stop();
-      await tools.stop();
-      redis.disconnect();
     },
   };
 }

@@ -9,7 +9,7 @@ import { parseChatKey } from '../shared/redis/keys.ts';
 import { type ChatSettings, type ChatTable, OTHER_CHATS } from '../shared/state/chat/chat-settings.ts';
 import { LANGUAGES } from '../shared/texts/language.ts';
 import { HEADER_NOTE } from './ask/pending.ts';
-import { isToolNameOf } from './tools/mcp/tool-name.ts';
+import { isToolNameOf } from './features/mcp/tool-name.ts';
 
 /** The tools that are no server's: the gateway's own, and the provider's for the web. A test holds it to them. */
 export const OWN_TOOLS = ['recall', 'send_file', 'reminders', 'memory', 'ask_user', 'web_search', 'web_fetch'];

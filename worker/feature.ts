@@ -15,7 +15,9 @@ import type { HeaderFacts } from './ask/pending.ts';
 import type { CommandHandler } from './command/command.ts';
 import type { Env } from './env.ts';
 import type { Ending, Verdict } from './lane/verdict.ts';
+import type { Limits } from './limits.ts';
 import type { Delivery, DeliveryTime } from './reply/outbox.ts';
+import type { SettingFiles } from './settings.ts';
 import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
@@ -36,6 +38,8 @@ export interface Feature {
   readonly fixedText?: FixedText;
   /** Its tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
+  /** The tools of others, for all shards of a process. One feature has them. */
+  outerTools?(root: Root, files: SettingFiles, limits: Limits): Promise<(Toolbox & Service) | undefined>;
   /** What runs in each shard. */
   start?(shard: ShardEnv): Service;
   /** What serves pages on the HTTP port of the process; nothing where the settings do not ask for it. */

@@ -3,6 +3,7 @@ import { consoleFeature } from './features/console/feature.ts';
 import { deskFeature } from './features/desk/feature.ts';
 import { filesFeature } from './features/files/feature.ts';
 import { guestsFeature } from './features/guests/feature.ts';
+import { mcpFeature } from './features/mcp/feature.ts';
 import { memoryFeature } from './features/memory/feature.ts';
 import { recallFeature } from './features/recall/feature.ts';
 import { remindersFeature } from './features/reminders/feature.ts';
@@ -16,6 +17,7 @@ export const FEATURES: readonly Feature[] = [
   voiceFeature,
   remindersFeature,
   memoryFeature,
+  mcpFeature,
   undoFeature,
   guestsFeature,
   deskFeature,

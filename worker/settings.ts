@@ -3,10 +3,10 @@ import { ownEnvironment, type Settings, type SettingsReading } from '../shared/b
 import type { ChatTable } from '../shared/state/chat/chat-settings.ts';
 import { limitsOf } from '../shared/state/spending/limit.ts';
 import { loadChatTable, promptOf } from './chat-table.ts';
+import { type McpConfigReading, type McpServer, readMcpConfig } from './features/mcp/config.ts';
 import { modelsInUse, tokenizerFactor } from './model/catalog.ts';
 import { estimateFixed, usableTokens } from './model/count.ts';
 import { costOf, costOfMinute, loadPrices, type Prices } from './model/prices.ts';
-import { type McpConfigReading, type McpServer, readMcpConfig } from './tools/mcp/config.ts';
 import { serverTools } from './tools/server-tools.ts';
 import type { ToolSpec } from './tools/toolbox.ts';
 

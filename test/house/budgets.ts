@@ -3,15 +3,15 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_521,
+  productLines: 50_482,
   productFiles: 507,
-  testLines: 84_527,
+  testLines: 84_522,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
   oneNeighbourFiles: 22,
   portsTypes: 1,
-  exportedTypes: 643,
+  exportedTypes: 640,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */

@@ -5,9 +5,9 @@ import { ownEnvironment, type Settings } from '../../shared/base/settings.ts';
 import { signalsOf } from '../../shared/base/signals.ts';
 import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
+import type { McpServerState } from '../features/mcp/client.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../settings.ts';
-import type { McpServerState } from '../tools/mcp/client.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';
@@ -131,7 +131,7 @@ async function checkTools(ground: Ground): Promise<Finding[]> {
   const { settings, files } = ground;
   const { servers, systemPrompt: system, chats } = files;
   if (servers.length === 0) return [await checkRoom(ground, { system, tools: [] })];
-  const { startConfinedMcp } = await import('../tools/mcp/client.ts');
+  const { startConfinedMcp } = await import('../features/mcp/client.ts');
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
   const tools = await startConfinedMcp(settings, servers, limits, createLogger('silent'));
   try {

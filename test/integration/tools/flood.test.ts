@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
-import { readMcpConfig } from '../../../worker/tools/mcp/config.ts';
+import { readMcpConfig } from '../../../worker/features/mcp/config.ts';
 import { cleanUps, ownFolder } from '../../fixture/clean-ups.ts';
 import { CHAT, eachInWorld, mainCalls, spawn, world } from '../../fixture/each-test.ts';
 import { BARE_ENV } from '../../fixture/environment.ts';

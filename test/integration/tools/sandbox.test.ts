@@ -4,7 +4,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { isRunning } from '../../../shared/base/machine.ts';
 import { PROJECT_ROOT } from '../../../shared/base/project.ts';
 import { socketUrl } from '../../../shared/base/redis-address.ts';
-import { findSandbox, type Sandbox, secretPlaces } from '../../../worker/tools/mcp/sandbox.ts';
+import { findSandbox, type Sandbox, secretPlaces } from '../../../worker/features/mcp/sandbox.ts';
 import { ownFolder } from '../../fixture/clean-ups.ts';
 import { programsWith } from '../../fixture/host.ts';
 import { startToolbox, stdioServer, textOf, until } from '../../fixture/mcp-toolbox.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type McpServer, readMcpConfig, SERVER_LIMITS } from '../../../../../worker/tools/mcp/config.ts';
+import { type McpServer, readMcpConfig, SERVER_LIMITS } from '../../../../../worker/features/mcp/config.ts';
 import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 function problemsOf(mcpServers: unknown): readonly string[] {

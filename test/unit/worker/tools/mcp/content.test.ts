@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { CONTENT_LIMITS, toolOutput, wordsOf } from '../../../../../worker/tools/mcp/content.ts';
+import { CONTENT_LIMITS, toolOutput, wordsOf } from '../../../../../worker/features/mcp/content.ts';
 import { PNG } from '../../../../fixture/mcp-tools.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 

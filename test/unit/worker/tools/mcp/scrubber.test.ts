@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { scrubberOf } from '../../../../../worker/tools/mcp/config.ts';
+import { scrubberOf } from '../../../../../worker/features/mcp/config.ts';
 import { UNASKED } from '../../../../fixture/mcp-toolbox.ts';
 import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type McpTool, readTool } from '../../../../../worker/tools/mcp/tool.ts';
-import { toolName } from '../../../../../worker/tools/mcp/tool-name.ts';
+import { type McpTool, readTool } from '../../../../../worker/features/mcp/tool.ts';
+import { toolName } from '../../../../../worker/features/mcp/tool-name.ts';
 import { cpuMs, rawTexts, SEEDED } from '../../../../fixture/texts.ts';
 
 const LEGAL = /^[A-Za-z0-9_-]{1,64}$/;

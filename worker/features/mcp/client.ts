@@ -2,7 +2,7 @@ import { type Service, within } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { Settings } from '../../../shared/base/settings.ts';
 import { clip } from '../../../shared/base/text.ts';
-import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../toolbox.ts';
+import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../../tools/toolbox.ts';
 import { callTool } from './call.ts';
 import type { McpServer } from './config.ts';
 import { LIMITS, type McpLimits } from './link.ts';

@@ -1,10 +1,38 @@
-import type { Service } from '../../shared/base/lifecycle.ts';
-import type { Logger } from '../../shared/base/log.ts';
-import { runLoop } from '../../shared/base/loop.ts';
-import type { Alert } from '../../shared/flow/alert.ts';
-import type { Limits } from '../limits.ts';
-import type { McpServerState } from '../tools/mcp/client.ts';
-import { omittedToolsAlert, toolServerAlert } from './causes/tools.ts';
+import type { Service } from '../../../shared/base/lifecycle.ts';
+import type { Logger } from '../../../shared/base/log.ts';
+import { runLoop } from '../../../shared/base/loop.ts';
+import type { Alert } from '../../../shared/flow/alert.ts';
+import { connectRedis } from '../../../shared/redis/connection.ts';
+import { keysOf } from '../../../shared/redis/keys.ts';
+import { queueAlert } from '../../../shared/state/incident/book.ts';
+import { omittedToolsAlert, toolServerAlert } from '../../alerts/causes/tools.ts';
+import type { Feature } from '../../feature.ts';
+import type { Limits } from '../../limits.ts';
+import type { McpServerState } from './client.ts';
+
+/** The tools of the servers that MCP_CONFIG lists. */
+export const mcpFeature: Feature = {
+  name: 'mcp',
+  async outerTools({ settings, redisAddress, log }, { servers }, limits) {
+    if (servers.length === 0) return undefined;
+    const { startConfinedMcp } = await import('./client.ts');
+    const redis = connectRedis(redisAddress, 'patient');
+    const tools = await startConfinedMcp(settings, servers, { timeoutMs: settings.TOOL_TIMEOUT_MS }, log);
+    const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));
+    if (open.length > 0)
+      log.warn({ servers: open }, 'tool servers are not sandboxed: they can read what this process can');
+    const queue = (alert: Parameters<typeof queueAlert>[2]) => queueAlert(redis, keysOf(0), alert);
+    const watch = watchToolServers({ state: tools.state, queue, log, limits });
+    return {
+      ...tools,
+      async stop() {
+        await watch.stop();
+        await tools.stop();
+        redis.disconnect();
+      },
+    };
+  },
+};
 
 /** A server may change its list at any rate; the alert about omitted tools is sent at most once in this time. */
 const OMITTED_EVERY_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { CallToolResultSchema, ContentBlockSchema } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { clip, graphemePrefix } from '../../../shared/base/text.ts';
-import { type ToolOutput, type ToolPart, toolError } from '../toolbox.ts';
+import { type ToolOutput, type ToolPart, toolError } from '../../tools/toolbox.ts';
 
 /** How much of an answer is kept: UTF-16 units of all texts together, and pieces of content. */
 export const CONTENT_LIMITS = { textCharsMax: 4 * 1024 * 1024, itemsMax: 1_000 };

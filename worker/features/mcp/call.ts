@@ -2,7 +2,7 @@ import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamable
 import { ErrorCode, ListToolsResultSchema, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { clip } from '../../../shared/base/text.ts';
-import { type OmittedTool, type ToolOutput, toolError } from '../toolbox.ts';
+import { type OmittedTool, type ToolOutput, toolError } from '../../tools/toolbox.ts';
 import { cleanText, toolOutput, wordsOf } from './content.ts';
 import type { Link, McpLimits } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ToolSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { clip } from '../../../shared/base/text.ts';
-import type { OmittedTool } from '../toolbox.ts';
+import type { OmittedTool } from '../../tools/toolbox.ts';
 import { cleanText } from './content.ts';
 
 /** A JSON Schema that is an object. */
