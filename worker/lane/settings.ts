@@ -42,15 +42,6 @@ export function learntWindow(
   return limit.tokens;
 }
 
-/** The window of the model itself, as far as errors have shown it. */
-export function modelWindow(
-  windowTokens: number,
-  limit: { tokens: number; of: string } | undefined,
-  settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
-): number {
-  return Math.min(windowTokens, learntWindow(limit, settings) ?? windowTokens);
-}
-
 /** Whose window an error shows: another endpoint or model has another one. */
 export function limitOwner({ MODEL, ANTHROPIC_BASE_URL }: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL'>): string {
   return `${MODEL} ${ANTHROPIC_BASE_URL}`;

@@ -1,4 +1,4 @@
-import { modelWindow, type TurnSettings } from '../lane/settings.ts';
+import { learntWindow, type TurnSettings } from '../lane/settings.ts';
 import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { startsTurn } from '../session/record.ts';
@@ -35,13 +35,13 @@ export function observe(settings: TurnSettings, call: FailedCall): RecoveryState
 }
 
 function sizesOf(settings: TurnSettings, call: FailedCall): Sizes {
-  const { windowTokens, sentTokens, fixedTokens, roundTokens, turn } = call;
+  const { windowTokens, sentTokens, fixedTokens, roundTokens } = call;
   return {
     request: sentTokens,
     fixed: fixedTokens,
     round: roundTokens,
     room: roomFor(settings, call),
-    known: modelWindow(windowTokens, turn.limit, settings),
+    known: knownWindow(settings, call),
     stated: windowTokens,
     statedUsable: usableTokens(windowTokens, settings.MAX_OUTPUT_TOKENS),
   };
@@ -52,9 +52,14 @@ export function roomFor(settings: TurnSettings, call: FailedCall): Room {
   return roomOf(learntFrom(settings, call).limitTokens, settings);
 }
 
+/** The window of the model itself, as far as errors have shown it. */
+function knownWindow(settings: TurnSettings, { windowTokens, turn }: FailedCall): number {
+  return Math.min(windowTokens, learntWindow(turn.limit, settings) ?? windowTokens);
+}
+
 /** The window that a failure shows, for this message and for later ones. */
 export function learntFrom(settings: TurnSettings, call: FailedCall) {
-  const known = modelWindow(call.windowTokens, call.turn.limit, settings);
+  const known = knownWindow(settings, call);
   return limitFrom({ ...call, limitTokens: call.room.limitTokens }, known, settings.CONTEXT_WINDOW_TOKENS);
 }
 
