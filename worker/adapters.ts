@@ -3,7 +3,7 @@ import { stopAll } from '../shared/base/lifecycle.ts';
 import { openEndpoint } from './endpoint.ts';
 import { FEATURES } from './features.ts';
 import { LIMITS, type Limits } from './limits.ts';
-import { priceProblem, readSettingFiles } from './settings.ts';
+import { priceProblem, readSettingFiles } from './setting-files.ts';
 import { NO_TOOLS } from './tools/toolbox.ts';
 import { withExclusions } from './tools/toolboxes.ts';
 import { startWorker } from './worker.ts';

@@ -17,7 +17,7 @@ import type { Env } from './env.ts';
 import type { Ending, Verdict } from './lane/verdict.ts';
 import type { Limits } from './limits.ts';
 import type { Delivery, DeliveryTime } from './reply/outbox.ts';
-import type { SettingFiles } from './settings.ts';
+import type { SettingFiles } from './setting-files.ts';
 import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 

@@ -8,7 +8,7 @@ import { openAccount } from '../shared/state/spending/usage-book.ts';
 import { createEnv } from './create-env.ts';
 import { FEATURES } from './features.ts';
 import { openWorker } from './lane/queue.ts';
-import { settingsFor } from './lane/settings.ts';
+import { settingsFor } from './lane/turn-settings.ts';
 import { chatRoom } from './model/count.ts';
 import { askFixedParts, fixedPartsOf } from './recovery/fixed-parts.ts';
 import type { ShardEnv } from './shard-env.ts';

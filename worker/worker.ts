@@ -12,7 +12,7 @@ import { LIMITS, type Limits } from './limits.ts';
 import type { Model } from './model/port.ts';
 import { createFixedPartsCheck } from './recovery/fixed-parts.ts';
 import { WindowCache } from './session/held-window.ts';
-import type { SettingFiles } from './settings.ts';
+import type { SettingFiles } from './setting-files.ts';
 import { connections, startShard } from './shard.ts';
 import type { ProcessEnv } from './shard-env.ts';
 import { openTelegram } from './telegram.ts';

@@ -5,7 +5,7 @@ import type { Spent } from '../../shared/state/spending/limit.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
-import type { TurnSettings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/turn-settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { calibrate, type Room, tokensWith } from '../model/count.ts';
 import { classifyAnswer } from '../model/errors/classify.ts';

@@ -1,7 +1,7 @@
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
-import { learntWindow } from '../lane/settings.ts';
+import { learntWindow } from '../lane/turn-settings.ts';
 import { failed, TELEGRAM_AWAY, type Verdict } from '../lane/verdict.ts';
 import { budgetFor, calibrationFor, chatRoom, countContent } from '../model/count.ts';
 import type { OnText } from '../model/port.ts';

@@ -8,7 +8,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { Elsewhere, SelfEntered } from '../feature.ts';
 import { commit } from '../lane/events.ts';
-import { timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/turn-settings.ts';
 import { wellFormed } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { trimOf } from '../session/overlay.ts';

@@ -1,7 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import { percentOf, type Spent, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { type TurnSettings, timeZoneOf } from '../lane/settings.ts';
+import { type TurnSettings, timeZoneOf } from '../lane/turn-settings.ts';
 import type { Block } from '../model/block.ts';
 import type { ModelAnswer } from '../model/port.ts';
 import { sourcesOf, withSources } from '../reply/sources.ts';

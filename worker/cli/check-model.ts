@@ -6,7 +6,7 @@ import { createClaude } from '../model/claude/adapter.ts';
 import { askLifecycle, openClient } from '../model/claude/endpoint.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../model/errors/failure.ts';
 import { wordRequest } from '../model/port.ts';
-import { type Fixed, fixedTokens, roomProblem, unpricedModels } from '../settings.ts';
+import { type Fixed, fixedTokens, roomProblem, unpricedModels } from '../setting-files.ts';
 import { advised, type Finding, failed, fine, type Ground, type StatedWindow } from './finding.ts';
 
 const ASK_TIMEOUT_MS = 10_000;

@@ -7,7 +7,7 @@ import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
 import type { McpServerState } from '../features/mcp/client.ts';
 import { fitPicture } from '../media/decoding.ts';
-import { judgeSettingFiles, type SettingFiles } from '../settings.ts';
+import { judgeSettingFiles, type SettingFiles } from '../setting-files.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
 import { askWindow, checkLives, checkModel, checkMoney, checkRoom } from './check-model.ts';
 import { checkRedis, reachRedis } from './check-redis.ts';

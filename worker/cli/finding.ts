@@ -1,6 +1,6 @@
 import type { Settings } from '../../shared/base/settings.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { SettingFiles } from '../settings.ts';
+import type { SettingFiles } from '../setting-files.ts';
 
 export interface Finding {
   part: string;

@@ -7,7 +7,7 @@ import { type Decision, type Parked, toolsShown, verdicts } from '../../shared/s
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
-import { timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';
 

@@ -1,4 +1,4 @@
-import { timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/turn-settings.ts';
 import { withId, withoutCode } from '../session/header-code.ts';
 import { type LogRecord, textOf } from '../session/record.ts';
 import { exportLine } from '../session/transfer.ts';

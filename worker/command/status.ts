@@ -1,6 +1,6 @@
 import { inDollars } from '../../shared/state/spending/limit.ts';
 import type { Texts } from '../../shared/texts/texts.ts';
-import { learntWindow, timeZoneOf } from '../lane/settings.ts';
+import { learntWindow, timeZoneOf } from '../lane/turn-settings.ts';
 import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';

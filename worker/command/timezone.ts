@@ -1,6 +1,6 @@
 import { clip } from '../../shared/base/text.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { readTimeZone, timeZoneOf } from '../lane/settings.ts';
+import { readTimeZone, timeZoneOf } from '../lane/turn-settings.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 

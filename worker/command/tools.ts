@@ -1,6 +1,6 @@
 import { toolLabel } from '../../shared/base/text.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
-import { timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/turn-settings.ts';
 import { isGranted } from '../tools/asking.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { onDay } from './words.ts';

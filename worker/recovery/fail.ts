@@ -1,6 +1,6 @@
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { type TurnSettings, timeZoneOf } from '../lane/settings.ts';
+import { type TurnSettings, timeZoneOf } from '../lane/turn-settings.ts';
 import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 import { estimateContent } from '../model/estimate.ts';

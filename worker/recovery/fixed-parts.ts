@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { commit } from '../lane/events.ts';
-import type { TurnSettings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/turn-settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import type { Model, ModelRequest } from '../model/port.ts';

@@ -1,7 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { learntWindow, limitOwner, type TurnSettings } from '../lane/settings.ts';
+import { learntWindow, limitOwner, type TurnSettings } from '../lane/turn-settings.ts';
 import type { FailedCall } from './effects.ts';
 
 /** The window that a refusal for size shows. */

@@ -1,4 +1,4 @@
-import { learntWindow, type TurnSettings } from '../lane/settings.ts';
+import { learntWindow, type TurnSettings } from '../lane/turn-settings.ts';
 import { type Room, roomOf, usableTokens } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
 import { startsTurn } from '../session/record.ts';

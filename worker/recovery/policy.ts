@@ -1,4 +1,4 @@
-import type { TurnSettings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/turn-settings.ts';
 import { backoffMs } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import { type Failure, isOfAccount, isOverBudget } from '../model/errors/failure.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { pause } from '../../shared/base/lifecycle.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { TurnSettings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/turn-settings.ts';
 import { backoffMs } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import { estimateText } from '../model/estimate.ts';

@@ -5,7 +5,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { BEGUN_ANEW } from '../command/new.ts';
 import type { Env } from '../env.ts';
-import type { TurnSettings } from '../lane/settings.ts';
+import type { TurnSettings } from '../lane/turn-settings.ts';
 import { cancelled, conclude, type Ending, failed, refused, type Verdict } from '../lane/verdict.ts';
 import { fallenSilent } from '../recovery/fail.ts';
 import { SILENCES_MAX } from '../recovery/policy.ts';

@@ -3,7 +3,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { messageCode, plainName } from '../ask/pending.ts';
 import type { Env } from '../env.ts';
 import type { SelfEntered, Spoken } from '../feature.ts';
-import { timeZoneOf } from '../lane/settings.ts';
+import { timeZoneOf } from '../lane/turn-settings.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';

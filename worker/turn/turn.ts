@@ -2,7 +2,7 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { carryOut } from '../command/commands.ts';
 import type { Env } from '../env.ts';
-import { settingsFor, type TurnSettings } from '../lane/settings.ts';
+import { settingsFor, type TurnSettings } from '../lane/turn-settings.ts';
 import { type AfterReply, type Delivered, failed, type Verdict } from '../lane/verdict.ts';
 import { calibrationFor, countContent } from '../model/count.ts';
 import { compactAfterReply } from '../recovery/compact.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { estimateText } from '../../../worker/model/estimate.ts';
-import { OWN_TOOLS_TOKENS } from '../../../worker/settings.ts';
+import { OWN_TOOLS_TOKENS } from '../../../worker/setting-files.ts';
 import { runCli } from '../../fixture/cli.ts';
 import { runFile } from '../../fixture/command.ts';
 import { CHAT, eachInWorld, moveToWorld, start, world } from '../../fixture/each-test.ts';

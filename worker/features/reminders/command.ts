@@ -13,7 +13,7 @@ import type { Texts } from '../../../shared/texts/texts.ts';
 import { type CommandHandler, inRows, replied } from '../../command/command.ts';
 import { inMinutes } from '../../command/words.ts';
 import type { Env } from '../../env.ts';
-import { timeZoneOf } from '../../lane/settings.ts';
+import { timeZoneOf } from '../../lane/turn-settings.ts';
 import { nextDueMs, rhythmOf } from './schedule.ts';
 
 const BUTTONS_A_ROW = 3;

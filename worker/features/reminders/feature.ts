@@ -7,7 +7,7 @@ import { createReminderBook } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { type HeaderFacts, plainName, timeIn } from '../../ask/pending.ts';
 import type { Feature, SelfEntered } from '../../feature.ts';
-import { timeZoneOf } from '../../lane/settings.ts';
+import { timeZoneOf } from '../../lane/turn-settings.ts';
 import { bookOf, lineOf, reminders } from './command.ts';
 import { startReminding } from './reminding.ts';
 import { dueSince } from './schedule.ts';

@@ -8,7 +8,7 @@ import {
   setBefore,
 } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
-import { type TurnSettings, timeZoneOf } from '../../lane/settings.ts';
+import { type TurnSettings, timeZoneOf } from '../../lane/turn-settings.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from '../../tools/toolbox.ts';
 import { setIn } from './reminder.ts';
 import { readReminderInput } from './reminder-input.ts';
