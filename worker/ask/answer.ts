@@ -150,7 +150,7 @@ export async function recordRound(
     ...speech.record(called.answer.text),
     ...forgetLimit(turn, env.settings, takenTokens(called)),
   ];
-  await commit(env, turn, { step: `round:${round}`, changes, events: [] });
+  await commit(turn, { step: `round:${round}`, changes, events: [] });
   env.reach('round stored');
   return withRecord(opened, record);
 }

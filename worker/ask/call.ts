@@ -76,7 +76,7 @@ export async function callModel(
   const { failure, silences } = result;
   if (failure.rule !== undefined) {
     const events = [{ event: 'request.invalid', rule: failure.rule } as const];
-    await commit(env, turn, { step: '', events });
+    await commit(turn, { step: '', events });
   }
   return { ok: false, failure, silences, sent };
 }

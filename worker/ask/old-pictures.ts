@@ -34,7 +34,7 @@ export async function leaveOutOldPictures(
   if (left.length === 0) return opened;
   const changes: LogRecord[] = [...left.map(scrubOf), ...thinkingTrim(env, records)];
   const bytes = left.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(env, turn, {
+  await commit(turn, {
     step: '',
     changes: append(turn.keys, turn.session, changes),
     events: [{ event: 'context.scrubbed', action: 'scrub', kind: 'pictures', parts: left.length, bytes }],

@@ -39,7 +39,7 @@ export async function openSession(turn: Turn<Env>, pending: UserRecord, limitTok
   const { head, records } = opened.window;
   const torn = [head, ...records].filter((record) => record?.t === 'torn').length;
   const events = [{ event: 'session.torn', records: torn } as const];
-  if (torn > 0) await commit(env, turn, { step: `torn:${turn.session}`, events });
+  if (torn > 0) await commit(turn, { step: `torn:${turn.session}`, events });
   return hideEarlierTry(turn, opened);
 }
 

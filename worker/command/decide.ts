@@ -59,7 +59,7 @@ async function pressed(turn: Turn<Env>, words: string): Promise<Press | undefine
   if (parked === undefined || press === undefined) return undefined;
   if (before === undefined) {
     const { decision, grant, open } = press;
-    const written = await commit(env, turn, {
+    const written = await commit(turn, {
       step: 'decided',
       changes: [
         ...(open ? [parking.keepOpen(open)] : parking.decide(id, decision, turn.nowMs())),

@@ -108,19 +108,6 @@ export function recorded(turn: Turn, events: readonly TurnEvent[]): Change[] {
   });
 }
 
-/** Counts and marks events, once they are recorded. */
-export function observe(
-  { telemetry, reach }: Pick<Observability, 'telemetry' | 'reach'>,
-  events: readonly TurnEvent[],
-): void {
-  for (const event of events) {
-    const { count, mark, failpoint } = reportOf(event);
-    if (mark) telemetry.mark(...mark(event));
-    if (count) telemetry.count(...count(event));
-    if (failpoint) reach(failpoint);
-  }
-}
-
 /** A step of a message: what changes, and what happened thereby. */
 export interface Step {
   /** Written once; an empty one may repeat. */
@@ -131,17 +118,23 @@ export interface Step {
 }
 
 /**
- * Writes a step and what is recorded of its events at once, and observes them then.
+ * Writes a step and what is recorded of its events at once; then counts and marks them.
  *
- * Contract: as `Turn.write`. Of a step that was written before, the events are observed again.
+ * Contract: as `Turn.write`. Of a step that was written before, the events are counted again.
  */
 export async function commit(
-  observability: Pick<Observability, 'telemetry' | 'reach'>,
-  turn: Turn,
+  turn: Turn<Observability>,
   { step, changes = [], expected, events }: Step,
 ): Promise<Exclude<Written, 'fenced'>> {
   const written = await turn.write(step, [...changes, ...recorded(turn, events)], expected);
-  if (written !== 'unmet') observe(observability, events);
+  if (written === 'unmet') return written;
+  const { telemetry, reach } = turn.env;
+  for (const event of events) {
+    const { count, mark, failpoint } = reportOf(event);
+    if (mark) telemetry.mark(...mark(event));
+    if (count) telemetry.count(...count(event));
+    if (failpoint) reach(failpoint);
+  }
   return written;
 }
 

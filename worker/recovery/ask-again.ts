@@ -15,12 +15,12 @@ export async function wait(
   { turn }: FailedCall,
   { why, delayMs, waitedMs, tries, isFree, isLong }: Wait,
 ): Promise<Verdict> {
-  const { env, keys } = turn;
+  const { keys } = turn;
   const changes = [
     ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
     ...(isFree ? [turn.waits.waitForModel({ waitedMs, tries })] : []),
   ];
-  if (changes.length > 0) await commit(env, turn, { step: '', changes, events: [] });
+  if (changes.length > 0) await commit(turn, { step: '', changes, events: [] });
   return { kind: 'later', delayMs, reason: why.reason, isFree, isLongWait: isLong };
 }
 
@@ -48,7 +48,7 @@ export async function changeOutput(call: FailedCall): Promise<Verdict | undefine
   const maxOutputTokens = failure.kind === 'output' ? raised(call, limitTokens) : lowered(call, limitTokens);
   if (maxOutputTokens === undefined) return undefined;
   const event = failure.kind === 'output' ? 'context.output-raised' : 'context.output-lowered';
-  await commit(env, turn, {
+  await commit(turn, {
     step: `recover:${turn.recoveries}`,
     changes: [turn.askForOutput(maxOutputTokens), ...changesOfStep(call, 'output')],
     events: [{ event, maxOutputTokens }],

@@ -64,7 +64,7 @@ export function compactSession(subject: Subject, signal: AbortSignal): Promise<C
     if (reason === 'aborted') return result;
     span.setAttributes({ 'error.type': reason });
     const event = { event: 'context.compaction-failed', reason, calls } as const;
-    await commit(env, subject.turn, { step: '', events: [event] });
+    await commit(subject.turn, { step: '', events: [event] });
     return result;
   });
 }
@@ -182,7 +182,7 @@ async function store(
     summaryPart(keys, session).forget(),
     ...effects,
   ];
-  await commit(env, turn, { step, changes, events: [event] });
+  await commit(turn, { step, changes, events: [event] });
 }
 
 /** After this many useless compactions in a row, none follows a reply. A call that needs the room still compacts. */

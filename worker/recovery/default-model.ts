@@ -28,7 +28,7 @@ export async function endModelChoice(turn: Turn<Env>): Promise<Turn<Env>> {
   const notice = gone === undefined ? '' : texts.modelGone(gone, env.settings.MODEL);
   if (gone === undefined || notices.includes(notice)) return turn;
   const withNotice = [...notices, notice];
-  const written = await commit(env, turn, {
+  const written = await commit(turn, {
     step: 'model gone',
     changes: [chatState(keys, chat).leaveToDefault('model'), turn.notify(withNotice)],
     expected: [chatState(keys, chat).hasChosen('model', gone)],

@@ -117,7 +117,7 @@ export async function excludeTools(call: FailedCall, named: string, signal: Abor
   // Another chat may have excluded the tool since the call began.
   const isExcluded = env.tools.excluded().some(({ tool }) => tool === named);
   if (excluded.length === 0 && !isExcluded) return undefined;
-  await commit(env, turn, {
+  await commit(turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...changesOfStep(call), turn.clearBlame()],
     events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),

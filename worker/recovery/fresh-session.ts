@@ -63,7 +63,7 @@ export async function startFreshSession(
     const hasSummary = move.entries > 0 && quotes;
     const seed: LogRecord = { v: 1, t: 'seed', ...newStamp(), text, parent: from, records: move.entries };
     const { keys, chat } = turn;
-    await commit(env, turn, {
+    await commit(turn, {
       step: `recover:${turn.recoveries}`,
       changes: [
         sessionState(keys, move.to).begin(from, seed.at, { isSeeded: true }),

@@ -74,7 +74,7 @@ async function leaveOutThinking(call: FailedCall): Promise<Verdict | undefined> 
     (record) => record.t === 'assistant' && typeof record.content !== 'string' && record.content.some(isThinking),
   );
   if (!hasThinking) return undefined;
-  await commit(env, turn, {
+  await commit(turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...append(turn.keys, turn.session, [trimOf('thinking', records)]), ...changesOfStep(call, 'thinking')],
     events: [{ event: 'context.thinking-dropped', reason: failure.reason }],
@@ -95,7 +95,7 @@ export async function storeParts(
   const { env } = turn;
   const records: LogRecord[] = [...parts.map(scrubOf), ...thinkingTrim(env, opened.window.records)];
   const bytes = parts.reduce((sum, each) => sum + each.bytes, 0);
-  await commit(env, turn, {
+  await commit(turn, {
     step: `recover:${turn.recoveries}`,
     changes: [...append(turn.keys, turn.session, records), ...effects],
     events: [{ event: 'context.scrubbed', action, kind: failure.kind, parts: parts.length, bytes }],

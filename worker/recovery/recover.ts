@@ -136,11 +136,11 @@ async function reportFailure(call: FailedCall): Promise<void> {
   const { MODEL: model, CONTEXT_WINDOW_TOKENS: statedTokens = 0 } = settings;
   const { contradictingTokens: takenTokens } = learntFrom(settings, call);
   if (takenTokens !== undefined)
-    await commit(env, turn, {
+    await commit(turn, {
       step: `window:${takenTokens}`,
       events: [{ event: 'window.contradicted', model, statedTokens, takenTokens }],
     });
-  await commit(env, turn, {
+  await commit(turn, {
     step: `exceeded:${recoveries}`,
     changes: isBlamed(failure) ? [turn.blame()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],

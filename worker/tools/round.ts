@@ -147,7 +147,7 @@ async function resultOf(
       : await make(turn, { ...call, id: field, turn, hasReadOthers }, signal));
   if (signal.aborted) return undefined;
   const { block, events } = await resultBlock(turn, call.id, output);
-  await commit(env, turn, {
+  await commit(turn, {
     step: '',
     changes: [turn.keepContent(field, JSON.stringify(block))],
     events,

@@ -31,7 +31,7 @@ export async function concludeTurn(
   const stored = await storeConclusion(turn, conclusion, { ...ending, changes: [...report, ...ending.changes] });
   if (stored === 'unmet') {
     const { changes = [], events = [] } = ending.ifCancelled ?? {};
-    await commit(env, turn, { step: 'cancelled meanwhile', changes, events });
+    await commit(turn, { step: 'cancelled meanwhile', changes, events });
     return { kind: 'hand back' };
   }
   if (stored === 'repeated') return { kind: 'again' };
@@ -51,13 +51,13 @@ async function storeConclusion(
   conclusion: Conclusion,
   { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
 ): Promise<Exclude<Written, 'fenced'>> {
-  const { env, keys, chat } = turn;
+  const { keys, chat } = turn;
   // An answer elsewhere is not sent but edited in.
   const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
   const store = (more: readonly Change[], expected: readonly Expected[]) =>
-    commit(env, turn, {
+    commit(turn, {
       step: 'conclusion',
       changes: [...stored, ...more],
       expected: [...expected, ...uncancelled],

@@ -43,7 +43,7 @@ async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer)
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
   if (read.kept) await env.media.keep(turn.home, read.kept);
-  await commit(env, turn, {
+  await commit(turn, {
     step: field,
     changes: [turn.keepContent(field, JSON.stringify(read.block))],
     events:

@@ -171,7 +171,7 @@ async function decide(
   const { id } = parked;
   const { parking } = turn;
   const piece = written && turnOf(turn.keys, written);
-  const decided = await commit(env, turn, {
+  const decided = await commit(turn, {
     step: '',
     changes: [
       ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, turn.nowMs()),
