@@ -11,7 +11,7 @@ import { createHeartbeat, HEARTBEAT_EVERY_MS } from '../shared/state/process/rec
 import { deskMenus, MENUS, type Menu } from '../shared/telegram/commands.ts';
 import { createAccept } from './accept/accept.ts';
 import { deskOf } from './accept/desk.ts';
-import { createSummoner } from './accept/summons.ts';
+import { createSummoner } from './accept/guest-call.ts';
 import type { ProducerEnv } from './env.ts';
 import { introduceBot } from './receive/bot-profile.ts';
 import { openLease } from './receive/lease.ts';

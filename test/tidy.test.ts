@@ -102,7 +102,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'shared/app/loop-watch.ts': ['program'],
   'shared/base/telemetry.ts': ['./exporter.ts', './prometheus.ts'],
   'shared/state/telegram/group-places.ts': ['rate-limiter-flexible'],
-  'worker/features/mcp/feature.ts': ['./client.ts'],
+  'worker/features/mcp/feature.ts': ['./toolbox.ts'],
   'worker/features/console/feature.ts': ['./console.ts'],
   'worker/media/decoder.ts': ['unpdf', './picture.ts'],
   'worker/model/claude/endpoint.ts': ['@anthropic-ai/sdk'],
@@ -112,7 +112,7 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
     ...['./audit-report.ts', './audit-report.ts', './timeline.ts', './letters.ts', './letters.ts', './session.ts'],
     './operators.ts',
   ],
-  'worker/cli/check.ts': ['../../shared/base/exporter.ts', '../features/mcp/client.ts'],
+  'worker/cli/check.ts': ['../../shared/base/exporter.ts', '../features/mcp/toolbox.ts'],
   'test/integration/setup/build.test.ts': ['part'],
   'test/mutation/runner.ts': ['address'],
 };

@@ -10,7 +10,7 @@ import type { Conclusion } from '../shared/state/turn/record.ts';
 import type { Turn } from '../shared/state/turn/turn.ts';
 import type { CommandName } from '../shared/telegram/commands.ts';
 import type { Destination } from '../shared/telegram/messages.ts';
-import type { Texts } from '../shared/texts/texts.ts';
+import type { Texts } from '../shared/texts/language.ts';
 import type { HeaderFacts } from './ask/pending.ts';
 import type { CommandHandler } from './command/command.ts';
 import type { Env } from './env.ts';
@@ -95,6 +95,8 @@ export interface Elsewhere {
 export interface FixedText {
   /** What stands before it. */
   readonly frame: string;
+  /** Whether this turn shows it. Pure. */
+  isShown(turn: Pick<Turn, 'isOfGuest'>): boolean;
   /** The text as it is now, and the condition that it has not changed since. */
   of(turn: Turn<Env>, windowTokens: number): Promise<{ text: string; unchanged: Expected }>;
 }

@@ -7,6 +7,7 @@ import { type EditResult, type GroupMove, isExpected } from '../../shared/state/
 import type { ProducerEnv } from '../env.ts';
 import { deskOf, readDesk } from './desk.ts';
 import type { Gate } from './gate.ts';
+import { isSummons, readSummons, type Summoner } from './guest-call.ts';
 import { Overheard } from './overheard.ts';
 import {
   groupIn,
@@ -21,7 +22,6 @@ import {
   readUpdate,
   type UpdateReading,
 } from './read-update.ts';
-import { isSummons, readSummons, type Summoner } from './summons.ts';
 
 /**
  * Takes in one update, from a poll or a delivery: puts it on the stream, applies it to a message there, or ignores it

@@ -1,5 +1,6 @@
 import { type Attributes, metrics, trace } from '@opentelemetry/api';
 import type { Exporter } from './exporter.ts';
+import type { ReachFailpoint } from './failpoint.ts';
 import { within } from './lifecycle.ts';
 import type { Logger } from './log.ts';
 import { counter, createMeters, gauge, histogram, type Instruments, type Meters, type Metric } from './meters.ts';
@@ -234,4 +235,11 @@ export function traceparent(): string {
 /** The trace id inside a traceparent; empty when there is none. */
 export function traceIdOf(parent: string): string {
   return parent.split('-')[1] ?? '';
+}
+
+/** Spans, counts and log lines of a running program, and the points at which a test may kill it. */
+export interface Observability {
+  telemetry: Telemetry;
+  log: Logger;
+  reach: ReachFailpoint;
 }

@@ -1,5 +1,4 @@
 import { EN } from './en.ts';
-import type { Texts } from './texts.ts';
 import { ZH_HANT } from './zh-hant.ts';
 
 /** The languages, by the code that is stored for a chat. A further one is one more table here. */
@@ -26,3 +25,9 @@ export function textsFor(chosen: string | undefined, appLanguage: string | undef
   const language = LANGUAGES.find((known) => known === chosen) ?? languageOf(appLanguage);
   return TEXTS[language];
 }
+
+/** The texts of one language. Each language is one table of this type, so none can lack a text. */
+export type Texts = typeof EN;
+
+/** Why a user's file cannot be shown to the model. */
+export type FileProblem = keyof Texts['fileProblem'];

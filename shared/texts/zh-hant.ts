@@ -1,5 +1,5 @@
+import type { Texts } from './language.ts';
 import { MENU_ZH } from './menu.ts';
-import type { Texts } from './texts.ts';
 import { momentZh, rhythmZh } from './times.ts';
 
 const BUDGET = { chat: '這個聊天室', person: '你', total: '我' };

@@ -1,4 +1,4 @@
-import { utcClock } from '../../shared/base/utc-time.ts';
+import { utcClock } from '../../shared/base/wall-time.ts';
 import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Button } from '../../shared/telegram/messages.ts';

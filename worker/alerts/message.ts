@@ -1,7 +1,7 @@
 import type { MessageEntity } from '@grammyjs/types';
 import type { Settings } from '../../shared/base/settings.ts';
 import { clip, counted } from '../../shared/base/text.ts';
-import { utcClock, utcTime } from '../../shared/base/utc-time.ts';
+import { utcClock, utcTime } from '../../shared/base/wall-time.ts';
 import type { Button, Link } from '../../shared/telegram/messages.ts';
 import { actLines, buttonsOf } from './act.ts';
 import type { Book } from './book.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../../shared/base/log.ts';
 import { counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { ProcessEnv } from '../shard-env.ts';

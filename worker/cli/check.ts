@@ -5,7 +5,7 @@ import { ownEnvironment, type Settings } from '../../shared/base/settings.ts';
 import { signalsOf } from '../../shared/base/signals.ts';
 import { counted } from '../../shared/base/text.ts';
 import { OWN_TOOLS } from '../chat-table.ts';
-import type { McpServerState } from '../features/mcp/client.ts';
+import type { McpServerState } from '../features/mcp/toolbox.ts';
 import { fitPicture } from '../media/decoding.ts';
 import { judgeSettingFiles, type SettingFiles } from '../setting-files.ts';
 import { checkBlobs, checkPort } from './check-machine.ts';
@@ -131,7 +131,7 @@ async function checkTools(ground: Ground): Promise<Finding[]> {
   const { settings, files } = ground;
   const { servers, systemPrompt: system, chats } = files;
   if (servers.length === 0) return [await checkRoom(ground, { system, tools: [] })];
-  const { startConfinedMcp } = await import('../features/mcp/client.ts');
+  const { startConfinedMcp } = await import('../features/mcp/toolbox.ts');
   const limits = { timeoutMs: TOOLS_DEADLINE_MS, startMs: TOOLS_DEADLINE_MS };
   const tools = await startConfinedMcp(settings, servers, limits, createLogger('silent'));
   try {

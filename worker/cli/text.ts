@@ -1,5 +1,5 @@
 import { counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { type Item, type Piece, piecesOf, type Report, type Section, type Text } from '../report/report.ts';
 import { inWords } from '../report/words.ts';
 

@@ -1,6 +1,6 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { HELP_NAMES } from '../../shared/telegram/commands.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Texts } from '../../shared/texts/language.ts';
 import type { Env } from '../env.ts';
 import { type CommandContext, type CommandHandler, replied } from './command.ts';
 

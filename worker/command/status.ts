@@ -1,5 +1,5 @@
 import { inDollars } from '../../shared/state/spending/limit.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Texts } from '../../shared/texts/language.ts';
 import { learntWindow, timeZoneOf } from '../lane/turn-settings.ts';
 import { chatRoom, type Room } from '../model/count.ts';
 import type { SessionState, Work } from './chat-state.ts';

@@ -1,6 +1,6 @@
 import { inDollars, percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { Share, Used } from '../../shared/state/spending/usage-book.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Texts } from '../../shared/texts/language.ts';
 import { plainName } from '../ask/pending.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inThousands } from './words.ts';

@@ -1,6 +1,6 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
-import type { Observability } from '../../shared/base/observability.ts';
+import type { Observability } from '../../shared/base/telemetry.ts';
 import { METRIC, type MetricName, SPAN } from '../../shared/base/telemetry.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { Change, Expected, Written } from '../../shared/state/change.ts';

@@ -1,5 +1,5 @@
 import { graphemePrefix } from '../../shared/base/text.ts';
-import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { FileProblem } from '../../shared/texts/language.ts';
 import { type Block, nameInBrackets, sizeInWords } from '../model/block.ts';
 import { readPdf } from '../model/media-header.ts';
 import { fitPicture, readPdfPages } from './decoding.ts';

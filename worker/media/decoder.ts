@@ -4,7 +4,7 @@
  */
 import { buffer } from 'node:stream/consumers';
 import type * as unpdf from 'unpdf';
-import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { FileProblem } from '../../shared/texts/language.ts';
 import type { DecoderAnswer, DecoderTask } from './decoding.ts';
 
 /** Said first, so that an end before it is nobody's file's fault. */

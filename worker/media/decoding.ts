@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { FileProblem } from '../../shared/texts/language.ts';
 import type { PdfReading } from './decoder.ts';
 import type { FittedPicture } from './picture.ts';
 

@@ -1,5 +1,5 @@
 import sharp, { type Metadata, type OutputInfo, type Sharp } from 'sharp';
-import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { FileProblem } from '../../shared/texts/language.ts';
 import { PICTURE_BYTES_MAX, pictureFormat } from './kind.ts';
 
 /** A picture in the form that the model takes, or why there is none. */

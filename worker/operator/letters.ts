@@ -1,4 +1,4 @@
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { bindReplay, type DeadLetter, type Replayed, removeLetter } from '../../shared/state/lane/dead-letters.ts';
 import { readProvider } from '../../shared/state/provider/provider.ts';

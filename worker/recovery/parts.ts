@@ -1,5 +1,5 @@
 import { clipMiddle } from '../../shared/base/text.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Texts } from '../../shared/texts/language.ts';
 import { labelWithRef, sourceOf } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
 import { isMedia } from '../model/rules/blocks.ts';

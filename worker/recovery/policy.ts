@@ -1,5 +1,5 @@
+import { backoffMs } from '../lane/backoff.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
-import { backoffMs } from '../lane/verdict.ts';
 import { isEndpointTrouble } from '../model/breaker.ts';
 import { type Failure, isOfAccount, isOverBudget } from '../model/errors/failure.ts';
 import type { Fail, LeftOut, RecoveryState, Step, Tried, Uncompacted, Wait } from './state.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { pause } from '../../shared/base/lifecycle.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
+import { backoffMs } from '../lane/backoff.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
-import { backoffMs } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
 import { estimateText } from '../model/estimate.ts';
 import type { Model, ModelAnswer, ModelRequest } from '../model/port.ts';

@@ -1,4 +1,4 @@
-import type { FileProblem, Texts } from '../../shared/texts/texts.ts';
+import type { FileProblem, Texts } from '../../shared/texts/language.ts';
 import type { Part } from '../recovery/parts.ts';
 
 const REMOVED_NAMED_MAX = 5;

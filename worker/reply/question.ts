@@ -4,7 +4,7 @@ import { visible, visibleInLine } from '../../shared/base/visible.ts';
 import { type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/messages.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Texts } from '../../shared/texts/language.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
 
 /** A question as a chat sees it: a file with what one message cannot show, and below it the message with the buttons. */

@@ -1,5 +1,5 @@
 import { counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { type ChatKey, keysOf, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { readChatFields } from '../../shared/state/chat/chat.ts';
 import { letterRecordsIn, type OutcomeRecord, outcomesIn } from '../../shared/state/lane/record-streams.ts';

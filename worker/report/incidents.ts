@@ -1,5 +1,5 @@
 import { clip, counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import type { Severity } from '../../shared/flow/alert.ts';
 import { type ChatKey, parseChatKey } from '../../shared/redis/keys.ts';
 import { EVERY_CHAT, type Pause, pauseOfChat } from '../../shared/state/lane/stops.ts';

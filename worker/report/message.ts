@@ -1,5 +1,5 @@
 import { counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { chatOf, type EntryId, isDeskLane, type Keys } from '../../shared/redis/keys.ts';
 import { msOf } from '../../shared/redis/stream.ts';
 import { fieldOfLetter, letterOfMessage } from '../../shared/state/lane/dead-letters.ts';

@@ -1,4 +1,4 @@
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { readAllowed } from '../../shared/state/chat/allowed.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';

@@ -1,5 +1,5 @@
 import { clip } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import { type ChatKey, keysOf, parseChatKey, type SessionId, shardOf } from '../../shared/redis/keys.ts';
 import { sessionOf } from '../../shared/state/chat/chat.ts';
 import { endsOfLog, readHeader } from '../../shared/state/session/header.ts';

@@ -1,5 +1,5 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import type { Pause } from '../../shared/state/lane/stops.ts';
 import { traceUrl } from '../alerts/message.ts';
 import type { MessageLocation } from './message-location.ts';

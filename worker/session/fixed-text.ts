@@ -2,10 +2,11 @@ import { carriedMemory } from '../../shared/state/session/session.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 
-/** The system prompt with the fixed text that the session carries, which is not shown to guests of a group. Pure. */
-export function systemOf({ env, memory = '', isOfGuest }: Turn<Env>): string {
+/** The system prompt with the fixed text that the session carries. Pure. */
+export function systemOf(turn: Turn<Env>): string {
+  const { env, memory = '' } = turn;
   const { settings, fixedText } = env;
-  if (memory === '' || isOfGuest || fixedText === undefined) return settings.systemPrompt;
+  if (memory === '' || !fixedText?.isShown(turn)) return settings.systemPrompt;
   return `${settings.systemPrompt}\n\n${fixedText.frame}\n\n${memory}`;
 }
 

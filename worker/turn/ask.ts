@@ -3,7 +3,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import { FencedError } from '../../shared/state/change.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
-import type { Texts } from '../../shared/texts/texts.ts';
+import type { Texts } from '../../shared/texts/language.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/pending.ts';
 import { Speech } from '../ask/words.ts';

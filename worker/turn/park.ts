@@ -12,8 +12,8 @@ import type { TurnJob } from '../lane/queue.ts';
 import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { questionIn } from '../reply/question.ts';
 import type { Asking } from '../tools/asking.ts';
-import { waitThrottled } from './deliver.ts';
 import { isForModel } from './gather.ts';
+import { waitThrottled } from './wait-for-telegram.ts';
 
 /** The attempt goes on in a new one, which knows the decision. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;

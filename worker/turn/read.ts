@@ -9,7 +9,7 @@ import { fileInWords } from '../media/label.ts';
 import { type Block, textBlock } from '../model/block.ts';
 import { unreadableFile } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
-import { type FileToRead, readFile } from './file-block.ts';
+import { type FileToRead, readFile } from './download.ts';
 
 /** A message's content for the log, or the decision when there is none. */
 export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;

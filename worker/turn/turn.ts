@@ -11,12 +11,12 @@ import { forChat, forGuests } from '../tools/toolboxes.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
-import { deliverAndClear, destinationOf, heldBack } from './deliver.ts';
+import { deliverAndClear, destinationOf } from './deliver.ts';
 import { endedEarly, endedWithout } from './early-end.ts';
 import { failTogether, gather, isYielding } from './gather.ts';
 import { parkTurn } from './park.ts';
-
 import { neverDelivered } from './undelivered.ts';
+import { heldBack } from './wait-for-telegram.ts';
 
 /**
  * One attempt at a message, as its steps in order: hold back, decide, conclude, deliver, compact. What an earlier attempt

@@ -3,7 +3,7 @@ import type { GaugeReading } from '../../shared/base/meters.ts';
 import { METRIC, type MetricName } from '../../shared/base/telemetry.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
-import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/backlog.ts';
+import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/overdue.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';

@@ -1,6 +1,6 @@
 import type { ReadinessPart } from '../../shared/app/health.ts';
 import { counted } from '../../shared/base/text.ts';
-import { utcTime } from '../../shared/base/utc-time.ts';
+import { utcTime } from '../../shared/base/wall-time.ts';
 import type { RefusedWritesError } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { refusingShards, type Trouble } from '../alerts/redis-trouble.ts';

@@ -2,6 +2,7 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { keysOf } from '../../shared/redis/keys.ts';
 import { type RedisState, readServers } from '../../shared/redis/server-state.ts';
 import { type AlertingRecord, readAlerting } from '../../shared/state/incident/delivery.ts';
+import { bindLetterCount, countLetters } from '../../shared/state/lane/dead-letters.ts';
 import {
   countUnanswered,
   createAnswerCounter,
@@ -9,8 +10,7 @@ import {
   type Overdue,
   type ReadOverdue,
   type WaitingAnswers,
-} from '../../shared/state/lane/backlog.ts';
-import { bindLetterCount, countLetters } from '../../shared/state/lane/dead-letters.ts';
+} from '../../shared/state/lane/overdue.ts';
 import { newestOutcomes } from '../../shared/state/lane/record-streams.ts';
 import { type PollRecord, readHeartbeat } from '../../shared/state/process/receiver.ts';
 import {

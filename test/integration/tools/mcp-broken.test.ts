@@ -1,7 +1,8 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { LIMITS, Link } from '../../../worker/features/mcp/link.ts';
+import { LIMITS } from '../../../worker/features/mcp/limits.ts';
+import { Link } from '../../../worker/features/mcp/link.ts';
 import { ownFolder } from '../../fixture/clean-ups.ts';
 import { http, httpServer, startToolbox, stdioServer, until } from '../../fixture/mcp-toolbox.ts';
 import type { ListTools } from '../../fixture/mcp-tools.ts';

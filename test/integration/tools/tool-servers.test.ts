@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Alert } from '../../../shared/flow/alert.ts';
-import type { McpServerState } from '../../../worker/features/mcp/client.ts';
 import { watchToolServers } from '../../../worker/features/mcp/feature.ts';
+import type { McpServerState } from '../../../worker/features/mcp/toolbox.ts';
 import { keptLog } from '../../fixture/log.ts';
 import { until } from '../../fixture/root.ts';
 

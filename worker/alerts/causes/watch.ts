@@ -1,5 +1,5 @@
 import { clip, counted, inSeconds } from '../../../shared/base/text.ts';
-import { utcTime } from '../../../shared/base/utc-time.ts';
+import { utcTime } from '../../../shared/base/wall-time.ts';
 import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import { hostAndPid } from '../../../shared/state/process/process.ts';

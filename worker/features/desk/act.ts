@@ -1,5 +1,5 @@
 import { clip, inSeconds } from '../../../shared/base/text.ts';
-import { utcTime } from '../../../shared/base/utc-time.ts';
+import { utcTime } from '../../../shared/base/wall-time.ts';
 import { parseChatKey, shardOf } from '../../../shared/redis/keys.ts';
 import { msOf } from '../../../shared/redis/stream.ts';
 import { UnknownNameError } from '../../../shared/state/lane/dead-letters.ts';

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { clip } from '../../../shared/base/text.ts';
 import { type OmittedTool, type ToolOutput, toolError } from '../../tools/toolbox.ts';
 import { cleanText, toolOutput, wordsOf } from './content.ts';
-import type { Link, McpLimits } from './link.ts';
+import type { McpLimits } from './limits.ts';
+import type { Link } from './link.ts';
 import { type McpTool, readTool, type ServerTools } from './tool.ts';
 
 /** The part of a server that a call needs. `link` is the last usable connection; `scrub` removes the server's secrets. */

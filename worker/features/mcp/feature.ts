@@ -8,14 +8,14 @@ import { queueAlert } from '../../../shared/state/incident/book.ts';
 import { omittedToolsAlert, toolServerAlert } from '../../alerts/causes/tools.ts';
 import type { Feature } from '../../feature.ts';
 import type { Limits } from '../../limits.ts';
-import type { McpServerState } from './client.ts';
+import type { McpServerState } from './toolbox.ts';
 
 /** The tools of the servers that MCP_CONFIG lists. */
 export const mcpFeature: Feature = {
   name: 'mcp',
   async outerTools({ settings, redisAddress, log }, { servers }, limits) {
     if (servers.length === 0) return undefined;
-    const { startConfinedMcp } = await import('./client.ts');
+    const { startConfinedMcp } = await import('./toolbox.ts');
     const redis = connectRedis(redisAddress, 'patient');
     const tools = await startConfinedMcp(settings, servers, { timeoutMs: settings.TOOL_TIMEOUT_MS }, log);
     const open = tools.state().flatMap(({ server, unconfined: why }) => (why === undefined ? [] : [{ server, why }]));

@@ -7,7 +7,8 @@ import { pause } from '../../../shared/base/lifecycle.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import { listTools, shownInLine, wordsOfFailure } from './call.ts';
 import { type McpServer, scrubberOf } from './config.ts';
-import { Link, type McpLimits } from './link.ts';
+import type { McpLimits } from './limits.ts';
+import { Link } from './link.ts';
 import { type Sandbox, sandboxFor } from './sandbox.ts';
 import type { ServerTools } from './tool.ts';
 

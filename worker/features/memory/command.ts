@@ -10,7 +10,7 @@ import { carriedMemory } from '../../../shared/state/session/session.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { CONFIRMED } from '../../../shared/telegram/commands.ts';
 import type { Button } from '../../../shared/telegram/messages.ts';
-import type { Texts } from '../../../shared/texts/texts.ts';
+import type { Texts } from '../../../shared/texts/language.ts';
 import { type CommandHandler, inRows, replied } from '../../command/command.ts';
 import type { Env } from '../../env.ts';
 import type { Ending } from '../../lane/verdict.ts';

@@ -1,6 +1,6 @@
 import { plain } from '../../../shared/flow/reply.ts';
 import { createMemoryBook, type MemoryChange } from '../../../shared/state/memory/book.ts';
-import type { Texts } from '../../../shared/texts/texts.ts';
+import type { Texts } from '../../../shared/texts/language.ts';
 import type { Feature } from '../../feature.ts';
 import { splitReply } from '../../reply/format/layout.ts';
 import { bookOf, lineText, memory } from './command.ts';
@@ -14,6 +14,7 @@ export const memoryFeature: Feature = {
   tools: ({ redis, keys }) => createMemory(createMemoryBook(redis, keys)),
   fixedText: {
     frame: FRAME,
+    isShown: ({ isOfGuest }) => !isOfGuest,
     async of(turn, windowTokens) {
       const book = bookOf(turn);
       const now = await book.of(turn.home);

@@ -9,7 +9,7 @@ import {
 } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { Button } from '../../../shared/telegram/messages.ts';
-import type { Texts } from '../../../shared/texts/texts.ts';
+import type { Texts } from '../../../shared/texts/language.ts';
 import { type CommandHandler, inRows, replied } from '../../command/command.ts';
 import { inMinutes } from '../../command/words.ts';
 import type { Env } from '../../env.ts';

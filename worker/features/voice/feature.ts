@@ -5,11 +5,12 @@ import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { type Books, billOf, NO_TOKENS, reserveInTime } from '../../budget/guarded.ts';
 import type { Env } from '../../env.ts';
 import type { Feature } from '../../feature.ts';
-import { backoffMs, conclude, failed, refused, type Verdict } from '../../lane/verdict.ts';
+import { backoffMs } from '../../lane/backoff.ts';
+import { conclude, failed, refused, type Verdict } from '../../lane/verdict.ts';
 import { costOfMinute } from '../../model/prices.ts';
 import { refuseOverBudget } from '../../recovery/fail.ts';
 import { unreadableFile } from '../../reply/notices.ts';
-import { downloadOnce } from '../../turn/file-block.ts';
+import { downloadOnce } from '../../turn/download.ts';
 import { createTranscriber, type Recording, type Transcriber, type Transcription } from './transcriber.ts';
 
 type Heard = { kind: 'words'; text: string } | Verdict;

@@ -1,6 +1,6 @@
 import type { Block, Emphasis, Inline, Item, List, Quote, Table } from '../../../shared/flow/reply.ts';
 import { type Canvas, type EntityType, type Formatted, finished, type Mark, mark, newCanvas } from './canvas.ts';
-import { gridOf } from './grid.ts';
+import { gridOf } from './table-columns.ts';
 
 /** From how many lines a quote is shown folded. */
 const FOLDED_LINES = 8;

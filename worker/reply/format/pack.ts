@@ -10,7 +10,7 @@ import {
 import { type Cut, cutAsText, cutCode, cutProse, type Room } from './cut.ts';
 import { inItem, inQuote, markerOf, plainText, TOP } from './entities.ts';
 import { minus, type Ruler, type Size, sizeWithin } from './ruler.ts';
-import { cutTable } from './table.ts';
+import { cutTable } from './table-cuts.ts';
 
 /**
  * Splits blocks into those of single messages, each within the ruler's limit: between blocks, else between items and

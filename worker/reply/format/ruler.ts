@@ -2,9 +2,9 @@ import { type Block, type Inline, lettersOf, type Table } from '../../../shared/
 import type { Canvas } from './canvas.ts';
 import { ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
 import { drawn, type Indent } from './entities.ts';
-import { columnWidths } from './grid.ts';
 import { richBlocks } from './rich.ts';
 import { RICH_MAX, richSize } from './rich-limits.ts';
+import { columnWidths } from './table-columns.ts';
 
 /** The share of blocks in each limit of a message; the first number counts characters. */
 export type Size = readonly number[];

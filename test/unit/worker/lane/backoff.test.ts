@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CONSTANTS } from '../../../../shared/base/settings.ts';
-import { backoffMs } from '../../../../worker/lane/verdict.ts';
+import { backoffMs } from '../../../../worker/lane/backoff.ts';
 import { SEEDED } from '../../../fixture/texts.ts';
 
 const { RETRY_MS } = CONSTANTS;

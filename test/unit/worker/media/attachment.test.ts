@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { EN } from '../../../../shared/texts/en.ts';
-import type { FileProblem } from '../../../../shared/texts/texts.ts';
+import type { FileProblem } from '../../../../shared/texts/language.ts';
 import { type Attachment, readAttachment } from '../../../../worker/media/attachment.ts';
 import { readPdfPages } from '../../../../worker/media/decoding.ts';
 import { mediaId } from '../../../../worker/media/store.ts';

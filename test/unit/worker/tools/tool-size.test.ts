@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { boundTools } from '../../../../worker/features/mcp/client.ts';
+import { boundTools } from '../../../../worker/features/mcp/toolbox.ts';
 import type { ToolSpec } from '../../../../worker/tools/toolbox.ts';
 import { graphemeTexts, SEEDED } from '../../../fixture/texts.ts';
 

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import { counted } from '../../../../shared/base/text.ts';
-import { utcTime } from '../../../../shared/base/utc-time.ts';
+import { utcTime } from '../../../../shared/base/wall-time.ts';
 import type { Option } from '../../../report/arguments.ts';
 import {
   type Act,

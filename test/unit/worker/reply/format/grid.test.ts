@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { plain, type Table } from '../../../../../shared/flow/reply.ts';
-import { columnWidths, GRID_COLUMNS, gridOf } from '../../../../../worker/reply/format/grid.ts';
+import { columnWidths, GRID_COLUMNS, gridOf } from '../../../../../worker/reply/format/table-columns.ts';
 import { widthOf, wrapped } from '../../../../../worker/reply/format/width.ts';
 import { graphemeTexts, SEEDED } from '../../../../fixture/texts.ts';
 

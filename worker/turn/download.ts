@@ -1,13 +1,14 @@
 import type { InboundFile } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
-import type { FileProblem } from '../../shared/texts/texts.ts';
+import type { FileProblem } from '../../shared/texts/language.ts';
 import type { Env } from '../env.ts';
+import { backoffMs } from '../lane/backoff.ts';
 import { commit } from '../lane/events.ts';
-import { backoffMs, failed, type Verdict } from '../lane/verdict.ts';
+import { failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
-import { waitForTelegram } from './deliver.ts';
+import { waitForTelegram } from './wait-for-telegram.ts';
 
 /** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
 export type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;

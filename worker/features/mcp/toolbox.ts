@@ -5,7 +5,7 @@ import { clip } from '../../../shared/base/text.ts';
 import { type OmittedTool, type Toolbox, type ToolSpec, toolError } from '../../tools/toolbox.ts';
 import { callTool } from './call.ts';
 import type { McpServer } from './config.ts';
-import { LIMITS, type McpLimits } from './link.ts';
+import { LIMITS, type McpLimits } from './limits.ts';
 import { findSandbox, type Sandbox, secretPlaces } from './sandbox.ts';
 import { RunningServer } from './server.ts';
 import type { McpTool, ServerTools } from './tool.ts';
