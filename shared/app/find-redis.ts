@@ -4,12 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { HOME } from '../base/project.ts';
 import { type RedisAddress, redisAddressOf } from '../base/redis-address.ts';
 import { programPath, type Settings } from '../base/settings.ts';
-import {
-  type FoundRedisServer,
-  findRedisServer,
-  type NoRedisServer,
-  type RedisServerOptions,
-} from '../private-redis/install.ts';
+import { findRedisServer, type NoRedisServer, type RedisServerOptions } from '../private-redis/install.ts';
 import { findRunning, urlOf } from '../private-redis/running-server.ts';
 import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '../private-redis/server.ts';
 
@@ -34,10 +29,36 @@ const longestRetryMs = 5_000;
 export async function provideRedis(options: RedisSourceOptions): Promise<RedisSource | NoRedisServer> {
   const server = await findRedisServer(options);
   if (!server.ok) return server;
+  const { dir, fsync, onProgress } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let redis: PrivateRedis;
+  let reviving: Promise<void> | undefined;
+  const onLost = () => {
+    reviving = revive();
+  };
+  const start = () => startPrivateRedis({ server, dir, fsync, onLost });
+  // Of several processes on the folder the first one starts the server.
+  const revive = async () => {
+    onProgress?.('The private Redis server has ended, or its connection was lost.');
+    for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
+      try {
+        redis = await start();
+        return onProgress?.(`The private Redis server is up again at ${redis.url}.`);
+      } catch (error) {
+        onProgress?.((error as Error).message);
+      }
+      await pause(delayMs, undefined, { signal }).catch(() => undefined);
+    }
+  };
+  const stop = async () => {
+    stopping.abort();
+    await reviving;
+    await redis.stop();
+  };
   try {
-    const supervised = new SupervisedRedis(server, options);
-    const url = await supervised.start();
-    return { ok: true, url, stop: () => supervised.stop() };
+    redis = await start();
+    return { ok: true, url: redis.url, stop };
   } catch (error) {
     return { ok: false, problem: (error as Error).message };
   }
@@ -64,49 +85,6 @@ export async function findRunningRedis(settings: Settings): Promise<RedisAddress
   const given = redisAddressOf(settings);
   if (given !== undefined) return given;
   return (await findRunning(OWN.dir)) === undefined ? undefined : urlOf(OWN.dir);
-}
-
-class SupervisedRedis {
-  private redis: PrivateRedis | undefined;
-  private reviving: Promise<void> = Promise.resolve();
-  private readonly stopping = new AbortController();
-  private readonly server: FoundRedisServer;
-  private readonly options: RedisSourceOptions;
-
-  constructor(server: FoundRedisServer, options: RedisSourceOptions) {
-    this.server = server;
-    this.options = options;
-  }
-
-  async start(): Promise<string> {
-    const { dir, fsync } = this.options;
-    const onLost = (): void => {
-      this.reviving = this.revive();
-    };
-    this.redis = await startPrivateRedis({ server: this.server, dir, fsync, onLost });
-    return this.redis.url;
-  }
-
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.reviving;
-    await this.redis?.stop();
-  }
-
-  /** The first of several processes on the folder starts the server. */
-  private async revive(): Promise<void> {
-    this.options.onProgress?.('The private Redis server has ended, or its connection was lost.');
-    const { signal } = this.stopping;
-    for (let delayMs = firstRetryMs; !signal.aborted; delayMs = Math.min(delayMs * 2, longestRetryMs)) {
-      try {
-        const url = await this.start();
-        return this.options.onProgress?.(`The private Redis server is up again at ${url}.`);
-      } catch (error) {
-        this.options.onProgress?.((error as Error).message);
-      }
-      await pause(delayMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
 }
 
 /** The traces of a private server: its program, the process of one that runs, and whether an earlier one left data. */

@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_482,
+  productLines: 50_456,
   productFiles: 507,
   testLines: 84_522,
   rawCommands: 0,
