@@ -10,7 +10,7 @@ import type {
 import { isFields } from '../../shared/base/fields.ts';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
-import type { Presence } from '../../shared/state/chat/presence.ts';
+import type { Presence } from '../../shared/state/chat/chat.ts';
 import type { GroupMove } from '../../shared/state/message/inbox.ts';
 import { commandOf } from '../../shared/telegram/commands.ts';
 import type { Unchecked } from '../../shared/telegram/method.ts';

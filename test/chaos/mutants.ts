@@ -190,7 +190,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
     name: 'the model is asked although Telegram is away',
     mutations: [
       {
-        file: 'worker/turn/deliver.ts',
+        file: 'worker/turn/wait-for-telegram.ts',
         from: 'if (retryAfterMs === 0) return undefined;',
         to: 'if (retryAfterMs === 0 || !turn.conclusion) return undefined;',
       },
@@ -236,8 +236,8 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'an answer is tried thirty times',
     mutations: [
-      { file: 'worker/turn/deliver.ts', from: '+ (isTry ? 1 : 0);', to: '+ 1;' },
-      { file: 'worker/turn/deliver.ts', from: 'if (leftMs <= 0)', to: 'if (leftMs <= 0 || tries >= 30)' },
+      { file: 'worker/turn/wait-for-telegram.ts', from: '+ (isTry ? 1 : 0);', to: '+ 1;' },
+      { file: 'worker/turn/wait-for-telegram.ts', from: 'if (leftMs <= 0)', to: 'if (leftMs <= 0 || tries >= 30)' },
     ],
     scenario: 'telegram-away-refused',
     violates: 'I1',

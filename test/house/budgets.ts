@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_456,
-  productFiles: 507,
-  testLines: 84_522,
+  productLines: 50_451,
+  productFiles: 504,
+  testLines: 84_521,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
@@ -15,4 +15,4 @@ export const BUDGETS = {
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 803 } as const;
+export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 802 } as const;

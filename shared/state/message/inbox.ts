@@ -5,8 +5,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { chatOf, type EntryId, fieldOfUpdate, type Keys, keysOf, shardOf } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { cancels, isPermitted } from '../../telegram/commands.ts';
-import { movedGroups } from '../chat/chat.ts';
-import { notePresence, type Presence } from '../chat/presence.ts';
+import { movedGroups, notePresence, type Presence } from '../chat/chat.ts';
 import { queueAlert } from '../incident/book.ts';
 
 /** The result of an edit; see `edit.lua`. `repeated`: it became a message of its own before. */

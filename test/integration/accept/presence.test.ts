@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
-import { goneMsOf } from '../../../shared/state/chat/presence.ts';
+import { goneMsOf } from '../../../shared/state/chat/chat.ts';
 import { until } from '../../chaos/scenario.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { nextOutcome, settledOutcomes, untilSettled } from '../../fixture/ledger.ts';

@@ -1,0 +1,53 @@
+import { clip } from '../../shared/base/text.ts';
+import { BUSY_WAYS, chatState } from '../../shared/state/chat/chat.ts';
+import { LANGUAGES, languageOf, TEXTS } from '../../shared/texts/language.ts';
+import { readTimeZone, timeZoneOf } from '../lane/turn-settings.ts';
+import { type CommandHandler, replied } from './command.ts';
+import { inMinutes } from './words.ts';
+
+/** `/busy queue|merge|interrupt`: what becomes of messages that come while one is being answered. */
+export const busy: CommandHandler = ({ turn, words }) => {
+  const { busy: text, busyButtons } = turn.texts;
+  const buttons = [BUSY_WAYS.map((way) => ({ text: busyButtons[way], command: `/busy ${way}` }))];
+  const current = BUSY_WAYS.find((way) => way === turn.choice('busy')) ?? 'queue';
+  if (words === '') return replied('busy', text[current], { buttons });
+  const chosen = BUSY_WAYS.find((way) => way === words.toLowerCase());
+  if (chosen === undefined) return replied('busy', text.unknown, { buttons });
+  return replied('busy', text[chosen], { changes: [chatState(turn.keys, turn.chat).choose('busy', chosen)] });
+};
+
+/** `/lang <code|auto>`: the language of notices; without a code it says which, and offers all. */
+export const lang: CommandHandler = ({ turn, words }) => {
+  const { texts, message } = turn;
+  const chat = chatState(turn.keys, turn.chat);
+  const buttons = [LANGUAGES.map((language) => ({ text: TEXTS[language].languageName, command: `/lang ${language}` }))];
+  const word = words.toLowerCase();
+  if (word === '') return replied('lang', texts.languageIs, { buttons });
+  if (word === 'auto') {
+    const { language } = turn.chatSettings;
+    const { languageAuto } = TEXTS[languageOf(message.ok ? message.value.from.language : undefined)];
+    const text = language === undefined ? languageAuto : TEXTS[language].languageIs;
+    return replied('lang', text, { changes: [chat.leaveToDefault('language')] });
+  }
+  // By its code, or by the part of the code before its script.
+  const chosen = LANGUAGES.find((code) => code === word || code.split('-')[0] === word.split('-')[0]);
+  if (chosen === undefined) return replied('lang', texts.languageUnknown(LANGUAGES), { buttons });
+  return replied('lang', TEXTS[chosen].languageIs, { changes: [chat.choose('language', chosen)] });
+};
+
+const SHOWN_CHARS_MAX = 64;
+
+/** `/timezone <name|auto>`: the zone of the chat's times. Reminders keep the one in which they were set. */
+export const timezone: CommandHandler = ({ turn, words }) => {
+  const { settings } = turn.env;
+  const { texts } = turn;
+  const chat = chatState(turn.keys, turn.chat);
+  const now = (zone: string) => inMinutes(turn.nowMs(), zone);
+  const current = timeZoneOf(turn, settings);
+  if (words === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
+  const isAuto = words.toLowerCase() === 'auto';
+  const zone = isAuto ? settings.TZ : readTimeZone(words);
+  if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(words, SHOWN_CHARS_MAX)));
+  const changes = [isAuto ? chat.leaveToDefault('timezone') : chat.choose('timezone', zone)];
+  return replied('timezone', texts.timeZoneSet(zone, now(zone)), { changes });
+};
