@@ -88,12 +88,14 @@ test('presses of two operators run one after the other, in the order in which th
   world.telegram.say(CHAT, 'hello');
   await shown(/overloaded/);
   mend();
-  world.claude.react(() => ({ do: 'answer', text: 'ok', afterMs: 1_000 }));
+  const { promise: after, resolve: answer } = Promise.withResolvers<void>();
+  world.claude.react(() => ({ do: 'answer', text: 'ok', after }));
   const before = world.claude.calls.length;
   await press(/overloaded/, 'Try again now');
   await press(/overloaded/, 'Try again now', BEN);
   await until('the first call', () => world.claude.calls.length > before || undefined);
   expect(await readActions(world.peek, 9)).toHaveLength(1);
+  answer();
   const trail = await until('both', async () => {
     const all = await readActions(world.peek, 9);
     return all.length === 2 ? all : undefined;
