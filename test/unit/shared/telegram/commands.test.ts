@@ -1,6 +1,14 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type CommandName, commandOf, isPermitted, meantCommand } from '../../../../shared/telegram/commands.ts';
+import {
+  type CommandName,
+  commandOf,
+  HELP_NAMES,
+  isPermitted,
+  meantCommand,
+} from '../../../../shared/telegram/commands.ts';
+import { COMMANDS } from '../../../../worker/command/commands.ts';
+import { FEATURES } from '../../../../worker/features.ts';
 import { cpuMs, LINEAR_MS_MAX, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 
 test.each<[string, CommandName]>([
@@ -90,4 +98,9 @@ test('a guest may look at reminders, and neither cancel one, nor choose the time
     false,
     true,
   ]);
+});
+
+test('each command has one handler, in the core or in a feature', () => {
+  const all = [COMMANDS, ...FEATURES.map(({ commands = {} }) => commands)].flatMap((each) => Object.keys(each));
+  expect(all.sort()).toEqual([...HELP_NAMES, 'start', 'decide', 'desk'].sort());
 });
