@@ -4,7 +4,7 @@ import type { Service } from '../shared/base/lifecycle.ts';
 import type { Settings } from '../shared/base/settings.ts';
 import { connectRedis } from '../shared/redis/connection.ts';
 import { keysOf } from '../shared/redis/keys.ts';
-import { allowedNow } from '../shared/state/chat/allowed.ts';
+import { allowedNow } from '../shared/state/chat/allowed-people.ts';
 import { createInbox } from '../shared/state/message/inbox.ts';
 import { hostAndPid } from '../shared/state/process/process.ts';
 import { createHeartbeat, HEARTBEAT_EVERY_MS } from '../shared/state/process/receiver.ts';

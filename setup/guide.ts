@@ -1,6 +1,5 @@
 import { isSecretName } from '../shared/base/env-file.ts';
-import { GREETING } from '../shared/texts/greeting.ts';
-import { languageOf } from '../shared/texts/language.ts';
+import { GREETING, languageOf } from '../shared/texts/language.ts';
 import { askAlertChat } from './alert-chat.ts';
 import { askBot } from './bot.ts';
 import { listen } from './listen.ts';

@@ -109,8 +109,8 @@ const LOADED_LATE: Readonly<Record<string, readonly string[]>> = {
   'worker/cli/verbs.ts': ['./act.ts', './session.ts', './check.ts'],
   'worker/report/reports.ts': [
     ...['./status.ts', './message.ts', './chat.ts', './incidents.ts', './incidents.ts', './operators.ts'],
-    ...['./audit-report.ts', './audit-report.ts', './timeline.ts', './letters.ts', './letters.ts', './session.ts'],
-    './operators.ts',
+    ...['./audit-report.ts', './audit-report.ts', './message-timeline.ts', './letters.ts', './letters.ts'],
+    ...['./session.ts', './operators.ts'],
   ],
   'worker/cli/check.ts': ['../../shared/base/exporter.ts', '../features/mcp/toolbox.ts'],
   'test/integration/setup/build.test.ts': ['part'],

@@ -8,7 +8,7 @@ import { clip } from '../shared/base/text.ts';
 import { parseChatKey } from '../shared/redis/keys.ts';
 import { type ChatSettings, type ChatTable, OTHER_CHATS } from '../shared/state/chat/chat-settings.ts';
 import { LANGUAGES } from '../shared/texts/language.ts';
-import { HEADER_NOTE } from './ask/pending.ts';
+import { HEADER_NOTE } from './ask/message-header.ts';
 import { isToolNameOf } from './features/mcp/tool-name.ts';
 
 /** The tools that are no server's: the gateway's own, and the provider's for the web. A test holds it to them. */

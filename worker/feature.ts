@@ -11,7 +11,7 @@ import type { Turn } from '../shared/state/turn/turn.ts';
 import type { CommandName } from '../shared/telegram/commands.ts';
 import type { Destination } from '../shared/telegram/messages.ts';
 import type { Texts } from '../shared/texts/language.ts';
-import type { HeaderFacts } from './ask/pending.ts';
+import type { HeaderFacts } from './ask/message-header.ts';
 import type { CommandHandler } from './command/command.ts';
 import type { Env } from './env.ts';
 import type { Ending, Verdict } from './lane/verdict.ts';

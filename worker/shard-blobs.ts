@@ -6,7 +6,7 @@ import { keysOf } from '../shared/redis/keys.ts';
 import { queueAlert } from '../shared/state/incident/book.ts';
 import { blobStoreAlert, otherBlobStoreAlert } from './alerts/causes/storage.ts';
 import type { Blobs } from './blob/blobs.ts';
-import { type BlobTrouble, startBlobKeeper } from './blob/keeper.ts';
+import { type BlobTrouble, startBlobKeeper } from './blob/orphan-sweep.ts';
 import { openBlobStore, reportedBlobs } from './blob/store.ts';
 import type { ProcessEnv } from './shard-env.ts';
 

@@ -1,4 +1,5 @@
 import { SpanKind } from '@opentelemetry/api';
+import { isFields } from '../../shared/base/fields.ts';
 import type { AllowedIds } from '../../shared/base/settings.ts';
 import { METRIC, messaging, SPAN, traceparent } from '../../shared/base/telemetry.ts';
 import { type InboundMessage, laneOf, UnreadableMessageError } from '../../shared/flow/message.ts';
@@ -7,7 +8,7 @@ import { type EditResult, type GroupMove, isExpected } from '../../shared/state/
 import type { ProducerEnv } from '../env.ts';
 import { deskOf, readDesk } from './desk.ts';
 import type { Gate } from './gate.ts';
-import { isSummons, readSummons, type Summoner } from './guest-call.ts';
+import { readSummons, type Summoner } from './guest-call.ts';
 import { Overheard } from './overheard.ts';
 import {
   groupIn,
@@ -110,7 +111,7 @@ function read({ settings }: ProducerEnv, update: unknown, gate: Gate): UpdateRea
   if (atDesk !== undefined) return atDesk;
   if (isStop(update)) return readStop(update, gate, Date.now());
   if (pressIdOf(update) !== undefined) return readPress(update, gate, Date.now());
-  if (isSummons(update)) return readSummons(update, gate, guests, textMaxChars);
+  if (isFields(update) && 'guest_message' in update) return readSummons(update, gate, guests, textMaxChars);
   return readUpdate(update, gate, textMaxChars);
 }
 

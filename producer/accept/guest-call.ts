@@ -12,11 +12,6 @@ import type { Gate } from './gate.ts';
 import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { readUpdate, type UpdateReading } from './read-update.ts';
 
-/** Whether somebody calls the bot in a chat that it is not part of. */
-export function isSummons(update: unknown): boolean {
-  return isFields(update) && 'guest_message' in update;
-}
-
 /**
  * Reads a summons as a message of the person who calls: only `guests` may, by the number of their account, and never a bot
  * or a chat that speaks for somebody. What stands around it in the chat is not seen. Pure, never throws.

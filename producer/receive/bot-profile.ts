@@ -3,7 +3,7 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import type { Menu } from '../../shared/telegram/commands.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import type { ProducerEnv } from '../env.ts';
-import { waitOut } from './lease.ts';
+import { waitOut } from './poller.ts';
 
 /** Fetches the bot's name from Telegram and registers the bot's menus, once each; retries until Telegram answers. */
 export function introduceBot(

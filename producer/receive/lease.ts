@@ -4,7 +4,6 @@ import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { openReceiverLease } from '../../shared/state/process/receiver.ts';
-import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 
 /** A period during which this process holds the lease. */
 export interface Term {
@@ -104,8 +103,6 @@ export function openLease(
 }
 
 const RETRY_MS = 1_000;
-const RETRY_MS_MAX = 30_000;
-const CONFLICT_MS = 10_000;
 
 /**
  * Runs the work in each term, one after the other, until stopped; the work's signal also aborts when its term ends. A
@@ -132,14 +129,4 @@ export function duringTerms(
     onError: (error) =>
       log.error({ err: error, service: name }, 'what only one process does has failed; it begins anew'),
   });
-}
-
-/**
- * Waits before the next call to Telegram: as long as Telegram asks, else longer after each of the `failures` in a row, up to
- * half a minute. Returns early when `signal` is aborted.
- */
-export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
-  // Without this wait, two pollers would do nothing but end each other's polls.
-  if (kind === 'conflict') return pause(CONFLICT_MS, signal);
-  return pause(retryAfterMs ?? Math.min(RETRY_MS * 2 ** (failures - 1), RETRY_MS_MAX), signal);
 }

@@ -1,10 +1,11 @@
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import { rareWarning } from '../../shared/base/log.ts';
 import { shardOf } from '../../shared/redis/keys.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { AcceptUpdate } from '../accept/accept.ts';
 import { chatsIn } from '../accept/read-update.ts';
 import type { ProducerEnv } from '../env.ts';
-import { duringTerms, type Term, waitOut } from './lease.ts';
+import { duringTerms, type Term } from './lease.ts';
 
 /** A running poller. */
 export interface Poller extends Service {
@@ -177,4 +178,18 @@ class HeldChats {
 function updateIdOf(update: unknown): number {
   const id = (update as { update_id?: unknown } | null)?.update_id;
   return typeof id === 'number' ? id : 0;
+}
+
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 30_000;
+/** How long a poll that another one ended waits: without it, two pollers would do nothing but end each other's polls. */
+const CONFLICT_MS = 10_000;
+
+/**
+ * Waits before the next call to Telegram: as long as Telegram asks, else longer after each of the `failures` in a row, up to
+ * half a minute. Returns early when `signal` is aborted.
+ */
+export function waitOut({ kind, retryAfterMs }: TelegramFailure, failures: number, signal: AbortSignal): Promise<void> {
+  if (kind === 'conflict') return pause(CONFLICT_MS, signal);
+  return pause(retryAfterMs ?? Math.min(RETRY_MS * 2 ** (failures - 1), RETRY_MS_MAX), signal);
 }

@@ -2,7 +2,8 @@ import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { WebhookInfo } from '../../shared/telegram/client.ts';
 import type { TelegramResult } from '../../shared/telegram/failure.ts';
 import type { ProducerEnv } from '../env.ts';
-import { duringTerms, waitOut } from './lease.ts';
+import { duringTerms } from './lease.ts';
+import { waitOut } from './poller.ts';
 
 /** Where Telegram is to deliver, and what proves that a delivery is Telegram's. */
 export interface WebhookAddress {

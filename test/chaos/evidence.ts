@@ -2,7 +2,7 @@ import { fieldOfUpdate, TURNS_QUEUE } from '../../shared/redis/keys.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
 import { rowOf } from '../../worker/alerts/causes.ts';
 import type { Incident } from '../../worker/alerts/incident.ts';
-import { deliveredOf, isUpToDate } from '../../worker/alerts/outbox.ts';
+import { deliveredOf, isUpToDate } from '../../worker/alerts/next-sending.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import type { ClaudeCall } from '../stand-in/claude/reaction.ts';
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';

@@ -119,7 +119,7 @@ export const FLOW_MUTANTS: readonly Mutant[] = [
   {
     name: 'the operator hears nothing of what opens',
     mutations: {
-      file: 'worker/alerts/outbox.ts',
+      file: 'worker/alerts/next-sending.ts',
       from: 'if (!isSent && (stage <= before.stage',
       to: 'if (!isSent && (stage <= 2',
     },

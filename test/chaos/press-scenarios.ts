@@ -3,7 +3,7 @@ import type { Failpoint } from '../../shared/base/failpoint.ts';
 import { encodeMessage } from '../../shared/flow/message.ts';
 import { queueAlert } from '../../shared/state/incident/book.ts';
 import { createBookStore } from '../../worker/alerts/book-store.ts';
-import { isUpToDate } from '../../worker/alerts/outbox.ts';
+import { isUpToDate } from '../../worker/alerts/next-sending.ts';
 import { ALERT_CHAT } from '../fixture/gateway.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { awaitAgain } from './hearing.ts';

@@ -3,16 +3,16 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_451,
-  productFiles: 504,
+  productLines: 50_446,
+  productFiles: 503,
   testLines: 84_519,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 22,
+  oneNeighbourFiles: 20,
   portsTypes: 1,
   exportedTypes: 640,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 802 } as const;
+export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 801 } as const;

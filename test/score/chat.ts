@@ -1,5 +1,5 @@
 import type { EntryId } from '../../shared/redis/keys.ts';
-import { headerOf, messageCode } from '../../worker/ask/pending.ts';
+import { headerOf, messageCode } from '../../worker/ask/message-header.ts';
 import type { LogRecord, UserRecord } from '../../worker/session/record.ts';
 import { inboundText } from '../fixture/inbound.ts';
 import { randomInt, seededRandom } from '../fixture/random.ts';

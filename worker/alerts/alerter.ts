@@ -9,7 +9,7 @@ import { createBookStore, type StoredBook } from './book-store.ts';
 import { type AlertChannel, type Sent, telegramChannel, withLinks } from './channel.ts';
 import { type Incident, incidentOf } from './incident.ts';
 import { messageOf, ringOf, type Surroundings, surroundingsOf } from './message.ts';
-import { type Delivered, deliveredOf, isDue, nextSending, type Sending, type Stage, stageOf } from './outbox.ts';
+import { type Delivered, deliveredOf, isDue, nextSending, type Sending, type Stage, stageOf } from './next-sending.ts';
 import { type Webhook, webhookChannel } from './webhook.ts';
 
 /** The channels to the operators. */

@@ -7,7 +7,7 @@ import { incidentBook, type QueuedAlerts } from '../../shared/state/incident/boo
 import type { Book } from './book.ts';
 import { rowOf } from './causes.ts';
 import { type Condition, type Incident, incidentOf } from './incident.ts';
-import type { Delivered } from './outbox.ts';
+import type { Delivered } from './next-sending.ts';
 
 /** The book as it was read, with the position up to which each shard's alerts are entered. */
 export interface StoredBook {

@@ -6,7 +6,7 @@ import type { Settings } from '../../shared/base/settings.ts';
 import { counted } from '../../shared/base/text.ts';
 import { connectRedis, type RedisClient, serversOf, untilReady } from '../../shared/redis/connection.ts';
 import { readKeeping, shardsProblem, wordsOf } from '../../shared/redis/keeping.ts';
-import { readAllowed } from '../../shared/state/chat/allowed.ts';
+import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
 import { findRefusedWrites, serverTimeMs } from '../../shared/state/process/process.ts';
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { stateOf } from '../report/words.ts';

@@ -1,13 +1,12 @@
 import type { BotCommand, CommandName } from '../../shared/telegram/commands.ts';
 import type { Verdict } from '../lane/verdict.ts';
-import { busy, lang, timezone } from './choices.ts';
+import { busy, lang, model, timezone } from './choices.ts';
 import type { CommandContext, CommandHandler } from './command.ts';
 import { compact } from './compact.ts';
 import { decide } from './decide.ts';
 import { exportChat } from './export.ts';
 import { forget } from './forget.ts';
 import { help, start, whoami } from './help.ts';
-import { model } from './model.ts';
 import { newConversation } from './new.ts';
 import { retry } from './retry.ts';
 import { status } from './status.ts';

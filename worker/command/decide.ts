@@ -1,7 +1,8 @@
 import { toolLabel } from '../../shared/base/text.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
-import { chatState, GRANT_MS, type ToolGrant } from '../../shared/state/chat/chat.ts';
+import { chatState } from '../../shared/state/chat/chat.ts';
+import { GRANT_MS, type ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
 import { type Decision, type Parked, toolsShown, verdicts } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';

@@ -1,7 +1,7 @@
 import { inDollars, percentOf, spentInWords } from '../../shared/state/spending/limit.ts';
 import type { Share, Used } from '../../shared/state/spending/usage-book.ts';
 import type { Texts } from '../../shared/texts/language.ts';
-import { plainName } from '../ask/pending.ts';
+import { plainName } from '../ask/message-header.ts';
 import { type CommandHandler, replied } from './command.ts';
 import { inThousands } from './words.ts';
 

@@ -8,7 +8,7 @@ import { actsOf } from '../alerts/act.ts';
 import { createBookStore, glimpse } from '../alerts/book-store.ts';
 import { rowAt, SEVERITIES, severityOf } from '../alerts/causes.ts';
 import { type Incident, incidentOf, REOPEN_MS } from '../alerts/incident.ts';
-import { timeOfLetters } from '../alerts/letters.ts';
+import { timeOfLetters } from '../alerts/letter-counts.ts';
 import { readAllPauses } from './in-flight.ts';
 import { replayAction } from './letters.ts';
 import { everyChatAction } from './operators.ts';

@@ -10,6 +10,7 @@ import { serverTimeMs } from '../../shared/state/process/process.ts';
 import { readTurn, type TurnSummary } from '../../shared/state/turn/summary.ts';
 import { contentSection, wordsOf } from './letters.ts';
 import { locateMessage, type MessageName, namedMessage, unknownMessage } from './message-location.ts';
+import { timelineOf } from './message-timeline.ts';
 import {
   type Action,
   chatName,
@@ -21,7 +22,6 @@ import {
   type Section,
   type Verdict,
 } from './report.ts';
-import { timelineOf } from './timeline.ts';
 import { because, pausedWords, traceText, whereOf } from './words.ts';
 
 /** The life of one message, and where it is now. Times are ms since the epoch. */

@@ -1,5 +1,5 @@
 import { utcTime } from '../../shared/base/wall-time.ts';
-import { readAllowed } from '../../shared/state/chat/allowed.ts';
+import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
 import type { Order } from '../../shared/state/orders.ts';
 import { readActions } from '../../shared/state/process/actions.ts';

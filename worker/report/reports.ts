@@ -114,7 +114,7 @@ without an answer has the purpose "retry".`,
     summary: 'requests that did not fit or were refused, and what was done',
     page: 'recoveries',
     link: 'Recoveries',
-    read: async () => (await import('./timeline.ts')).showRecoveries,
+    read: async () => (await import('./message-timeline.ts')).showRecoveries,
   },
   'dead list': {
     options: { ...FILTERS, limit: { as: 'N', min: 1, max: 99_999 } },

@@ -1,7 +1,7 @@
 import type { Settings } from '../../shared/base/settings.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import { chatOf, keysOf } from '../../shared/redis/keys.ts';
-import { readAllowed } from '../../shared/state/chat/allowed.ts';
+import { readAllowed } from '../../shared/state/chat/allowed-people.ts';
 import { findRefusedWrites, hostAndPid, isStarting, serverTimeMs } from '../../shared/state/process/process.ts';
 import { readReceivingProcess } from '../../shared/state/process/receiver.ts';
 import { countWorkers, readShown } from '../../shared/state/process/workers.ts';

@@ -1,4 +1,4 @@
-import type { ToolGrant } from '../../shared/state/chat/chat.ts';
+import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { Decision, Parking, Verdict } from '../../shared/state/turn/parking.ts';
 import type { ToolUse } from './round.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';

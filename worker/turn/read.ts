@@ -1,6 +1,6 @@
 import { type InboundFile, type InboundMessage, isForward } from '../../shared/flow/message.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { messageCode, plainName } from '../ask/pending.ts';
+import { messageCode, plainName } from '../ask/message-header.ts';
 import type { Env } from '../env.ts';
 import type { SelfEntered, Spoken } from '../feature.ts';
 import { timeZoneOf } from '../lane/turn-settings.ts';

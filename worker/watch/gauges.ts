@@ -7,7 +7,7 @@ import { createLaneMeasure, type LaneSizes } from '../../shared/state/lane/overd
 import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
-import { isUpToDate } from '../alerts/outbox.ts';
+import { isUpToDate } from '../alerts/next-sending.ts';
 import { isAboutData } from '../alerts/redis-trouble.ts';
 import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ProcessEnv } from '../shard-env.ts';

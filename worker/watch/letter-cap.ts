@@ -4,7 +4,7 @@ import { keysOf } from '../../shared/redis/keys.ts';
 import { bindDrop } from '../../shared/state/lane/dead-letters.ts';
 import type { StoredBook } from '../alerts/book-store.ts';
 import { LETTERS_FULL } from '../alerts/causes/unanswered.ts';
-import { deliveredOf } from '../alerts/outbox.ts';
+import { deliveredOf } from '../alerts/next-sending.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /**

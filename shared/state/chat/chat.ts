@@ -1,6 +1,7 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ChatKey, type EntryId, type Keys, keysOf, type SessionId, shardOf } from '../../redis/keys.ts';
 import type { Change, Expected } from '../change.ts';
+import type { ToolGrant } from './tool-grants.ts';
 
 /** The choices that people make for a chat with a command. The names are the fields of its hash. */
 const CHOICES = ['language', 'model', 'busy', 'timezone'] as const;
@@ -19,21 +20,6 @@ const REFUSED_ANSWERS = 'refusedAnswers';
 /** Grants by name alone, which early builds of 0.4 wrote: nobody reads them. */
 const FORMER_GRANTS = 'usualTools';
 const FORGOTTEN = [REFUSED_ANSWERS, LANE_REFUSALS, GRANTS, FORMER_GRANTS];
-
-/** A tool that a chat may use without asking: one tool of one server, as long as its definition is the same. */
-export interface ToolGrant {
-  /** Its name among the tools of a request. */
-  tool: string;
-  /** The hash of its definition when it was granted. */
-  definition: string;
-  /** Who granted it. */
-  by: { id: number; name?: string | undefined };
-  /** When it ends, in ms since the epoch. */
-  untilMs: number;
-}
-
-/** How long a grant lasts. */
-export const GRANT_MS = 90 * 24 * 3_600_000;
 
 type ShardKeys = Pick<Keys, 'chat'>;
 

@@ -6,7 +6,7 @@ import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { createBinding } from '../../../shared/state/blob/binding.ts';
 import type { Blobs } from '../../../worker/blob/blobs.ts';
 import { createFileBlobs, openFolderStore } from '../../../worker/blob/folder-store.ts';
-import { type BlobTrouble, startBlobKeeper, sweep } from '../../../worker/blob/keeper.ts';
+import { type BlobTrouble, startBlobKeeper, sweep } from '../../../worker/blob/orphan-sweep.ts';
 import type { Limits } from '../../../worker/limits.ts';
 import { createMediaStore } from '../../../worker/media/store.ts';
 import { APPEND_SECONDS_MAX, archiveSession, createArchive, packSegment } from '../../../worker/session/archive.ts';

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { sweep } from '../../../worker/blob/keeper.ts';
+import { sweep } from '../../../worker/blob/orphan-sweep.ts';
 import { packSegment } from '../../../worker/session/archive.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
 import { filler, givenLog, linesOf, said } from '../../fixture/archived-session.ts';

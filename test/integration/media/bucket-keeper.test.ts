@@ -3,7 +3,7 @@ import { createLogger } from '../../../shared/base/log.ts';
 import { connectRedis } from '../../../shared/redis/connection.ts';
 import { chatKey, keysOf } from '../../../shared/redis/keys.ts';
 import { type Blobs, blobPath, sha256In } from '../../../worker/blob/blobs.ts';
-import { type BlobTrouble, startBlobKeeper } from '../../../worker/blob/keeper.ts';
+import { type BlobTrouble, startBlobKeeper } from '../../../worker/blob/orphan-sweep.ts';
 import { eachWithBucket, s3, storeAt, testWithS3 } from '../../fixture/each-bucket.ts';
 import { lentRedis } from '../../fixture/lent-redis.ts';
 import { until } from '../../fixture/root.ts';

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { expect, test } from '@jest/globals';
-import { GREETING } from '../../../shared/texts/greeting.ts';
+import { GREETING } from '../../../shared/texts/language.ts';
 import {
   BEN,
   eachBeforeSetup,

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { expect, test } from '@jest/globals';
-import { GREETING } from '../../../shared/texts/greeting.ts';
+import { GREETING } from '../../../shared/texts/language.ts';
 import { runFile } from '../../fixture/command.ts';
 import {
   claude,

@@ -7,7 +7,7 @@ import { EVERY_CHAT } from '../../../shared/state/lane/stops.ts';
 import { serverTimeMs } from '../../../shared/state/process/process.ts';
 import { type ActName, actsOf, isAct } from '../../alerts/act.ts';
 import { type Incident, incidentOf } from '../../alerts/incident.ts';
-import { timeOfLetters } from '../../alerts/letters.ts';
+import { timeOfLetters } from '../../alerts/letter-counts.ts';
 import { noteAct, readOpening } from '../../alerts/note-act.ts';
 import { wordRequest } from '../../model/port.ts';
 import { type Act, findFor, type Result, runAct, type Subject, titleOf } from '../../operator/act.ts';

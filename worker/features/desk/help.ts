@@ -1,5 +1,5 @@
 import { parseChatKey } from '../../../shared/redis/keys.ts';
-import { allowedNow } from '../../../shared/state/chat/allowed.ts';
+import { allowedNow } from '../../../shared/state/chat/allowed-people.ts';
 import { DESK_MENU } from '../../../shared/telegram/commands.ts';
 import { helpOf } from '../../command/help.ts';
 import type { DeskCall, DeskHandler } from './feature.ts';

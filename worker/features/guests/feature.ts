@@ -4,7 +4,7 @@ import { BEGUN_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { isFinal, type TelegramFailure } from '../../../shared/telegram/failure.ts';
 import type { Destination } from '../../../shared/telegram/messages.ts';
-import { plainName } from '../../ask/pending.ts';
+import { plainName } from '../../ask/message-header.ts';
 import type { Env } from '../../env.ts';
 import type { Feature } from '../../feature.ts';
 import { type Delivery, type DeliveryTime, deliver as deliverInChat } from '../../reply/outbox.ts';

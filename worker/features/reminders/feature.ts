@@ -5,7 +5,7 @@ import { lettersOf } from '../../../shared/flow/reply.ts';
 import type { Coming } from '../../../shared/state/reminder/book.ts';
 import { createReminderBook } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
-import { type HeaderFacts, plainName, timeIn } from '../../ask/pending.ts';
+import { type HeaderFacts, plainName, timeIn } from '../../ask/message-header.ts';
 import type { Feature, SelfEntered } from '../../feature.ts';
 import { timeZoneOf } from '../../lane/turn-settings.ts';
 import { bookOf, lineOf, reminders } from './command.ts';

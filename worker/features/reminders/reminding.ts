@@ -4,7 +4,7 @@ import { runLoop } from '../../../shared/base/loop.ts';
 import type { AllowedIds } from '../../../shared/base/settings.ts';
 import { METRIC, messaging, SPAN, traceparent } from '../../../shared/base/telemetry.ts';
 import { parseChatKey } from '../../../shared/redis/keys.ts';
-import { allowedNow } from '../../../shared/state/chat/allowed.ts';
+import { allowedNow } from '../../../shared/state/chat/allowed-people.ts';
 import { createReminderBook, type Due, type ReminderBook } from '../../../shared/state/reminder/book.ts';
 import type { ShardEnv } from '../../shard-env.ts';
 import { entering } from './reminder.ts';

@@ -1,8 +1,7 @@
 import type { Token, Tokens } from 'marked';
 import { type Emphasis, type Inline, lettersOf, plain } from '../../../shared/flow/reply.ts';
 import type { OwnToken } from './grammar.ts';
-import { destinationOf, linkUrl } from './link.ts';
-import { dereferenced } from './reference.ts';
+import { dereferenced, destinationOf, linkUrl } from './link.ts';
 
 /** Marks within marks: what stands deeper is shown as it was written. */
 const MARKS_DEPTH_MAX = 8;

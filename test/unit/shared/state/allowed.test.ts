@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { allowedNow } from '../../../../shared/state/chat/allowed.ts';
+import { allowedNow } from '../../../../shared/state/chat/allowed-people.ts';
 
 /** A hash whose every reading is answered by hand. */
 function hash() {

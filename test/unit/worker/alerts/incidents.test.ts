@@ -3,7 +3,7 @@ import type { Alert } from '../../../../shared/flow/alert.ts';
 import type { ChatKey } from '../../../../shared/redis/keys.ts';
 import { BACK_SETTLED_MS, DRAIN_MS, type Incident, QUIET_MS, REOPEN_MS } from '../../../../worker/alerts/incident.ts';
 import { messageOf } from '../../../../worker/alerts/message.ts';
-import { EDIT_EVERY_MS } from '../../../../worker/alerts/outbox.ts';
+import { EDIT_EVERY_MS } from '../../../../worker/alerts/next-sending.ts';
 import { LIMITS } from '../../../../worker/limits.ts';
 import { condition, failure, opened, START } from '../../../fixture/incidents.ts';
 

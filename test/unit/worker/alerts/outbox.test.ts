@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { enter } from '../../../../worker/alerts/book.ts';
 import { incidentOf } from '../../../../worker/alerts/incident.ts';
-import { type Delivered, nextSending, SENDS_PER_MINUTE } from '../../../../worker/alerts/outbox.ts';
+import { type Delivered, nextSending, SENDS_PER_MINUTE } from '../../../../worker/alerts/next-sending.ts';
 import { condition, failure, START } from '../../../fixture/incidents.ts';
 
 test('200 incidents at once are sent within the rate of Telegram, none of them dropped, pages first', () => {

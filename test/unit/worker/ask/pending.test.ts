@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { InboundMessage } from '../../../../shared/flow/message.ts';
 import type { EntryId } from '../../../../shared/redis/keys.ts';
-import { headerOf, messageCode } from '../../../../worker/ask/pending.ts';
+import { headerOf, messageCode } from '../../../../worker/ask/message-header.ts';
 import { HEADER } from '../../../fixture/asked.ts';
 import { inboundText } from '../../../fixture/inbound.ts';
 
