@@ -147,6 +147,19 @@ test('the core imports no feature, not even a type', () => {
   expect(wrong).toEqual([]);
 });
 
+const KNOT_FILES_MAX = 5;
+
+test('at most five files form a knot, in which each leads to all others, types included', () => {
+  const next = new Map(product.map((file) => [file, ownImports(file)]));
+  const follow = (file: string, found = new Set<string>()): Set<string> => {
+    for (const each of next.get(file) ?? []) if (!found.has(each)) follow(each, found.add(each));
+    return found;
+  };
+  const leads = new Map(product.map((file) => [file, follow(file)]));
+  const knotOf = (file: string) => [...(leads.get(file) ?? [])].filter((each) => leads.get(each)?.has(file));
+  expect(product.filter((file) => knotOf(file).length > KNOT_FILES_MAX)).toEqual([]);
+});
+
 test('every room has files and is named in docs/architecture.md', () => {
   const page = read('docs/architecture.md');
   const rooms = ROOMS.filter((room) => room !== '.');

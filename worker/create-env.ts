@@ -35,7 +35,11 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     elsewhere: features.find(({ elsewhere }) => elsewhere)?.elsewhere,
     usageBook: createUsageBook(redis, keys),
     deadLetters: createDeadLetters(redis, keys),
-    chatArchive: createChatArchive(shard, media, features),
+    chatArchive: createChatArchive(
+      shard,
+      media,
+      features.flatMap(({ forgotten }) => forgotten ?? []),
+    ),
     chatState: {
       ...createChatState(redis, keys),
       // A message that was tried and put off has a job already, which waits.

@@ -8,11 +8,12 @@ import type { CommandName } from '../shared/telegram/commands.ts';
 import type { Books } from './budget/guarded.ts';
 import type { ChatArchive } from './command/chat-archive.ts';
 import type { ChatState } from './command/chat-state.ts';
-import type { CommandHandler } from './command/command.ts';
 import type { Elsewhere, Feature, FixedText, SelfEntered } from './feature.ts';
+import type { Verdict } from './lane/verdict.ts';
 import type { ProgressViews } from './reply/progress.ts';
 import type { Sessions } from './session/store.ts';
 import type { ShardEnv } from './shard-env.ts';
+import type { TurnTime } from './turn/deadline.ts';
 
 /**
  * What the turns of a shard use, as `turn.env`: what its process and the shard offer, and what is built on that. For each
@@ -44,3 +45,19 @@ export interface Env extends ShardEnv {
   /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
   watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }
+
+/** A command that its sender may give, and where it was given. */
+export interface CommandContext {
+  turn: Turn<Env>;
+  /** The text behind the command's name, trimmed. */
+  words: string;
+  isGroup: boolean;
+  time: TurnTime;
+}
+
+/**
+ * Carries out one command: its reply, and its changes of the state.
+ *
+ * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
+ */
+export type CommandHandler = (context: CommandContext) => Verdict | Promise<Verdict>;

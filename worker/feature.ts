@@ -11,12 +11,9 @@ import type { Turn } from '../shared/state/turn/turn.ts';
 import type { CommandName } from '../shared/telegram/commands.ts';
 import type { Destination } from '../shared/telegram/messages.ts';
 import type { Texts } from '../shared/texts/language.ts';
-import type { HeaderFacts } from './ask/message-header.ts';
-import type { CommandHandler } from './command/command.ts';
-import type { Env } from './env.ts';
-import type { Ending, Verdict } from './lane/verdict.ts';
+import type { CommandHandler, Env } from './env.ts';
+import type { Delivery, DeliveryTime, Ending, Verdict } from './lane/verdict.ts';
 import type { Limits } from './limits.ts';
-import type { Delivery, DeliveryTime } from './reply/outbox.ts';
 import type { SettingFiles } from './setting-files.ts';
 import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
@@ -121,4 +118,13 @@ export interface SelfEntered {
   behindQuestion(message: InboundMessage, texts: Texts): string;
   /** The changes with which it ends because its chat is gone. */
   chatGone(turn: Turn<Env>): Promise<Change[]>;
+}
+
+/** The facts in the header of a message beyond the message itself. */
+export interface HeaderFacts {
+  /** The time zone of its dates and times. */
+  timeZone: string;
+  /** Proves that the gateway wrote it; see `messageCode`. */
+  code: string;
+  nowMs: number;
 }

@@ -1,6 +1,6 @@
+import { POLL_AGE_MS } from '../shared/state/process/receiver.ts';
 import { BREAKER_LIMITS, type BreakerLimits } from '../shared/telegram/breaker.ts';
 import { PACE, type Pace } from '../shared/telegram/pacing.ts';
-import { POLL_AGE_MS } from './watch/rules.ts';
 
 /** The waits of the services of a worker, in ms. Tests shorten them. */
 export interface Limits extends BreakerLimits {

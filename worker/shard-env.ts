@@ -13,7 +13,7 @@ import type { TurnSettings } from './lane/turn-settings.ts';
 import type { Limits } from './limits.ts';
 import type { MediaStore } from './media/store.ts';
 import type { Model } from './model/port.ts';
-import type { FixedPartsCheck } from './recovery/fixed-parts.ts';
+import type { FixedPartsCheck } from './recovery/state.ts';
 import type { WindowCache } from './session/held-window.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 import type { Exclusions } from './tools/toolboxes.ts';

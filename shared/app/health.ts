@@ -1,9 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { isIP } from 'node:net';
+import { type AddressInfo, isIP } from 'node:net';
 import { type Service, within } from '../base/lifecycle.ts';
-import type { Logger } from '../base/log.ts';
-import { rareWarning } from '../base/log.ts';
+import { type Logger, rareWarning } from '../base/log.ts';
 
 /** One part of readiness, e.g. `redis`. */
 export interface ReadinessPart {

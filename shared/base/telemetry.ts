@@ -6,8 +6,14 @@ import type { Logger } from './log.ts';
 import { counter, createMeters, gauge, histogram, type Instruments, type Meters, type Metric } from './meters.ts';
 import { createRunningTurns, observeRuntime } from './process-gauges.ts';
 import type { Signals } from './signals.ts';
-import type { NameChat } from './spans.ts';
-import { createMarks, createSpans, type MarkOptions, type RunInSpan, writeTraceparent } from './spans.ts';
+import {
+  createMarks,
+  createSpans,
+  type MarkOptions,
+  type NameChat,
+  type RunInSpan,
+  writeTraceparent,
+} from './spans.ts';
 import { registerTraceIds } from './trace-ids.ts';
 
 /**

@@ -3,8 +3,7 @@ import type { Redis } from 'ioredis';
 import { createFailpoints } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import { createLogger } from '../../shared/base/log.ts';
-import type { Settings } from '../../shared/base/settings.ts';
-import { readSettings } from '../../shared/base/settings.ts';
+import { readSettings, type Settings } from '../../shared/base/settings.ts';
 import { type Telemetry, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { connectRedis, untilReady } from '../../shared/redis/connection.ts';
@@ -17,6 +16,7 @@ import { NO_TOOLS } from '../../worker/tools/toolbox.ts';
 import { withExclusions } from '../../worker/tools/toolboxes.ts';
 import { startWorker, type WorkerParts } from '../../worker/worker.ts';
 import { temporaryBlobs } from '../fixture/blobs.ts';
+import { inboundText } from '../fixture/inbound.ts';
 
 /** A worker on real parts, with the model and the Telegram of the caller. */
 export interface Bench {
@@ -106,18 +106,9 @@ export function silentTelemetry(): Telemetry {
   return telemetry;
 }
 
-/** A message as `readUpdate` makes it. */
+/** A message as `readUpdate` makes it, of now. */
 export function messageOf(updateId: number, chatId: number, text: string): InboundMessage {
-  return {
-    v: 1,
-    updateId,
-    chatId,
-    chatType: 'private',
-    messageId: updateId,
-    from: { id: chatId },
-    sentAtMs: Date.now(),
-    content: { kind: 'text', text },
-  };
+  return { ...inboundText(updateId, chatId), sentAtMs: Date.now(), content: { kind: 'text', text } };
 }
 
 /** The value below which a share of the values lies. */

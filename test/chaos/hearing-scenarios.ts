@@ -2,8 +2,7 @@
 import { LEASE_LASTS_MS } from '../../producer/receive/lease.ts';
 import { portOf } from '../fixture/process.ts';
 import { awaitAgain } from './hearing.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { until, untilShare } from './scenario.ts';
+import { type Scenario, type Stage, until, untilShare } from './scenario.ts';
 
 const PACE_MS = 15;
 /** How long the gateway may be deaf. */

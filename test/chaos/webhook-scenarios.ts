@@ -3,8 +3,7 @@ import { startFront } from '../fixture/front.ts';
 import { portOf } from '../fixture/process.ts';
 import { killGateway } from './gateway-scenarios.ts';
 import { awaitAgain } from './hearing.ts';
-import type { Scenario, Stage } from './scenario.ts';
-import { untilShare } from './scenario.ts';
+import { type Scenario, type Stage, untilShare } from './scenario.ts';
 import { ASIDE, FIRST_CHAT } from './traffic.ts';
 
 const PACE_MS = 15;

@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_446,
+  productLines: 50_435,
   productFiles: 503,
-  testLines: 84_519,
+  testLines: 84_514,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

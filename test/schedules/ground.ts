@@ -1,8 +1,7 @@
 import { INVALID_SPAN_CONTEXT, trace } from '@opentelemetry/api';
 import type { Redis } from 'ioredis';
 import { createLogger } from '../../shared/base/log.ts';
-import type { Observability } from '../../shared/base/telemetry.ts';
-import { traceIdsOnly } from '../../shared/base/telemetry.ts';
+import { type Observability, traceIdsOnly } from '../../shared/base/telemetry.ts';
 import { type EntryId, type Keys, keysOf } from '../../shared/redis/keys.ts';
 import { BullLayout } from './bull-layout.ts';
 import { JobQueue, type QueuedJob } from './job-queue.ts';

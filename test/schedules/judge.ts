@@ -93,10 +93,11 @@ function mayEndAs({ merges }: Told, message: Asked, messages: readonly Asked[]):
 function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen, { unsure }: Evidence): Violation[] {
   const told = history.shown.flatMap(({ text }) => PRESSED.exec(text) ?? []);
   const decided = new Set(told.filter((said) => said !== OVER));
-  const mayAct = decided.size > 0 && !decided.has('Declined');
   const lost = history.sends.filter(({ isUnknown, text }) => isUnknown && PRESSED.test(text)).length;
   const cut = runs.filter(({ wasCut }) => wasCut).length;
   const untold = unsure.size - messages.filter(({ isUnsure }) => isUnsure).length;
+  // What nobody could see may have allowed the call.
+  const mayAct = decided.size === 0 ? untold > 0 : !decided.has('Declined');
   return [
     ...(told.length + untold >= history.presses.length
       ? []
@@ -106,7 +107,7 @@ function judgePresses(messages: readonly Asked[], { acts, history, runs }: Seen,
     ...messages.flatMap(({ entry, kind, name, outcome }) => {
       const made = acts.filter((each) => each === entry).length;
       if (made > 1 || (made === 1 && !mayAct)) return violation('I4', `${made} calls for ${name}: ${[...decided]}`);
-      const isDue = kind === 'request' && outcome === 'answered' && mayAct && cut === 0;
+      const isDue = kind === 'request' && outcome === 'answered' && decided.size > 0 && mayAct && cut === 0;
       return isDue && made === 0 ? violation('I1', `${name} was allowed, and no call was made`) : [];
     }),
   ];
@@ -178,10 +179,10 @@ function judgeCopies(message: Asked, { history, runs }: Seen): Violation[] {
   ];
 }
 
-/** I3: the replies of a chat stand in the order of its messages. */
+/** I3: the replies of a chat stand in the order of its messages. One that counts as unsure may arrive after its successors. */
 function judgeOrder(messages: readonly Asked[], shown: readonly Shown[]): Violation[] {
   const [{ chat = '' } = {}] = messages;
-  const repliedTo = (text: Shown) => messages.filter((each) => repliesIn(text, each).length > 0);
+  const repliedTo = (text: Shown) => messages.filter((each) => !each.isUnsure && repliesIn(text, each).length > 0);
   const numbers = shown.flatMap(repliedTo).map(({ number }) => number);
   const first = [...new Set(numbers)];
   return first.every((number, at) => at === 0 || number > (first[at - 1] ?? 0))

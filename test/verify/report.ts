@@ -1,5 +1,4 @@
-import type { Checked } from './check.ts';
-import { oneLine } from './check.ts';
+import { type Checked, oneLine } from './check.ts';
 import { type PlayedHour, silentIn } from './day.ts';
 import type { Found } from './operator.ts';
 import type { AskedPanel } from './query.ts';

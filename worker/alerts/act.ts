@@ -1,32 +1,9 @@
 import { utcClock } from '../../shared/base/wall-time.ts';
-import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
 import { inSlices } from '../../shared/redis/stream.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import { ALERT_WORDS } from './causes/words.ts';
+import { type ActName, ALERT_WORDS } from './causes/words.ts';
 import { actsFor } from './causes.ts';
-import { hasLetters, type Incident, openingOf } from './incident.ts';
-
-/** An act that operators may do about an incident by a button. */
-export type ActName = keyof (typeof ALERT_WORDS)['acts'];
-
-/** A message that waits, and its chat. */
-export interface WaitingMessage {
-  chat: ChatKey;
-  entry: EntryId;
-}
-
-/** What an operator did about an incident. Plain JSON; times are ms since the epoch, by Redis' clock. */
-export interface NotedAct {
-  by: string;
-  atMs: number;
-  /** The entry of the press; absent for the console and the command line. */
-  entry?: EntryId;
-  /** How it went, in few words; only an earlier version leaves it out. */
-  result?: string;
-}
-
-/** What operators did about an opening of the incident: the last time of each act. */
-export type NotedActs = Readonly<Record<string, NotedAct>>;
+import { hasLetters, type Incident, type NotedActs, openingOf, type WaitingMessage } from './incident.ts';
 
 const BUTTONS_A_ROW = 2;
 /** The acts on messages that failed, which outlast their incident. */

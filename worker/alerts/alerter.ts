@@ -6,21 +6,11 @@ import type { RedisClient } from '../../shared/redis/connection.ts';
 import { type AlertingRecord, deliveryTurn } from '../../shared/state/incident/delivery.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createBookStore, type StoredBook } from './book-store.ts';
-import { type AlertChannel, type Sent, telegramChannel, withLinks } from './channel.ts';
+import { type AlertChannel, type Channels, type Sent, telegramChannel, withLinks } from './channel.ts';
 import { type Incident, incidentOf } from './incident.ts';
 import { messageOf, ringOf, type Surroundings, surroundingsOf } from './message.ts';
 import { type Delivered, deliveredOf, isDue, nextSending, type Sending, type Stage, stageOf } from './next-sending.ts';
-import { type Webhook, webhookChannel } from './webhook.ts';
-
-/** The channels to the operators. */
-export interface Channels {
-  /** The chat from the configuration; `undefined` when there is none. */
-  chatId: number | undefined;
-  telegram(chatId: number): AlertChannel;
-  webhook: Webhook | undefined;
-  /** The first wait after a channel took nothing; each further wait doubles, up to five minutes. */
-  retryMs: number;
-}
+import { webhookChannel } from './webhook.ts';
 
 const RETRY_MS_MAX = 300_000;
 

@@ -5,8 +5,9 @@ import { type Alert, readAlert } from '../../shared/flow/alert.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import { incidentBook, type QueuedAlerts } from '../../shared/state/incident/book.ts';
 import type { Book } from './book.ts';
+import type { Condition } from './causes/words.ts';
 import { rowOf } from './causes.ts';
-import { type Condition, type Incident, incidentOf } from './incident.ts';
+import { type Incident, incidentOf } from './incident.ts';
 import type { Delivered } from './next-sending.ts';
 
 /** The book as it was read, with the position up to which each shard's alerts are entered. */

@@ -1,7 +1,7 @@
 import type { Alert } from '../../shared/flow/alert.ts';
 import { watcherCondition } from './causes/watch.ts';
+import type { Condition } from './causes/words.ts';
 import {
-  type Condition,
   causeOf,
   ended,
   type Incident,

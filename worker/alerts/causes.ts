@@ -1,5 +1,4 @@
 import type { Cause, Severity } from '../../shared/flow/alert.ts';
-import type { ActName } from './act.ts';
 import { BUDGET } from './causes/budget.ts';
 import { ENDPOINT } from './causes/endpoint.ts';
 import { RECEIVING } from './causes/receiving.ts';
@@ -9,36 +8,7 @@ import { TELEGRAM } from './causes/telegram.ts';
 import { TOOLS } from './causes/tools.ts';
 import { UNANSWERED } from './causes/unanswered.ts';
 import { WATCH } from './causes/watch.ts';
-
-/** How incidents of a cause behave, and what operators read about them. */
-export interface CauseRow {
-  severity: Severity;
-  /** The incident in a few words. */
-  title: string;
-  /** What the operator does about it; empty where the incident says it itself. */
-  todo?: string;
-  /**
-   * What ends it: the `watch` sees that its condition is gone; an alert says so (`alert`); no further occurrence for a
-   * while (`quiet`); nothing can (`fact`): it stays true, so it is forgotten silently.
-   */
-  endsBy: 'watch' | 'alert' | 'quiet' | 'fact';
-  /** How its end reads, behind "Resolved:"; absent for a fact, and where the alert that ends it says it. */
-  end?: string;
-  /** The causes that it follows from: while an incident of one of these is open, it is a line in the message about that. */
-  follows?: readonly Cause[];
-  /**
-   * What operators may do about it by a button, the likeliest first: six at most, so that a phone shows them all. Where
-   * nothing is stated, an incident can be closed that the watch does not end.
-   */
-  acts?: readonly ActName[];
-  /** Whether its message names each occurrence: the user was not notified, or a conversation was left. */
-  namesEach?: true;
-  /** What differs at a level of the trouble. */
-  levels?: Readonly<Record<string, Partial<Pick<CauseRow, 'severity' | 'title' | 'todo' | 'follows'>>>>;
-}
-
-/** Rows of some causes. */
-export type Rules = Readonly<Partial<Record<Cause, CauseRow>>>;
+import type { ActName, CauseRow } from './causes/words.ts';
 
 /** The causes of incidents: one incident at a time for each cause and key, for the whole installation. */
 export const CAUSES: Readonly<Record<Cause, CauseRow>> = {

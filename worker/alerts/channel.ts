@@ -2,6 +2,7 @@ import type { Telegram } from '../../shared/telegram/client.ts';
 import type { TelegramFailure, TelegramResult } from '../../shared/telegram/failure.ts';
 import type { SendOptions } from '../../shared/telegram/messages.ts';
 import type { AlertMessage } from './message.ts';
+import type { Webhook } from './webhook.ts';
 
 /** The result of a message to an operator. */
 export type Sent =
@@ -37,6 +38,16 @@ export interface AlertChannel {
 
 /** How a message looks, and where its buttons lead. */
 export type Look = Omit<AlertMessage, 'text'>;
+
+/** The channels to the operators. */
+export interface Channels {
+  /** The chat from the configuration; `undefined` when there is none. */
+  chatId: number | undefined;
+  telegram(chatId: number): AlertChannel;
+  webhook: Webhook | undefined;
+  /** The first wait after a channel took nothing; each further wait doubles, up to five minutes. */
+  retryMs: number;
+}
 
 /** The operator's chat on Telegram. */
 export function telegramChannel(telegram: Telegram, chatId: number): AlertChannel {

@@ -1,8 +1,28 @@
 import { createHash } from 'node:crypto';
 import { clip } from '../../shared/base/text.ts';
 import type { Alert, Cause } from '../../shared/flow/alert.ts';
-import type { NotedActs, WaitingMessage } from './act.ts';
+import type { ChatKey, EntryId } from '../../shared/redis/keys.ts';
+import type { Condition } from './causes/words.ts';
 import { actsFor, CAUSES, isAtLeast, rowAt } from './causes.ts';
+
+/** A message that waits, and its chat. */
+export interface WaitingMessage {
+  chat: ChatKey;
+  entry: EntryId;
+}
+
+/** What an operator did about an incident. Plain JSON; times are ms since the epoch, by Redis' clock. */
+export interface NotedAct {
+  by: string;
+  atMs: number;
+  /** The entry of the press; absent for the console and the command line. */
+  entry?: EntryId;
+  /** How it went, in few words; only an earlier version leaves it out. */
+  result?: string;
+}
+
+/** What operators did about an opening of the incident: the last time of each act. */
+export type NotedActs = Readonly<Record<string, NotedAct>>;
 
 /**
  * One trouble of the installation, from its first occurrence to its end. Stored as JSON; times are ms since the epoch, by
@@ -47,14 +67,6 @@ export interface Incident {
   opening?: string;
   /** What operators did about this opening. */
   acts?: NotedActs;
-}
-
-/** A lasting condition. Counts are current values. */
-export interface Condition extends Alert {
-  messages?: number;
-  chats?: number;
-  /** When it really began, by Redis' clock; absent when unknown. */
-  sinceMs?: number;
 }
 
 /** An alert or a condition as it is entered; `part` is its own key if it was merged into `<cause>:others`. */

@@ -1,7 +1,7 @@
 import type { RedisClient } from '../../shared/redis/connection.ts';
-import type { ActName, NotedAct } from './act.ts';
 import { createBookStore } from './book-store.ts';
-import { ended, type Incident, incidentOf, openingOf } from './incident.ts';
+import type { ActName } from './causes/words.ts';
+import { ended, type Incident, incidentOf, type NotedAct, openingOf } from './incident.ts';
 
 /** The book is written every second or two. */
 const TRIES_MAX = 50;

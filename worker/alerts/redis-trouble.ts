@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
+import type { Root } from '../../shared/app/process.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { counted } from '../../shared/base/text.ts';
 import { utcTime } from '../../shared/base/wall-time.ts';
 import { refusalOf } from '../../shared/redis/server-state.ts';
 import { RefusedWritesError } from '../../shared/state/process/process.ts';
-import type { ProcessEnv } from '../shard-env.ts';
-import type { Channels } from './alerter.ts';
+import type { Limits } from '../limits.ts';
 import { ALERT_WORDS } from './causes/words.ts';
-import { type AlertChannel, followedChat, type Sent, withLinks } from './channel.ts';
+import { type AlertChannel, type Channels, followedChat, type Sent, withLinks } from './channel.ts';
 import { type AlertMessage, plainMessage, type Surroundings, surroundingsOf, troubleMessage } from './message.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -25,19 +25,9 @@ interface Reporting {
   around?: Surroundings;
 }
 
-/** The errors of bad data, or of a fault of ours. */
-const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
-const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
-
-/** Whether an error is about data, or a fault of ours, while Redis itself is well. */
-export function isAboutData(error: unknown): boolean {
-  if (!(error instanceof Error) || !OURS.has(error.name)) return false;
-  return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
-}
-
 /** The trouble of this process that it reports to the channels itself: of Redis, and of its watchdog. */
 export function watchTroubles(
-  { settings, log, limits }: ProcessEnv,
+  { settings, log, limits }: Pick<Root, 'settings' | 'log'> & { limits: Limits },
   { chatId, telegram, webhook }: Channels,
 ): { redis: Trouble; watch: Trouble } {
   const channels = chatId === undefined ? [] : [followedChat(telegram, chatId)];

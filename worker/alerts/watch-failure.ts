@@ -1,4 +1,14 @@
-import { isAboutData } from './redis-trouble.ts';
+import { refusalOf } from '../../shared/redis/server-state.ts';
+
+/** The errors of bad data, or of a fault of ours. */
+const OURS: ReadonlySet<string> = new Set(['ReplyError', 'SyntaxError', 'TypeError', 'RangeError']);
+const REDIS_WELL = /\b(?:WRONGTYPE|ERR|NOGROUP|BUSYKEY)\b/;
+
+/** Whether an error is about data, or a fault of ours, while Redis itself is well. */
+export function isAboutData(error: unknown): boolean {
+  if (!(error instanceof Error) || !OURS.has(error.name)) return false;
+  return refusalOf(error) === undefined && (error.name !== 'ReplyError' || REDIS_WELL.test(error.message));
+}
 
 /** A part of the watch that failed. The conditions that it checks are neither opened nor ended meanwhile. */
 export interface WatchFailure {

@@ -1,7 +1,6 @@
 import { pause } from '../../shared/base/lifecycle.ts';
 import type { Bounds, Budget, Reservation } from '../../shared/state/spending/budget.ts';
-import type { Payer } from '../../shared/state/spending/limit.ts';
-import { type Bill, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
+import { type Bill, type Payer, PER_DOLLAR, type Spent } from '../../shared/state/spending/limit.ts';
 import type { BookCall, CallRecord, Usage } from '../../shared/state/spending/usage-book.ts';
 import { estimateRequest } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';

@@ -92,7 +92,11 @@ export async function forget(call: Call): Promise<number> {
     const chat = (await readChatFields(redis, keys, rest.chat))?.movedTo ?? rest.chat;
     const source = { redis, keys, blobs: store?.blobsOf(shard) };
     // The store only erases here, so its retention has no effect.
-    const archive = createChatArchive(source, createMediaStore({ ...source, retentionDays: 1 }), FEATURES);
+    const archive = createChatArchive(
+      source,
+      createMediaStore({ ...source, retentionDays: 1 }),
+      FEATURES.flatMap(({ forgotten }) => forgotten ?? []),
+    );
     const subject = { id: chat, called: `Chat ${chat}`, chat, keys, archive };
     const { details, effect, text } = await runHere(call, ground, ACTS.forget, subject);
     const isPrivate = redisAddressOf(settings) === undefined;

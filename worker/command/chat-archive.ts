@@ -1,4 +1,5 @@
-import type { ChatKey, SessionId } from '../../shared/redis/keys.ts';
+import type { RedisClient } from '../../shared/redis/connection.ts';
+import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
 import { applyTogether, type Change } from '../../shared/state/change.ts';
 import { chatState, sessionOf, withFormerGroup } from '../../shared/state/chat/chat.ts';
 import { noteErasure } from '../../shared/state/chat/erasures.ts';
@@ -6,7 +7,6 @@ import { createDeadLetters } from '../../shared/state/lane/dead-letters.ts';
 import { chainOf, triedInPlaceOf } from '../../shared/state/session/header.ts';
 import { sessionState } from '../../shared/state/session/session.ts';
 import { createUsageBook } from '../../shared/state/spending/usage-book.ts';
-import type { Feature } from '../feature.ts';
 import type { MediaStore } from '../media/store.ts';
 import type { SessionSource } from '../session/archive.ts';
 import { isEntry, type LogRecord } from '../session/record.ts';
@@ -17,14 +17,15 @@ export type ChatArchive = ReturnType<typeof createChatArchive>;
 const SENDING_SECONDS = 3_600;
 
 /**
- * All that is kept of the chats of one shard: of each, its session and every earlier one.
+ * All that is kept of the chats of one shard: of each, its session and every earlier one. `erasures` are the changes that erase
+ * what features keep of a chat.
  *
  * Contract: rejects when Redis or the blob store cannot be used just now.
  */
 export function createChatArchive(
   source: SessionSource,
   media: Pick<MediaStore, 'erase' | 'keep'>,
-  features: readonly Pick<Feature, 'forgotten'>[],
+  erasures: readonly ((redis: RedisClient, keys: Keys, chat: ChatKey) => Promise<readonly Change[]>)[] = [],
 ) {
   const { redis, keys, blobs } = source;
   const letters = createDeadLetters(redis, keys);
@@ -64,7 +65,7 @@ export function createChatArchive(
       }
       return [
         ...present.flatMap((session) => sessionState(keys, session).erase()),
-        ...(await Promise.all(features.map((each) => each.forgotten?.(redis, keys, chat) ?? []))).flat(),
+        ...(await Promise.all(erasures.map((erasure) => erasure(redis, keys, chat)))).flat(),
         ...chats.map((each) => chatState(keys, each).forget()),
         noteErasure(keys),
       ];

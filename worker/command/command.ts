@@ -1,29 +1,12 @@
 import { type Block, type Inline, paragraph } from '../../shared/flow/reply.ts';
 import type { Change } from '../../shared/state/change.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
-import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { CommandName } from '../../shared/telegram/commands.ts';
 import type { Button } from '../../shared/telegram/messages.ts';
-import type { Env } from '../env.ts';
-import { conclude, type Ending, type Verdict } from '../lane/verdict.ts';
+import { conclude, type Ending } from '../lane/verdict.ts';
 import { entityParts, MESSAGE_CHARS_MAX, splitReply, textOf } from '../reply/format/layout.ts';
-import type { TurnTime } from '../turn/deadline.ts';
 
-/** A command that its sender may give, and where it was given. */
-export interface CommandContext {
-  turn: Turn<Env>;
-  /** The text behind the command's name, trimmed. */
-  words: string;
-  isGroup: boolean;
-  time: TurnTime;
-}
-
-/**
- * Carries out one command: its reply, and its changes of the state.
- *
- * Contract: throws `FencedError`, or what Redis throws; may be carried out again from the start after any crash.
- */
-export type CommandHandler = (context: CommandContext) => Verdict | Promise<Verdict>;
+export type { CommandContext, CommandHandler } from '../env.ts';
 
 /** Parts of a command's reply besides its text. */
 interface Extras {

@@ -1,8 +1,7 @@
 import { pause, type Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { runLoop } from '../../shared/base/loop.ts';
-import type { Observability } from '../../shared/base/telemetry.ts';
-import { METRIC, traceIdOf } from '../../shared/base/telemetry.ts';
+import { METRIC, type Observability, traceIdOf } from '../../shared/base/telemetry.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import { BLOCK_MS, type RedisClient } from '../../shared/redis/connection.ts';
 import { untilNews } from '../../shared/redis/failover.ts';

@@ -1,12 +1,10 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { Failpoint } from '../../shared/base/failpoint.ts';
-import type { Observability } from '../../shared/base/telemetry.ts';
-import { METRIC, type MetricName, SPAN } from '../../shared/base/telemetry.ts';
+import { METRIC, type MetricName, type Observability, SPAN } from '../../shared/base/telemetry.ts';
 import type { Alert } from '../../shared/flow/alert.ts';
 import type { Change, Expected, Written } from '../../shared/state/change.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
-import type { AuditEvent } from '../../shared/state/lane/record-streams.ts';
-import { auditLine } from '../../shared/state/lane/record-streams.ts';
+import { type AuditEvent, auditLine } from '../../shared/state/lane/record-streams.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { fixedPartsAlert, modelGoneAlert } from '../alerts/causes/endpoint.ts';
 import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '../alerts/causes/session.ts';

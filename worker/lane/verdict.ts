@@ -1,6 +1,7 @@
 import type { Change } from '../../shared/state/change.ts';
 import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
+import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Room } from '../model/count.ts';
 import type { OpenedSession } from '../session/held-window.ts';
 import type { Asking } from '../tools/asking.ts';
@@ -67,6 +68,26 @@ export type Delivered =
       keepsAnswer?: true;
     }
   | Exclude<Verdict, Ending>;
+
+/** When a conclusion is delivered. */
+export interface DeliveryTime {
+  /** This very attempt stored the conclusion, so nothing of it was sent yet. */
+  isNew: boolean;
+  /** Something else comes before the message is settled, so the last part is marked too. */
+  isFollowed: boolean;
+  /** Aborted when the process ends, or has lost the job: a call that still waits for its turn is not made. */
+  leaving: AbortSignal;
+}
+
+/** The result of a delivery. */
+export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undelivered;
+
+/** A part that does not stand in its chat, as far as is known. */
+export type Undelivered =
+  /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
+  | { kind: 'later'; failure: TelegramFailure }
+  /** Never, in Telegram's own word: the chat is gone or it refuses the text. */
+  | { kind: 'undeliverable'; failure: TelegramFailure };
 
 /** A message that ends with a conclusion, and nothing else to store. */
 export function conclude(

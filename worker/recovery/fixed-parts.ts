@@ -3,27 +3,10 @@ import { commit } from '../lane/events.ts';
 import type { TurnSettings } from '../lane/turn-settings.ts';
 import type { Verdict } from '../lane/verdict.ts';
 import { type Failure, isOverBudget } from '../model/errors/failure.ts';
-import type { Model, ModelRequest } from '../model/port.ts';
+import type { Model } from '../model/port.ts';
 import type { ToolSpec } from '../tools/toolbox.ts';
 import { changesOfStep, type FailedCall } from './effects.ts';
-import type { FixedPartsWord } from './state.ts';
-
-/**
- * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call serves all chats of the
- * process that fail for the same cause. An acceptance puts the blame on the chat, so it must be newer than the failure:
- * callers share only a call that begins after they asked. A refusal blames no chat, so it is cached for a while.
- *
- * Contract: never throws. Not idempotent: a call is billed. On abort the word is `unclear`.
- */
-export type FixedPartsCheck = (
-  model: Model,
-  fixed: FixedParts,
-  failure: Failure,
-  signal: AbortSignal,
-) => Promise<FixedPartsWord>;
-
-/** The parts of every request, for all chats with the same settings. */
-export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
+import type { FixedParts, FixedPartsCheck, FixedPartsWord } from './state.ts';
 
 /** Short: a fixed endpoint is asked again soon, and so is one for a chat whose own trouble looks alike. */
 const REFUSED_KEEP_MS = 15_000;

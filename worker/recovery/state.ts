@@ -1,6 +1,7 @@
 import type { RecoveryStage } from '../../shared/state/turn/record.ts';
 import type { Room } from '../model/count.ts';
 import type { Failure } from '../model/errors/failure.ts';
+import type { Model, ModelRequest } from '../model/port.ts';
 import type { CompactionFailure } from './window-compaction.ts';
 
 /** The state of a failed call, its message and its chat: the input of `decide`. Sizes are our own counts, in tokens. */
@@ -74,6 +75,23 @@ export interface Uncompacted {
 }
 
 export type FixedPartsWord = { kind: 'taken' | 'refused' | 'unclear'; failure?: Failure };
+
+/**
+ * Asks the endpoint, with one short request, whether it accepts the fixed parts alone. One call serves all chats of the
+ * process that fail for the same cause. An acceptance puts the blame on the chat, so it must be newer than the failure:
+ * callers share only a call that begins after they asked. A refusal blames no chat, so it is cached for a while.
+ *
+ * Contract: never throws. Not idempotent: a call is billed. On abort the word is `unclear`.
+ */
+export type FixedPartsCheck = (
+  model: Model,
+  fixed: FixedParts,
+  failure: Failure,
+  signal: AbortSignal,
+) => Promise<FixedPartsWord>;
+
+/** The parts of every request, for all chats with the same settings. */
+export type FixedParts = Pick<ModelRequest, 'model' | 'system' | 'tools' | 'serverTools' | 'maxTokens' | 'effort'>;
 
 /** Steps that have a bound. */
 export type Tried =

@@ -1,41 +1,16 @@
 import { METRIC } from '../../shared/base/telemetry.ts';
 import { queuedAlert } from '../../shared/state/incident/book.ts';
-import type { DeliveryRecord } from '../../shared/state/lane/record-streams.ts';
 import type { PartPlace } from '../../shared/state/turn/aspects.ts';
-import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
+import { BY_OPERATOR, type Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
+import type { Delivery, DeliveryTime } from '../lane/verdict.ts';
 import { MESSAGE_CHARS_MAX } from './format/layout.ts';
-import {
-  CONFIRMED,
-  type Content,
-  deliveredBefore,
-  marksOf,
-  notDelivered,
-  type PartDelivery,
-  type PartSlot,
-  sendMarked,
-  UNSURE,
-  type Undelivered,
-} from './part.ts';
-import { albumFrom, contentAt, isFormatted, ringingPart, simplify } from './plan.ts';
-
-/** When a conclusion is delivered. */
-export interface DeliveryTime {
-  /** This very attempt stored the conclusion, so nothing of it was sent yet. */
-  isNew: boolean;
-  /** Something else comes before the message is settled, so the last part is marked too. */
-  isFollowed: boolean;
-  /** Aborted when the process ends, or has lost the job: a call that still waits for its turn is not made. */
-  leaving: AbortSignal;
-}
-
-/** The result of a delivery. */
-export type Delivery = { kind: 'delivered'; record: DeliveryRecord } | Undelivered;
+import { CONFIRMED, deliveredBefore, marksOf, notDelivered, type PartDelivery, sendMarked, UNSURE } from './part.ts';
+import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringingPart, simplify } from './plan.ts';
 
 /**
  * Delivers the parts of a conclusion, in order, each as a message of its own: a phone's notification shows what is

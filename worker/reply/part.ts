@@ -1,19 +1,12 @@
-import type { MessageEntity } from '@grammyjs/types';
 import type { Change } from '../../shared/state/change.ts';
 import type { PartMark, PartPlace } from '../../shared/state/turn/aspects.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { failed, isFinal, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
-import type { Button, Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
+import type { Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
+import type { Undelivered } from '../lane/verdict.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
-import type { RichBlock } from './format/rich.ts';
-
-/** A part that does not stand in its chat, as far as is known. */
-export type Undelivered =
-  /** Not now: Telegram is away or asks to wait. What was sent stays marked. */
-  | { kind: 'later'; failure: TelegramFailure }
-  /** Never, in Telegram's own word: the chat is gone or it refuses the text. */
-  | { kind: 'undeliverable'; failure: TelegramFailure };
+import type { Content, FileContent, PartSlot } from './plan.ts';
 
 /** The result of one part. `unsure`: it was repeated, and Telegram did not say whether it took the repeat. */
 export type PartDelivery = { kind: 'confirmed' } | { kind: 'unsure' } | Undelivered;
@@ -33,27 +26,6 @@ export function notDelivered(failure: TelegramFailure): Undelivered {
   return { kind: isFinal(failure) ? 'undeliverable' : 'later', failure };
 }
 
-/** The content of a message. */
-export type Content = {
-  /** Rows of buttons under it. */
-  buttons?: readonly (readonly Button[])[] | undefined;
-} & (
-  | { kind: 'text'; text: string; entities: MessageEntity[] }
-  | { kind: 'rich'; blocks: RichBlock[] }
-  | FileContent
-  /** Pictures that are shown side by side: 2 to 10 parts of the reply. */
-  | { kind: 'album'; files: readonly FileContent[] }
-);
-
-/** Either holds the text of the file, or names its bytes. */
-export interface FileContent {
-  kind: 'file';
-  name: string;
-  caption: string;
-  text?: string;
-  sha256?: string;
-}
-
 /** How a part is sent. */
 export interface Sending {
   /** The mark was written before, with something else. */
@@ -63,15 +35,6 @@ export interface Sending {
   /** It is not the beginning of the answer, so it points to no message. */
   isFurther?: boolean;
   leaving?: AbortSignal | undefined;
-}
-
-/** Which part is sent, how many with those behind it that stand in the same album, and how it arrives. */
-export interface PartSlot {
-  index: number;
-  count: number;
-  isSilent: boolean;
-  isFurther: boolean;
-  leaving?: AbortSignal;
 }
 
 /** The marks of a part, and of those that stand in the same album. */

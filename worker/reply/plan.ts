@@ -1,15 +1,46 @@
+import type { MessageEntity } from '@grammyjs/types';
 import { graphemePrefix } from '../../shared/base/text.ts';
 import type { FilePart, Part } from '../../shared/flow/reply.ts';
 import type { Reply } from '../../shared/state/turn/aspects.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
+import type { Button } from '../../shared/telegram/messages.ts';
 import { type Formatted, finished, newCanvas } from './format/canvas.ts';
 import { withEntities } from './format/entities.ts';
 import { healed } from './format/heal.ts';
 import { type LayoutOptions, layOut, MESSAGE_CHARS_MAX, stepDown, textOf } from './format/layout.ts';
 import { piecesOf } from './format/pieces.ts';
-import { richBlocks } from './format/rich.ts';
-import type { Content, FileContent, PartSlot } from './part.ts';
+import { type RichBlock, richBlocks } from './format/rich.ts';
+
+/** The content of a message. */
+export type Content = {
+  /** Rows of buttons under it. */
+  buttons?: readonly (readonly Button[])[] | undefined;
+} & (
+  | { kind: 'text'; text: string; entities: MessageEntity[] }
+  | { kind: 'rich'; blocks: RichBlock[] }
+  | FileContent
+  /** Pictures that are shown side by side: 2 to 10 parts of the reply. */
+  | { kind: 'album'; files: readonly FileContent[] }
+);
+
+/** Either holds the text of the file, or names its bytes. */
+export interface FileContent {
+  kind: 'file';
+  name: string;
+  caption: string;
+  text?: string;
+  sha256?: string;
+}
+
+/** Which part is sent, how many with those behind it that stand in the same album, and how it arrives. */
+export interface PartSlot {
+  index: number;
+  count: number;
+  isSilent: boolean;
+  isFurther: boolean;
+  leaving?: AbortSignal;
+}
 
 /** The messages of a reply: plain notices, a model's answer laid out for Telegram, and the files that come with it. */
 export function planned(

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib';
+import type { Root } from '../../shared/app/process.ts';
 import type { ReachFailpoint } from '../../shared/base/failpoint.ts';
 import type { Service } from '../../shared/base/lifecycle.ts';
 import type { Logger } from '../../shared/base/log.ts';
@@ -16,7 +17,7 @@ import {
 } from '../../shared/state/session/archive.ts';
 import { RANGE_BYTES_MAX, sessionLogs } from '../../shared/state/session/log.ts';
 import { type Blobs, DamagedBlobError } from '../blob/blobs.ts';
-import type { ShardEnv } from '../shard-env.ts';
+import type { Limits } from '../limits.ts';
 import { SEED_READ_BYTES_MAX } from './store.ts';
 
 /** The oldest records of a log, ready to be moved. */
@@ -90,7 +91,9 @@ const DAY_SECONDS = 24 * 3600;
  * regularly. A session stays in the set of sessions to visit until nothing more of it can move, so a crash at any point
  * only repeats a visit. Several may run side by side.
  */
-export function startArchivist(env: ShardEnv): Service {
+export function startArchivist(
+  env: SessionSource & Pick<Root, 'settings' | 'log' | 'reach'> & { limits: Limits },
+): Service {
   const { settings, redis, keys, log, reach } = env;
   const { toVisit } = sessionArchives(redis, keys);
   const archive = createArchive(env, settings.SESSION_RETENTION_DAYS * DAY_SECONDS, reach);

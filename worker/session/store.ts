@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { ChatKey, Keys, SessionId } from '../../shared/redis/keys.ts';
-import type { Change } from '../../shared/state/change.ts';
-import { FencedError } from '../../shared/state/change.ts';
+import { type Change, FencedError } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import { chainOf, readHeader } from '../../shared/state/session/header.ts';
 import { sessionLogs } from '../../shared/state/session/log.ts';

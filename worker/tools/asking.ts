@@ -1,6 +1,5 @@
 import type { ToolGrant } from '../../shared/state/chat/tool-grants.ts';
 import type { Decision, Parking, Verdict } from '../../shared/state/turn/parking.ts';
-import type { ToolUse } from './round.ts';
 import { type Toolbox, type ToolOutput, type ToolSpec, toolError, toolText } from './toolbox.ts';
 
 /** What a person has to decide before a round of tools goes on. */
@@ -9,6 +8,15 @@ export type Asking =
   | { kind: 'approval'; id: string; calls: readonly AskedCall[]; beyond: readonly AskedCall[] }
   /** What the model wants to know. */
   | { kind: 'question'; id: string; question: string; choices: readonly string[] };
+
+/** A call that the model made. */
+export interface ToolUse {
+  id: string;
+  name: string;
+  input: Readonly<Record<string, unknown>>;
+  /** Whether the model wrote the input as a JSON object. */
+  isReadable: boolean;
+}
 
 /** A call that waits for its approval. */
 export interface AskedCall {

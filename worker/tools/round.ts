@@ -8,18 +8,9 @@ import type { Block } from '../model/block.ts';
 import { type OpenedSession, withRecord } from '../session/held-window.ts';
 import { type AssistantRecord, type LogRecord, newStamp } from '../session/record.ts';
 import { append } from '../session/store.ts';
-import { type Asking, askingOf, type DecidableRound, insteadOf } from './asking.ts';
+import { type Asking, askingOf, type DecidableRound, insteadOf, type ToolUse } from './asking.ts';
 import { resultBlock } from './result.ts';
 import { type Toolbox, type ToolCall, type ToolOutput, type ToolSpec, toolError } from './toolbox.ts';
-
-/** A call that the model made. */
-export interface ToolUse {
-  id: string;
-  name: string;
-  input: Readonly<Record<string, unknown>>;
-  /** Whether the model wrote the input as a JSON object. */
-  isReadable: boolean;
-}
 
 const NO_JSON =
   'The input of this call was not valid JSON, so the tool was not called. Make the call again, with a JSON object.';

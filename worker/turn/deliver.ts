@@ -7,8 +7,8 @@ import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
-import type { Delivered } from '../lane/verdict.ts';
-import { type DeliveryTime, deliver } from '../reply/outbox.ts';
+import type { Delivered, DeliveryTime } from '../lane/verdict.ts';
+import { deliver } from '../reply/outbox.ts';
 import { afterRefusal, bringBackUndelivered } from './undelivered.ts';
 import { waitWithAnswer } from './wait-for-telegram.ts';
 

@@ -1,6 +1,5 @@
 import { commandIn, type InboundMessage } from '../../shared/flow/message.ts';
-import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { BY_OPERATOR } from '../../shared/state/turn/record.ts';
+import { BY_OPERATOR, type Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { isPermitted, meantCommand } from '../../shared/telegram/commands.ts';
 import { BEGUN_ANEW } from '../command/new.ts';

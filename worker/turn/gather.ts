@@ -9,8 +9,7 @@ import {
 } from '../../shared/flow/message.ts';
 import type { EntryId } from '../../shared/redis/keys.ts';
 import type { Change } from '../../shared/state/change.ts';
-import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { turnOf } from '../../shared/state/turn/record.ts';
+import { type Conclusion, turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { Verdict } from '../lane/verdict.ts';

@@ -15,8 +15,7 @@ import type { JobEnd, TurnJob } from '../lane/queue.ts';
 import type { Slot } from '../lane/slots.ts';
 import type { Delivered } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
-import type { TurnTime } from './deadline.ts';
-import { startDeadline } from './deadline.ts';
+import { startDeadline, type TurnTime } from './deadline.ts';
 import { isYielding, supersededBy } from './gather.ts';
 import {
   agentAttributes,

@@ -5,8 +5,7 @@ import { METRIC, messaging, SPAN, type Telemetry, traceIdOf } from '../../shared
 import { msOf } from '../../shared/redis/stream.ts';
 import { FencedError } from '../../shared/state/change.ts';
 import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
-import type { Conclusion } from '../../shared/state/turn/record.ts';
-import { clearPoisonCandidate } from '../../shared/state/turn/record.ts';
+import { type Conclusion, clearPoisonCandidate } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { TurnJob } from '../lane/queue.ts';

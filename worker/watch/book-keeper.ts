@@ -4,8 +4,7 @@ import { type Book, enter } from '../alerts/book.ts';
 import { type BookStore, type ShardAlerts, type StoredBook, unreadCondition } from '../alerts/book-store.ts';
 import { countLettersOf } from '../alerts/letter-counts.ts';
 import { isUpToDate } from '../alerts/next-sending.ts';
-import { isAboutData } from '../alerts/redis-trouble.ts';
-import type { WatchFailure } from '../alerts/watch-failure.ts';
+import { isAboutData, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { Checked } from './rules.ts';
 
 /**

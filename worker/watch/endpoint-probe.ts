@@ -6,8 +6,7 @@ import { queueAlert } from '../../shared/state/incident/book.ts';
 import { createPasses } from '../../shared/state/process/process.ts';
 import type { Book } from '../alerts/book.ts';
 import { fixedPartsTakenAlert } from '../alerts/causes/endpoint.ts';
-import type { Model } from '../model/port.ts';
-import { wordRequest } from '../model/port.ts';
+import { type Model, wordRequest } from '../model/port.ts';
 import type { FixedPartsWord } from '../recovery/state.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 

@@ -8,8 +8,7 @@ import { countWorkers } from '../../shared/state/process/workers.ts';
 import { createBookStore } from '../alerts/book-store.ts';
 import { CAUSES } from '../alerts/causes.ts';
 import { isUpToDate } from '../alerts/next-sending.ts';
-import { isAboutData } from '../alerts/redis-trouble.ts';
-import { eachAlone, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
+import { eachAlone, isAboutData, standingAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ProcessEnv } from '../shard-env.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 

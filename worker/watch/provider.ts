@@ -4,8 +4,12 @@ import { runLoop } from '../../shared/base/loop.ts';
 import type { FailureReason } from '../../shared/flow/failure.ts';
 import type { RedisClient } from '../../shared/redis/connection.ts';
 import type { Keys } from '../../shared/redis/keys.ts';
-import type { Lifecycle, ProviderTrouble } from '../../shared/state/provider/provider.ts';
-import { bindProviderNote, keepModelLife } from '../../shared/state/provider/provider.ts';
+import {
+  bindProviderNote,
+  keepModelLife,
+  type Lifecycle,
+  type ProviderTrouble,
+} from '../../shared/state/provider/provider.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
 import { providerTroubleOf } from '../model/errors/failure.ts';
 import type { Model, ModelResult } from '../model/port.ts';

@@ -15,8 +15,9 @@ import {
   unansweredAlert,
 } from '../alerts/causes/unanswered.ts';
 import { alertChannelAlert, watcherCondition } from '../alerts/causes/watch.ts';
+import type { Condition } from '../alerts/causes/words.ts';
 import { CAUSES } from '../alerts/causes.ts';
-import { type Condition, incidentOf } from '../alerts/incident.ts';
+import { incidentOf } from '../alerts/incident.ts';
 import { eachAlone, type WatchFailure } from '../alerts/watch-failure.ts';
 import type { ModelsInUse } from '../model/catalog.ts';
 import { type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
@@ -50,8 +51,6 @@ export interface RuleLimits {
   isVolatileAccepted: boolean;
 }
 
-/** A receiver that has not polled for so long is stuck: a poll without updates lasts 50 seconds. */
-export const POLL_AGE_MS = 120_000;
 /**
  * Longer than the pause of a poller after a conflict (10 s) or a refused token (60 s), so that it counts as lasting.
  */

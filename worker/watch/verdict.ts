@@ -2,8 +2,9 @@ import { counted } from '../../shared/base/text.ts';
 import type { Cause, Severity } from '../../shared/flow/alert.ts';
 import type { OutcomeRecord } from '../../shared/state/lane/record-streams.ts';
 import { EVERY_CHAT, type Pause } from '../../shared/state/lane/stops.ts';
+import type { Condition } from '../alerts/causes/words.ts';
 import { CAUSES, isAtLeast, rowAt, rowOf, severityOf } from '../alerts/causes.ts';
-import { type Condition, type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
+import { type Incident, QUIET_MS, REOPEN_MS } from '../alerts/incident.ts';
 
 /** Why the installation is not well. */
 export interface Trouble {

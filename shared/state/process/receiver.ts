@@ -35,6 +35,8 @@ export interface PollRecord {
 
 /** Short compared with the two minutes after which silence is reported. */
 export const HEARTBEAT_EVERY_MS = 5_000;
+/** A receiver that has not polled for so long is stuck: a poll without updates lasts 50 seconds. */
+export const POLL_AGE_MS = 120_000;
 
 const TIMES = ['lastAnswerMs', 'conflictMs', 'unauthorizedMs', 'unstoredMs', 'otherMs'] as const;
 type TimeField = (typeof TIMES)[number];

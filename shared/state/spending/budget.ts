@@ -4,8 +4,7 @@ import { BoundedMap } from '../../base/bounded-map.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type EntryId, keysOf } from '../../redis/keys.ts';
 import { bindScript, type RunScript } from '../../redis/script.ts';
-import type { Payer } from './limit.ts';
-import { type Bill, fieldOf, type Limit, nextPeriodMs, percentOf, periodAt, type Spent } from './limit.ts';
+import { type Bill, fieldOf, type Limit, nextPeriodMs, type Payer, percentOf, periodAt, type Spent } from './limit.ts';
 
 /** What something may come to: at least, at most, and what is booked if its process dies before it knows. */
 export type Bounds = Readonly<Record<'least' | 'most' | 'certain', Bill>>;

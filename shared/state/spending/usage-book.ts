@@ -6,8 +6,7 @@ import type { FailureReason } from '../../flow/failure.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
-import type { Payer } from './limit.ts';
-import { PER_DOLLAR, periodAt } from './limit.ts';
+import { type Payer, PER_DOLLAR, periodAt } from './limit.ts';
 
 /** What the calls for a chat came to. */
 export interface Used {

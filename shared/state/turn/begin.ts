@@ -4,8 +4,7 @@ import type { RunScript } from '../../redis/script.ts';
 import { fieldsOf } from '../../redis/stream.ts';
 import { fencedWrites } from '../change.ts';
 import type { ChatTable } from '../chat/chat-settings.ts';
-import type { RedisClock } from '../lane/lanes.ts';
-import { type Head, headOf } from '../lane/lanes.ts';
+import { type Head, headOf, type RedisClock } from '../lane/lanes.ts';
 import { Turn } from './turn.ts';
 
 /** The result of beginning an attempt. */

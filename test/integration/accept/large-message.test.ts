@@ -115,16 +115,14 @@ test.each([
   await expectWhole(session);
 });
 
+const LOG = Buffer.from('word '.repeat(26_000));
+
 test('a message that our count takes for too long is sent whole where the endpoint counts that it fits', async () => {
   await moveTo(60_000);
   const session = await givenConversation();
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'calibration', '2.5');
   await start();
-  expect(await sendFile('log.txt', Buffer.from('word '.repeat(26_000)))).toMatchObject({
-    outcome: 'answered',
-    session,
-    recoveries: 0,
-  });
+  expect(await sendFile('log.txt', LOG)).toMatchObject({ outcome: 'answered', session, recoveries: 0 });
   expect(counts()).not.toEqual([]);
   expect(shown()).toHaveLength(1);
   expect(exchangesShown()).toBe(EXCHANGES);
@@ -135,10 +133,7 @@ test('without such a count, and where it fails, the message is shortened', async
   const session = await givenConversation();
   await world.peek.hset(world.keys.chat(chatKey(CHAT)), 'calibration', '2.5');
   await start();
-  expect(await sendFile('log.txt', Buffer.from('word '.repeat(26_000)))).toMatchObject({
-    outcome: 'answered',
-    session,
-  });
+  expect(await sendFile('log.txt', LOG)).toMatchObject({ outcome: 'answered', session });
   expect(counts()).toHaveLength(1);
   expect(shown()[0]).toMatch(/^“log.txt” is too long/);
   expect(exchangesShown()).toBe(EXCHANGES);

@@ -1,6 +1,5 @@
 import { percentOf, type Spent, spentInWords } from '../../../shared/state/spending/limit.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** Causes that concern the budget of all chats. */
 export const BUDGET = {

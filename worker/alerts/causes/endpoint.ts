@@ -4,8 +4,7 @@ import type { Lifecycle, ProviderTrouble } from '../../../shared/state/provider/
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { dayOfRetirement } from '../../model/catalog.ts';
 import { PROVIDER_SAID } from '../../model/errors/failure.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** What to do once the endpoint takes requests again. */
 const REPLAY = 'then press “Replay failed”, or run "npm run cli -- dead replay --all --since 2h".';

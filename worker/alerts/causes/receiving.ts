@@ -1,7 +1,6 @@
 import { inSeconds } from '../../../shared/base/text.ts';
 import type { Receiver } from '../../../shared/state/process/receiver.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** Causes that concern the way of messages from Telegram to us. */
 export const RECEIVING = {

@@ -3,7 +3,7 @@ import { counted } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
-import type { Rules } from '../causes.ts';
+import type { Rules } from './words.ts';
 
 /** Causes that concern the length, or the state, of a conversation. */
 export const SESSION = {

@@ -1,8 +1,7 @@
 import type { Alert } from '../../../shared/flow/alert.ts';
 import { evictionInWords, wordsOf } from '../../../shared/redis/keeping.ts';
 import type { RedisState } from '../../../shared/redis/server-state.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** Causes that concern Redis, the blob store, and the messages that they hold. */
 export const STORAGE = {

@@ -2,8 +2,7 @@ import { counted, inSeconds } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../../shared/telegram/failure.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** Causes that concern the way of a reply to its chat, and long waits on it. */
 export const TELEGRAM = {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { clip, counted, toolLabel } from '../../../shared/base/text.ts';
 import { type Alert, whereOf } from '../../../shared/flow/alert.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
-import type { Rules } from '../causes.ts';
+import type { Rules } from './words.ts';
 
 /** Causes that concern tools, and the servers that they come from. */
 export const TOOLS = {

@@ -4,8 +4,7 @@ import type { FailureReason } from '../../../shared/flow/failure.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { PROVIDER_SAID, providerTroubleOf } from '../../model/errors/failure.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** The causes that leave people without answers. */
 const NO_ANSWERS = ['provider', 'fixed-parts', 'telegram', 'token', 'memory', 'persistence', 'blob-store'] as const;

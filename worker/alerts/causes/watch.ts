@@ -4,9 +4,8 @@ import type { Alert } from '../../../shared/flow/alert.ts';
 import type { ChatKey, EntryId } from '../../../shared/redis/keys.ts';
 import { hostAndPid } from '../../../shared/state/process/process.ts';
 import type { UncleanEnd } from '../../../shared/state/process/workers.ts';
-import type { Rules } from '../causes.ts';
-import type { Condition } from '../incident.ts';
 import type { WatchFailure } from '../watch-failure.ts';
+import type { Condition, Rules } from './words.ts';
 
 /** Causes that concern those who run and watch: processes, the watch itself, and other versions of it. */
 export const WATCH = {

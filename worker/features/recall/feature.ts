@@ -25,9 +25,10 @@ const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, wo
 export const recallFeature: Feature = {
   name: 'recall',
   commands: { recall },
-  tools(shard) {
-    const loadKept = async (chat: Parameters<typeof shard.media.load>[0], sha256: string) =>
-      (await shard.media.load(chat, [sha256])).get(sha256);
-    return createRecall(createChatMemory(shard), loadKept, shard.log);
-  },
+  tools: (shard) =>
+    createRecall(
+      createChatMemory(shard),
+      async (chat, sha256) => (await shard.media.load(chat, [sha256])).get(sha256),
+      shard.log,
+    ),
 };

@@ -1,6 +1,5 @@
 import { type Block, type Inline, lettersOf, type Table } from '../../../shared/flow/reply.ts';
-import type { Canvas } from './canvas.ts';
-import { ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
+import { type Canvas, ENTITIES_MAX, ENTITY_BYTES_MAX } from './canvas.ts';
 import { drawn, type Indent } from './entities.ts';
 import { richBlocks } from './rich.ts';
 import { RICH_MAX, richSize } from './rich-limits.ts';

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { AlertChannel } from '../../../../worker/alerts/channel.ts';
 import type { Surroundings } from '../../../../worker/alerts/message.ts';
-import { isAboutData, watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
+import { watchRedis } from '../../../../worker/alerts/redis-trouble.ts';
+import { isAboutData } from '../../../../worker/alerts/watch-failure.ts';
 import type { Webhook } from '../../../../worker/alerts/webhook.ts';
 import { keptLog } from '../../../fixture/log.ts';
 import { until } from '../../../fixture/root.ts';

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { Failure } from '../../../../worker/model/errors/failure.ts';
 import type { Model } from '../../../../worker/model/port.ts';
-import { createFixedPartsCheck, type FixedParts } from '../../../../worker/recovery/fixed-parts.ts';
+import { createFixedPartsCheck } from '../../../../worker/recovery/fixed-parts.ts';
+import type { FixedParts } from '../../../../worker/recovery/state.ts';
 
 type SendResult = Awaited<ReturnType<Model['send']>>;
 

@@ -1,8 +1,7 @@
 import { expect, jest, test } from '@jest/globals';
 import { CacheSpace } from '../../../../shared/base/cache-space.ts';
 import type { SessionId } from '../../../../shared/redis/keys.ts';
-import type { HeldWindow } from '../../../../worker/session/held-window.ts';
-import { WindowCache } from '../../../../worker/session/held-window.ts';
+import { type HeldWindow, WindowCache } from '../../../../worker/session/held-window.ts';
 import { userSays } from '../../../fixture/records.ts';
 
 const MB = 1024 * 1024;
