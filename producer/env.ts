@@ -13,7 +13,7 @@ export interface ProducerEnv extends Root {
   /** The right to receive. It needs Redis, so no process polls while messages could not be stored. */
   lease: Pick<Lease, 'begin'>;
   heartbeat: Heartbeat;
-  /** Whom the bot answers now. Contract: rejects when nobody can say. */
+  /** The current allow list. Contract: rejects when nobody can say. */
   allowed(): Promise<AllowedIds>;
   /** The bot's user name, as in `/stop@its_name`; `undefined` until Telegram has told it. */
   botName(): string | undefined;

@@ -12,9 +12,9 @@ import { createSessions } from './session/store.ts';
 import type { ShardEnv } from './shard-env.ts';
 import { createAskUser } from './tools/asking.ts';
 import { joinToolboxes } from './tools/toolboxes.ts';
-import { watchByClock } from './turn/processor.ts';
+import { pollWhileRunning } from './turn/processor.ts';
 
-/** Builds what turns use, from what their shard offers; what its chats differ in is laid over it by `envFor`. */
+/** Builds the services of turns from those of their shard; `envFor` lays over it what a chat has of its own. */
 export function createEnv(shard: ShardEnv, books: Books, features: readonly Feature[]): Env {
   const { redis, keys, queue, settings, telegram, media, tools } = shard;
   const ofFeatures = features.flatMap((each) => each.tools?.(shard) ?? []);
@@ -38,11 +38,11 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
     chatArchive: createChatArchive(
       shard,
       media,
-      features.flatMap(({ forgotten }) => forgotten ?? []),
+      features.flatMap(({ changesToErase }) => changesToErase ?? []),
     ),
     chatState: {
       ...createChatState(redis, keys),
-      // A message that was tried and put off has a job already, which waits.
+      // A message that was delayed has a job already, which waits.
       async wake(head) {
         await queue.add([head]);
         await queue.promote([head.entry]);
@@ -52,6 +52,6 @@ export function createEnv(shard: ShardEnv, books: Books, features: readonly Feat
       const me = await telegram.getMe();
       return me.ok ? me.value.can_read_all_group_messages : undefined;
     },
-    watch: watchByClock,
+    watch: pollWhileRunning,
   };
 }

@@ -16,33 +16,33 @@ import type { ShardEnv } from './shard-env.ts';
 import type { TurnTime } from './turn/deadline.ts';
 
 /**
- * What the turns of a shard use, as `turn.env`: what its process and the shard offer, and what is built on that. For each
- * turn the settings and tools of its chat are laid over it; see `envFor`.
+ * The services of the turns of a shard, as `turn.env`: those of its process and shard, and what is built on them. The
+ * settings and tools of the turn's chat are laid over it; see `envFor`.
  */
 export interface Env extends ShardEnv {
-  /** The budget that bounds the cost of calls; absent where nothing does. */
+  /** The budget that bounds the cost of calls; absent without any limit. */
   budget: Pick<Budget, 'spentBy' | 'nearlySpent'> | undefined;
   sessions: Sessions;
-  /** The views by which a chat sees that its turn runs. */
+  /** The progress that a chat sees while its turn runs. */
   progress: ProgressViews;
-  /** The files that tools have noted for the reply. */
+  /** The files that tools want to send with the reply. */
   files: NotedFiles;
-  /** The books of all calls. */
+  /** The cost limits and the accounting of model calls. */
   books: Books;
   elsewhere: Elsewhere | undefined;
   features: readonly Feature[];
   commands: Readonly<Record<CommandName, CommandHandler>>;
-  /** What features say of messages that the gateway enters itself, by the kind of their content. */
+  /** The handlers of messages that features add to the stream themselves, by the kind of their content. */
   selfEntered: ReadonlyMap<string | undefined, SelfEntered>;
   fixedText: FixedText | undefined;
   usageBook: UsageBook;
   deadLetters: DeadLetters;
   chatArchive: ChatArchive;
-  /** `wake` makes the head of a lane a job that runs now: what it waited for is decided. */
+  /** `wake` makes the head of a lane a job that runs now, e.g. since its question is decided. */
   chatState: ChatState & { wake(head: Head): Promise<void> };
   /** Whether the bot gets every message of a group. Contract: never rejects; `undefined` while Telegram does not say. */
   seesGroups(): Promise<boolean | undefined>;
-  /** Has a running turn look whether a later message ends it, again and again until the returned function is called. */
+  /** Calls `look` every 250 ms in the first 2 s, then every second, until the returned function is called. */
   watch: (turn: Turn, look: () => Promise<void>) => () => void;
 }
 
@@ -50,7 +50,7 @@ export interface Env extends ShardEnv {
 export interface CommandContext {
   turn: Turn<Env>;
   /** The text behind the command's name, trimmed. */
-  words: string;
+  argument: string;
   isGroup: boolean;
   time: TurnTime;
 }

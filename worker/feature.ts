@@ -19,49 +19,49 @@ import type { ShardEnv } from './shard-env.ts';
 import type { Toolbox } from './tools/toolbox.ts';
 
 /**
- * Something that Spillway can do besides the way of a message, in a folder of its own under `worker/features/`. The core calls
- * its hooks in the order of the list `FEATURES`, and imports none of it. Hooks return changes, which the core stores in its
- * own fenced writes. Contract: each hook may run again after a crash, and rejects only when Redis cannot be reached.
+ * Something that Spillway does besides answering messages, in a folder of its own under `worker/features/`. The core
+ * calls the hooks in the order of the list `FEATURES`, and imports no feature. Hooks return changes, which the core
+ * stores in its own fenced writes. Contract: each hook may run again after a crash, and rejects only with Redis away.
  */
 export interface Feature {
   readonly name: string;
   /** The handlers of its commands; who may give them is in `shared/telegram/commands.ts`. */
   readonly commands?: Readonly<Partial<Record<CommandName, CommandHandler>>>;
-  /** The messages that it enters into the flow itself, by the kind of their content. */
+  /** Handlers of the messages that the feature adds to the stream itself, by the kind of their content. */
   readonly selfEntered?: Readonly<Record<string, SelfEntered>>;
-  /** Where and how a message is answered that came from a chat of which the bot is no part. */
+  /** Answers messages from chats that the bot is not part of. */
   readonly elsewhere?: Elsewhere;
-  /** A text that ends the system prompt. One feature has it: the session has one place to keep it. */
+  /** A text at the end of the system prompt. Only one feature may have it: the session has one place to keep it. */
   readonly fixedText?: FixedText;
   /** Its tools for the model. */
   tools?(shard: ShardEnv): Toolbox;
-  /** The tools of others, for all shards of a process. One feature has them. */
+  /** The tools of other servers, for all shards of a process. Only one feature may have them. */
   outerTools?(root: Root, files: SettingFiles, limits: Limits): Promise<(Toolbox & Service) | undefined>;
-  /** What runs in each shard. */
+  /** Starts a background service in each shard. */
   start?(shard: ShardEnv): Service;
-  /** What serves pages on the HTTP port of the process; nothing where the settings do not ask for it. */
+  /** Serves pages on the HTTP port of the process; `undefined` if the settings do not ask for them. */
   serve?(root: Root): Promise<(Service & { routes: readonly Route[] }) | undefined>;
-  /** Words of messages that hold them in another form than writing, or what becomes of the message; nothing where none does. */
-  spokenWords?(
+  /** Transcripts of recordings; or a verdict if the attempt must end here; or `undefined` without a recording. */
+  transcribe?(
     turn: Turn<Env>,
     messages: readonly InboundMessage[],
     signal: AbortSignal,
-  ): Promise<Spoken | Verdict | undefined>;
+  ): Promise<Transcripts | Verdict | undefined>;
   /** Lines of `/help`. */
   help?(turn: Turn<Env>): readonly string[];
-  /** The conclusion with what it adds, before it is stored. */
+  /** Returns the conclusion with the additions of the feature, before it is stored. */
   beforeConclude?(turn: Turn<Env>, conclusion: Conclusion, ending: Ending): Promise<Conclusion>;
-  /** What the model changed, while it worked on some messages, that stays. */
-  changesByModel?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
-  /** What cannot come along where a group becomes a supergroup of another shard, in words, and the changes that end it. */
-  leftBehind?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
-  /** The changes that erase what it keeps of a chat. */
-  forgotten?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
-  /** What it keeps of a chat, as lines of Markdown for a person. */
-  exported?(turn: Turn<Env>): Promise<readonly string[]>;
+  /** The changes that the model made while it answered these messages, for the undo buttons. */
+  listUndoableChanges?(turn: Turn<Env>, entries: readonly EntryId[]): Promise<readonly UndoableChanges[]>;
+  /** Called when a group moves to another shard. Returns lines that say what is lost, and changes that delete it. */
+  dropOnShardMove?(turn: Turn<Env>): Promise<{ texts: readonly string[]; changes: readonly Change[] }>;
+  /** The changes that erase the feature's data of a chat. */
+  changesToErase?(redis: RedisClient, keys: Keys, chat: ChatKey): Promise<readonly Change[]>;
+  /** The feature's data of a chat, as lines of Markdown for a person. */
+  linesToExport?(turn: Turn<Env>): Promise<readonly string[]>;
 }
 
-/** Changes by the model, each on a line, with the command that undoes it. */
+/** Changes by the model, each on a line, with the commands that undo them. */
 export interface UndoableChanges {
   /** The line above them. */
   title: string;
@@ -69,28 +69,28 @@ export interface UndoableChanges {
   commands: readonly string[];
 }
 
-/** Words that were spoken in messages, by the places of these, and the turn that keeps them. */
-export interface Spoken {
-  kind: 'spoken';
-  words: ReadonlyMap<number, { label: string; text: string }>;
+/** Transcripts by the place of their message, and the turn that stores them. */
+export interface Transcripts {
+  kind: 'transcribed';
+  byPlace: ReadonlyMap<number, { label: string; text: string }>;
   turn: Turn<Env>;
 }
 
-/** How a message is answered that came from a chat of which the bot is no part. */
+/** Answers a message from a chat that the bot is not part of. */
 export interface Elsewhere {
-  /** Who writes, and where, for the line before such a message, which the model reads. Pure. */
+  /** The author and the chat, for the line before the message that the model reads. Pure. */
   writer(message: InboundMessage): string;
   /** The env of such a turn: fewer tools, and nothing is shown before the answer. Pure. */
   envOf(env: Env): Env;
-  /** Sees to it that something stands there. Returns what resolves when it does, or cannot now. */
+  /** Puts a placeholder into that chat. Returns a function to wait until it is there, or proves to be impossible. */
   begin(turn: Turn<Env>): () => Promise<void>;
   /** Contract: as `deliver` of the outbox. */
   deliver(turn: Turn<Env>, conclusion: Conclusion, to: Destination, time: DeliveryTime): Promise<Delivery>;
 }
 
-/** A text of a chat that ends the system prompt, and stays the same for a session until that is compacted. */
+/** A text of a chat at the end of the system prompt. It stays the same for a session until the session is compacted. */
 export interface FixedText {
-  /** What stands before it. */
+  /** The line before the text. */
   readonly frame: string;
   /** Whether this turn shows it. Pure. */
   isShown(turn: Pick<Turn, 'isOfGuest'>): boolean;
@@ -98,25 +98,25 @@ export interface FixedText {
   of(turn: Turn<Env>, windowTokens: number): Promise<{ text: string; unchanged: Expected }>;
 }
 
-/** What a feature says of messages that it enters itself: nobody has written them, so the core asks what to do with them. */
+/** Handles messages that a feature adds to the stream itself, such as due reminders. */
 export interface SelfEntered {
-  /** What such a message is, for the line before it, which the model reads. Pure. */
+  /** Describes the message, for the line before it that the model reads. Pure. */
   header(message: InboundMessage, facts: HeaderFacts): string;
-  /** The line before a further one that is answered with it. Pure. */
+  /** The line before a further message that is answered with it. Pure. */
   label(message: InboundMessage, facts: Pick<HeaderFacts, 'timeZone' | 'nowMs'>): string;
-  /** Whether the attempt answers those that wait behind it as well. */
+  /** Whether the message merges the messages of the same kind that wait behind it. */
   takesOthers(turn: Turn): boolean;
-  /** Keeps those that it takes. */
-  keep(turn: Turn, pieces: readonly Waiting[]): Change[];
+  /** Changes that store the messages merged into this one. */
+  storeMerged(turn: Turn, pieces: readonly Waiting[]): Change[];
   /** Notices before its answer. */
   notices(turn: Turn<Env>): string[];
-  /** Its own words, for people who get no answer to it. */
+  /** The message in its own words, for people who get no answer to it. */
   plainTexts(turn: Turn, conclusion: Conclusion): string[];
-  /** What people read while it waits for the model. */
+  /** The notice to people while the message waits for the model. */
   waitingNotice(turn: Turn): string;
-  /** What people read at once where it waits behind a question to them. */
+  /** The notice to people if the message waits behind a question to them. */
   behindQuestion(message: InboundMessage, texts: Texts): string;
-  /** The changes with which it ends because its chat is gone. */
+  /** The changes that end it because its chat is gone. */
   chatGone(turn: Turn<Env>): Promise<Change[]>;
 }
 

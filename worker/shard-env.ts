@@ -25,7 +25,10 @@ export interface ProcessEnv extends Root {
   settings: TurnSettings;
   /** The settings of single chats. */
   chats: ChatTable;
-  /** Measured, recorded for the installation, and left alone while it is down. A turn's calls are booked as well. */
+  /**
+   * The model client: measures and records calls, and makes none while the endpoint is down. `createEnv` adds the
+   * costs.
+   */
   model: Model;
   /** The tools of other servers; those that a turn may use include our own. */
   tools: Toolbox & Exclusions;
@@ -33,27 +36,27 @@ export interface ProcessEnv extends Root {
   breaker: BreakerView;
   slots: Slots;
   fixedParts: FixedPartsCheck;
-  /** Models found to bind their thinking, whatever their names suggest; grows as errors show it. */
+  /** Models whose errors showed that they bind their thinking, whatever their names suggest. */
   boundModels: Set<string>;
   /** The messages that this process is answering. */
   running: Map<EntryId, ChatKey>;
-  /** The memory for what is cached of the chats of all shards: windows, and indexes of what was said. */
+  /** The memory for the caches of all shards: session windows, and indexes for `recall`. */
   cache: CacheSpace;
   windows: WindowCache;
 }
 
-/** What a shard of a process adds. */
+/** The services of one shard. */
 export interface ShardEnv extends ProcessEnv {
   keys: Keys;
-  /** A patient connection. */
+  /** A connection whose commands wait for Redis to come back, instead of failing. */
   redis: RedisClient;
-  /** Absent where the bytes of files and archives are kept in Redis. */
+  /** Absent if the bytes of files and archives are kept in Redis. */
   blobs: Blobs | undefined;
   media: MediaStore;
   lane: Lane;
   queue: TurnQueue;
   discard: Discard;
-  /** The turns that the shard may run. */
+  /** The shard's share of the slots for turns. */
   share: Share;
   /** Aborted when the process must end: running turns are handed back. */
   ending: AbortSignal;

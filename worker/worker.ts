@@ -23,7 +23,7 @@ import { startOversight } from './watch/oversight.ts';
 const AWAY_MS = 5_000;
 const LEFT = 'Redis is away, so running turns are left: they run again when their locks have expired';
 
-/** What a worker is built from, besides its root. */
+/** The parts of a worker, besides its root. */
 export interface WorkerParts {
   model: Model;
   files: Pick<SettingFiles, 'systemPrompt' | 'preserve' | 'prices' | 'chats'>;

@@ -71,7 +71,7 @@ type MenuName = {
 export interface BotCommand {
   name: CommandName;
   /** The words behind it, trimmed; often empty. */
-  words: string;
+  argument: string;
 }
 
 /** The word behind `/forget` that makes it happen; without it the command only asks. */
@@ -90,8 +90,8 @@ export function slashed(text: string): { name: string; words: string } | undefin
 
 /** Reads a bot command; any other text, unknown commands included, is a message for the model. Pure. */
 export function commandOf(text: string): BotCommand | undefined {
-  const { name = '', words = '' } = slashed(text) ?? {};
-  return Object.hasOwn(COMMANDS, name) ? { name: name as CommandName, words } : undefined;
+  const { name = '', words: argument = '' } = slashed(text) ?? {};
+  return Object.hasOwn(COMMANDS, name) ? { name: name as CommandName, argument } : undefined;
 }
 
 /** The command that somebody who wrote one word behind a slash has probably meant, one slip of a finger away. Pure. */
@@ -122,7 +122,7 @@ export function isPermitted(
 ): boolean {
   const { who } = ruleOf(command);
   if (who === 'operators') return isOperator === true;
-  return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.words === '');
+  return isGuest !== true || who === 'everybody' || (who === 'listed with words' && command.argument === '');
 }
 
 /** Where a command waits. */
@@ -133,7 +133,7 @@ export function laneOfCommand(command: BotCommand): CommandRule['lane'] {
 /** Whether a command cancels earlier messages that are not answered yet. */
 export function cancels(command: BotCommand): boolean {
   const { cancels: when } = ruleOf(command);
-  return when === 'always' || (when === 'confirmed' && command.words === CONFIRMED);
+  return when === 'always' || (when === 'confirmed' && command.argument === CONFIRMED);
 }
 
 /** Whether a text begins like a command of any bot. Pure. */

@@ -66,7 +66,7 @@ export const MODEL_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'what the model has said is not kept',
-    mutations: { file: 'worker/ask/words.ts', from: "if (said === '') return [];", to: 'if (true) return [];' },
+    mutations: { file: 'worker/ask/words.ts', from: "if (partial === '') return [];", to: 'if (true) return [];' },
     scenario: 'claude-writes-slowly',
     patienceS: SLOW_PATIENCE_S,
     violates: 'I1',

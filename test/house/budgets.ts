@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_435,
+  productLines: 50_408,
   productFiles: 503,
   testLines: 84_514,
   rawCommands: 0,

@@ -22,13 +22,13 @@ import type { Called } from './call.ts';
 import {
   answerText,
   answerWords,
+  changesToStore,
   earlierWords,
   goesOn,
   hasCalls,
   nearlyInWords,
   type Speech,
   wholeBlocks,
-  wordsCommands,
 } from './words.ts';
 
 /** A call that brought an answer. */
@@ -123,7 +123,7 @@ export function answered(
       ...(unreportedCompactions > 0 ? [own.reportCompactions()] : []),
     ],
     events: won.events,
-    ifCancelled: { changes: wordsCommands(turn, { recorded: '', own: words }), events: [] },
+    ifCancelled: { changes: changesToStore(turn, { recorded: '', own: words }), events: [] },
     ...(isFull && { afterReply: { opened: withRecord(opened, record), room, leftTokens } }),
   };
 }

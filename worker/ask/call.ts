@@ -123,9 +123,9 @@ async function requestOf(
   };
 }
 
-async function filled({ home, env: { media } }: Turn<Env>, messages: MessageParam[]): Promise<MessageParam[]> {
+async function filled({ currentChat, env: { media } }: Turn<Env>, messages: MessageParam[]): Promise<MessageParam[]> {
   const refs = keptIn(messages);
-  return refs.length === 0 ? messages : fill(messages, await media.load(home, refs));
+  return refs.length === 0 ? messages : fill(messages, await media.load(currentChat, refs));
 }
 
 /** When the user's newest messages arrived. */

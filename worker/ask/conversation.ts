@@ -69,7 +69,7 @@ export async function askModel(
       return failed('unreadable_calls', turn.texts.unavailable, 'the model wrote calls of tools that are no JSON');
     // Telegram is away, so no answer could be delivered. The finished rounds are stored; the wait uses up no attempt.
     const awayMs = env.breaker.seenAwayMs();
-    if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isFree: true };
+    if (awayMs > 0) return { kind: 'later', delayMs: awayMs, reason: TELEGRAM_AWAY, isUncounted: true };
     opened = await leaveOutOldPictures(turn, opened, windowTokens);
     const roundTokens = newestTokens(opened, calibration);
     const callRoom = chatRoom(windowTokens, learntTokens, budgetFor(settings, roundTokens));
@@ -99,11 +99,11 @@ async function reactTo(
 ): Promise<Verdict> {
   const fellSilent = call.turn.silences + silences + (time.isSilent() ? 1 : 0);
   const turn = call.turn.with({ silences: fellSilent });
-  if (fellSilent > call.turn.silences) await turn.write('', [turn.fallSilent(fellSilent)]);
+  if (fellSilent > call.turn.silences) await turn.write('', [turn.setSilences(fellSilent)]);
   if (time.signal.aborted) return { kind: 'hand back' };
   if (failure.kind === 'refusal') await speech.forget();
   const countTokens = (signal: AbortSignal) => countExactly(call, signal);
-  const hasWords = speech.words.own !== '';
+  const hasWords = speech.partialAnswer.own !== '';
   return recover({ ...call, ...sent, turn, failure, countTokens, hasWords, tried: [] }, time);
 }
 

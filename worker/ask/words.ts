@@ -10,95 +10,92 @@ import { type AssistantRecord, newStamp, textOf } from '../session/record.ts';
 import { append } from '../session/store.ts';
 
 /**
- * The words of the model for a message that is not answered yet. They are stored with the turn before a person sees them,
- * so that they outlive the process, and are kept if no answer comes.
+ * The model's text for a message that is not answered yet. It is stored with the turn before a person sees it, so that
+ * it outlives the process, and kept if no answer comes.
  */
-export interface Words {
-  /** The words before its calls of tools: the session has them already. */
+export interface PartialAnswer {
+  /** The text before its calls of tools, which the session has already. */
   recorded: string;
-  /** The words since; the longest of all tries. */
+  /** The text since; the longest of all tries. */
   own: string;
 }
 
 /** The most characters of an unfinished answer that are stored, in UTF-16 units. */
 const SAID_CHARS_MAX = 500_000;
 
-/** The words that were kept with a turn. */
-export function keptWords(turn: Turn): Words {
-  const { text, recordedChars } = turn.said;
+/** The partial answer that is stored with a turn. */
+export function partialAnswerOf(turn: Turn): PartialAnswer {
+  const { text, recordedChars } = turn.partialAnswer;
   return { recorded: text.slice(0, recordedChars), own: text.slice(recordedChars).replace(/^\s+/, '') };
 }
 
-/** All words, as a person reads them; empty when nothing was said. */
-export function spoken({ recorded, own }: Words): string {
+/** The whole text, as a person reads it; may be empty. */
+export function partialText({ recorded, own }: PartialAnswer): string {
   return joined(recorded, own.trim());
 }
 
-/** The words of the model in one attempt at a message. */
+/** The partial answer of one attempt at a message. */
 export class Speech {
   readonly #turn: Turn;
-  #words: Words;
+  #answer: PartialAnswer;
   #kept: string;
 
   constructor(turn: Turn) {
     this.#turn = turn;
-    this.#words = keptWords(turn);
-    this.#kept = spoken(this.#words);
+    this.#answer = partialAnswerOf(turn);
+    this.#kept = partialText(this.#answer);
   }
 
-  get words(): Words {
-    return this.#words;
+  get partialAnswer(): PartialAnswer {
+    return this.#answer;
   }
 
-  /** Takes all text so far of the call that runs, if it is longer than before. A text of whitespace says nothing. */
+  /** Takes the text so far of the running call, if it is longer than before and no mere whitespace. */
   hear(text: string): void {
-    if (text.trim() !== '' && text.length > this.#words.own.length) this.#words = { ...this.#words, own: text };
+    if (text.trim() !== '' && text.length > this.#answer.own.length) this.#answer = { ...this.#answer, own: text };
   }
 
-  /** The commands that go with the record of an answer, which has this text. */
+  /** The changes to store with the record of an answer, which has this text. */
   record(text: string): Change[] {
-    this.#words = { recorded: joined(this.#words.recorded, text.trim()), own: '' };
-    this.#kept = spoken(this.#words);
-    return this.#kept === '' ? [this.#turn.unsay()] : wordsCommands(this.#turn, this.#words);
+    this.#answer = { recorded: joined(this.#answer.recorded, text.trim()), own: '' };
+    this.#kept = partialText(this.#answer);
+    return this.#kept === '' ? [this.#turn.clearPartialAnswer()] : changesToStore(this.#turn, this.#answer);
   }
 
-  /** Forgets the words: the model has taken them back. Contract: as `keep`. */
+  /** Deletes the partial answer: the model has taken it back. Contract: as `keep`. */
   async forget(): Promise<void> {
-    this.#words = { recorded: '', own: '' };
+    this.#answer = { recorded: '', own: '' };
     this.#kept = '';
-    await this.#turn.write('', [this.#turn.unsay()]);
+    await this.#turn.write('', [this.#turn.clearPartialAnswer()]);
   }
 
-  /**
-   * Keeps the words with the turn, before somebody sees them. Contract: throws `FencedError`, or what Redis throws; also
-   * where there is nothing new to keep.
-   */
+  /** Stores the answer before it is seen. Contract: throws `FencedError`, or what Redis throws, also if unchanged. */
   async keep(): Promise<void> {
-    const said = spoken(this.#words);
-    if (said === this.#kept) return this.#turn.assertOwned();
+    const text = partialText(this.#answer);
+    if (text === this.#kept) return this.#turn.assertOwned();
     await this.leave();
   }
 
-  /** Keeps the words, and how long the turn has run, where the attempt ends without an answer. Contract: as `keep`. */
+  /** Stores the partial answer and the time spent, at the end of an attempt without an answer. Contract: as `keep`. */
   async leave(): Promise<void> {
-    this.#kept = spoken(this.#words);
-    await this.#turn.write('', [...wordsCommands(this.#turn, this.#words), this.#turn.spend(this.#turn.totalMs())]);
+    this.#kept = partialText(this.#answer);
+    await this.#turn.write('', [...changesToStore(this.#turn, this.#answer), this.#turn.spend(this.#turn.totalMs())]);
   }
 }
 
-/** Keeps the words with the turn; nothing where there are none. */
-export function wordsCommands(turn: Turn, words: Words): Change[] {
-  const { recorded } = words;
-  const said = spoken(words);
-  if (said === '') return [];
-  return [turn.say({ text: said.slice(0, SAID_CHARS_MAX), recordedChars: recorded.length })];
+/** The changes that store a partial answer; none if it is empty. */
+export function changesToStore(turn: Turn, answer: PartialAnswer): Change[] {
+  const { recorded } = answer;
+  const partial = partialText(answer);
+  if (partial === '') return [];
+  return [turn.storePartialAnswer({ text: partial.slice(0, SAID_CHARS_MAX), recordedChars: recorded.length })];
 }
 
 /**
- * Records words as the assistant's turn, in the session that keeps the conversation. Only the text: a call or a thought
- * that was cut in its middle would be refused with every later request.
+ * Records a partial answer as the assistant's turn, in the session that keeps the conversation. Only the text: a call
+ * or a thought that was cut in its middle would be refused with every later request.
  */
-export function recordCommands({ keys, entry, session, trial }: Turn, { own }: Words): Change[] {
+export function changesToRecord({ keys, entry, session, trial }: Turn, { own }: PartialAnswer): Change[] {
   const text = own.toWellFormed().trim();
   if (text === '') return [];
   const record = { v: 1, t: 'assistant', ...newStamp(), entry, content: [{ type: 'text', text }] } as const;

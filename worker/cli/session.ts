@@ -95,7 +95,7 @@ export async function forget(call: Call): Promise<number> {
     const archive = createChatArchive(
       source,
       createMediaStore({ ...source, retentionDays: 1 }),
-      FEATURES.flatMap(({ forgotten }) => forgotten ?? []),
+      FEATURES.flatMap(({ changesToErase }) => changesToErase ?? []),
     );
     const subject = { id: chat, called: `Chat ${chat}`, chat, keys, archive };
     const { details, effect, text } = await runHere(call, ground, ACTS.forget, subject);

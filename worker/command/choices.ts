@@ -6,22 +6,22 @@ import { type CommandHandler, replied } from './command.ts';
 import { inMinutes } from './words.ts';
 
 /** `/busy queue|merge|interrupt`: what becomes of messages that come while one is being answered. */
-export const busy: CommandHandler = ({ turn, words }) => {
+export const busy: CommandHandler = ({ turn, argument }) => {
   const { busy: text, busyButtons } = turn.texts;
   const buttons = [BUSY_WAYS.map((way) => ({ text: busyButtons[way], command: `/busy ${way}` }))];
   const current = BUSY_WAYS.find((way) => way === turn.choice('busy')) ?? 'queue';
-  if (words === '') return replied('busy', text[current], { buttons });
-  const chosen = BUSY_WAYS.find((way) => way === words.toLowerCase());
+  if (argument === '') return replied('busy', text[current], { buttons });
+  const chosen = BUSY_WAYS.find((way) => way === argument.toLowerCase());
   if (chosen === undefined) return replied('busy', text.unknown, { buttons });
   return replied('busy', text[chosen], { changes: [chatState(turn.keys, turn.chat).choose('busy', chosen)] });
 };
 
 /** `/lang <code|auto>`: the language of notices; without a code it says which, and offers all. */
-export const lang: CommandHandler = ({ turn, words }) => {
+export const lang: CommandHandler = ({ turn, argument }) => {
   const { texts, message } = turn;
   const chat = chatState(turn.keys, turn.chat);
   const buttons = [LANGUAGES.map((language) => ({ text: TEXTS[language].languageName, command: `/lang ${language}` }))];
-  const word = words.toLowerCase();
+  const word = argument.toLowerCase();
   if (word === '') return replied('lang', texts.languageIs, { buttons });
   if (word === 'auto') {
     const { language } = turn.chatSettings;
@@ -38,16 +38,16 @@ export const lang: CommandHandler = ({ turn, words }) => {
 const SHOWN_CHARS_MAX = 64;
 
 /** `/timezone <name|auto>`: the zone of the chat's times. Reminders keep the one in which they were set. */
-export const timezone: CommandHandler = ({ turn, words }) => {
+export const timezone: CommandHandler = ({ turn, argument }) => {
   const { settings } = turn.env;
   const { texts } = turn;
   const chat = chatState(turn.keys, turn.chat);
   const now = (zone: string) => inMinutes(turn.nowMs(), zone);
   const current = timeZoneOf(turn, settings);
-  if (words === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
-  const isAuto = words.toLowerCase() === 'auto';
-  const zone = isAuto ? settings.TZ : readTimeZone(words);
-  if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(words, SHOWN_CHARS_MAX)));
+  if (argument === '') return replied('timezone', texts.timeZoneIs(current, now(current)));
+  const isAuto = argument.toLowerCase() === 'auto';
+  const zone = isAuto ? settings.TZ : readTimeZone(argument);
+  if (zone === undefined) return replied('timezone', texts.timeZoneUnknown(clip(argument, SHOWN_CHARS_MAX)));
   const changes = [isAuto ? chat.leaveToDefault('timezone') : chat.choose('timezone', zone)];
   return replied('timezone', texts.timeZoneSet(zone, now(zone)), { changes });
 };
@@ -56,15 +56,15 @@ export const timezone: CommandHandler = ({ turn, words }) => {
 const BUTTON_BYTES_MAX = 64;
 
 /** `/model <name>`: the model of this chat, of those that the operator allows. */
-export const model: CommandHandler = ({ turn, words }) => {
+export const model: CommandHandler = ({ turn, argument }) => {
   const { settings } = turn.env;
   const { texts } = turn;
   const { MODELS: models, MODEL: modelName } = settings;
   const buttons = models
     .map((name) => [{ text: name, command: `/model ${name}` }])
     .filter((row) => row.every(({ command }) => Buffer.byteLength(command) <= BUTTON_BYTES_MAX));
-  if (words === '') return replied('model', texts.modelIs(modelName), { buttons });
-  const chosen = models.find((name) => name.toLowerCase() === words.toLowerCase());
+  if (argument === '') return replied('model', texts.modelIs(modelName), { buttons });
+  const chosen = models.find((name) => name.toLowerCase() === argument.toLowerCase());
   if (chosen === undefined) return replied('model', texts.modelUnknown(models), { buttons });
   const changes = [chatState(turn.keys, turn.chat).choose('model', chosen)];
   return replied('model', texts.modelSet(chosen), { changes });

@@ -19,11 +19,26 @@ type FeatureCommand = 'desk' | 'memory' | 'recall' | 'reminders';
 
 /** The handler of each other command; who may give it, where it waits and its menu entry are in `shared/telegram/commands.ts`. */
 export const COMMANDS: Readonly<Record<Exclude<CommandName, FeatureCommand>, CommandHandler>> = {
-  ...{ busy, compact, decide, export: exportChat, forget, help, lang, model },
-  ...{ new: newConversation, retry, start, status, stop, timezone, tools, usage, whoami },
+  busy,
+  compact,
+  decide,
+  export: exportChat,
+  forget,
+  help,
+  lang,
+  model,
+  new: newConversation,
+  retry,
+  start,
+  status,
+  stop,
+  timezone,
+  tools,
+  usage,
+  whoami,
 };
 
 /** Carries out a command that its sender may give. Contract: as `CommandHandler`. */
-export async function carryOut({ name, words }: BotCommand, context: Omit<CommandContext, 'words'>): Promise<Verdict> {
-  return context.turn.env.commands[name]({ ...context, words });
+export async function carryOut(command: BotCommand, context: Omit<CommandContext, 'argument'>): Promise<Verdict> {
+  return context.turn.env.commands[command.name]({ ...context, argument: command.argument });
 }

@@ -31,9 +31,9 @@ interface Press {
  * of that tool, and the question stays open for the others. The effect is stored before the reply: after a crash the reply
  * comes again.
  */
-export const decide: CommandHandler = async ({ turn, words }) => {
+export const decide: CommandHandler = async ({ turn, argument }) => {
   const { approval } = turn.texts;
-  const press = await pressed(turn, words);
+  const press = await pressed(turn, argument);
   if (press === undefined) return replied('decide', approval.over);
   const { decision, grant, open } = press;
   const by = decision.by?.name ?? '';

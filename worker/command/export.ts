@@ -11,7 +11,7 @@ const FILE_BYTES_MAX = 45_000_000;
 /** `/export`: all that is kept of the chat, as the lines that `session import` reads and as a text to read. */
 export const exportChat: CommandHandler = async ({ turn }) => {
   const { chatArchive, settings, features } = turn.env;
-  const { session, texts, home } = turn;
+  const { session, texts, currentChat } = turn;
   const timeZone = timeZoneOf(turn, settings);
   const lines: string[] = [];
   const readable: string[] = [];
@@ -24,11 +24,11 @@ export const exportChat: CommandHandler = async ({ turn }) => {
     readable.push(...paragraphOf(record, timeZone));
   }
   for (const feature of features) {
-    const kept = (await feature.exported?.(turn)) ?? [];
+    const kept = (await feature.linesToExport?.(turn)) ?? [];
     if (kept.length > 0) readable.push('---\n', ...kept);
   }
   if (readable.length === 0) return replied('export', texts.nothingToExport);
-  const keep = (text: string) => chatArchive.keepForSending(home, Buffer.from(text));
+  const keep = (text: string) => chatArchive.keepForSending(currentChat, Buffer.from(text));
   const files = [
     { path: 'file', name: 'chat.md', sha256: await keep(readable.join('\n')) },
     { path: 'file', name: 'chat.jsonl', sha256: await keep(`${lines.join('\n')}\n`) },

@@ -7,7 +7,7 @@ import { type CommandContext, type CommandHandler, replied } from './command.ts'
 /** `/help`: what the bot can do, and in a group when it answers. */
 export const help: CommandHandler = async (context) => replied('help', await helpOf(context));
 
-/** What the bot can do in a chat. Contract: as `CommandHandler`. */
+/** The text of `/help`. Contract: as `CommandHandler`. */
 export async function helpOf({ turn, isGroup }: CommandContext): Promise<string> {
   return [...(await place(turn, isGroup)), menuOf(turn.texts)].join('\n\n');
 }

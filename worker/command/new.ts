@@ -1,17 +1,17 @@
 import { emptySession, newSessionId } from '../session/store.ts';
 import { type CommandHandler, replied } from './command.ts';
 
-/** The step in which a conversation begins anew with words: from then on the command is a message with them. */
-export const BEGUN_ANEW = 'begun anew';
+/** The step in which `/new <text>` starts the conversation. From then on it is an ordinary message with that text. */
+export const NEW_CONVERSATION_STARTED = 'begun anew';
 
 /**
- * `/new`: as `/stop`, and the chat goes on in an empty session. With words behind it these are the first message there,
- * and their answer says that the conversation is a new one.
+ * `/new`: stops as `/stop` does, and starts an empty session. A text behind it is the first message there; its answer
+ * says that the conversation is new.
  */
-export const newConversation: CommandHandler = async ({ turn, words }) => {
+export const newConversation: CommandHandler = async ({ turn, argument }) => {
   const { keys, chat, session, texts, notices } = turn;
   const changes = emptySession(keys, chat, session, newSessionId());
-  if (words === '') return replied('new', texts.newConversation, { changes });
-  await turn.write(BEGUN_ANEW, [...changes, turn.notify([...notices, texts.newConversation])]);
+  if (argument === '') return replied('new', texts.newConversation, { changes });
+  await turn.write(NEW_CONVERSATION_STARTED, [...changes, turn.notify([...notices, texts.newConversation])]);
   return { kind: 'hand back', reason: 'begun_anew' };
 };

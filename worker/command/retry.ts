@@ -4,12 +4,12 @@ import { type CommandHandler, replied } from './command.ts';
  * `/retry`: puts the newest failed message of the chat, or the one that a button names, back at the end of the chat's
  * lane. The choice is stored first: after a crash the same letter is put back, and putting back twice changes nothing.
  */
-export const retry: CommandHandler = async ({ turn, words }) => {
+export const retry: CommandHandler = async ({ turn, argument }) => {
   const { deadLetters } = turn.env;
   const { chat, texts } = turn;
-  const chosen = turn.company.retries ?? (await deadLetters.newest(chat, words === '' ? undefined : words));
+  const chosen = turn.merge.retries ?? (await deadLetters.newest(chat, argument === '' ? undefined : argument));
   if (chosen === undefined) return replied('retry', texts.nothingToRetry);
-  await turn.write('', [turn.company.retry(chosen)]);
+  await turn.write('', [turn.merge.retry(chosen)]);
   await deadLetters.replay(chosen);
   return replied('retry', texts.retrying);
 };

@@ -11,12 +11,12 @@ export const status: CommandHandler = async (context) => replied('status', await
 
 /** The state of a conversation in lines. Contract: as `CommandHandler`. */
 export async function statusOf({ turn }: CommandContext): Promise<string> {
-  const { env, chat, home, session, texts } = turn;
+  const { env, chat, currentChat, session, texts } = turn;
   const { settings, usageBook } = env;
   const [held, work, [today], { limitTokens }] = await Promise.all([
     env.chatState.session(session),
     env.chatState.work(chat, turn.nowMs()),
-    usageBook.ofDays(home, 1, turn.nowMs()),
+    usageBook.ofDays(currentChat, 1, turn.nowMs()),
     roomIn(turn),
   ]);
   return [

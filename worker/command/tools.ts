@@ -13,9 +13,9 @@ const NAME_CHARS_MAX = 64 - '/tools ask '.length;
  * `/tools`: the tools that may be used here without asking, with who granted each and until when, and a button that takes it
  * back. The button sends `/tools ask <tool>`; of a long name only its beginning.
  */
-export const tools: CommandHandler = ({ turn, words }) => {
+export const tools: CommandHandler = ({ turn, argument }) => {
   const { texts } = turn;
-  const word = ASK.exec(words)?.[1] ?? '';
+  const word = ASK.exec(argument)?.[1] ?? '';
   const isTakenBack = (tool: string) => [tool, toolLabel(tool), commandName(tool)].includes(word);
   const specs = turn.env.tools.specs();
   const grants = turn.toolGrants.filter((grant) => {

@@ -18,8 +18,8 @@ const NAMED_MAX = 5;
  * its sender's.
  */
 export const usage: CommandHandler = async ({ turn }) => {
-  const { home, texts } = turn;
-  const days = await turn.env.usageBook.ofDays(home, 30, turn.nowMs());
+  const { currentChat, texts } = turn;
+  const days = await turn.env.usageBook.ofDays(currentChat, 30, turn.nowMs());
   const sums = PERIODS.map(([period, length]) => lineOf(texts, period, sumOf(days.slice(0, length))));
   const spent = (await turn.env.budget?.spentBy(turn.payer)) ?? [];
   const limits = spent.map((each) =>

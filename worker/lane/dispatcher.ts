@@ -54,13 +54,12 @@ export function startDispatcher(
       const stopped = loop.stop();
       const isBetweenTries = blocking.status === 'reconnecting';
       blocking.disconnect();
-      // ioredis then neither sends a read that waits for the next try, nor lets it fail.
+      // A read issued while ioredis waits to reconnect never settles after `disconnect`, so do not await the loop.
       if (!isBetweenTries) await stopped;
     },
   };
 }
 
-/** Moves new entries. */
 async function dispatch({
   lane,
   queue,
@@ -82,7 +81,7 @@ async function dispatch({
   return { read, newest };
 }
 
-/** Admitted messages may not be jobs yet, and the group is gone when Redis lost its data. */
+/** Recreates the consumer group, which is missing after Redis lost its data, and adds jobs for heads that have none. */
 async function heal(flow: LaneFlow): Promise<void> {
   try {
     await flow.lane.prepare();
@@ -92,11 +91,11 @@ async function heal(flow: LaneFlow): Promise<void> {
   }
 }
 
-/** Another process may be about to take a pass that is due. */
+/** Extra wait until the next pass is due: another process may be about to take it. */
 const ASK_AGAIN_MS = 20;
-/** How long a head may be no job: longer than to make one of what was just admitted, or of what follows a settled message. */
+/** How long a head may be without a job; adding one after an admission or a settlement takes less. */
 const GRACE_MS = 250;
-/** The log names no more entries in a line. */
+/** The most entries that one line of the log names. */
 const NAMED_MAX = 20;
 
 /**
@@ -138,10 +137,7 @@ export async function reconcile(flow: LaneFlow, graceMs = GRACE_MS): Promise<voi
   await proveLedger(flow);
 }
 
-/**
- * The heads that nobody makes a job. A head that is none yet is looked at again, by processes that started together at
- * different times: else they, or a dispatcher, would all add it.
- */
+/** Heads without a job after a second look, at a random time: else processes that began together add the same jobs. */
 async function abandonedOf(heads: readonly Head[], queue: TurnQueue, graceMs: number) {
   const missing = await queue.missing(heads);
   if (missing.heads.length === 0) return missing;
@@ -166,10 +162,10 @@ export interface Unanswerable {
   alert: Alert;
 }
 
-/** Removes entries from the flow, as failed: those that name no chat, or one that no turn can end. */
+/** Removes entries from the flow, as failed: those without a readable chat, or one that no turn can end. */
 export type Discard = (entries: readonly EntryId[], why?: Unanswerable) => Promise<void>;
 
-/** Discards as a dead letter with an alert: nobody is told, or somebody else does that. */
+/** Moves entries into dead letters and queues an alert. Does not notify the chat. */
 export function discardBroken(lane: Lane, { telemetry, log }: Observability): Discard {
   return async (entries, why) => {
     for (const entry of entries) {

@@ -11,8 +11,8 @@ import { freshSessionAlert, historyRefusedAlert, tornAlert, windowAlert } from '
 import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
 
-/** An event that the operator is told of, and the audit trail does not record. */
-export type ToldEvent =
+/** An event that alerts the operator, and is not in the audit trail. */
+export type AlertOnlyEvent =
   | { event: 'message.failed'; reason: string; detail: string }
   | { event: 'message.gave-up'; reason: string; fault: 'size' | 'message' | 'output' }
   | { event: 'history.refused'; from: string; to: string; entries: number; why: string }
@@ -21,12 +21,11 @@ export type ToldEvent =
   | { event: 'model.gone'; gone: string; now: string };
 
 /** Something that happened to a message; `REPORTS` says all that is reported of it. */
-export type TurnEvent = AuditEvent | ToldEvent;
+export type TurnEvent = AuditEvent | AlertOnlyEvent;
 
 type EventName = TurnEvent['event'];
 type Of<Name extends EventName> = Extract<TurnEvent, { event: Name }>;
 
-/** The reports of one kind of event. */
 interface Report<Event> {
   /** Whether the audit trail has a line of it, written in one step with its effect. */
   audit?: true;
@@ -36,13 +35,13 @@ interface Report<Event> {
   count?: (event: Event) => readonly [metric: MetricName, attributes: Attributes];
   /** A span without a duration, once it is written. */
   mark?: (event: Event) => readonly [span: string, attributes: Attributes];
-  /** Where a test may kill the process, once it is written. */
+  /** The failpoint once it is written: tests may kill the process there. */
   failpoint?: Failpoint;
 }
 
 const recovered = (action: string, result = 'ok') => [METRIC.recoveries, { action, result }] as const;
 
-/** The one table from events to what is reported of them. */
+/** The one table of what is reported of each event. */
 const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
   'context.exceeded': {
     audit: true,
@@ -101,8 +100,8 @@ const REPORTS: { readonly [Name in EventName]: Report<Of<Name>> } = {
 export function recorded(turn: Turn, events: readonly TurnEvent[]): Change[] {
   return events.flatMap((event) => {
     const { audit, alert } = reportOf(event);
-    const told = alert?.(turn, event);
-    return [...(audit ? [auditLine(turn, event)] : []), ...(told ? [queuedAlert(turn.keys, told)] : [])];
+    const queued = alert?.(turn, event);
+    return [...(audit ? [auditLine(turn, event)] : []), ...(queued ? [queuedAlert(turn.keys, queued)] : [])];
   });
 }
 

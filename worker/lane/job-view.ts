@@ -10,7 +10,7 @@ export interface JobCounts {
   delayed: number;
 }
 
-/** The jobs of a shard, for those who only look. Contract: each method rejects when Redis cannot be reached. */
+/** The jobs of a shard, to look at. Contract: each method rejects when Redis cannot be reached. */
 export interface JobView {
   counts(): Promise<JobCounts>;
   /** The message whose waiting job a worker takes next. */
@@ -26,7 +26,7 @@ const queues = new WeakMap<RedisClient, Map<string, Queue<TurnJob>>>();
 
 /** The jobs of a shard. */
 export function viewJobs(redis: RedisClient, keys: Keys): JobView {
-  // A queue waits for a connection where a command fails at once.
+  // BullMQ's queue waits while Redis is away. This command fails then, so that the caller gets an error.
   const open = async (): Promise<Queue<TurnJob>> => {
     await redis.exists(keys.lanes);
     return queueOf(redis, keys.queuePrefix);

@@ -23,12 +23,13 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import { leftLanesAlert } from '../alerts/causes/watch.ts';
 
 /**
- * The FIFOs of unanswered messages of one shard, one per chat, and one more per chat for the commands that act while a
- * message is being answered. Only a lane's head becomes a job, so order per chat
- * holds by construction, whatever BullMQ does with retries and delays.
+ * The FIFOs of unanswered messages of one shard: one per chat, and one more per chat for the commands that act while a
+ * message is being answered. Only a lane's head becomes a job, so order per chat holds by construction, whatever BullMQ
+ * does with retries and delays.
  *
- * Contract: every method is one atomic script and may be repeated at will; a command that is re-sent because its reply
- * was lost changes nothing more and gets the same reply. Each method rejects when Redis cannot be reached.
+ * Contract: each write is one atomic script, unless its method says otherwise, and may be repeated; a command that is
+ * re-sent because its reply was lost changes nothing more and gets the same reply. Methods reject when Redis cannot be
+ * reached.
  */
 export interface Lane {
   /** The time of Redis, in ms since the epoch: the clock behind entry ids. */
@@ -62,7 +63,7 @@ export interface Lane {
   /** Notes that an attempt makes progress: its message is not overdue as long as it does. */
   noteProgress(turn: Pick<Turn, 'entry' | 'fencingToken'>): Promise<void>;
   /** Reports the error that ended an attempt. If Redis refused its write, the attempt is not counted. Returns at once. */
-  afterThrow(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
+  releaseRefusedAttempt(turn: Pick<Turn, 'entry' | 'fencingToken'>, error: unknown, ending: AbortSignal): void;
   /**
    * Writes the outcome, acknowledges the entry, and returns the lane's next head. With `keepsAnswer` the dead letter holds
    * what was to be delivered.
@@ -107,7 +108,7 @@ export function createLane(
       return beginTurn({ begin, write, keys, clock, chats }, entry, lane, newSession);
     },
     noteProgress: async ({ entry, fencingToken }) => void (await noteProgress([keys.turn(entry)], [fencingToken])),
-    afterThrow: ({ entry, fencingToken }, error, ending) => void refused.ended(entry, fencingToken, error, ending),
+    releaseRefusedAttempt: (turn, error, ending) => void refused.ended(turn.entry, turn.fencingToken, error, ending),
     settle: (turn, record, keepsAnswer = false) =>
       settle(turn, { record, keepsAnswer, idleSeconds: idleDays * DAY_SECONDS }),
   };
@@ -137,7 +138,6 @@ export function alertingOfForeign(
   };
 }
 
-/** How long a release waits before it is tried again. */
 const RETRY_MS = 1_000;
 
 /**

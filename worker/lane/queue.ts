@@ -17,7 +17,7 @@ export interface TurnJob {
   delayMs?: number;
 }
 
-/** How a job ended: its message is parked, or nothing that anybody has to know. */
+/** `parked`: the message of the job waits for a person. */
 export type JobEnd = 'parked' | undefined;
 
 /** How many times a lock is renewed while it lasts. */
@@ -28,16 +28,15 @@ const RENEWALS = 3;
  */
 const RETRY_MS = 1_000;
 const MANY = 1_000_000;
-/** Clocks of different machines never agree exactly. */
+/** The difference between clocks of machines that is tolerated. */
 const CLOCK_SLACK_MS = 2_000;
-/** In an outage there may be more: each pass looks at those that are due first. */
+/** The most delays that one pass reads; those that are due first. */
 const DELAYS_SEEN_MAX = 1_000;
-/** Jobs that are added at once. */
 const ADDED_AT_ONCE = 500;
 /** As many ids as Redis sends in a fraction of a millisecond. */
 const PAGE = 1_000;
-/** BullMQ looks for each of these in whole lists. */
-const DOUBTFUL_AT_ONCE = 4;
+/** Up to this many heads are looked up singly. `getState` scans whole lists, so for more all job ids are read once. */
+const SINGLE_LOOKUPS_MAX = 4;
 
 /**
  * The queue of one shard, as the flow sees it: heads go in. Of BullMQ it uses what is public (ADR 17).
@@ -121,11 +120,11 @@ function jobOf({ entry, chat, person }: Head): TurnJob {
 }
 
 /**
- * Nothing holds Redis up for as long as there are jobs: the lists are read page by page, while jobs move on, and what
- * seems to be in none of them is looked at once more.
+ * Finds the heads without a job. Reads the lists page by page, so that no call blocks Redis for long. Jobs move
+ * meanwhile, so each head that was not found is looked up once more by its id.
  */
 async function findMissing(queue: Queue<TurnJob>, heads: readonly Head[]): Promise<{ heads: Head[]; broken: number }> {
-  const listed = heads.length > DOUBTFUL_AT_ONCE ? await listedJobs(queue) : new Set<string>();
+  const listed = heads.length > SINGLE_LOOKUPS_MAX ? await listedJobs(queue) : new Set<string>();
   const doubtful = heads.filter(({ entry }) => !listed.has(jobIdOf(entry)));
   const missing: Head[] = [];
   let broken = 0;
@@ -147,7 +146,7 @@ async function listedJobs(queue: Queue<TurnJob>): Promise<Set<string>> {
   }
 }
 
-/** Adding a job again changes nothing while it exists, so one that is in no list is removed, unless somebody runs it. */
+/** Looks up a job. One that is in no list is removed, unless a worker runs it: adding it again would change nothing. */
 async function lookFor(queue: Queue<TurnJob>, id: string): Promise<'there' | 'gone' | 'removed'> {
   const job = await queue.getJob(id);
   if (!job) return 'gone';

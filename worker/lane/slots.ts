@@ -1,18 +1,18 @@
 /**
  * How many turns a process runs at once, over all its shards. Slots are granted in the order of the requests, so no
- * shard can starve another; but while others wait, or have lately been here, one person has at most half of them.
+ * shard can starve another. While others wait, or made a request in the last 10 minutes, one person has at most half.
  */
 export interface Slots {
   /** The share of one shard. */
   share(): Share;
 }
 
-/** A job's place among those that run. */
+/** The right of a job to run a turn. */
 export interface Slot {
   /** Gives the slot back: from now on the job only delivers. The job stays in hand. May be called again. */
-  rest(): void;
+  release(): void;
   /** Takes a slot again, if one is free. */
-  resume(): Promise<boolean>;
+  tryReacquire(): Promise<boolean>;
   /** Ends the job. */
   end(): void;
 }
@@ -33,7 +33,7 @@ export interface Share {
 
 /** Jobs of a shard that may deliver without a slot. Beyond that a delivery keeps its slot, and no more turns begin. */
 const DELIVERING_MAX = 500;
-/** A shard stops fetching extra jobs, in search of other people's, once this many wait for their person's own slots. */
+/** The most jobs that wait for their person's slots before the shard stops looking for other people's jobs. */
 const HELD_MAX = 200;
 /** Nobody gets more than half of the slots until this long after another person's last request. */
 const OTHERS_MS = 600_000;
@@ -44,14 +44,13 @@ export function createSlots(count: number): Slots {
   return { share: () => shareOf(pool) };
 }
 
-/** A job that waits for a slot. */
 interface Request {
   readonly share: object;
   readonly person: number | undefined;
   readonly grant: () => void;
 }
 
-/** The slots of a process, and who wants to know of them. */
+/** The slots of a process, and the shares that follow changes of them. */
 class Pool {
   free: number;
   readonly listeners: (() => void)[] = [];
@@ -59,7 +58,7 @@ class Pool {
   /** How many slots each person has. */
   readonly #running = new Map<number | undefined, number>();
   readonly #requests = new Set<Request>();
-  readonly #resting = new Set<() => void>();
+  readonly #waitingForSlot = new Set<() => void>();
   /** The person of the latest request, its time, and the time of the latest request by any other person. */
   #last: number | undefined;
   #lastMs = Number.NEGATIVE_INFINITY;
@@ -99,7 +98,7 @@ class Pool {
     this.free += 1;
     this.#count(person, -1);
     this.#grant();
-    if (this.free > 0) for (const wake of [...this.#resting]) wake();
+    if (this.free > 0) for (const wake of [...this.#waitingForSlot]) wake();
     this.notify();
   }
 
@@ -107,13 +106,13 @@ class Pool {
     if (this.free > 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, timeoutMs);
-    this.#resting.add(resolve);
+    this.#waitingForSlot.add(resolve);
     await promise;
     clearTimeout(timer);
-    this.#resting.delete(resolve);
+    this.#waitingForSlot.delete(resolve);
   }
 
-  /** How many extra jobs a share may fetch to reach other people's jobs behind those of a person at the slot limit. */
+  /** Jobs to fetch beyond the free slots: those held since their person is at the limit, and one to find another's. */
   lookAhead(share: object): number {
     const held = [...this.#requests].filter((each) => each.share === share && !this.#mayRun(each.person)).length;
     const hasMoreThanHalf = [...this.#running].some(([person, slots]) => person !== undefined && slots > this.#half);
@@ -164,13 +163,13 @@ function shareOf(pool: Pool): Share {
       if (state === 'running') pool.release(person);
     };
     return {
-      rest() {
+      release() {
         if (state === 'delivering' || counts.delivering >= DELIVERING_MAX) return;
         counts.delivering += 1;
         leave();
         state = 'delivering';
       },
-      resume: async () =>
+      tryReacquire: async () =>
         state === 'running' ||
         take(person, 0, () => {
           leave();

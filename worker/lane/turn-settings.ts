@@ -4,7 +4,9 @@ import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Prices } from '../model/prices.ts';
 import type { ServerTool } from '../tools/server-tools.ts';
 
-/** The operator's settings, and what they name. `settingsFor` lays what a chat has over them. */
+/**
+ * The operator's settings, with the contents of the files that they name. `settingsFor` lays those of a chat on top.
+ */
 export interface TurnSettings extends Settings {
   systemPrompt: string;
   /** Things a summary must keep besides the usual, in the operator's own words; may be empty. */
@@ -15,10 +17,7 @@ export interface TurnSettings extends Settings {
   serverTools: readonly ServerTool[];
 }
 
-/**
- * The settings as they are for a chat: its own model is then its default, and `chosen` is the model that it has chosen itself
- * with a command. Pure.
- */
+/** The settings for a chat. `chat.model` replaces the default model; `chosen`, by `/model`, goes before both. Pure. */
 export function settingsFor(settings: TurnSettings, chat: ChatSettings, chosen?: string): TurnSettings {
   const usual = chat.model ?? settings.MODEL;
   const model = chosen ?? usual;
@@ -26,14 +25,14 @@ export function settingsFor(settings: TurnSettings, chat: ChatSettings, chosen?:
     ...settings,
     MODEL: model,
     MODELS: [...new Set([usual, ...settings.MODELS])],
-    // The operator states it of one model.
+    // The operator's window is for `MODEL` only.
     CONTEXT_WINDOW_TOKENS: model === settings.MODEL ? settings.CONTEXT_WINDOW_TOKENS : undefined,
     systemPrompt: chat.systemPrompt ?? settings.systemPrompt,
     serverTools: settings.serverTools.filter(({ name }) => hasTool(chat, name)),
   };
 }
 
-/** The window that errors showed, where it is this endpoint's and model's and the operator states no other. */
+/** The context window learnt from errors of this model and endpoint; undefined if the operator sets one. */
 export function learntWindow(
   limit: { tokens: number; of: string } | undefined,
   settings: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL' | 'CONTEXT_WINDOW_TOKENS'>,
@@ -42,19 +41,19 @@ export function learntWindow(
   return limit.tokens;
 }
 
-/** Whose window an error shows: another endpoint or model has another one. */
+/** The model and the endpoint that a learnt window belongs to. */
 export function limitOwner({ MODEL, ANTHROPIC_BASE_URL }: Pick<TurnSettings, 'MODEL' | 'ANTHROPIC_BASE_URL'>): string {
   return `${MODEL} ${ANTHROPIC_BASE_URL}`;
 }
 
-/** The zone of a chat's dates and times: the one that its people chose, or else the operator's. */
+/** The time zone of a chat: the one that its people chose, or else the operator's. */
 export function timeZoneOf({ choice }: Pick<Turn, 'choice'>, { TZ }: Pick<TurnSettings, 'TZ'>): string {
   return readTimeZone(choice('timezone') ?? '') ?? TZ;
 }
 
 /**
- * A zone as it is spelled, by its name in any case; undefined where this Node knows none of that name. An offset such
- * as +08:00 follows no changes of the clocks, and is none. Pure.
+ * Finds a time zone by its name, in any case; undefined if this Node does not know it. An offset such as +08:00 is
+ * none: it does not follow changes of the clocks. Pure.
  */
 export function readTimeZone(name: string): string | undefined {
   if (!/^[a-z][\w+/-]{0,63}$/i.test(name)) return undefined;

@@ -7,7 +7,7 @@ import type { OpenedSession } from '../session/held-window.ts';
 import type { Asking } from '../tools/asking.ts';
 import type { TurnEvent } from './events.ts';
 
-/** Why a message waits that nobody could be told an answer to. */
+/** The reason code of a wait, or of an end, because Telegram does not answer. */
 export const TELEGRAM_AWAY = 'telegram_away';
 
 /** The result of an attempt, before anything is delivered: the message ends, or goes on in a later attempt. */
@@ -16,7 +16,7 @@ export type Verdict =
   /** Back to the head of the queue at once: recovery has changed what is sent. */
   | { kind: 'again' }
   | Later
-  /** It waits for a person, without a slot or a job. */
+  /** The message waits for a person, without a slot or a job. */
   | { kind: 'park'; asking: Asking }
   /** Interrupted from outside: handed back without using an attempt. */
   | { kind: 'hand back'; reason?: string };
@@ -32,8 +32,8 @@ export interface Ending {
   ifCancelled?: { changes: readonly Change[]; events: readonly TurnEvent[] };
   /** The model called no tool for the message in any attempt: it cannot have set anything for later. */
   calledNothing?: boolean;
-  /** The message is not to blame, and stays in its conversation, although one of its refusals named the content. */
-  isInnocent?: boolean;
+  /** The message stays in its conversation: a refusal named its content, but something else was the cause. */
+  keepsInConversation?: boolean;
   /** The session is nearly full: it is compacted once the user has the answer. */
   afterReply?: AfterReply;
 }
@@ -51,18 +51,18 @@ export interface Later {
   kind: 'later';
   delayMs: number;
   reason: string;
-  /** Nothing was tried, or the failure says nothing about this message, so it uses no attempt. */
-  isFree?: boolean;
+  /** The attempt does not count: nothing was tried, or the failure says nothing about this message. */
+  isUncounted?: boolean;
   /** The message waits so long that its user is to be notified. */
   isLongWait?: boolean;
 }
 
-/** The fate of the job once a conclusion was delivered, or cannot be. The turn itself never touches the queue. */
-export type Delivered =
+/** How an attempt ends: the message is settled, or the job waits, parks or runs again. Turns never touch the queue. */
+export type AttemptResult =
   | {
       kind: 'settle';
       conclusion: Conclusion;
-      /** Telegram's word on the parts; absent where nothing was sent. */
+      /** The counts of parts that Telegram confirmed, or may have taken; absent if nothing was sent. */
       delivery?: DeliveryRecord;
       /** The stored answer goes into the dead letter: it can be delivered without asking the model again. */
       keepsAnswer?: true;

@@ -13,27 +13,27 @@ const RAISE_FACTOR = 2;
 /** Has the message wait for trouble that passes. The operator is told of a wait that is longer than an hour. */
 export async function wait(
   { turn }: FailedCall,
-  { why, delayMs, waitedMs, tries, isFree, isLong }: Wait,
+  { why, delayMs, waitedMs, tries, isUncounted, isLong }: Wait,
 ): Promise<Verdict> {
   const { keys } = turn;
   const changes = [
     ...(why.longWaitMs === undefined ? [] : [queuedAlert(keys, longWaitAlert(turn, 'model', why.longWaitMs))]),
-    ...(isFree ? [turn.waits.waitForModel({ waitedMs, tries })] : []),
+    ...(isUncounted ? [turn.waits.storeModelWait({ waitedMs, tries })] : []),
   ];
   if (changes.length > 0) await commit(turn, { step: '', changes, events: [] });
-  return { kind: 'later', delayMs, reason: why.reason, isFree, isLongWait: isLong };
+  return { kind: 'later', delayMs, reason: why.reason, isUncounted, isLongWait: isLong };
 }
 
 /** Sends the same request once more after a pause; that uses up no attempt. */
 export async function repeatCall(call: FailedCall, delayMs: number): Promise<Verdict> {
   const { turn, failure } = call;
   await turn.write('', changesToNote(call, `repeat ${failure.kind}`));
-  return { kind: 'later', delayMs, reason: `doubted_${failure.reason}`, isFree: true };
+  return { kind: 'later', delayMs, reason: `doubted_${failure.reason}`, isUncounted: true };
 }
 
 /** Sends the request although our own count is against it. */
 export async function sendAsItIs(call: FailedCall): Promise<Verdict> {
-  await call.turn.write('', [...changesToNote(call, 'as it is'), call.turn.freeAttempt()]);
+  await call.turn.write('', [...changesToNote(call, 'as it is'), call.turn.refundAttempt()]);
   return { kind: 'again' };
 }
 

@@ -11,7 +11,7 @@ import type { FailedCall } from './effects.ts';
  */
 export async function useDefaultModel({ turn }: FailedCall): Promise<Verdict> {
   const { settings } = turn.env;
-  await turn.write('', turn.setModelAside(settings.MODEL));
+  await turn.write('', turn.dropChosenModel(settings.MODEL));
   return { kind: 'again' };
 }
 

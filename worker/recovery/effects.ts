@@ -75,12 +75,12 @@ export function changesToNote({ turn, tried }: Pick<FailedCall, 'turn' | 'tried'
   return [turn.noteTried(steps.map((each) => (PER_MESSAGE.has(each) ? each : `${each}@${rounds} ${stage}`)))];
 }
 
-/** The kinds of failure for which the message or its conversation may be to blame. */
-const BLAMED: ReadonlySet<Failure['kind']> = new Set(['media', 'poison', 'refusal', 'unknown']);
+/** The kinds of failure that the message or its conversation may have caused. */
+const AT_FAULT: ReadonlySet<Failure['kind']> = new Set(['media', 'poison', 'refusal', 'unknown']);
 
-/** Whether the message of a failed call, or its conversation, may be to blame for the failure. */
-export function isBlamed({ kind }: Failure): boolean {
-  return BLAMED.has(kind);
+/** Whether the message of a failed call, or its conversation, may have caused the failure. */
+export function mayBeAtFault({ kind }: Failure): boolean {
+  return AT_FAULT.has(kind);
 }
 
 /** Reports that a stage threw, was refused or did not hold. */

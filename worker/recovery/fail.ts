@@ -5,7 +5,7 @@ import { conclude, type Ending, failed, refused } from '../lane/verdict.ts';
 import type { Failure, FailureKind } from '../model/errors/failure.ts';
 import { estimateContent } from '../model/estimate.ts';
 import { startsTurn } from '../session/record.ts';
-import { type FailedCall, isBlamed, reportFailedStage } from './effects.ts';
+import { type FailedCall, mayBeAtFault, reportFailedStage } from './effects.ts';
 import { removeTurn } from './fresh-session.ts';
 import { isAnsweredWithError } from './policy.ts';
 import type { Fail } from './state.ts';
@@ -53,7 +53,7 @@ function fixedPartsRefused({ texts }: Turn, { reason, status }: Failure): Ending
       ],
     },
   );
-  return { ...ending, isInnocent: true };
+  return { ...ending, keepsInConversation: true };
 }
 
 /** Ends the message. If the message may be the cause, removes it from its conversation, or later requests would fail. */
@@ -61,13 +61,13 @@ function gaveUp({ turn, failure, opened }: FailedCall): Ending {
   const { kind, reason } = failure;
   const message = opened.window.records.findLast(startsTurn);
   const isShort = message?.t === 'user' && estimateContent(message.content) < SHORT_TOKENS;
-  const isGuilty = isBlamed(failure);
-  const fault = kind === 'output' ? 'output' : isGuilty ? 'message' : 'size';
+  const isAtFault = mayBeAtFault(failure);
+  const fault = kind === 'output' ? 'output' : isAtFault ? 'message' : 'size';
   return conclude(
     { outcome: 'failed', reason, parts: [turn.texts[NOTICE_OF[kind] ?? (isShort ? 'notTaken' : 'gaveUp')]] },
     {
       // On trial, the end of the trial removes the message.
-      changes: isGuilty && turn.trial === undefined ? removeTurn(turn) : [],
+      changes: isAtFault && turn.trial === undefined ? removeTurn(turn) : [],
       events: [
         { event: 'message.gave-up', reason, fault },
         { event: 'context.gave-up', reason },

@@ -102,7 +102,7 @@ export async function excludeTools(call: FailedCall, named: string, signal: Abor
   if (excluded.length === 0 && !isExcluded) return undefined;
   await commit(turn, {
     step: `recover:${turn.recoveries}`,
-    changes: [...changesOfStep(call), turn.clearBlame()],
+    changes: [...changesOfStep(call), turn.clearSuspicion()],
     events: excluded.map((tool) => ({ event: 'tool.excluded', tool })),
   });
   return { kind: 'again' };

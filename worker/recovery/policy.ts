@@ -92,13 +92,13 @@ function waitFor(state: RecoveryState, failure: Failure, limits: Limits): Wait |
   const wait = { do: 'wait', why: failure, waitedMs, tries, isLong: false } as const;
   if (!isOutage(failure)) {
     const isLeft = state.attempts < limits.MAX_ATTEMPTS;
-    return isLeft ? { ...wait, delayMs: grownMs(state.attempts), isFree: false } : undefined;
+    return isLeft ? { ...wait, delayMs: grownMs(state.attempts), isUncounted: false } : undefined;
   }
   const isOnlyWords = status !== undefined && status >= 400 && status < 500 && !PASSING_STATUS.has(status);
   if (waitedMs >= limits.OUTAGE_PATIENCE_MS || (isOnlyWords && tries >= WORDS_TRIES_MAX)) return undefined;
   const delayMs = outageDelayMs(waitedMs, grownMs(tries + 1), { askedMs, isExact: reason === 'paused' }, limits);
   const isLong = waitedMs + (askedMs === undefined ? 0 : delayMs) >= limits.WAITING_NOTICE_MS;
-  return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isFree: true };
+  return { ...wait, delayMs, waitedMs: waitedMs + delayMs, tries: tries + 1, isLong, isUncounted: true };
 }
 
 /** The wait in ms: as long as the endpoint asks; otherwise until the notice is due or patience is over at most. */

@@ -4,7 +4,7 @@ import type { TurnTime } from '../turn/deadline.ts';
 import { changeOutput, repeatCall, sendAsItIs, wait } from './ask-again.ts';
 import { compactForRetry, maskForRetry } from './compact.ts';
 import { useDefaultModel } from './default-model.ts';
-import { type FailedCall, isBlamed, reportFailedStage } from './effects.ts';
+import { type FailedCall, mayBeAtFault, reportFailedStage } from './effects.ts';
 import { fail, refuseOverBudget } from './fail.ts';
 import { excludeTools, takesFixedParts } from './fixed-parts.ts';
 import { startFreshSession } from './fresh-session.ts';
@@ -142,7 +142,7 @@ async function reportFailure(call: FailedCall): Promise<void> {
     });
   await commit(turn, {
     step: `exceeded:${recoveries}`,
-    changes: isBlamed(failure) ? [turn.blame()] : [],
+    changes: mayBeAtFault(failure) ? [turn.suspect()] : [],
     events: [{ event: 'context.exceeded', phase, kind, stage, reason, ...numbers }],
   });
 }

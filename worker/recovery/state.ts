@@ -137,7 +137,7 @@ export interface Wait {
   waitedMs: number;
   tries: number;
   /** Whether it uses up no attempt. */
-  isFree: boolean;
+  isUncounted: boolean;
   /** Whether the person is to be told that the message waits. */
   isLong: boolean;
 }

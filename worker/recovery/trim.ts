@@ -64,7 +64,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
   const text = block.type === 'tool_result' ? resultText(block.content) : textOf([block]);
   if (block.type === 'image' || text === '') return { part: partOf(place, `[${labelWithRef(block)}, left out]`) };
   const keptChars = Math.max(TEXT_CHARS_MIN, Math.floor((text.length * share) / tokens));
-  const ref = await call.turn.env.media.keep(call.turn.home, Buffer.from(text));
+  const ref = await call.turn.env.media.keep(call.turn.currentChat, Buffer.from(text));
   const marker = `the middle left out; the tool "recall" reads it with {"ref":"${ref}"}`;
   const instead = holdsMedia(block) ? insteadOf(block, keptChars, marker) : clipMiddle(text, keptChars, marker);
   const part = partOf(place, instead);
@@ -77,7 +77,7 @@ async function trimPart(call: FailedCall, { place, tokens, share }: Excess): Pro
 async function trimDocument(
   {
     turn: {
-      home,
+      currentChat,
       texts,
       env: { media },
     },
@@ -88,7 +88,7 @@ async function trimDocument(
   const { block } = place;
   const { sha256, pages: stated } = (block.source ?? {}) as Partial<Record<string, unknown>>;
   const allPages = Number(stated ?? 1);
-  const bytes = typeof sha256 === 'string' ? (await media.load(home, [sha256])).get(sha256) : undefined;
+  const bytes = typeof sha256 === 'string' ? (await media.load(currentChat, [sha256])).get(sha256) : undefined;
   const reading = bytes && (await readPdfPages(bytes, Math.floor(share * CHARS_PER_TOKEN)));
   const pages = reading?.ok ? reading.texts : [];
   const name = typeof block.title === 'string' ? nameInBrackets(block.title) : undefined;

@@ -78,7 +78,7 @@ async function send(
     return telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
   if (content.kind === 'album') return sendAlbum(turn, content.files, to, options);
   const { name, caption, text, sha256 = '' } = content;
-  const bytes = text === undefined ? await media.read(turn.home, sha256) : Buffer.from(text);
+  const bytes = text === undefined ? await media.read(turn.currentChat, sha256) : Buffer.from(text);
   // Its time is over: what was said about it is all that can be sent.
   if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(to, caption || name, options);
   const kind = fileKind(name, bytes);
@@ -94,12 +94,12 @@ const ALBUM_BYTES_MAX = 45_000_000;
 
 /** An album that cannot be whole is refused here: its pictures are then sent one by one, as far as they are there. */
 async function sendAlbum(
-  { home, env: { telegram, media } }: Turn<Env>,
+  { currentChat, env: { telegram, media } }: Turn<Env>,
   files: readonly FileContent[],
   to: Destination,
   options: Omit<SendOptions, 'entities'>,
 ): Promise<TelegramResult<{ messageId: number }>> {
-  const all = await Promise.all(files.map(({ sha256 = '' }) => media.read(home, sha256)));
+  const all = await Promise.all(files.map(({ sha256 = '' }) => media.read(currentChat, sha256)));
   const photos = files.flatMap(({ name, caption }, at) => {
     const bytes = all[at];
     return bytes === undefined || bytes.length === 0 ? [] : [{ name, caption, bytes }];

@@ -46,29 +46,29 @@ function isMedia(piece: ToolPart): piece is Media {
   return piece.type !== 'text';
 }
 
-async function cut({ home, env: { settings, media } }: Turn<Env>, text: string): Promise<string> {
-  const ref = await media.keep(home, Buffer.from(text));
+async function cut({ currentChat, env: { settings, media } }: Turn<Env>, text: string): Promise<string> {
+  const ref = await media.keep(currentChat, Buffer.from(text));
   const head = graphemePrefix(text, settings.TOOL_RESULT_MAX_CHARS);
   return `${head}\n[result cut: ${text.length} characters in all; the tool "recall" reads on with {"ref":"${ref}","from":${head.length}}]`;
 }
 
 /** A picture, and behind it the reference under which `send_file` finds it. An error may only name it, as audio is named. */
 async function mediaBlocks(
-  { home, env: { media } }: Turn<Env>,
+  { currentChat, env: { media } }: Turn<Env>,
   piece: Media,
   { at, isError }: { at: number; isError: boolean },
 ): Promise<Block[]> {
   const { bytes } = piece;
   if (at >= MEDIA_MAX) return [textBlock('[a picture or audio, left out: too many in one result]')];
   if (piece.type === 'audio') {
-    const ref = await media.keep(home, bytes);
+    const ref = await media.keep(currentChat, bytes);
     const what = `audio, ${piece.mimeType}, ${bytes.length} bytes`;
     return [textBlock(`[${what}; the tool "send_file" sends it with {"ref":"${ref}"}]`)];
   }
   const fitted = await fitPicture(bytes);
   if (!fitted.ok) return [textBlock(`[a picture of ${bytes.length} bytes, left out: ${fitted.why}]`)];
   const { bytes: kept, mediaType, width, height } = fitted;
-  const sha256 = await media.keep(home, kept);
+  const sha256 = await media.keep(currentChat, kept);
   const source = { type: 'kept', sha256, media_type: mediaType, bytes: kept.length, width, height };
   const picture = { type: 'image', source };
   if (isError) return [textBlock(`[${labelWithRef(picture)}]`)];

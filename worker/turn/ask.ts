@@ -11,12 +11,12 @@ import type { Env } from '../env.ts';
 import { conclude, refused, type Verdict } from '../lane/verdict.ts';
 import { unsupportedKind } from '../reply/notices.ts';
 import type { UserRecord } from '../session/record.ts';
-import { withWords } from './conclude.ts';
+import { withPartialAnswer } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
-import { handingOn, supersededBy } from './gather.ts';
+import { changesToReportIn, findLaterMessageToJoin } from './gather.ts';
 import { isBurst, readContents } from './read.ts';
 
-/** Hears and reads a message and its pieces, and asks the model. Each may end the attempt here. */
+/** Transcribes and reads a message and its pieces, then asks the model. Each step may end the attempt. */
 export async function answer(
   begun: Turn<Env>,
   messages: readonly [InboundMessage, ...InboundMessage[]],
@@ -25,30 +25,30 @@ export async function answer(
 ): Promise<Verdict> {
   const { env } = begun;
   let turn = begun;
-  const words = new Map<number, { label: string; text: string }>();
+  const transcripts = new Map<number, { label: string; text: string }>();
   for (const feature of env.features) {
-    const spoken = await feature.spokenWords?.(turn, messages, time.signal);
-    if (spoken === undefined) continue;
-    if (spoken.kind !== 'spoken') return spoken;
-    turn = spoken.turn;
-    for (const [at, said] of spoken.words) words.set(at, said);
+    const heard = await feature.transcribe?.(turn, messages, time.signal);
+    if (heard === undefined) continue;
+    if (heard.kind !== 'transcribed') return heard;
+    turn = heard.turn;
+    for (const [at, transcript] of heard.byPlace) transcripts.set(at, transcript);
   }
   const [{ content }] = messages;
-  if (messages.length === 1 && content.kind === 'unsupported' && words.size === 0)
+  if (messages.length === 1 && content.kind === 'unsupported' && transcripts.size === 0)
     return conclude(refused('unsupported_kind', unsupportedKind(turn.texts, content.what)));
-  const read = await readContents(turn, { messages, words }, time.signal);
+  const read = await readContents(turn, { messages, transcripts }, time.signal);
   if (read.kind !== 'read') return read;
-  // Each of several forwards says by itself where it is from.
+  // Each of several forwards has a line that names its origin.
   const { forwardedFrom: _, ...together } = messages[0];
   const message = isBurst(messages) ? together : messages[0];
-  // A file, of this message or of the one that it answers, takes time to read; what comes behind words alone from now on
-  // is found while the model is asked.
+  // Look for a later message to join before paying for the model. Not for plain text that had nothing behind it: it
+  // takes no time to read, and the watch looks again while the model answers.
   const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
-  const into = turn.isAloneAtBegin && !tookTime ? undefined : await supersededBy(turn);
+  const into = turn.isAloneAtBegin && !tookTime ? undefined : await findLaterMessageToJoin(turn);
   if (into === undefined) return ask(turn, { message, content: read.content }, to, time);
-  // The later one's turn finds it in the conversation.
+  // The turn of the later message finds this one in the conversation.
   await env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
-  return conclude({ outcome: 'merged', into, parts: [] }, { changes: handingOn(turn, into) });
+  return conclude({ outcome: 'merged', into, parts: [] }, { changes: changesToReportIn(turn, into) });
 }
 
 /** Asks the model while the user sees what it writes. Contract: throws `FencedError`, or what Redis throws. */
@@ -59,24 +59,25 @@ async function ask(
   time: TurnTime,
 ): Promise<Verdict> {
   const speech = new Speech(turn);
-  const isJoining = async () => !time.isSeen() && (await supersededBy(turn, { isSeen: false })) !== undefined;
+  const isJoining = async () =>
+    !time.isAnswerVisible() && (await findLaterMessageToJoin(turn, { isAnswerVisible: false })) !== undefined;
   const progress = turn.env.progress.begin(turn, message, to, async () => {
     if (await isJoining()) throw new FencedError();
-    time.see();
+    time.markVisible();
     await speech.keep();
   });
   const onText = (text: string): void => progress.write(text);
   const onTools = (names: readonly string[]): void => {
-    time.see();
+    time.markVisible();
     progress.doing(toolsInWords(turn.texts, names));
   };
   try {
     const decided = await askModel(turn, { message, content, speech, onText, onTools }, time);
-    // Words that nobody has seen are no answer to a message that is answered together with a later one.
+    // Store the partial answer, unless the message joins a later one and nobody has seen a word.
     if (decided.kind === 'later' || (decided.kind === 'hand back' && !(await isJoining()))) await speech.leave();
-    return await withWords(turn, decided, speech.words);
+    return await withPartialAnswer(turn, decided, speech.partialAnswer);
   } catch (error) {
-    // What can be kept is kept; the error decides what becomes of the attempt.
+    // Best effort: the error is thrown in any case.
     await speech.leave().catch(() => undefined);
     throw error;
   } finally {

@@ -2,7 +2,7 @@ import type { Change, Expected, Written } from '../../shared/state/change.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import { keptWords, recordCommands, spoken, type Words } from '../ask/words.ts';
+import { changesToRecord, type PartialAnswer, partialAnswerOf, partialText } from '../ask/words.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { Ending, Verdict } from '../lane/verdict.ts';
@@ -13,8 +13,9 @@ import { MESSAGE_CHARS_MAX } from '../reply/format/layout.ts';
 import { planned } from '../reply/plan.ts';
 
 /**
- * Decides for good how a message ends, before anything of it is delivered. Returns the conclusion to deliver, or the
- * verdict where it was cancelled meanwhile, or another attempt stored a different end: two answers are never sent.
+ * Stores how a message ends, before anything of it is delivered, so that two answers are never sent. Returns the
+ * conclusion to deliver; or a verdict if the message was cancelled meanwhile, or another attempt stored a different
+ * end.
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
@@ -40,8 +41,8 @@ export async function concludeTurn(
 }
 
 /**
- * Stores how a message will end, once, before anything of it is delivered. `unmet`: it was cancelled after this attempt
- * had begun, and its user was promised that it will not be answered; the next attempt ends it as cancelled.
+ * Stores the conclusion, once. `unmet`: the message was cancelled after this attempt had begun, and its user was
+ * promised that it will not be answered; the next attempt ends it as cancelled.
  *
  * A message that runs in a fresh session on trial takes its chat there only with an answer. With any other end the chat
  * stays in the session before, without the message.
@@ -49,10 +50,10 @@ export async function concludeTurn(
 async function storeConclusion(
   turn: Turn<Env>,
   conclusion: Conclusion,
-  { changes, events, isInnocent = false }: Pick<Ending, 'changes' | 'events' | 'isInnocent'>,
+  { changes, events, keepsInConversation = false }: Pick<Ending, 'changes' | 'events' | 'keepsInConversation'>,
 ): Promise<Exclude<Written, 'fenced'>> {
   const { keys, chat } = turn;
-  // An answer elsewhere is not sent but edited in.
+  // An answer in a chat that the bot is not part of is edited in, not sent.
   const marks = turn.isElsewhere ? [] : [turn.reply.mark(0, 'sending')];
   const stored = [turn.conclude(conclusion), ...marks, ...changes];
   const uncancelled: Expected[] = turn.cancelledBy === undefined ? [turn.notCancelled()] : [];
@@ -65,8 +66,9 @@ async function storeConclusion(
     });
   const isAnswered = conclusion.outcome === 'answered';
   const { trial } = turn;
-  // A message that may be to blame leaves the conversation, or the next message would be refused because of it.
-  if (trial === undefined) return store(turn.isBlamed && !isAnswered && !isInnocent ? removeTurn(turn) : [], []);
+  // A message that may be the cause leaves the conversation, or the next message would be refused because of it.
+  if (trial === undefined)
+    return store(turn.isSuspect && !isAnswered && !keepsInConversation ? removeTurn(turn) : [], []);
   if (!isAnswered) return store([...removeTurn(turn), ...trialLost(turn)], []);
   const moved = await store([chatState(keys, chat).moveTo(trial.in)], [chatState(keys, chat).isIn(trial.of)]);
   // The chat was bound to another session in the meantime: that binding stands.
@@ -74,17 +76,16 @@ async function storeConclusion(
 }
 
 /**
- * A message that ends without an answer gets one message. It says how the message ended, and what is so now of the
- * conversation; an answer carries its notices already. A message that the gateway entered itself and that gets no answer is given in its own words first.
- * Under the notice of a failure stands a button that tries the message again.
+ * Adds the turn's notices to any end but an answer, which has them already, and to a failure a button that tries again.
+ * An unanswered reminder is sent in its own words first.
  */
 function withNotices(turn: Turn<Env>, conclusion: Conclusion): Conclusion {
   // The conclusion of the message into which this one was merged carries the notices.
   if (conclusion.outcome === 'answered' || conclusion.into !== undefined) return conclusion;
   const plainTexts = turn.env.selfEntered.get(turn.kind)?.plainTexts(turn, conclusion) ?? [];
-  const told = inOneMessage(plainTexts, conclusion, turn.notices);
-  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.isElsewhere) return told;
-  return { ...told, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
+  const withTexts = inOneMessage(plainTexts, conclusion, turn.notices);
+  if (conclusion.outcome !== 'failed' || conclusion.parts.length === 0 || turn.isElsewhere) return withTexts;
+  return { ...withTexts, buttons: [[{ text: turn.texts.retryButton, command: `/retry ${turn.entry}` }]] };
 }
 
 /** A reply that also says how many messages of the chat were refused because its lane was full. */
@@ -107,17 +108,18 @@ export function inOneMessage(before: readonly string[], conclusion: Conclusion, 
 }
 
 /**
- * Keeps the model's words where a message ends without an answer: the person sees them above the notice, marked as cut,
- * and they are recorded, so that "go on" goes on. Any other decision stays as it is.
+ * Adds the partial answer to the notice of a message that failed or ran out of budget, marked as cut, and records it,
+ * so that "go on" goes on. Any other verdict stays as it is.
  */
-export async function withWords(turn: Turn<Env>, decided: Verdict, words: Words = keptWords(turn)): Promise<Verdict> {
+export async function withPartialAnswer(turn: Turn<Env>, decided: Verdict, own?: PartialAnswer): Promise<Verdict> {
   const { settings, files } = turn.env;
-  const said = spoken(words);
-  if (said === '' || decided.kind !== 'conclude') return decided;
+  const answer = own ?? partialAnswerOf(turn);
+  const partial = partialText(answer);
+  if (partial === '' || decided.kind !== 'conclude') return decided;
   const { outcome, reason, parts } = decided.conclusion;
   if (outcome !== 'failed' && !(outcome === 'refused' && isOverBudget(reason))) return decided;
-  const text = [healed(said), turn.texts.brokenOff, ...parts].join('\n\n');
+  const text = [healed(partial), turn.texts.brokenOff, ...parts].join('\n\n');
   const shown = planned(turn.readingNotices, text, { rich: settings.TELEGRAM_RICH }, await files.of(turn));
-  const changes = [...recordCommands(turn, words), ...decided.changes];
+  const changes = [...changesToRecord(turn, answer), ...decided.changes];
   return { ...decided, conclusion: { ...decided.conclusion, ...shown }, changes };
 }

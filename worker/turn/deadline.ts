@@ -68,10 +68,10 @@ export function startDeadline(limits: TurnLimits): Deadline {
       onProgress?.();
     },
     isSilent: () => cut.signal.reason === SILENT,
-    see() {
+    markVisible() {
       isSeen = true;
     },
-    isSeen: () => isSeen,
+    isAnswerVisible: () => isSeen,
     cutShort: () => cut.abort(CUT_SHORT),
     isTimedOut: () => cut.signal.reason === SILENT || cut.signal.reason === OVER,
     end: stop,
@@ -88,13 +88,13 @@ export interface TurnTime {
   progress(): void;
   /** Whether the attempt was stopped because nothing arrived for too long. */
   isSilent(): boolean;
-  /** Notes that the chat is about to see something of the answer: from then on nothing joins its message. */
-  see(): void;
-  isSeen(): boolean;
-  /** Set once the message is answered: whether what is still done for it yields to a message that waits. */
-  yieldsTo?: (message: InboundMessage) => boolean;
-  /** Its place among the turns that run: given back before it delivers. */
+  /** The chat is about to see something of the answer: from then on nothing joins its message. */
+  markVisible(): void;
+  isAnswerVisible(): boolean;
+  /** Set during the compaction after the reply: whether that compaction must stop for this waiting message. */
+  stopsCompactionFor?: (message: InboundMessage) => boolean;
+  /** The slot among the running turns; released before the delivery. */
   readonly slot: Slot;
-  /** Aborted when the process ends, or has lost the job: what waits to be sent is not sent here any more. */
+  /** Aborted when the process ends, or has lost the job: then it sends nothing more that waits. */
   readonly leaving: AbortSignal;
 }

@@ -7,20 +7,20 @@ import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
-import type { Delivered, DeliveryTime } from '../lane/verdict.ts';
+import type { AttemptResult, DeliveryTime } from '../lane/verdict.ts';
 import { deliver } from '../reply/outbox.ts';
-import { afterRefusal, bringBackUndelivered } from './undelivered.ts';
+import { afterRefusal, replayRefusedAnswers } from './undelivered.ts';
 import { waitWithAnswer } from './wait-for-telegram.ts';
 
 const UNAUTHORIZED_RETRY_MS = 30_000;
 
-/** Delivers a conclusion, and takes away what showed that it was coming, or the button that asked for it. */
+/** Delivers a conclusion, then removes the progress message, and the buttons of the question and the pressed one. */
 export async function deliverAndClear(
   turn: Turn<Env>,
   conclusion: Conclusion,
   to: Destination,
   { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
-): Promise<Delivered> {
+): Promise<AttemptResult> {
   const { env } = turn;
   const isLeft = env.progress.isLeft(turn);
   const verdict = await deliverConclusion(turn, conclusion, to, {
@@ -31,20 +31,20 @@ export async function deliverAndClear(
   if (isLeft) await env.progress.clear(turn, to);
   const asking = turn.parking.shown;
   if (asking !== undefined) void env.telegram.removeButtons(to, asking);
-  // Nothing depends on this call. A press that was refused has done nothing: the button is still for the others.
+  // Best effort. A refused press keeps the buttons, since other people may still use them.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
   if (turn.message.ok && turn.message.value.pressed !== undefined && isDone)
     void env.telegram.removeButtons(to, turn.message.value.pressed);
   return verdict;
 }
 
-/** Delivers a stored conclusion, and says what follows from what Telegram says. Contract: as `runTurn`. */
+/** Delivers a stored conclusion, and decides what follows from the reply of Telegram. Contract: as `runTurn`. */
 async function deliverConclusion(
   turn: Turn<Env>,
   conclusion: Conclusion,
   to: Destination,
   time: DeliveryTime,
-): Promise<Delivered> {
+): Promise<AttemptResult> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
     const { elsewhere } = turn.env;
@@ -56,61 +56,59 @@ async function deliverConclusion(
   const delivery = await turn.env.telemetry.span(SPAN.deliver, attributes, work, { kind: SpanKind.PRODUCER });
   if (delivery.kind === 'delivered') {
     const { record } = delivery;
-    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await bringBackUndelivered(turn);
+    if (record.confirmed > 0 && turn.refusedAnswers.length > 0) await replayRefusedAnswers(turn);
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;
   if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
-    const told = await moveChat(turn, conclusion, failure.migratedTo);
-    return deliverConclusion(turn, told, { chatId: failure.migratedTo }, { ...time, isNew: false });
+    const revised = await moveChat(turn, conclusion, failure.migratedTo);
+    return deliverConclusion(turn, revised, { chatId: failure.migratedTo }, { ...time, isNew: false });
   }
-  // A rejected token affects every message, and is not this one's fault.
+  // A rejected token affects every message, so the attempt does not count.
   if (failure.kind === 'unauthorized')
     return {
       kind: 'later',
       delayMs: failure.retryAfterMs ?? UNAUTHORIZED_RETRY_MS,
       reason: 'telegram_unauthorized',
-      isFree: true,
+      isUncounted: true,
     };
   if (delivery.kind === 'later') return waitWithAnswer(turn, conclusion, failure);
   return afterRefusal(turn, conclusion, failure, to);
 }
 
 /**
- * A group that became a supergroup continues under its new id, with its conversation. Where that belongs to another
- * shard nothing can come with it: what features keep of it ends, and the conclusion says what. Returns the conclusion to
- * deliver.
+ * A group that became a supergroup continues under its new id, with its conversation. Nothing can move to another
+ * shard: then the features' data of the chat is deleted, and the returned conclusion says what was lost.
  */
 export async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Promise<Conclusion> {
   const { settings, features } = turn.env;
-  const { keys, chat, home, write } = turn;
+  const { keys, chat, currentChat, write } = turn;
   const moved = chatKey(to);
   const isSameShard = shardOf(to, settings.SHARDS) === shardOf(parseChatKey(chat)?.chatId ?? 0, settings.SHARDS);
   const current = turn.sessionAfter(conclusion);
-  const left = isSameShard ? [] : await Promise.all(features.map((each) => each.leftBehind?.(turn)));
-  const lost = left.flatMap((each) => each?.texts ?? []);
-  const told = lost.reduce(withLast, conclusion);
+  const dropped = isSameShard ? [] : await Promise.all(features.map((each) => each.dropOnShardMove?.(turn)));
+  const lost = dropped.flatMap((each) => each?.texts ?? []);
+  const revised = lost.reduce(withLast, conclusion);
   await write('migrated', [
     turn.migrateTo(to),
-    // From then on, what waits under the old id comes first, in the session of the new one: see `begin.lua`.
-    ...(isSameShard && home !== moved
+    // From then on, messages under the old id come first, in the session of the new one: see `begin.lua`.
+    ...(isSameShard && currentChat !== moved
       ? [chatState(keys, moved).beginIn(current), ...chatState(keys, chat).becomes(moved)]
       : []),
-    ...(lost.length === 0 ? [] : [turn.reviseConclusion(told)]),
-    ...left.flatMap((each) => each?.changes ?? []),
+    ...(lost.length === 0 ? [] : [turn.reviseConclusion(revised)]),
+    ...dropped.flatMap((each) => each?.changes ?? []),
   ]);
-  return told;
+  return revised;
 }
 
-/** A conclusion with one more plain part at its end. */
 function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
   return { ...conclusion, parts: [...conclusion.parts, text], ...(layout && { layout: [...layout, null] }) };
 }
 
-/** Where the replies of a message go: its chat, or the one that it became. */
+/** The destination of replies: the chat of the message, or the supergroup that it became. */
 export function destinationOf(turn: Turn): Destination {
-  const parsed = parseChatKey(turn.home);
-  if (!parsed) throw new Error(`not a chat key: ${turn.home}`);
+  const parsed = parseChatKey(turn.currentChat);
+  if (!parsed) throw new Error(`not a chat key: ${turn.currentChat}`);
   const { migratedTo } = turn;
   if (migratedTo !== undefined) return { chatId: migratedTo };
   return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };

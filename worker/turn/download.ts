@@ -8,16 +8,16 @@ import { commit } from '../lane/events.ts';
 import { failed, type Verdict } from '../lane/verdict.ts';
 import { readAttachment } from '../media/attachment.ts';
 import type { Block } from '../model/block.ts';
-import { waitForTelegram } from './wait-for-telegram.ts';
+import { laterForTelegram } from './wait-for-telegram.ts';
 
-/** A file as a block, why it never will be one, or what becomes of the message meanwhile. */
+/** The file as a block of the request; or why it can never be read; or the verdict if the attempt must end here. */
 export type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
 
 /** A file to read, and the turn's field that keeps the result, so that each file is downloaded once a message. */
 export interface FileToRead {
   file: InboundFile;
   field: string;
-  /** How often it is tried, where the message does not depend on it. */
+  /** How often it is tried if the message can be answered without it. */
   triesMax?: number;
 }
 
@@ -43,7 +43,7 @@ async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer)
   const limits = { textMaxChars: env.settings.INBOUND_TEXT_MAX_CHARS, pdfPagesMax: PDF_PAGES_MAX };
   const read = await readAttachment(bytes, file.name, limits);
   if (!read.ok) return { kind: 'unreadable', why: read.notice } as const;
-  if (read.kept) await env.media.keep(turn.home, read.kept);
+  if (read.kept) await env.media.keep(turn.currentChat, read.kept);
   await commit(turn, {
     step: field,
     changes: [turn.keepContent(field, JSON.stringify(read.block))],
@@ -55,10 +55,10 @@ async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer)
   return { kind: 'read', block: read.block } as const;
 }
 
-/** A file's bytes, or as `FileReading`. */
+/** The bytes of a file; or the reason or the verdict, as in `FileReading`. */
 export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
 
-/** Downloads a file. One that Telegram refuses will not arrive; any other trouble may pass. */
+/** Downloads a file. A refusal by Telegram is final; any other trouble is tried again. */
 export async function downloadOnce(
   turn: Turn<Env>,
   { file, triesMax = Number.POSITIVE_INFINITY }: Pick<FileToRead, 'file' | 'triesMax'>,
@@ -70,12 +70,12 @@ export async function downloadOnce(
   if (loaded.ok) return { kind: 'loaded', bytes: loaded.value };
   const { failure } = loaded;
   if (failure.kind === 'aborted') return { kind: 'hand back' };
-  if (failure.kind === 'away') return waitForTelegram(failure);
+  if (failure.kind === 'away') return laterForTelegram(failure);
   const why = refusalOf(failure) ?? (turn.attempts >= triesMax ? 'not_downloaded' : undefined);
   if (why !== undefined) return { kind: 'unreadable', why };
   if (turn.attempts >= settings.MAX_ATTEMPTS)
     return failed('file_not_downloaded', turn.texts.fileAway, failure.description);
-  // Telegram's own wait is never cut short.
+  // A wait that Telegram asks for is never cut short.
   const delayMs = Math.max(backoffMs(turn.attempts, settings.RETRY_MS), failure.retryAfterMs ?? 0);
   return { kind: 'later', delayMs, reason: `telegram_${failure.kind}` };
 }

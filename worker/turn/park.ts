@@ -9,13 +9,13 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { TurnJob } from '../lane/queue.ts';
-import { type Delivered, TELEGRAM_AWAY } from '../lane/verdict.ts';
+import { type AttemptResult, TELEGRAM_AWAY } from '../lane/verdict.ts';
 import { questionIn } from '../reply/question.ts';
 import type { Asking } from '../tools/asking.ts';
 import { isForModel } from './gather.ts';
 import { waitThrottled } from './wait-for-telegram.ts';
 
-/** The attempt goes on in a new one, which knows the decision. */
+/** The question is decided: a new attempt goes on, and knows the decision. */
 const DECIDED = { kind: 'hand back', reason: 'decided' } as const;
 const LATER_MS_MIN = 2_000;
 
@@ -27,7 +27,7 @@ const LATER_MS_MIN = 2_000;
  * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination): Promise<Delivered> {
+export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination): Promise<AttemptResult> {
   const { env, parking } = turn;
   const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
   // Counted first: what comes after the count wakes the turn.
@@ -36,9 +36,9 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination)
   const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
   const question: Question = { asking, parked, to };
   if (before) {
-    if (turn.nowMs() >= parked.untilMs) return decide(turn, question, { how: 'late' });
+    if (turn.nowMs() >= parked.untilMs) return closeQuestion(turn, question, { how: 'late' });
     const next = behind.find((waiting) => isAnswer(turn, asking, waiting));
-    if (next) return decideByWords(turn, question, next);
+    if (next) return closeByText(turn, question, next);
   }
   const changes = [parking.park(parked, depth - 1)];
   if ((await turn.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
@@ -47,10 +47,9 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination)
     await notifyBehindQuestion(turn, asking, behind, to);
     return { kind: 'park', asking };
   }
-  return ask(turn, question);
+  return showQuestion(turn, question);
 }
 
-/** A question, as it is stored, and where it is asked. */
 interface Question {
   asking: Asking;
   parked: Parked;
@@ -58,7 +57,7 @@ interface Question {
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
-async function ask(turn: Turn<Env>, question: Question): Promise<Delivered> {
+async function showQuestion(turn: Turn<Env>, question: Question): Promise<AttemptResult> {
   const { env } = turn;
   const { asking, parked, to } = question;
   const { parking } = turn;
@@ -69,33 +68,34 @@ async function ask(turn: Turn<Env>, question: Question): Promise<Delivered> {
     if (!sent.ok) return notShown(turn, question, sent.failure);
     await turn.write('', [parking.sendFile(asking.id)]);
   }
-  // Of Redis itself: what this process knows of its clock may be ahead by half a second, and an answer be older than that.
+  // Ask Redis: the clock of this process may be ahead by half a second, and an answer be older than that.
   const askedAtMs = await env.chatState.nowMs();
   await turn.assertOwned();
   const sent = await env.telegram.sendMessage(to, text, options);
   if (sent.ok) env.reach('question shown');
-  // It may stand in the chat in spite of the failure: then it can be answered, and is not to be read again and again.
-  if (sent.ok || mayStand(sent.failure))
-    await turn.write('', [parking.ask(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
+  // After an unknown result the question may be in the chat: mark it as asked, so that an answer counts.
+  if (sent.ok || mayHaveArrived(sent.failure))
+    await turn.write('', [parking.markAsked(asking.id, sent.ok ? sent.value.messageId : undefined, askedAtMs)]);
   return sent.ok ? { kind: 'park', asking } : notShown(turn, question, sent.failure);
 }
 
-/** Whether a message may stand in the chat although its send failed. */
-function mayStand({ kind, isAnswered }: TelegramFailure): boolean {
+/** Whether a message may be in the chat although its send failed. */
+function mayHaveArrived({ kind, isAnswered }: TelegramFailure): boolean {
   return kind === 'unknown' && !isAnswered;
 }
 
 /** Handles a failed send of the question or its file: retries later, or decides `untold` if the chat refuses messages. */
-function notShown(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<Delivered> | Delivered {
+async function notShown(turn: Turn<Env>, question: Question, failure: TelegramFailure): Promise<AttemptResult> {
   const { kind, retryAfterMs } = failure;
   if (kind === 'throttled') return waitThrottled(turn, failure);
   // The model goes on without a decision; the delivery of its answer will meet the same refusal.
-  if (kind === 'gone' || kind === 'rejected' || kind === 'migrated') return decide(turn, question, { how: 'untold' });
+  if (kind === 'gone' || kind === 'rejected' || kind === 'migrated')
+    return closeQuestion(turn, question, { how: 'untold' });
   const leftMs = question.parked.untilMs - turn.nowMs();
   const waitedMs = turn.env.settings.APPROVAL_TIMEOUT_MS - leftMs;
-  const restMs = mayStand(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
+  const restMs = mayHaveArrived(failure) ? Math.min(waitedMs / 2, leftMs) : 0;
   const delayMs = Math.max(LATER_MS_MIN, restMs, retryAfterMs ?? 0);
-  return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isFree: true };
+  return { kind: 'later', delayMs, reason: TELEGRAM_AWAY, isUncounted: true };
 }
 
 /**
@@ -131,15 +131,14 @@ async function notifyBehindQuestion(
 }
 
 /**
- * Makes a parked message a job once more if something came for it until its job was over: a press, a command or a text
- * that comes then finds that job, and makes none. Contract: rejects when Redis cannot be reached.
+ * Closes a race: a press or a text that arrives while the parking job exists cannot add a new job. Call this when that
+ * job is over: it adds one if the question was decided, or a message came. Contract: rejects while Redis is away.
  */
 export async function resumeParked({ lane, chatState }: Env, { entry, chat }: TurnJob): Promise<void> {
   const waiting = await chatState.parked(entry, chatOf(chat));
-  if (waiting && !waiting.parking.isLeftAlone((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
+  if (waiting && !waiting.parking.staysParked((await lane.depth(chat)) - 1)) await chatState.wake(waiting.head);
 }
 
-/** A question as it is stored when it is first asked. */
 function newlyParked(asking: Asking, untilMs: number): Parked {
   const { id } = asking;
   if (asking.kind === 'question') return { id, untilMs, choices: asking.choices, calls: [] };
@@ -148,25 +147,24 @@ function newlyParked(asking: Asking, untilMs: number): Parked {
   return { id, untilMs, choices: [], calls: [...calls, ...beyond] };
 }
 
-/** A text is the answer, and becomes a part of this message; anything else that was sent, or forwarded, comes next. */
-function decideByWords(
+/** A plain text is the answer, and becomes a part of this message. Anything else declines, and is answered next. */
+function closeByText(
   turn: Turn<Env>,
   question: Question,
   { entry, message: { from, content, forwardedFrom } }: Waiting,
-): Promise<Delivered> {
+): Promise<AttemptResult> {
   const by = { id: from.id, name: from.name };
   return isPlainText(content) && forwardedFrom === undefined
-    ? decide(turn, question, { how: 'written', by, text: content.text }, entry)
-    : decide(turn, question, { how: 'declined', by });
+    ? closeQuestion(turn, question, { how: 'written', by, text: content.text }, entry)
+    : closeQuestion(turn, question, { how: 'declined', by });
 }
 
-/** Decides without a press. */
-async function decide(
+async function closeQuestion(
   turn: Turn<Env>,
   { parked, to }: Question,
   made: Decision,
   written?: EntryId,
-): Promise<Delivered> {
+): Promise<AttemptResult> {
   const { env } = turn;
   const { id } = parked;
   const { parking } = turn;
@@ -175,26 +173,23 @@ async function decide(
     step: '',
     changes: [
       ...parking.decide(id, { ...made, ...verdicts(parked, made.how) }, turn.nowMs()),
-      ...(piece ? [piece.company.mergeInto(turn.entry)] : []),
+      ...(piece ? [piece.merge.mergeInto(turn.entry)] : []),
     ],
     expected: [...parking.isUndecided(id), parking.isAsked(parked), ...(piece ? [piece.notCancelled()] : [])],
     events: [{ event: 'question.decided', of: turn.entry, how: made.how, by: made.by?.id, tools: [] }],
   });
-  // Nothing depends on it: a late press is told that it is late.
+  // Best effort: a late press gets a notice that it is late.
   const shown = parking.askedIn(id);
   if (decided !== 'unmet' && shown !== undefined) await env.telegram.removeButtons(to, shown);
   return DECIDED;
 }
 
-/** A text that can be told whole in a result. */
+/** Whether a text can be shown whole in the result of a tool. */
 function isPlainText(content: InboundMessage['content']): content is { kind: 'text'; text: string } {
   return content.kind === 'text' && content.files === undefined && content.sound === undefined;
 }
 
-/**
- * Whether a message is the answer to what its lane waits for: something that the same person wrote for the model, after
- * the question was shown, and not as a guest since.
- */
+/** Whether the same person wrote a message for the model, as no guest, after the question was shown. */
 function isAnswer(turn: Turn, { id }: Asking, { entry, message: next, isTaken }: Waiting): boolean {
   const { message } = turn;
   const askedAtMs = turn.parking.askedAtMs(id);

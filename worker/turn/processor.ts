@@ -13,21 +13,21 @@ import type { Env } from '../env.ts';
 import { backoffMs } from '../lane/backoff.ts';
 import type { JobEnd, TurnJob } from '../lane/queue.ts';
 import type { Slot } from '../lane/slots.ts';
-import type { Delivered } from '../lane/verdict.ts';
+import type { AttemptResult } from '../lane/verdict.ts';
 import { newSessionId } from '../session/store.ts';
 import { startDeadline, type TurnTime } from './deadline.ts';
-import { isYielding, supersededBy } from './gather.ts';
+import { findLaterMessageToJoin, mustStopCompaction } from './gather.ts';
 import {
   agentAttributes,
   attemptAttributes,
-  handBack,
-  obey,
+  moveJob,
   postpone,
+  returnJobWithoutSlot,
   settle,
-  showBefore,
   showRunning,
   showVerdict,
   TURN_TIMEOUT,
+  traceTimeBefore,
 } from './settle.ts';
 import { failTurn, runTurn } from './turn.ts';
 
@@ -38,7 +38,7 @@ export type Processor = (
   lockLost: AbortSignal | undefined,
 ) => Promise<JobEnd>;
 
-/** How long a poison candidate waits before it asks again whether it is the oldest. */
+/** How long a poison candidate waits before the next check whether it is the oldest. */
 const POISON_CANDIDATE_WAIT_MS = 1_000;
 /** How long a job that was taken waits for a slot. */
 const SLOT_TIMEOUT_MS = 2_000;
@@ -49,7 +49,7 @@ const STORE_RETRY_MS_MIN = 1_000;
 const STORE_RETRY_MS_MAX = 30_000;
 /** How soon a running turn notices that its user cancelled it. */
 const LOOK_MS = 1_000;
-/** How soon it notices that messages were forwarded with it: they come at once, or not at all. */
+/** How soon a running turn notices forwards that were sent with its text: they come at once, or not at all. */
 const EARLY_LOOK_MS = 250;
 const EARLY_MS = 2_000;
 
@@ -57,7 +57,7 @@ const EARLY_MS = 2_000;
 export function createProcessor(env: Env): Processor {
   return async (job, token, lockLost) => {
     const slot = await env.share.take(SLOT_TIMEOUT_MS, job.data.person);
-    if (!slot) return handBack(env, job, token);
+    if (!slot) return returnJobWithoutSlot(env, job, token);
     try {
       return await run(env, job, token, { lockLost, slot });
     } finally {
@@ -73,10 +73,10 @@ interface Hold {
 }
 
 async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold: Hold): Promise<JobEnd> {
-  // A later version made it a job, and knows its lane.
+  // A later version added the job, and knows its lane.
   if (!parseChatKey(chatOf(job.data.chat))) return postpone(env, job, token, FOREIGN_WAIT_MS);
   const begun = await begin(env, job);
-  if (begun.kind === 'put aside') return;
+  if (begun.kind === 'dead-lettered') return;
   if (begun.kind === 'poison candidate') return postpone(env, job, token, POISON_CANDIDATE_WAIT_MS);
   // The job ends, and its message stays the head of its lane.
   if (begun.kind === 'paused') return;
@@ -96,17 +96,17 @@ async function run(env: Env, job: Job<TurnJob>, token: string | undefined, hold:
   } catch (error) {
     const isMoved = error instanceof DelayedError || error instanceof WaitingError;
     if (isMoved || isInfrastructureError(error) || turn.attempts < env.settings.MAX_ATTEMPTS) {
-      env.lane.afterThrow(turn, error, env.ending);
+      env.lane.releaseRefusedAttempt(turn, error, env.ending);
       throw error;
     }
-    await putAside(env, turn, error, turn.conclusion ? undefined : turn.texts.unavailable);
+    await deadLetterUnendable(env, turn, error, turn.conclusion ? undefined : turn.texts.unavailable);
     return;
   } finally {
     env.running.delete(entry);
   }
 }
 
-/** Runs a begun attempt and obeys its verdict; each line that is logged meanwhile names the message. */
+/** Runs a begun attempt and moves the job as its verdict says. Each log line meanwhile names the message. */
 async function carryOutAttempt(
   turn: Turn<Env>,
   job: Job<TurnJob>,
@@ -117,14 +117,14 @@ async function carryOutAttempt(
   const { telemetry, log } = env;
   log.debug({ attempt: turn.attempts, stage: turn.stage, session: turn.session }, 'attempt began');
   const attributes = attemptAttributes(telemetry, turn);
-  showBefore(telemetry, turn, job);
+  traceTimeBefore(telemetry, turn, job);
   const verdict = await telemetry.span(
     SPAN.turn,
     { ...attributes, ...agentAttributes(telemetry, turn) },
     async (span) => {
       const ended = showRunning(telemetry, attributes);
       const decided = await attemptTurn(turn, hold)
-        .catch((error) => afterThrow(turn, hold, error))
+        .catch((error) => verdictForError(turn, hold, error))
         .finally(ended);
       showVerdict(telemetry, span, decided);
       if (decided.kind === 'settle') await settle(turn, decided);
@@ -132,20 +132,20 @@ async function carryOutAttempt(
     },
     { parent: turn.traceparent, token: turn.fencingToken, after: turn.fenceBefore },
   );
-  await obey(job, token, turn, verdict);
+  await moveJob(job, token, turn, verdict);
   return verdict.kind === 'park' ? 'parked' : undefined;
 }
 
-/** Begins an attempt. A message whose record makes this throw is put aside after as many tries as any other. */
-async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'put aside' }> {
+/** Begins an attempt. If this throws on as many tries as a message has attempts, the message is dead-lettered. */
+async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'dead-lettered' }> {
   const { entry, chat } = job.data;
   try {
     return await env.lane.begin(entry, chat, newSessionId());
   } catch (error) {
     if (isInfrastructureError(error) || job.attemptsMade + 1 < env.settings.MAX_ATTEMPTS) throw error;
     const place = { entry, chat: chatOf(chat), traceparent: '' };
-    await putAside(env, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
-    return { kind: 'put aside' };
+    await deadLetterUnendable(env, place, error, TEXTS[DEFAULT_LANGUAGE].unreadable);
+    return { kind: 'dead-lettered' };
   }
 }
 
@@ -154,7 +154,7 @@ async function begin(env: Env, job: Job<TurnJob>): Promise<Begun | { kind: 'put 
  * dead letter, then sends the chat a notice. If the process dies between these steps, the chat gets no notice. In the
  * opposite order, the chat would get the notice on every retry while Redis cannot store the dead letter.
  */
-async function putAside(
+async function deadLetterUnendable(
   env: Env,
   place: Pick<Turn, 'entry' | 'chat' | 'traceparent'>,
   error: unknown,
@@ -169,31 +169,28 @@ async function putAside(
 }
 
 /**
- * A bug of ours, or an unusable value: retried as often as any failure of the model, then the user is notified. A blob
- * store that fails is waited for, as Redis is.
+ * The verdict for an error that a turn threw. A bug of ours or an unusable value is retried as often as any failure of
+ * the model, then the user is notified. A blob store that fails is waited for, as Redis is.
  */
-async function afterThrow(turn: Turn<Env>, { slot, lockLost }: Hold, error: unknown): Promise<Delivered> {
+async function verdictForError(turn: Turn<Env>, { slot, lockLost }: Hold, error: unknown): Promise<AttemptResult> {
   const { env } = turn;
   if (isInfrastructureError(error)) throw error;
   if (error instanceof BlobStoreError)
-    return { kind: 'later', delayMs: storeRetryMs(turn), reason: `blob_store_${error.code}`, isFree: true };
+    return { kind: 'later', delayMs: storeRetryMs(turn), reason: `blob_store_${error.code}`, isUncounted: true };
   const { entry, chat, attempts } = turn;
   env.log.error({ err: error, entry, chat, attempts }, 'a turn threw');
   if (attempts < env.settings.MAX_ATTEMPTS)
     return { kind: 'later', delayMs: backoffMs(attempts, env.settings.RETRY_MS), reason: INTERNAL_ERROR };
-  slot.rest();
+  slot.release();
   const leaving = leavingOf(env, lockLost);
   return failTurn(turn, leaving, INTERNAL_ERROR, error instanceof Error ? error.name : 'no error');
 }
 
-/**
- * The longer a message has waited for the blob store, the longer the next wait: its file is downloaded anew each time.
- */
+/** Grows with the age of the message: each retry downloads its file again. */
 function storeRetryMs(turn: Turn): number {
   return Math.min(STORE_RETRY_MS_MAX, Math.max(STORE_RETRY_MS_MIN, turn.ageMs() / 5));
 }
 
-/** The cause that ended an attempt from outside. */
 function whyCutShort({ ending }: Env, lockLost: AbortSignal | undefined): string {
   if (ending.aborted) return 'process_ends';
   return lockLost?.aborted === true ? 'lock_lost' : 'overtaken';
@@ -202,12 +199,12 @@ function whyCutShort({ ending }: Env, lockLost: AbortSignal | undefined): string
 /** Whether a later message stops the running turn: it cancels the turn, joins it, or waits during its compaction. */
 async function isOvertaken(turn: Turn<Env>, time: TurnTime): Promise<boolean> {
   if (await turn.env.lane.isCancelled(turn.entry)) return true;
-  if (time.yieldsTo) return isYielding(turn, time);
-  return (await supersededBy(turn, { isSeen: time.isSeen() })) !== undefined;
+  if (time.stopsCompactionFor) return mustStopCompaction(turn, time);
+  return (await findLaterMessageToJoin(turn, { isAnswerVisible: time.isAnswerVisible() })) !== undefined;
 }
 
-/** Looks by the clock: see `Env.watch`. */
-export function watchByClock(turn: Turn, look: () => Promise<void>): () => void {
+/** Implements `Env.watch`. */
+export function pollWhileRunning(turn: Turn, look: () => Promise<void>): () => void {
   let timer: NodeJS.Timeout | undefined;
   const next = (): void => {
     const waitMs = turn.elapsedMs() < EARLY_MS ? EARLY_LOOK_MS : LOOK_MS;
@@ -224,22 +221,22 @@ function leavingOf({ ending }: Env, lockLost: AbortSignal | undefined): AbortSig
   return lockLost ? AbortSignal.any([ending, lockLost]) : ending;
 }
 
-async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<Delivered> {
+async function attemptTurn(turn: Turn<Env>, { slot, lockLost }: Hold): Promise<AttemptResult> {
   const { env } = turn;
   const { settings } = env;
   const leaving = leavingOf(env, lockLost);
   const deadline = startDeadline({
     silenceMs: settings.TURN_TIMEOUT_MS,
     leftMs: settings.TURN_MAX_MS - turn.totalMs(),
-    ...{ slot, leaving },
+    slot,
+    leaving,
     // Best effort: if the note is lost, the watchdogs may count the message as overdue, nothing worse.
     onProgress: () => void env.lane.noteProgress(turn).catch(() => undefined),
     progressEveryMs: env.limits.progressEveryMs,
   });
   const cutShort = () => deadline.cutShort();
   const stopWatching = env.watch(turn, async () => {
-    // Once handed back, the message begins again at once and is found cancelled. While Redis is away no cancellation
-    // can arrive.
+    // Abort the attempt: the next one starts at once and sees the cancellation. While Redis is away none can arrive.
     if (await isOvertaken(turn, deadline).catch(() => false)) cutShort();
   });
   leaving.addEventListener('abort', cutShort, { once: true });

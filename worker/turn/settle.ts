@@ -9,17 +9,14 @@ import { type Conclusion, clearPoisonCandidate } from '../../shared/state/turn/r
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Env } from '../env.ts';
 import type { TurnJob } from '../lane/queue.ts';
-import type { Delivered } from '../lane/verdict.ts';
+import type { AttemptResult } from '../lane/verdict.ts';
 
 const MS_PER_S = 1_000;
 
-/**
- * Settles a message, and makes the lane's next head a job. Contract: throws `FencedError`,
- * or what Redis throws.
- */
+/** Settles a message, and makes the lane's next head a job. Contract: throws `FencedError`, or what Redis throws. */
 export async function settle(
   turn: Turn<Env>,
-  { conclusion, delivery, keepsAnswer }: Extract<Delivered, { kind: 'settle' }>,
+  { conclusion, delivery, keepsAnswer }: Extract<AttemptResult, { kind: 'settle' }>,
 ): Promise<void> {
   const { env } = turn;
   const record = recordFor(turn, conclusion, delivery);
@@ -69,11 +66,11 @@ function reportSettled(
 }
 
 const NO_SLOT_WAIT_MS = 20;
-/** How long a process without a slot leaves the job to others; without that it may win it back each time. */
+/** How long a process without a slot leaves the job to others; otherwise it may win the job back each time. */
 const STAND_BACK_MS = 500;
 
 /** Why an attempt ended without an outcome, as a short code. */
-export function reasonOf(verdict: Exclude<Delivered, { kind: 'settle' }>): string {
+export function reasonOf(verdict: Exclude<AttemptResult, { kind: 'settle' }>): string {
   if (verdict.kind === 'later') return verdict.reason;
   if (verdict.kind === 'park') return 'parked';
   return verdict.kind === 'hand back' ? (verdict.reason ?? 'handed_back') : 'recovery';
@@ -83,21 +80,21 @@ export function reasonOf(verdict: Exclude<Delivered, { kind: 'settle' }>): strin
 export const TURN_TIMEOUT = 'turn_timeout';
 
 /**
- * Carries out a verdict: moves the job to where it says. The only place that translates verdicts into BullMQ's terms,
- * which expects the error that matches where the job was moved; `settle` leaves it where it is, since it is done.
+ * Moves the job as the verdict says; no other code translates verdicts into BullMQ's terms. BullMQ then expects
+ * `DelayedError` or `WaitingError`. A settled or parked job is left to BullMQ, which completes it.
  */
-export async function obey(
+export async function moveJob(
   job: Job<TurnJob>,
   token: string | undefined,
   turn: Turn<Env>,
-  verdict: Delivered,
+  verdict: AttemptResult,
 ): Promise<void> {
   const { env } = turn;
   if (verdict.kind === 'settle') return;
   const { log } = env;
   const ended = { reason: reasonOf(verdict), tookMs: Math.round(turn.elapsedMs()) };
   if (verdict.kind === 'later') {
-    log[verdict.isFree ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
+    log[verdict.isUncounted ? 'info' : 'warn']({ ...ended, delayMs: verdict.delayMs }, 'tried again later');
     await endAttempt(turn, verdict);
     return postpone(env, job, token, verdict.delayMs);
   }
@@ -113,23 +110,19 @@ export async function obey(
   throw new WaitingError();
 }
 
-/**
- * An attempt that ends with a verdict did not crash. Once per attempt, even if the command is repeated after a lost
- * reply.
- */
-async function endAttempt(turn: Turn, verdict: Exclude<Delivered, { kind: 'settle' }>): Promise<void> {
+/** Notes that an attempt did not crash. Once per attempt, even if the command is repeated after a lost reply. */
+async function endAttempt(turn: Turn, verdict: Exclude<AttemptResult, { kind: 'settle' }>): Promise<void> {
   const end = { atMs: turn.nowMs(), attempt: turn.attempts, reason: reasonOf(verdict) };
   const put = verdict.kind === 'later' ? { ...end, delayMs: verdict.delayMs } : end;
-  const isFree =
-    verdict.kind === 'hand back' || verdict.kind === 'park' || (verdict.kind === 'later' && verdict.isFree === true);
+  const isUncounted = verdict.kind === 'later' ? verdict.isUncounted === true : verdict.kind !== 'again';
   await turn.write(`ended:${turn.fencingToken}`, [
     ...turn.endAttempt(put),
     clearPoisonCandidate(turn.keys, turn.entry),
-    ...(isFree ? [turn.freeAttempt()] : []),
+    ...(isUncounted ? [turn.refundAttempt()] : []),
   ]);
 }
 
-/** Moves a job to the delayed ones; throws what tells BullMQ so. */
+/** Moves a job to the delayed ones, and throws the error that BullMQ expects. */
 export async function postpone(
   { queue, lane }: Env,
   job: Job<TurnJob>,
@@ -141,10 +134,10 @@ export async function postpone(
 }
 
 /**
- * Returns a job for which this process has no slot: another process may have one. As long as the job is not over here,
- * BullMQ gives us no other, so we stand back for a moment, or until a slot is free.
+ * Returns a job for which this process has no slot: another process may have one. Then waits for a slot, but not for
+ * long: as long as this call lasts, BullMQ gives this process no other job in its place.
  */
-export async function handBack(
+export async function returnJobWithoutSlot(
   { queue, share, lane }: Env,
   job: Job<TurnJob>,
   token: string | undefined,
@@ -154,7 +147,7 @@ export async function handBack(
   throw new DelayedError();
 }
 
-/** A shorter wait is how the flow works, and no gap in a trace. */
+/** Shorter waits are usual, and get no span. */
 const WAIT_MS_MIN = 50;
 /** Most attempts end within this time, and need no other span. */
 const RUNNING_MS = 1_000;
@@ -171,7 +164,7 @@ export function attemptAttributes({ isExporting, chat }: Telemetry, turn: Turn):
   };
 }
 
-/** How a trace viewer that knows the gen_ai conventions reads an attempt. Only its span says it: it is one invocation. */
+/** The attributes by which viewers that know the gen_ai conventions recognise an attempt as one invocation. */
 export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): Attributes {
   if (!isExporting) return {};
   return {
@@ -182,10 +175,10 @@ export function agentAttributes({ isExporting }: Telemetry, { session }: Turn): 
 }
 
 /**
- * Shows what was before this attempt: one that was killed and could not show itself, or else what the message waited for.
- * The attempt before says why, else its lane and the queue.
+ * Adds a span for the time before this attempt: a killed attempt, which could not export its own span; else the wait
+ * after the last attempt; else the wait in the lane and the queue.
  */
-export function showBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJob>, 'timestamp'>): void {
+export function traceTimeBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJob>, 'timestamp'>): void {
   if (!telemetry.isExporting) return;
   const { mark } = telemetry;
   const { traceparent: parent, cutFromMs } = turn;
@@ -214,18 +207,15 @@ export function showBefore(telemetry: Telemetry, turn: Turn, job: Pick<Job<TurnJ
   mark(SPAN.laneWait, attributes, { sinceMs: acceptedMs, untilMs, parent });
 }
 
-/**
- * The span of an attempt is exported when it ends. One that still runs after a second shows itself by a span of its own.
- * Returns what ends that.
- */
+/** Exports a span for an attempt that still runs after a second; its own comes at its end. Returns a stop function. */
 export function showRunning({ isExporting, mark }: Telemetry, attributes: Attributes): () => void {
   if (!isExporting) return () => {};
   const timer = setTimeout(() => mark(SPAN.started, attributes), RUNNING_MS);
   return () => clearTimeout(timer);
 }
 
-/** Notes why an attempt ended; a message that failed makes its span one that failed. */
-export function showVerdict({ count }: Telemetry, span: Span, verdict: Delivered): void {
+/** Notes on the span why an attempt ended; the failure of its message fails the span. */
+export function showVerdict({ count }: Telemetry, span: Span, verdict: AttemptResult): void {
   span.setAttribute('spillway.verdict', verdict.kind);
   if (verdict.kind !== 'settle') {
     const reason = reasonOf(verdict);

@@ -8,74 +8,68 @@ import type { TelegramFailure } from '../../shared/telegram/failure.ts';
 import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
-import type { Delivered } from '../lane/verdict.ts';
+import type { AttemptResult } from '../lane/verdict.ts';
 
 /** The delay before the second try of a refused conclusion, in multiples of `RETRY_MS`. */
-const SECOND_LOOK = 5;
+const SECOND_TRY_DELAY_FACTOR = 5;
 /** The most refused answers of a chat that are replayed by themselves; operators can replay older ones by hand. */
-const COMING_BACK_MAX = 20;
+const AUTO_REPLAYS_MAX = 20;
 
 /**
- * Handles the refusal of a conclusion for good. A single refusal may be Telegram's mistake: the first one only schedules a
- * second try, unless Telegram already said that the bot is blocked. After a second refusal of the same kind the conclusion
- * is given up, and an answer goes into a dead letter, which is replayed once the chat takes another message. The user gets
- * a notice if the replay is refused too, or if Telegram refuses only this answer.
+ * Handles a refusal that Telegram means for good. A single refusal may be a mistake: the first one only schedules a
+ * second try, unless Telegram already said that the bot is blocked. After a second refusal of the same kind the
+ * conclusion is given up, and an answer goes into a dead letter, which is replayed once the chat takes another message.
+ * The user gets a notice if the replay is refused too, or if Telegram refuses only this answer.
  *
- * Contract: throws `FencedError`, or what Redis throws. If the process dies after telling the user, the user is told twice.
+ * Contract: throws `FencedError`, or what Redis throws. If the process dies after the notice, the notice is sent twice.
  */
 export async function afterRefusal(
   turn: Turn<Env>,
   conclusion: Conclusion,
   failure: TelegramFailure,
   to: Destination,
-): Promise<Delivered> {
+): Promise<AttemptResult> {
   const { keys, chat, entry, goneMs, refusedAnswers } = turn;
   const { kind } = failure;
   const isAgreed = turn.waits.refusals.includes(kind) || (kind === 'gone' && goneMs > 0);
   if (!isAgreed) {
     await turn.write('', [turn.waits.noteRefusal(kind)]);
-    const delayMs = turn.env.settings.RETRY_MS * SECOND_LOOK;
-    return { kind: 'later', delayMs, reason: `telegram_${kind}`, isFree: true };
+    const delayMs = turn.env.settings.RETRY_MS * SECOND_TRY_DELAY_FACTOR;
+    return { kind: 'later', delayMs, reason: `telegram_${kind}`, isUncounted: true };
   }
-  const isLast = turn.reply.hasComeBack || !isKept(conclusion, 'undeliverable');
-  const isTold = await tellUndelivered(turn, conclusion, kind, to);
-  return undelivered(turn, conclusion, {
+  const isLast = turn.reply.wasReplayed || !keepsReply(conclusion, 'undeliverable');
+  const isNotified = await notifyUndelivered(turn, conclusion, kind, to);
+  return endUndelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
     alert: undeliverableAlert(turn, `${kind}: ${failure.description}`),
     commands: [
       ...((kind === 'gone' && (await turn.env.selfEntered.get(turn.kind)?.chatGone(turn))) || []),
-      ...(isLast || isTold
+      ...(isLast || isNotified
         ? []
         : [
-            turn.reply.comeBack(),
-            chatState(keys, chat).noteRefusedAnswers([...refusedAnswers, entry].slice(-COMING_BACK_MAX)),
+            turn.reply.markForReplay(),
+            chatState(keys, chat).noteRefusedAnswers([...refusedAnswers, entry].slice(-AUTO_REPLAYS_MAX)),
           ]),
     ],
   });
 }
 
-/**
- * Tells the user that an answer was given up, where the chat may take that: only this answer is refused, or another message
- * was confirmed since it was first refused. Returns whether the user was told.
- */
-async function tellUndelivered(
+/** Notifies the user of a refused answer if the chat accepts other messages. Returns whether the user was notified. */
+async function notifyUndelivered(
   turn: Turn<Env>,
   conclusion: Conclusion,
   kind: TelegramFailure['kind'],
   to: Destination,
 ): Promise<boolean> {
   const { telegram } = turn.env;
-  const mayArrive = kind === 'rejected' || turn.reply.hasComeBack;
-  if (!mayArrive || !isKept(conclusion, 'undeliverable')) return false;
+  const mayArrive = kind === 'rejected' || turn.reply.wasReplayed;
+  if (!mayArrive || !keepsReply(conclusion, 'undeliverable')) return false;
   return (await telegram.sendMessage(to, turn.texts.undelivered)).ok;
 }
 
-/**
- * Puts back the answers that their chat refused, once the chat has taken another message. If the process dies in between, the
- * next delivery does it; a letter that is gone changes nothing.
- */
-export async function bringBackUndelivered(turn: Turn<Env>): Promise<void> {
+/** Replays refused answers once their chat has taken another message. After a crash, the next delivery does it. */
+export async function replayRefusedAnswers(turn: Turn<Env>): Promise<void> {
   const { deadLetters } = turn.env;
   const { keys, chat, refusedAnswers } = turn;
   for (const entry of refusedAnswers) {
@@ -85,7 +79,6 @@ export async function bringBackUndelivered(turn: Turn<Env>): Promise<void> {
   await turn.write('', [chatState(keys, chat).forgetRefusedAnswers()]);
 }
 
-/** Why a conclusion is not delivered. */
 interface Undeliverable {
   /** `undeliverable`: Telegram itself says never. `failed`: nobody says so, but it cannot wait any longer. */
   outcome: 'undeliverable' | 'failed';
@@ -95,26 +88,26 @@ interface Undeliverable {
 }
 
 /**
- * The end of a message whose conclusion is not delivered: only the operator can be notified. An answer is kept with its
- * dead letter, so that it can be delivered later without asking the model again.
+ * The end of a message whose conclusion is not delivered: only the operator is notified. The dead letter keeps an
+ * answer, so that it can be delivered later without asking the model again.
  */
-export async function undelivered(
+export async function endUndelivered(
   turn: Turn,
   conclusion: Conclusion,
   { outcome, reason, alert, commands = [] }: Undeliverable,
-): Promise<Delivered> {
+): Promise<AttemptResult> {
   await turn.write(outcome, [queuedAlert(turn.keys, alert), ...commands]);
   return {
     kind: 'settle',
     conclusion: { outcome, reason, parts: [] },
-    ...(isKept(conclusion, outcome) && { keepsAnswer: true }),
+    ...(keepsReply(conclusion, outcome) && { keepsAnswer: true }),
   };
 }
 
 /** The end of a message whose conclusion could not be delivered because that threw on every try. */
-export function neverDelivered(turn: Turn, conclusion: Conclusion, reason: string, detail: string): Promise<Delivered> {
+export function endUnsent(turn: Turn, stored: Conclusion, reason: string, detail: string): Promise<AttemptResult> {
   const alert = undeliveredAlert(turn, `${reason}: ${detail}`);
-  return undelivered(turn, conclusion, { outcome: 'failed', reason, alert });
+  return endUndelivered(turn, stored, { outcome: 'failed', reason, alert });
 }
 
 /**
@@ -122,7 +115,7 @@ export function neverDelivered(turn: Turn, conclusion: Conclusion, reason: strin
  * If Telegram refuses for good, only an answer is kept. If the delivery failed otherwise, the reply to a command is kept
  * too, so that a replay does not carry out the command twice.
  */
-function isKept({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
+function keepsReply({ outcome }: Conclusion, end: Undeliverable['outcome']): boolean {
   if (end === 'undeliverable') return outcome === 'answered';
   return outcome !== 'failed' && outcome !== 'refused';
 }

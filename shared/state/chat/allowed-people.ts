@@ -7,8 +7,8 @@ import { type Order, readOrders } from '../orders.ts';
 const AGE_MS_MAX = 1_000;
 
 /**
- * Whom the bot answers now: the ids of the settings, and those that an operator has let in since (`cli allow`). What is
- * asked for within a second of a reading costs none, and what is asked for meanwhile shares it.
+ * The current allow list: the ids of the settings, and those that an operator has let in since (`cli allow`). Calls
+ * within a second of a reading share it, also while it is read.
  *
  * Contract: rejects when Redis cannot be reached; nobody is let in, or kept out, by a list that is older than a second.
  */

@@ -18,14 +18,14 @@ export type ChatTable = ReadonlyMap<string, ChatSettings>;
 export const OTHER_CHATS = '*';
 
 /**
- * The settings of a chat: its own, or else those of the chat of a topic, or of all others. A group that became a supergroup
- * has those of its new id, or else of its old one: `home` is the chat that it is now, `was` the group that it was. One entry
- * holds; they are not merged. Pure.
+ * The settings of a chat: its own, or else those of the chat of a topic, or of all others. A group that became a
+ * supergroup has those of its new id, `current`, or else of its old one, `was`. One entry holds; they are not merged.
+ * Pure.
  */
-export function settingsOfChat(table: ChatTable, chat: ChatKey, home: ChatKey, was: ChatKey | undefined): ChatSettings {
-  const { chatId, summonedTo } = parseChatKey(home) ?? {};
+export function settingsOfChat(table: ChatTable, chat: ChatKey, current: ChatKey, was?: ChatKey): ChatSettings {
+  const { chatId, summonedTo } = parseChatKey(current) ?? {};
   // What is set for the person's own chat may be nobody else's business.
-  const names = summonedTo === undefined ? [home, chatId, chat, was, OTHER_CHATS] : [home, OTHER_CHATS];
+  const names = summonedTo === undefined ? [current, chatId, chat, was, OTHER_CHATS] : [current, OTHER_CHATS];
   return names.map((name) => table.get(String(name))).find((settings) => settings !== undefined) ?? {};
 }
 

@@ -64,8 +64,8 @@ end
 local function refuse(entry, lane, fields)
   count(KEYS[6], KEYS[1], 'settled')
   local chat = chat_of(lane)
-  local home = redis.call('HGET', ARGV[9] .. chat, 'movedTo') or chat
-  redis.call('HINCRBY', ARGV[9] .. home, 'laneRefusals', 1)
+  local current_chat = redis.call('HGET', ARGV[9] .. chat, 'movedTo') or chat
+  redis.call('HINCRBY', ARGV[9] .. current_chat, 'laneRefusals', 1)
   local record = {
     entry = entry,
     chat = chat,

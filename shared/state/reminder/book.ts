@@ -51,8 +51,8 @@ const CANCELLED = 'cancelled:';
 const UNANSWERED = 'unanswered:';
 const UNDO_MS = 7 * 24 * 3_600_000;
 
-/** When the reminder that a call has set is due; undefined when an earlier attempt at the message did not set it. */
-export function setBefore(turn: Turn, call: string): number | undefined {
+/** When the reminder of this call is due, if an earlier attempt at the message has set it. */
+export function dueAtOfEarlierCall(turn: Turn, call: string): number | undefined {
   const dueAtMs = turn.content(`reminder:${call}`);
   return dueAtMs === undefined ? undefined : Number(dueAtMs);
 }
@@ -75,11 +75,11 @@ export function createReminderBook(redis: RedisClient, keys: Keys) {
      * `fenced`: the turn was taken over.
      */
     async set(turn: Turn, call: string, reminder: Omit<Reminder, 'id'>, dueAtMs: number): Promise<SetReply> {
-      const { entry, home, fencingToken } = turn;
+      const { entry, currentChat, fencingToken } = turn;
       const id = hash('sha256', `${entry} ${call}`).slice(0, ID_CHARS);
-      const at = [keys.turn(entry), keys.reminders, keys.remindersOf(home)];
+      const at = [keys.turn(entry), keys.reminders, keys.remindersOf(currentChat)];
       const args = [
-        memberOf(home, id),
+        memberOf(currentChat, id),
         id,
         JSON.stringify({ id, ...reminder }),
         dueAtMs,

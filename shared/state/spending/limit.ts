@@ -130,7 +130,7 @@ export interface OwnLimits {
 export interface Payer {
   chat: ChatKey;
   /** The chat that the sums are booked under, if it differs: the supergroup that a group became. */
-  home?: ChatKey;
+  currentChat?: ChatKey;
   /** The message that is answered, and its trace. */
   entry?: EntryId;
   traceId?: string;

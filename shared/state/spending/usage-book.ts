@@ -60,10 +60,10 @@ export type BookCall = (payer: Payer | undefined, call: CallRecord) => Promise<v
 export function openAccount(redis: RedisClient, keys: Keys, nowMs: () => number, log: Logger): BookCall {
   const book = bindScript<0 | 1>(redis, join(import.meta.dirname, 'book-call.lua'));
   return async (payer, call) => {
-    const { chat, entry, traceId, home = chat, person, groupName } = payer ?? {};
+    const { chat, entry, traceId, currentChat = chat, person, groupName } = payer ?? {};
     const atMs = nowMs();
     const record = JSON.stringify({ entry, chat, traceId, atMs, ...call });
-    const day = home === undefined ? [] : [keys.usage(periodAt('day', atMs), home)];
+    const day = currentChat === undefined ? [] : [keys.usage(periodAt('day', atMs), currentChat)];
     const name = groupName === undefined ? ['', ''] : [`${NAME_OF}${person}`, groupName];
     const sums = sumsOf(call, groupName === undefined ? undefined : person);
     const words = [REPEAT_SECONDS, call.event, record, KEEP_SECONDS, ...name, ...sums];

@@ -2,7 +2,7 @@ import { jsonValue } from '../../base/fields.ts';
 import type { EntryId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
-/** A hash of the state: read as of one moment, changed by the verbs of whoever extends it. */
+/** A hash of the state, with its fields as of one moment. Methods of its subclasses return changes. */
 export class Fields {
   protected readonly key: string;
   protected readonly fields: ReadonlyMap<string, string>;
@@ -39,9 +39,9 @@ export class Fields {
   }
 }
 
-/** What binds a message to others of its lane: pieces that it took, a message that took it, a reply that reports on it. */
-export class Company extends Fields {
-  /** The message into which it was merged. */
+/** How a message is merged: its pieces, the message that took it, and the messages whose changes its answer reports. */
+export class MergeState extends Fields {
+  /** The message that took it. */
   get mergedInto(): EntryId | undefined {
     return this.text('mergedInto') as EntryId | undefined;
   }
@@ -50,7 +50,7 @@ export class Company extends Fields {
     return this.set('mergedInto', entry);
   }
 
-  /** The message into which it was merged failed. */
+  /** The message that took it failed. */
   get isFailedMerge(): boolean {
     return this.fields.has('mergedFailed');
   }
@@ -59,16 +59,16 @@ export class Company extends Fields {
     return this.set('mergedFailed', 1);
   }
 
-  /** How many further pieces it had when it last looked. */
+  /** The number of further pieces at the last look. */
   get piecesSeen(): number | undefined {
     return this.number('piecesSeen');
   }
 
-  seePieces(count: number): Change {
+  notePieceCount(count: number): Change {
     return this.set('piecesSeen', count);
   }
 
-  /** The further pieces that it took. */
+  /** The further pieces that the message took. */
   get pieces(): EntryId[] | undefined {
     return this.json('pieces');
   }
@@ -77,12 +77,12 @@ export class Company extends Fields {
     return this.set('pieces', JSON.stringify(entries));
   }
 
-  /** A command that cancelled others, when it was admitted. */
+  /** Whether the message is a command that cancelled others when it was admitted. */
   get hasCancelled(): boolean {
     return this.fields.has('cancelledOthers');
   }
 
-  /** The dead letter that a command puts back. */
+  /** The dead letter that a command replays. */
   get retries(): string | undefined {
     return this.text('retries');
   }
@@ -91,47 +91,47 @@ export class Company extends Fields {
     return this.set('retries', letter);
   }
 
-  /** The messages before it that it is answered together with, after they had called tools. */
-  get answersWith(): EntryId[] {
+  /** The earlier messages whose answer is this one, after they had called tools: it lists their changes as well. */
+  get reportsFor(): EntryId[] {
     return (this.text('setBefore')?.split(' ') ?? []) as EntryId[];
   }
 
-  answerWith(entries: readonly EntryId[]): Change {
+  reportFor(entries: readonly EntryId[]): Change {
     return this.set('setBefore', entries.join(' '));
   }
 }
 
-/** Time is kept as sums of durations, never as differences of clock times: a clock that is wrong would end a wait at once. */
+/** Time is kept as sums of durations, not as differences of clock times: a step of the clock would end a wait early. */
 export interface Waited {
   waitedMs: number;
   tries: number;
 }
 
-/** The fields that end when a call goes through. */
+/** The fields of a wait for the model's endpoint, deleted when a call succeeds. */
 export const OUTAGE = ['outageWaitedMs', 'outageTries'] as const;
 const TELEGRAM = ['telegramWaitedMs', 'telegramTries'] as const;
 
-/** What a message waits for: the endpoint of the model, or Telegram. */
+/** The waits of a message for the model's endpoint and for Telegram. */
 export class Waits extends Fields {
-  /** How it waits for the endpoint of the model. */
+  /** The wait for the model's endpoint. */
   get outage(): Waited {
     return this.#waited(OUTAGE);
   }
 
-  waitForModel({ waitedMs, tries }: Waited): Change {
+  storeModelWait({ waitedMs, tries }: Waited): Change {
     return this.set(OUTAGE[0], Math.round(waitedMs), OUTAGE[1], tries);
   }
 
-  /** How its finished answer waits for Telegram; `tries` are the sends that ended without Telegram's word. */
+  /** The wait of the finished answer for Telegram; `tries` are the sends with an unknown result. */
   get telegram(): Waited {
     return this.#waited(TELEGRAM);
   }
 
-  waitForTelegram({ waitedMs, tries }: Waited): Change {
+  storeTelegramWait({ waitedMs, tries }: Waited): Change {
     return this.set(TELEGRAM[0], Math.round(waitedMs), TELEGRAM[1], tries);
   }
 
-  /** The kinds of refusal that its finished answer met once at Telegram. */
+  /** The kinds of refusal that Telegram gave once for the finished answer. */
   get refusals(): readonly string[] {
     return this.text('telegramRefusals')?.split(',') ?? [];
   }
@@ -145,7 +145,7 @@ export class Waits extends Fields {
   }
 }
 
-/** What is known of the parts of a reply at Telegram, and of the line that shows its progress. */
+/** The state of a reply's parts at Telegram, and of the message that shows the progress. */
 export class Reply extends Fields {
   markOf(at: PartPlace): PartMark | undefined {
     return this.text(`part:${at}`) as PartMark | undefined;
@@ -156,7 +156,7 @@ export class Reply extends Fields {
     return mark === undefined ? this.unset(`part:${at}`) : this.set(`part:${at}`, mark);
   }
 
-  /** The answer to a summons cannot be put where it was asked: it goes to the person's own chat. */
+  /** The answer to a summons cannot be shown where it was asked: it goes to the person's own chat. */
   get isPrivate(): boolean {
     return this.fields.has('reply:private');
   }
@@ -165,12 +165,12 @@ export class Reply extends Fields {
     return this.set('reply:private', 1);
   }
 
-  /** It was given up, and put back when its chat took another message: it does not come back again. */
-  get hasComeBack(): boolean {
+  /** The answer was refused, dead-lettered and marked for one replay. It is not replayed twice. */
+  get wasReplayed(): boolean {
     return this.fields.has('reply:back');
   }
 
-  comeBack(): Change {
+  markForReplay(): Change {
     return this.set('reply:back', 1);
   }
 
@@ -189,38 +189,36 @@ export class Reply extends Fields {
   }
 }
 
-/** How an attempt ended that did not end its message. */
+/** The end of an attempt after which its message goes on. */
 export interface EndedAttempt {
   atMs: number;
-  /** Its number, as the attempt counted. */
+  /** The number of the attempt. */
   attempt: number;
   /** A short code, such as `overloaded`. */
   reason: string;
-  /** How long the message was put off; absent when it went on at once. */
+  /** How long the message was delayed; absent if it went on at once. */
   delayMs?: number;
 }
 
-/** A turn may wait for hours, and each of its attempts adds one. */
+/** The most ends that a turn keeps: it may wait for hours, and each attempt adds one. */
 const ENDS_KEPT = 20;
 
-/** The ends that a turn's record holds, oldest first; none when it cannot be read. */
+/** The ends that a turn's record holds, oldest first; none if the record cannot be read. */
 export function endsIn(json: string | undefined): EndedAttempt[] {
   const ends = jsonValue(json);
   return Array.isArray(ends) ? ends : [];
 }
 
-/** The ends with one more, of which the newest stay. */
+/** Adds an end, and drops the oldest beyond the limit. */
 export function withEnd(ends: readonly EndedAttempt[], end: EndedAttempt): EndedAttempt[] {
   return [...ends, end].slice(-ENDS_KEPT);
 }
 
 /**
- * State of a part of a reply: `sending` means that an attempt was about to send it. `resent` is of version 0.3.
- * `sent`: Telegram has confirmed it. `unsure`: it was repeated, and Telegram did not say whether it took the repeat.
+ * The state of a part of a reply. `sending`: an attempt was about to send it. `sent`: Telegram confirmed it. `unsure`:
+ * the result of its repeat is unknown, too. `resent` is of version 0.3.
  */
 export type PartMark = 'sending' | 'resent' | 'sent' | 'unsure';
 
-/**
- * A place of a reply: a part by its index, or its repeat after an unknown result. That without an index is the first part's.
- */
+/** A place of a reply: a part by its index, or its repeat after an unknown result; `text` is the repeat of part 0. */
 export type PartPlace = number | 'text' | `${number}:text`;

@@ -51,8 +51,8 @@ local function in_the_way(chat, hasToHaveBegun)
 end
 
 local moved = redis.call('HMGET', KEYS[4], 'movedTo', 'movedFrom')
-local home = moved[1] or ARGV[10]
-local pointer = ARGV[7] .. home
+local current_chat = moved[1] or ARGV[10]
+local pointer = ARGV[7] .. current_chat
 local isMain = ARGV[6] == ARGV[10]
 local other = isMain and moved[1] and in_the_way(moved[1], true)
 if isMain and not other and moved[2] and redis.call('HEXISTS', KEYS[2], 'fence') == 0 then
@@ -77,7 +77,7 @@ local function begun()
   return {
     'begun',
     now,
-    home,
+    current_chat,
     found[1][2],
     redis.call('HGETALL', KEYS[2]),
     session,
@@ -105,7 +105,7 @@ if cut then
   redis.call('HINCRBY', KEYS[2], 'crashesInRow', 1)
   redis.call('HINCRBY', KEYS[2], 'crashes', 1)
 end
-for _, pause in ipairs(knows_no_pause(ARGV[6]) and {} or { '*', ARGV[10], home, moved[2] or '*' }) do
+for _, pause in ipairs(knows_no_pause(ARGV[6]) and {} or { '*', ARGV[10], current_chat, moved[2] or '*' }) do
   if redis.call('HEXISTS', KEYS[7], pause) == 1 then
     redis.call('ZREM', KEYS[5], ARGV[1])
     return { 'paused' }

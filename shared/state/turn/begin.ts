@@ -27,12 +27,11 @@ export type BeginReply =
   | ['fenced']
   | ['paused']
   | ['poison candidate', timeMs: number]
-  | ['begun', timeMs: number, home: ChatKey, string[], string[], SessionId, string[], string[], behind: number, string];
+  | ['begun', timeMs: number, chat: ChatKey, string[], string[], SessionId, string[], string[], behind: number, string];
 
-/** One crash may be any message's fault, or none's. */
+/** The process deaths in a row that make a message a poison candidate: one may be any message's fault, or none's. */
 const SUSPECT_DEATHS = 2;
 
-/** The arguments for beginning an attempt. */
 interface Beginning {
   begin: RunScript<BeginReply>;
   write: RunScript<string>;
@@ -58,7 +57,7 @@ export async function beginTurn(
   const args = [entry, newSession, keys.session(noSession), ...ids, keys.log(noSession)];
   const reply = await clock.learn(() => parts.begin(at, args), timeOf);
   if (reply[0] !== 'begun') return notBegun(reply);
-  const [, , home, entryFields, turnFields, session, sessionFields, chatFields, behind, absence] = reply;
+  const [, , currentChat, entryFields, turnFields, session, sessionFields, chatFields, behind, absence] = reply;
   const fields = {
     entryFields: fieldsOf(entryFields),
     turnFields: fieldsOf(turnFields),
@@ -67,14 +66,14 @@ export async function beginTurn(
   };
   const writes = fencedWrites(parts.write, [keys.turn(entry), keys.absent], fields.turnFields.get('fence') ?? '');
   const source = { keys, chats: parts.chats, nowMs: clock.nowMs };
-  return { kind: 'begun', turn: new Turn({ entry, lane, home, session, behind, absence, ...fields }, source, writes) };
+  const begun = { entry, lane, currentChat, session, behind, absence, ...fields };
+  return { kind: 'begun', turn: new Turn(begun, source, writes) };
 }
 
 function timeOf(reply: BeginReply): number | undefined {
   return reply[0] === 'begun' || reply[0] === 'poison candidate' ? reply[1] : undefined;
 }
 
-/** Why an attempt was not begun. */
 function notBegun(reply: Exclude<BeginReply, ['begun', ...unknown[]]>): Begun {
   if (reply[0] === 'poison candidate' || reply[0] === 'fenced' || reply[0] === 'paused') return { kind: reply[0] };
   const [kind, head, ...rest] = reply;

@@ -23,8 +23,8 @@ export function notedFiles(redis: RedisClient, keys: Keys) {
      * taken over.
      */
     note({ entry, fencingToken, asWrite }: Turn, call: string, file: FilePart) {
-      const words = [call, JSON.stringify(file), FILES_MAX];
-      return asWrite((place) => note([keys.turn(entry)], [fencingToken, place, ...words]));
+      const args = [call, JSON.stringify(file), FILES_MAX];
+      return asWrite((place) => note([keys.turn(entry)], [fencingToken, place, ...args]));
     },
     /** The noted files, in order. */
     async of({ entry }: Turn): Promise<FilePart[]> {

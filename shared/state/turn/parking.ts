@@ -1,13 +1,13 @@
 import type { Change, Expected } from '../change.ts';
 import { Fields } from './aspects.ts';
 
-/** What a parked turn waits for. */
+/** A question that a turn is parked with. */
 export interface Parked {
-  /** Names the question among those of its message. */
+  /** The id of the question among those of its message. */
   id: string;
-  /** By when somebody must have decided, in ms since the epoch. */
+  /** The time until which somebody must decide, in ms since the epoch. */
   untilMs: number;
-  /** The answers to choose from; none where calls wait for an approval. */
+  /** The answers to choose from; none for calls that need an approval. */
   choices: readonly string[];
   /** The calls that needed an approval when the question was asked. */
   calls: readonly ParkedCall[];
@@ -17,7 +17,7 @@ export interface Parked {
 export interface ParkedCall {
   id: string;
   tool: string;
-  /** The definition that a press may grant the tool with; absent where it asks each time. */
+  /** The definition of the tool that a press may grant; absent if the tool asks each time. */
   definition?: string | undefined;
   /** The verdict on this call alone; absent while the question decides. */
   how?: 'always' | 'beyond' | undefined;
@@ -32,7 +32,7 @@ export type Verdict = 'once' | 'always' | 'chosen' | 'declined' | 'written' | 'l
 /** How a question was decided. */
 export interface Decision {
   how: Exclude<Verdict, 'beyond'>;
-  /** Who decided; absent where nobody did. */
+  /** The person who decided; absent if nobody did. */
   by?: { id: number; name?: string | undefined } | undefined;
   /** The choice, or what was written. */
   text?: string;
@@ -57,15 +57,15 @@ export class Parking extends Fields {
     return this.json('parked');
   }
 
-  /** What the turn waits for; undefined once it is decided. */
+  /** The open question; undefined once it is decided. */
   get waitsFor(): Parked | undefined {
     const { newest } = this;
     return newest === undefined || this.decisionOf(newest.id) !== undefined ? undefined : newest;
   }
 
   /**
-   * Parks the turn with a question, which stays as it was first asked. The head of a lane that waits in this way is left
-   * alone until somebody decides, its time is over, or more than `behind` messages stand behind it.
+   * Parks the turn with a question, which keeps its first wording. The reconciler adds no job for it until somebody
+   * decides, `untilMs` has passed, or more than `behind` messages wait behind it.
    */
   park(parked: Parked, behind: number): Change {
     const { id, untilMs } = parked;
@@ -78,8 +78,8 @@ export class Parking extends Fields {
     return this.set('parked', JSON.stringify(parked));
   }
 
-  /** Whether it still waits, with so many messages behind it in its lane: see `heads.lua`. */
-  isLeftAlone(behind: number): boolean {
+  /** Whether the turn stays parked, with this many messages behind it in its lane: see `heads.lua`. */
+  staysParked(behind: number): boolean {
     const seen = this.number('parkedBehind');
     return seen !== undefined && behind <= seen && !this.fields.has('cancelled');
   }
@@ -96,7 +96,7 @@ export class Parking extends Fields {
     ];
   }
 
-  /** Holds while nobody has decided it. */
+  /** Holds while nobody has decided the question. */
   isUndecided(id: string): Expected[] {
     return [
       [this.key, `decided:${id}`, ''],
@@ -105,17 +105,17 @@ export class Parking extends Fields {
     ];
   }
 
-  /** Holds while the turn is parked with this question, as it is. */
+  /** Holds while the turn is parked with exactly this question. */
   isAsked(parked: Parked): Expected {
     return [this.key, 'parked', JSON.stringify(parked)];
   }
 
-  /** The message that asks. */
+  /** The message that shows the question. */
   askedIn(id: string): number | undefined {
     return this.number(`asked:${id}`);
   }
 
-  /** Whether the file was sent that stands above the question. */
+  /** Whether the file above the question was sent. */
   hasFile(id: string): boolean {
     return this.fields.has(`askedFile:${id}`);
   }
@@ -125,18 +125,18 @@ export class Parking extends Fields {
     return this.set(`askedFile:${id}`, 1);
   }
 
-  /** The message that asks what is not decided. */
+  /** The message that shows the open question. */
   get shown(): number | undefined {
     return this.waitsFor && this.askedIn(this.waitsFor.id);
   }
 
-  /** When it was asked, by the clock behind entry ids; undefined while it certainly is not shown. */
+  /** When the question was sent, by Redis' clock; undefined while it is certainly not in the chat. */
   askedAtMs(id: string): number | undefined {
     return this.number(`askedAt:${id}`);
   }
 
-  /** It is shown; without a message it may be, as far as anybody knows. */
-  ask(id: string, messageId: number | undefined, atMs: number): Change {
+  /** The question is in the chat, as this message; without a `messageId` it may be. */
+  markAsked(id: string, messageId: number | undefined, atMs: number): Change {
     return this.set(...(messageId === undefined ? [] : [`asked:${id}`, messageId]), `askedAt:${id}`, atMs);
   }
 }

@@ -3,7 +3,7 @@ import type { FilePart, Part } from '../../flow/reply.ts';
 import type { EntryId, Keys, SessionId } from '../../redis/keys.ts';
 import type { Button } from '../../telegram/messages.ts';
 import type { Change, Expected } from '../change.ts';
-import { Company, type EndedAttempt, endsIn, Fields, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
+import { type EndedAttempt, endsIn, Fields, MergeState, OUTAGE, Reply, Waits, withEnd } from './aspects.ts';
 import { Parking } from './parking.ts';
 
 /** How far the recovery of this message has gone. Moves forward only, and is stored with its effect. */
@@ -29,11 +29,11 @@ export interface Conclusion {
 
 /** A fresh session that a message is tried in: its chat moves there only once the message is answered. */
 export interface Trial {
-  /** The previous session. */
+  /** The session before. */
   of: SessionId;
   /** The fresh one. */
   in: SessionId;
-  /** Its entries. */
+  /** How many messages and answers the session before has. */
   entries: number;
   /** The notice to the user if the fresh session yields an answer. */
   notice: string;
@@ -41,35 +41,35 @@ export interface Trial {
   why: string;
 }
 
-/** Who cancelled a message that an operator cancelled alone: then no reply of a command notifies the user. */
+/** Stands for the command if an operator cancelled a message: then no reply to a command notifies the user. */
 export const BY_OPERATOR = 'operator';
 
-/** The model's text so far, which people may have seen, and the number of its characters that the session has already. */
-export interface Said {
+/** The partial answer, which people may have seen, and how many of its characters the session has already. */
+export interface StoredPartialAnswer {
   text: string;
   recordedChars: number;
 }
 
-/** A message on its way: what its attempts found out and did. One hash, from its first attempt until it is settled. */
+/** The state of a message on its way, in one hash, from its first attempt until it is settled. */
 export class TurnRecord extends Fields {
-  /** The other messages of its lane that it was merged or answered with. */
-  readonly company: Company;
+  /** The messages of the lane that it is merged or answered with. */
+  readonly merge: MergeState;
   /** The waits for the model and for Telegram. */
   readonly waits: Waits;
-  /** The question that it is parked with. */
+  /** The question that the turn is parked with. */
   readonly parking: Parking;
   /** The state of the reply's parts at Telegram. */
   readonly reply: Reply;
 
   constructor(key: string, fields: ReadonlyMap<string, string>) {
     super(key, fields);
-    this.company = new Company(key, fields);
+    this.merge = new MergeState(key, fields);
     this.waits = new Waits(key, fields);
     this.parking = new Parking(key, fields);
     this.reply = new Reply(key, fields);
   }
 
-  /** A step of the message was written in an earlier attempt; see `Turn.write`. */
+  /** Whether an earlier attempt wrote this step; see `Turn.write`. */
   hasDone(step: string): boolean {
     return this.fields.has(`did:${step}`);
   }
@@ -79,22 +79,22 @@ export class TurnRecord extends Fields {
     return this.text('fencesBefore')?.split(' ')[0];
   }
 
-  /** The command that cancelled it, or `BY_OPERATOR`. */
+  /** The command that cancelled the message, or `BY_OPERATOR`. */
   get cancelledBy(): string | undefined {
     return this.text('cancelled');
   }
 
-  /** Holds while nobody has cancelled it. */
+  /** Holds while nobody has cancelled the message. */
   notCancelled(): Expected {
     return [this.key, 'cancelled', ''];
   }
 
-  /** Its lane was full when it came: a call from a chat without the bot is then refused. */
+  /** The lane was full when the message came. Only a call from a chat without the bot is then refused. */
   get isRefused(): boolean {
     return this.fields.has('refused');
   }
 
-  /** The new id of its chat. */
+  /** The new id of the chat, a group that became a supergroup. */
   get migratedTo(): number | undefined {
     return this.number('migratedTo');
   }
@@ -103,7 +103,7 @@ export class TurnRecord extends Fields {
     return this.set('migratedTo', chatId);
   }
 
-  /** What was read once of a file or a recording, under a name of the reader's. */
+  /** The stored text of a file or a recording, under a name that the reader chooses. */
   content(name: string): string | undefined {
     return this.text(name);
   }
@@ -126,15 +126,15 @@ export class TurnRecord extends Fields {
     return this.set('readingNotices', JSON.stringify([...new Set(notices)]));
   }
 
-  get said(): Said {
+  get partialAnswer(): StoredPartialAnswer {
     return { text: this.text('said') ?? '', recordedChars: this.number('saidRecorded') ?? 0 };
   }
 
-  say({ text, recordedChars }: Said): Change {
+  storePartialAnswer({ text, recordedChars }: StoredPartialAnswer): Change {
     return this.set('said', text, 'saidRecorded', recordedChars);
   }
 
-  unsay(): Change {
+  clearPartialAnswer(): Change {
     return this.unset('said', 'saidRecorded');
   }
 
@@ -147,7 +147,7 @@ export class TurnRecord extends Fields {
     return this.set('spentMs', Math.round(totalMs));
   }
 
-  /** How long the recovery that was cut short has run. */
+  /** How long the recovery ran that was cut short. */
   get recoverySpentMs(): number {
     return this.number('recoverySpentMs') ?? 0;
   }
@@ -156,31 +156,31 @@ export class TurnRecord extends Fields {
     return this.set('recoverySpentMs', Math.round(totalMs));
   }
 
-  /** How many of its calls fell silent since the last answer or recovery. */
-  fallSilent(times: number): Change {
-    return this.set('silences', times);
+  /** Stores how many model calls timed out in silence since the last answer or recovery. */
+  setSilences(count: number): Change {
+    return this.set('silences', count);
   }
 
-  /** The model that its chat chose and cannot use: the default model is asked instead. */
+  /** The model that the chat chose and cannot use: the default model is asked instead. */
   get goneModel(): string | undefined {
     return this.text('modelGone');
   }
 
-  setModelAside(model: string): Change[] {
+  dropChosenModel(model: string): Change[] {
     return [this.set('modelGone', model, 'attempts', 0), this.unset('tried', 'blamed')];
   }
 
-  /** A refusal named its content, or that of its conversation: it may be at fault. */
-  blame(): Change {
+  /** A refusal named the content of the message, or of its conversation: the message may be the cause. */
+  suspect(): Change {
     return this.set('blamed', 1);
   }
 
-  /** Something else was at fault. */
-  clearBlame(): Change {
+  /** Something else was the cause. */
+  clearSuspicion(): Change {
     return this.unset('blamed');
   }
 
-  /** A stage of recovery, one more recovery, and a reset count of attempts: progress was made. */
+  /** Enters a stage of recovery: counts the recovery, and gives back all attempts. */
   enter(stage: RecoveryStage): Change[] {
     return [this.set('stage', stage, 'attempts', 0), this.add('recoveries', 1), this.unset('silences', ...OUTAGE)];
   }
@@ -194,12 +194,12 @@ export class TurnRecord extends Fields {
     return this.set('tried', [...this.tried, ...steps].join(','));
   }
 
-  /** Nothing was tried: no attempt is used. */
-  freeAttempt(): Change {
+  /** Does not count the attempt: nothing was tried. */
+  refundAttempt(): Change {
     return this.add('attempts', -1);
   }
 
-  /** The next request is a different one: all attempts are left. */
+  /** Gives back all attempts: the next request is a different one. */
   renewAttempts(): Change {
     return this.set('attempts', 0);
   }
@@ -208,7 +208,7 @@ export class TurnRecord extends Fields {
     return this.set('maxOutputTokens', maxOutputTokens);
   }
 
-  /** A round of tools is stored: progress, which resets the attempts and the bound on recoveries. */
+  /** Stores a round of tools, and resets the attempts and the bound on recoveries: the turn makes progress. */
   recordRound(round: number, { recoveries, stage }: { recoveries: number; stage: RecoveryStage }): Change[] {
     return [
       this.set('rounds', round, 'attempts', 1, 'recoveriesBefore', recoveries, 'stage', stage),
@@ -225,44 +225,44 @@ export class TurnRecord extends Fields {
     return this.unset('trial', 'trialOf', 'trialIn');
   }
 
-  /** The message stands in the log of a session, at this index: the mark that recording it there sets. */
+  /** Marks the message as recorded in a session's log, at this index. */
   recordIn(session: SessionId, index: number): Change {
     return this.set(`did:${recordStep(session)}`, index);
   }
 
-  /** Whether it stands there. */
+  /** Whether the message is recorded in the session's log. */
   isRecordedIn(session: SessionId): boolean {
     return this.hasDone(recordStep(session));
   }
 
-  /** How it ends. Before any of it is delivered. */
+  /** Stores the conclusion and resets `attempts` to 1. Call before the first send. */
   conclude(conclusion: Conclusion): Change {
     return this.set('conclusion', JSON.stringify(conclusion), 'attempts', 1);
   }
 
-  /** What is delivered changes, and not how often it was tried. */
+  /** Replaces the conclusion and, unlike `conclude`, keeps `attempts`. */
   reviseConclusion(conclusion: Conclusion): Change {
     return this.set('conclusion', JSON.stringify(conclusion));
   }
 
-  /** The user has the answer: what follows is nobody's wait. */
+  /** The user has the answer: from here on the message is not overdue. */
   markReplied(): Change {
     return this.set('replied', 1);
   }
 
-  /** How its newest attempts ended, oldest first; none when that cannot be read. */
+  /** The ends of the newest attempts, oldest first; none when they cannot be read. */
   get ends(): EndedAttempt[] {
     return endsIn(this.text('ended'));
   }
 
-  /** An attempt ended with a verdict, so its process did not crash. */
+  /** Notes the end of an attempt with a verdict: its process did not crash. */
   endAttempt(end: EndedAttempt): Change[] {
     const ends = JSON.stringify(withEnd(this.ends, end));
     return [this.unset('running', 'cutFrom', 'crashesInRow'), this.set('ended', ends)];
   }
 }
 
-/** The turn of a message; without its fields as of the start of an attempt it can only be changed. */
+/** The turn of a message. Without the fields as of the start of an attempt, changes are all it offers. */
 export function turnOf(
   keys: Pick<Keys, 'turn'>,
   entry: EntryId,
@@ -276,7 +276,7 @@ export function recordStep(session: SessionId): string {
   return `user:${session}`;
 }
 
-/** A message that is no candidate for having crashed a process any more. */
+/** Removes a message from the poison candidates. */
 export function clearPoisonCandidate(keys: Pick<Keys, 'poisonCandidates'>, entry: EntryId): Change {
   return ['ZREM', keys.poisonCandidates, entry];
 }

@@ -6,7 +6,7 @@ import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import { type EndedAttempt, endsIn } from './aspects.ts';
 
-/** What is known of a message's turn. It is kept for an hour after the outcome. Times are ms since the epoch. */
+/** A message's turn as reports show it. It is kept for an hour after the outcome. Times are ms since the epoch. */
 export interface TurnSummary {
   /** 1 for the first attempt; restarts after a recovery step. 0: none was begun. */
   attempt: number;
@@ -15,9 +15,9 @@ export interface TurnSummary {
   runningSinceMs?: number;
   /** Until when it waits for a person; absent when it does not. */
   parkedUntilMs?: number;
-  /** What the attempt is at, or was when it ended. */
+  /** The step of the attempt, or the last one if it ended. */
   step: string;
-  /** How the newest attempts ended that did not end the message. */
+  /** The ends of the newest attempts. */
   ended: EndedAttempt[];
   /** How often its process ended in the middle of an attempt. */
   crashes: number;
@@ -26,7 +26,7 @@ export interface TurnSummary {
   outageTries: number;
   /** The parts of the stored answer; absent before there is one. */
   parts?: { total: number; sent: number };
-  /** What was decided about it before its turn: `cancelled`, `refused`, `merged`. */
+  /** The ends that were decided before its turn: `cancelled`, `refused`, `merged`. */
   marks: string[];
 }
 

@@ -3,9 +3,9 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 
-/** What is known of the place for an answer in a chat that the bot is not part of. */
+/** The place for an answer in a chat that the bot is not part of. */
 export type Place =
-  /** Something of ours stands there, under this id. */
+  /** Our message is there, under this id. */
   | { kind: 'there'; inlineId: string }
   /** Telegram takes no answer, or not any more. */
   | { kind: 'refused' };

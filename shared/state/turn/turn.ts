@@ -15,8 +15,8 @@ import { type Conclusion, RECOVERY_STAGES, type RecoveryStage, type Trial, TurnR
 export interface BegunFields {
   entry: EntryId;
   lane: LaneKey;
-  /** The chat that owns the session. */
-  home: ChatKey;
+  /** The supergroup that the chat became, or else the chat. */
+  currentChat: ChatKey;
   session: SessionId;
   /** The fields of the entry, the turn, the session and the chat. */
   entryFields: ReadonlyMap<string, string>;
@@ -57,9 +57,9 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** The queue that it heads. */
   readonly lane: LaneKey;
   readonly chat: ChatKey;
-  /** The chat that owns the session: differs from `chat` only where a group became a supergroup. */
-  readonly home: ChatKey;
-  /** The keys of the shard; the key of `chat` is that of `home`. */
+  /** The chat that owns session, data and costs; differs from `chat` if a group became a supergroup. */
+  readonly currentChat: ChatKey;
+  /** The Redis keys. `keys.chat(chat)` is the key of `currentChat`, so that a migrated group keeps its state. */
   readonly keys: Keys;
   /** Unique to this attempt, even where Redis has forgotten another one. */
   readonly fencingToken: string;
@@ -98,7 +98,7 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly summaryPart: string | undefined;
   /** Messages of this session that the model declined since it last answered one. */
   readonly refusalsInRow: number;
-  /** How many of its calls fell silent since the last answer or recovery. */
+  /** How many model calls timed out in silence since the last answer or recovery. */
   readonly silences: number;
   /**
    * When the attempt before this one began, in ms since the epoch, if it wrote no verdict: its process was killed, or lost
@@ -106,7 +106,7 @@ export class Turn<Env = unknown> extends TurnRecord {
    */
   readonly cutFromMs: number | undefined;
   /** Whether this message or its conversation was refused because of its content: it may be at fault. */
-  readonly isBlamed: boolean;
+  readonly isSuspect: boolean;
   /** Set while this session is on trial. */
   readonly trial: Trial | undefined;
   /** Lowered when input and output together did not fit, raised when thinking took all of it. */
@@ -150,8 +150,8 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.entry = begun.entry;
     this.lane = begun.lane;
     this.chat = own;
-    this.home = begun.home;
-    this.keys = { ...source.keys, chat: (chat) => source.keys.chat(chat === own ? begun.home : chat) };
+    this.currentChat = begun.currentChat;
+    this.keys = { ...source.keys, chat: (chat) => source.keys.chat(chat === own ? begun.currentChat : chat) };
     this.fencingToken = this.text('fence') ?? '';
     this.attempts = this.number('attempts') ?? 0;
     this.recoveries = this.number('recoveries') ?? 0;
@@ -173,13 +173,13 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.refusalsInRow = Number(sessionFields.get('refusalsInRow') ?? 0);
     this.silences = this.number('silences') ?? 0;
     this.cutFromMs = this.number('cutFrom');
-    this.isBlamed = turnFields.has('blamed');
+    this.isSuspect = turnFields.has('blamed');
     this.trial = isForeign ? undefined : trial;
     this.maxOutputTokens = this.number('maxOutputTokens');
     this.conclusion = this.json('conclusion');
     this.notices = this.json('notices') ?? [];
     this.readingNotices = this.json('readingNotices') ?? [];
-    this.chatSettings = settingsOfChat(source.chats, own, begun.home, chatFields.movedFrom);
+    this.chatSettings = settingsOfChat(source.chats, own, begun.currentChat, chatFields.movedFrom);
     this.choice = chatFields.choice;
     this.calibration = chatFields.calibration;
     this.toolGrants = chatFields.toolGrants;
@@ -244,13 +244,13 @@ export class Turn<Env = unknown> extends TurnRecord {
 
   /** The message, and those that are answered together with it. */
   get entries(): readonly EntryId[] {
-    return [this.entry, ...this.company.answersWith];
+    return [this.entry, ...this.merge.reportsFor];
   }
 
   /** For whom the calls of the attempt are made. */
   get payer(): Payer {
-    const { chat, home, entry } = this;
-    const about = { chat, home, entry, traceId: traceIdOf(this.traceparent), own: this.chatSettings };
+    const { chat, currentChat, entry } = this;
+    const about = { chat, currentChat, entry, traceId: traceIdOf(this.traceparent), own: this.chatSettings };
     if (!this.message.ok) return about;
     const { from, chatType } = this.message.value;
     const inGroup = chatType === 'private' ? {} : { groupName: from.name ?? '' };

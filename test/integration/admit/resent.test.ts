@@ -178,7 +178,7 @@ test('an attempt that meets a stored conclusion sends nothing, and the next one 
   const stored = { outcome: 'answered', parts: ['the stored answer'] };
   await redis.hset(keys.turn(entry), 'did:conclusion', 1, 'conclusion', JSON.stringify(stored));
   const { signal } = new AbortController();
-  const slot = { rest: () => {}, resume: async () => true, end: () => {} };
+  const slot = { release: () => {}, tryReacquire: async () => true, end: () => {} };
   const time = { signal, leaving: signal, slot } as Partial<TurnTime> as TurnTime;
   expect(await runTurn(turn.withEnv(env), time)).toEqual({ kind: 'again' });
   expect(sent).toEqual([]);

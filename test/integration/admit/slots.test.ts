@@ -130,12 +130,12 @@ test('slots are granted in the order of the requests, and a request times out', 
 test('a job that delivers leaves its slot to others, and has to ask for it again', async () => {
   const share = createSlots(1).share();
   const slot = await share.take(0);
-  slot?.rest();
+  slot?.release();
   expect([share.inHand(), share.allowed()]).toEqual([1, 2]);
   const other = await share.take(0);
-  expect(await slot?.resume()).toBe(false);
+  expect(await slot?.tryReacquire()).toBe(false);
   other?.end();
-  expect(await slot?.resume()).toBe(true);
+  expect(await slot?.tryReacquire()).toBe(true);
   expect([share.inHand(), share.allowed()]).toEqual([1, 1]);
   slot?.end();
   expect([share.inHand(), share.allowed()]).toEqual([0, 1]);

@@ -5,7 +5,7 @@ import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { FencedError } from '../../../shared/state/change.ts';
 import { createReminderBook } from '../../../shared/state/reminder/book.ts';
 import { EN } from '../../../shared/texts/en.ts';
-import { entering } from '../../../worker/features/reminders/reminder.ts';
+import { messageFor } from '../../../worker/features/reminders/reminder.ts';
 import { createReminders } from '../../../worker/features/reminders/tool.ts';
 import { createLane } from '../../../worker/lane/lane.ts';
 import { givenAttempt } from '../../fixture/archived-session.ts';
@@ -115,7 +115,7 @@ test('entered again with what was listed before, a due time changes nothing, who
     const { due, nowMs } = await one.due(10);
     const [each] = due;
     if (each === undefined) throw new Error('nothing is due');
-    const { message, nextMs } = entering(each.stored, {
+    const { message, nextMs } = messageFor(each.stored, {
       dueAtMs: each.dueAtMs,
       nowMs,
       minutesMin: 60,

@@ -17,7 +17,7 @@ export interface DeskCall {
   /** The operator's id. Several people may have the same first name. */
   id: number;
   context: CommandContext;
-  /** What reports and acts read. */
+  /** The source of reports and acts. */
   source: ReportGround;
 }
 
@@ -45,7 +45,7 @@ const HANDLERS: Readonly<Record<string, DeskHandler>> = {
 const desk: CommandHandler = async (context) => {
   const { message } = context.turn;
   const { redis, settings } = context.turn.env;
-  const [word = '', ...words] = context.words.split(' ');
+  const [word = '', ...words] = context.argument.split(' ');
   const { id = 0, name = '' } = message.ok ? message.value.from : {};
   // A button of another version may send an unknown word.
   const handle = (Object.hasOwn(HANDLERS, word) && HANDLERS[word]) || help;

@@ -36,11 +36,11 @@ type Source = { content: string } | { ref: string };
  * was noted. A call that is repeated after a crash notes the same file once.
  */
 export function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
-  const partOf = async ({ home }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
+  const partOf = async ({ currentChat }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
     const part = { path: 'file', name } as const;
     if ('content' in source)
-      return { ...part, sha256: await media.keep(home, Buffer.from(source.content), KEEP_SECONDS) };
-    const bytes = (await media.load(home, [source.ref])).get(source.ref);
+      return { ...part, sha256: await media.keep(currentChat, Buffer.from(source.content), KEEP_SECONDS) };
+    const bytes = (await media.load(currentChat, [source.ref])).get(source.ref);
     if (bytes === undefined) return undefined;
     return { ...part, sha256: source.ref, ...(fileKind(name, bytes) === 'photo' && { isPicture: true }) };
   };
@@ -75,7 +75,7 @@ function createOrder() {
   };
 }
 
-/** Where the bytes come from, or what is wrong. An empty field counts as absent: models fill in optional fields. */
+/** The source of the bytes, or the error. An empty field counts as absent: models fill in optional fields. */
 function sourceOf({ content, ref }: Readonly<Record<string, unknown>>): Source | string {
   const [hasContent, hasRef] = [isGiven(content), isGiven(ref)];
   if (hasContent === hasRef) return 'Give either "content", which must not be empty, or "ref".';

@@ -31,7 +31,7 @@ export const guestsFeature: Feature = {
     },
     envOf(env) {
       const settings = { ...env.settings, rich: 'off' as const };
-      // What a person has spent is not said among strangers.
+      // Strangers must not read what a person has spent.
       return { ...env, settings, budget: undefined, progress: NO_PROGRESS, tools: forSummons(env.tools) };
     },
     begin(turn) {

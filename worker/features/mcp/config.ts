@@ -53,7 +53,7 @@ const limits = z.object({
 export type ServerLimits = z.infer<typeof limits>;
 export const SERVER_LIMITS: ServerLimits = limits.parse({});
 
-/** What every server has, whichever way it is reached. */
+/** The settings of every server, however it is reached. */
 const general = {
   disabled: z.literal(false, 'expected true or false').optional(),
   limits: limits.default(SERVER_LIMITS),

@@ -1,4 +1,4 @@
-/** What a tool server may do and take by default, besides what MCP_CONFIG sets for it. */
+/** The default limits of a tool server, besides those that MCP_CONFIG sets. */
 export const LIMITS = {
   /** How long the start waits for servers; the others keep connecting in the background. */
   startMs: 10_000,

@@ -95,8 +95,8 @@ function mountsOf(server: StdioServer, scratch: string, more: readonly string[])
 }
 
 /**
- * Where a server may write for a path in its configuration: the folder, or for a file (which may not exist yet) the folder
- * of the file. For a file in a folder that others use as well, such as `/tmp`, it is the file alone. No server writes to
+ * The places that a server may write to for a path in its configuration: the folder, or for a file (which may not exist
+ * yet) the folder of the file. For a file in a shared folder such as `/tmp`, it is the file alone. No server writes to
  * the system's folders or to the gateway's packages.
  */
 function roomFor(path: string, wide: readonly string[]): readonly string[] {

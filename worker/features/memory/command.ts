@@ -27,20 +27,20 @@ const ALL = 'forget all';
  * `/memory forget <id>`, `/memory forget all`, and under an answer that changed it `/memory undo <id>`. A change is
  * stored in one step with the reply that says so, and the next request shows it.
  */
-export const memory: CommandHandler = async ({ turn, words }) => {
+export const memory: CommandHandler = async ({ turn, argument }) => {
   const book = bookOf(turn);
-  const { texts, home } = turn;
-  const now = await book.of(home);
-  if (words === '') return shown(texts, now.lines);
-  if (words === ALL)
+  const { texts, currentChat: chat } = turn;
+  const now = await book.of(chat);
+  if (argument === '') return shown(texts, now.lines);
+  if (argument === ALL)
     return replied('memory', texts.memory.asks(now.lines.length), {
       buttons: [[{ text: texts.memory.deleteAllButton, command: `/memory ${ALL} ${CONFIRMED}`, destroys: true }]],
     });
-  if (words === `${ALL} ${CONFIRMED}`)
-    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(home)), shownAnew(turn)] });
-  const [, verb, id] = WORDS.exec(words) ?? [];
+  if (argument === `${ALL} ${CONFIRMED}`)
+    return replied('memory', texts.memory.deletedAll, { changes: [...(await book.erasing(chat)), shownAnew(turn)] });
+  const [, verb, id] = WORDS.exec(argument) ?? [];
   if (verb === undefined) return replied('memory', texts.memory.usage);
-  const made = await book.changes(home);
+  const made = await book.changes(chat);
   const {
     said,
     changes,
@@ -60,7 +60,7 @@ interface About {
   id: string | undefined;
 }
 
-/** What is said of a command, its changes, and the lines after it. */
+/** The reply to a command, its changes, and the lines after it. */
 type Done = { said: string; changes: Change[]; lines?: readonly MemoryLine[] };
 
 function deletion(book: MemoryBook, turn: Turn, { now, made, id }: About): Done {
@@ -96,7 +96,7 @@ function isCarried({ memory: carried = '' }: Turn, id: string): boolean {
   return carried.includes(`${id}:`);
 }
 
-/** What a person has deleted is in no later request, although that costs the cached prefix once. */
+/** Leaves a deleted line out of all later requests, although that costs the cached prefix once. */
 function shownAnew({ keys, session }: Turn): Change {
   return carriedMemory(keys, session).renew();
 }

@@ -17,27 +17,27 @@ export const memoryFeature: Feature = {
     isShown: ({ isOfGuest }) => !isOfGuest,
     async of(turn, windowTokens) {
       const book = bookOf(turn);
-      const now = await book.of(turn.home);
+      const now = await book.of(turn.currentChat);
       return { text: snapshotOf(now, windowTokens), unchanged: book.unchanged(now) };
     },
   },
-  async changesByModel(turn, entries) {
-    const made = (await bookOf(turn).changes(turn.home)).filter(({ madeIn }) => entries.includes(madeIn));
+  async listUndoableChanges(turn, entries) {
+    const made = (await bookOf(turn).changes(turn.currentChat)).filter(({ madeIn }) => entries.includes(madeIn));
     const lines = made.map((change) => [plain(changeText(turn.texts, change))]);
     return [{ title: turn.texts.memory.changed, lines, commands: made.map(({ id }) => `/memory undo ${id}`) }];
   },
-  async leftBehind(turn) {
+  async dropOnShardMove(turn) {
     const book = bookOf(turn);
-    const { lines } = await book.of(turn.home);
+    const { lines } = await book.of(turn.currentChat);
     const listed = lines.map((line) => lineText(turn.texts, line)).join('\n');
     return {
       texts: lines.length === 0 ? [] : splitReply(turn.texts.memory.left(listed)),
-      changes: await book.erasing(turn.home),
+      changes: await book.erasing(turn.currentChat),
     };
   },
-  forgotten: (redis, keys, chat) => createMemoryBook(redis, keys).erasing(chat),
-  async exported(turn) {
-    const { lines } = await bookOf(turn).of(turn.home);
+  changesToErase: (redis, keys, chat) => createMemoryBook(redis, keys).erasing(chat),
+  async linesToExport(turn) {
+    const { lines } = await bookOf(turn).of(turn.currentChat);
     if (lines.length === 0) return [];
     return [`${turn.texts.memory.exported}\n`, ...lines.map((line) => `- ${lineText(turn.texts, line)}`), ''];
   },

@@ -51,7 +51,7 @@ const SPEC: ToolSpec = {
 
 type Input = Readonly<Record<string, unknown>>;
 type Book = Pick<MemoryBook, 'of' | 'changes' | 'change' | 'unchanged'>;
-/** What becomes of a line, if anything; or why nothing does, in a sentence for the model. */
+/** The change of a line; or the error, in a sentence for the model. */
 type Plan = Pick<MemoryChange, 'before' | 'after'> | string;
 
 /** The built-in tool `memory`. A call that is repeated after a crash has the effect of one. */
@@ -75,30 +75,30 @@ export function createMemory(book: Book): Toolbox {
 
 async function change(book: Book, call: ToolCall): Promise<ToolOutput> {
   const { turn, input } = call;
-  const { entry, home } = turn;
+  const { entry, currentChat } = turn;
   const step = `memory:${call.id}`;
   const id = hash('sha256', `${entry} ${call.id}`).slice(0, ID_CHARS);
   for (let isDone = turn.hasDone(step); !isDone; ) {
-    const memory = await book.of(home);
-    const made = (await book.changes(home)).filter(({ madeIn }) => madeIn === entry);
-    const plan = planOf(memory, input, { id, chat: home, notedAtMs: turn.nowMs(), ...sourceOf(call) });
+    const memory = await book.of(currentChat);
+    const made = (await book.changes(currentChat)).filter(({ madeIn }) => madeIn === entry);
+    const plan = planOf(memory, input, { id, chat: currentChat, notedAtMs: turn.nowMs(), ...sourceOf(call) });
     if (typeof plan === 'string') return toolError(plan);
     if (plan.before?.text === plan.after?.text && plan.before?.source === plan.after?.source) break;
     if (made.length >= CHANGES_MAX)
       return toolError(`${CHANGES_MAX} changes for one message are the most: people could not look through more.`);
-    const changes = book.change(memory, { id, madeIn: entry, madeAtMs: turn.nowMs(), chat: home, ...plan });
+    const changes = book.change(memory, { id, madeIn: entry, madeAtMs: turn.nowMs(), chat: currentChat, ...plan });
     isDone = (await turn.write(step, changes, [book.unchanged(memory)])) !== 'unmet';
   }
   return shown(book, turn);
 }
 
-/** Where a line may be from, whether the model says so or not. */
+/** The possible source of a line, whether the model names it or not. */
 function sourceOf({ turn: { message }, hasReadOthers }: ToolCall): { source?: Source } {
   if (message.ok && message.value.forwardedFrom !== undefined) return { source: 'forward' };
   return hasReadOthers ? { source: 'unsure' } : {};
 }
 
-/** What a call makes of a memory; `fresh` is a line without its text. Pure. */
+/** The change that a call makes; `fresh` is a line without its text. Pure. */
 export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Omit<MemoryLine, 'text'>): Plan {
   const { action } = input;
   if (action !== 'remember' && action !== 'replace' && action !== 'forget')
@@ -117,7 +117,7 @@ export function planOf({ lines }: Pick<Memory, 'lines'>, input: Input, fresh: Om
   const others = lines.filter((line) => line !== before);
   if (!hasRoomFor(others, text))
     return `The memory is full: ${LINES_MAX} lines and ${CHARS_MAX} characters are the most. Forget what matters least, or say more with fewer words, and tell the person.`;
-  // What came from elsewhere does not become a person's word by being written anew.
+  // A rewritten line keeps its source unless the model names one: it does not become the word of a person.
   const from = source ?? before?.source ?? fresh.source;
   return { before, after: { ...(before ?? fresh), text, ...(from && { source: from }) } };
 }
@@ -128,8 +128,8 @@ function sourceIn({ source }: Input): Source | undefined | null {
   return SOURCES.find((known) => known === source) ?? null;
 }
 
-async function shown(book: Book, { home }: Turn): Promise<ToolOutput> {
-  const { lines } = await book.of(home);
+async function shown(book: Book, { currentChat }: Turn): Promise<ToolOutput> {
+  const { lines } = await book.of(currentChat);
   if (lines.length === 0) return toolText('The memory of this chat is empty now.');
   return toolText(`The memory of this chat is now:\n${lines.map(shownLine).join('\n')}`);
 }

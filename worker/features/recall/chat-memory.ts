@@ -11,7 +11,7 @@ import { PARENTS_MAX } from '../../session/store.ts';
 import { type Quote, quotesIn } from './document.ts';
 import { createSearch, type Search } from './search.ts';
 
-/** Where a search looks, and how far. */
+/** The source and the bounds of a search. */
 export interface SearchSource extends SessionSource {
   log?: Logger | undefined;
   /** Upper bound of what is read of a chat, newest first; 64 MiB if absent. */
@@ -20,7 +20,7 @@ export interface SearchSource extends SessionSource {
   readMsMax?: number;
 }
 
-/** What a search found in everything of a chat that is older than the window of one of its sessions. */
+/** The result of a search in everything of a chat that is older than the window of one of its sessions. */
 export interface Remembered extends Pick<Search, 'size' | 'span'> {
   /** Best first. */
   quotes: readonly Quote[];
@@ -31,11 +31,11 @@ export interface Remembered extends Pick<Search, 'size' | 'span'> {
 }
 
 /**
- * What a shard's chats said before their windows. Each search reads it anew: nothing of it is kept.
+ * Searches what the chats of a shard said before their windows. Each search reads it anew: nothing is kept.
  *
  * Contract: a chat is its session and at most 8 parents, and nothing else is ever read. Rejects when Redis or the blob
- * store cannot be reached; one that is slow costs what was not read in time, as an abort does. It yields to other work every
- * few milliseconds.
+ * store cannot be reached; a slow one, like an abort, costs what was not read in time. A search yields to other work
+ * every few milliseconds.
  */
 export interface ChatMemory {
   search(session: SessionId, question: string, signal?: AbortSignal): Promise<Remembered>;
@@ -78,7 +78,7 @@ async function lookThrough(
     const leftMs = signal?.aborted ? 0 : endMs - performance.now();
     const next = leftMs > 0 ? await within(lines.next(), leftMs, signal) : undefined;
     if (next?.done) return false;
-    // What is being read comes to its end, and nothing after it is read.
+    // The read under way ends, and no other begins.
     if (next === undefined || bytes >= bytesMax) return true;
     bytes += await look(search, next.value);
   }
@@ -124,7 +124,7 @@ async function* logOf({ redis, keys }: SearchSource, session: SessionId, end: nu
   }
 }
 
-/** What was archived while its log was read is read twice, which a search does not mind. */
+/** Records that are archived during the search are read twice, which does no harm. */
 async function* archiveOf(source: SearchSource, session: SessionId, onUnreadable: Parameters<typeof readSegment>[3]) {
   const segments = await sessionArchives(source.redis, source.keys).segments(session);
   for (let end = segments; end > 0; end -= SEGMENTS_AT_ONCE) {

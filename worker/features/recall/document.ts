@@ -24,7 +24,7 @@ const TEXT_CHARS = 56_000;
 const READ_CHARS = 64_000;
 const NAME_CHARS = 60;
 
-/** What is said in a message, tool calls and results included, at most 56,000 characters, as it was written. Pure. */
+/** The text of a message, tool calls and results included, at most 56,000 characters, as it was written. Pure. */
 export function saidIn(record: UserRecord | AssistantRecord): string {
   return allSaidIn(record).slice(0, TEXT_CHARS);
 }

@@ -7,10 +7,11 @@ import { createRecall } from './recall.ts';
 const QUERY_CHARS_MAX = 1_000;
 
 /** `/recall <words>`: what was said here before the present context, found by words, for the person who asks. */
-const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, words }) => {
-  if (words === '') return replied('recall', texts.recallUsage);
+const recall: CommandHandler = async ({ turn: { env, session, texts, entry }, argument }) => {
+  if (argument === '') return replied('recall', texts.recallUsage);
   try {
-    const { quotes, isCut, unreadable } = await createChatMemory(env).search(session, words.slice(0, QUERY_CHARS_MAX));
+    const query = argument.slice(0, QUERY_CHARS_MAX);
+    const { quotes, isCut, unreadable } = await createChatMemory(env).search(session, query);
     const opening = quotes.length === 0 ? texts.nothingRecalled : texts.recalled(quotes.length);
     const lines = quotes.map(({ atMs, who, text }, place) => `${place + 1}. ${minute(atMs)}, ${who}:\n${text}`);
     const ending = isCut || unreadable > 0 ? [texts.recalledInPart] : [];

@@ -27,7 +27,7 @@ const ENDING_SHARE = 0.15;
 /** A matcher of the words of a question. Pure, linear. */
 export function createMatcher(sought: ReadonlyMap<string, Sought>): Matcher {
   const words = [...sought].map(([term, how], at) => ({ ...how, term, at }));
-  // What has many forms is looked for in one go.
+  // One finder looks for all words that may have many forms.
   const flexible = words.filter(({ edits }) => edits > 0);
   const finders = words
     .filter(({ edits }) => edits === 0)

@@ -54,11 +54,11 @@ export function createRecall(
 ): Toolbox {
   return {
     specs: () => [SPEC],
-    async call({ name, input, turn: { session, home } }, signal) {
+    async call({ name, input, turn: { session, currentChat: chat } }, signal) {
       const asked = name === SPEC.name ? requestOf(input) : undefined;
       if (!asked) return toolError(name === SPEC.name ? EXPECTED : `There is no tool ${name} here.`);
       const work =
-        'ref' in asked ? readOn(loadKept, home, asked) : memory.search(session, asked.query, signal).then(foundIn);
+        'ref' in asked ? readOn(loadKept, chat, asked) : memory.search(session, asked.query, signal).then(foundIn);
       try {
         return await endedBy(work, signal, timeLimitMs);
       } catch (error) {

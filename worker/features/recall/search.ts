@@ -36,7 +36,7 @@ interface Found {
 
 /** The usual constants of BM25+. */
 const [SATURATION, LENGTH_SHARE, FLOOR] = [1.2, 0.7, 0.5];
-/** What is not among so many by what was seen so far is not among the best few in the end. */
+/** The candidates by a first ranking; a message that is not among them is not among the best few in the end. */
 const CANDIDATES = 100;
 
 /** Begins a search. */
@@ -75,7 +75,7 @@ export function createSearch(question: string): Search {
         const memory = memoryOf(record);
         const terms = new Set<string>();
         eachWord(memory?.text ?? '', (term) => matcher.isSought(term) && terms.add(term));
-        // Where nothing is left, what matched was a credential.
+        // If no term is left, the match was in a credential.
         if (memory && terms.size > 0 && !hits.has(memory.text)) hits.set(memory.text, { memory, terms });
       }
       return [...hits.values()];

@@ -18,7 +18,7 @@ export function snippet(text: string, terms: ReadonlySet<string>, maxChars: numb
   return `${opening}${graphemePrefix(rest, maxChars - opening.length - 1)}…`;
 }
 
-/** Where the stretch of the given length with the most different terms begins. */
+/** The start of the stretch of the given length with the most different terms. */
 function densest(line: string, terms: ReadonlySet<string>, length: number): number {
   const places: { term: string; at: number }[] = [];
   eachWord(line, (term, at) => {
@@ -42,7 +42,7 @@ function densest(line: string, terms: ReadonlySet<string>, length: number): numb
 /** Only a malicious text has graphemes of a thousand units: those are cut, but never inside a surrogate pair. */
 const GRAPHEME_CHARS_MAX = 64;
 
-/** Where the grapheme at a position of a text begins. Pure. */
+/** The start of the grapheme at a position of a text. Pure. */
 export function boundaryAt(text: string, at: number): number {
   if (at <= 0 || at >= text.length) return Math.min(Math.max(0, at), text.length);
   const start = graphemes.segment(text).containing(at)?.index ?? at;

@@ -24,7 +24,7 @@ const ID_BOOST = 2;
 /** Words, and what joins them to an id, a path, a date or an address. Always takes a whole run, so it is linear. */
 const RUN = /[\p{L}\p{N}\p{M}]+(?:[-_.:/@#+][\p{L}\p{N}\p{M}]+)*/gu;
 const PLAIN = /^[A-Za-z0-9]+$/;
-/** What joins words to an id. */
+/** The signs that join words to an id. */
 export const JOINED = /[-_.:/@#+]/;
 const UNSPACED = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}ー';
 /** A sign of a script without spaces, and a letter or digit of any other one, in expressions with the flag `v`. */

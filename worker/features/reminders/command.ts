@@ -17,47 +17,47 @@ import { timeZoneOf } from '../../lane/turn-settings.ts';
 import { nextDueMs, rhythmOf } from './schedule.ts';
 
 const BUTTONS_A_ROW = 3;
-const WORDS = /^(cancel|restore) (\w{1,32})$/;
+const ARGUMENT = /^(cancel|restore) (\w{1,32})$/;
 
 /**
  * `/reminders`: what is to come, in full, each with a button that cancels it. The button sends `/reminders cancel <id>`,
  * and the one under an answer for which the model cancelled a reminder `/reminders restore <id>`. The change is stored in
  * one step with the reply that says so.
  */
-export const reminders: CommandHandler = async ({ turn, words }) => {
+export const reminders: CommandHandler = async ({ turn, argument }) => {
   const { settings } = turn.env;
   const book = bookOf(turn);
-  const { texts, home } = turn;
-  const [, verb, id] = WORDS.exec(words) ?? [];
-  if (verb === undefined && words !== '') return replied('reminders', texts.reminders.usage);
-  const coming = await book.of(home);
+  const { texts, currentChat } = turn;
+  const [, verb, id] = ARGUMENT.exec(argument) ?? [];
+  if (verb === undefined && argument !== '') return replied('reminders', texts.reminders.usage);
+  const coming = await book.of(currentChat);
   const zone = timeZoneOf(turn, settings);
   if (verb === undefined) {
     const { list, buttons } = listed(texts, coming, zone);
     return replied('reminders', list, { buttons });
   }
-  const { said, changes, after } = verb === 'cancel' ? cancel() : await restore();
+  const { reply, changes, after } = verb === 'cancel' ? cancel() : await restore();
   const { list, buttons } = listed(texts, after, zone);
   // The other cancelled reminders under the same answer can still be restored.
   const keeps = verb === 'restore' && { keepsButtons: true as const };
-  return replied('reminders', [...said, plain('\n\n'), ...list], { buttons, changes, ...keeps });
+  return replied('reminders', [...reply, plain('\n\n'), ...list], { buttons, changes, ...keeps });
 
   function cancel() {
     const [chosen] = coming.filter(({ reminder }) => reminder.id === id);
-    if (chosen === undefined) return { said: [plain(texts.reminders.unknown)], changes: [], after: coming };
-    const said = [plain(texts.reminders.cancelled(textOf(chosen)))];
-    return { said, changes: book.cancelling([chosen]), after: coming.filter((each) => each !== chosen) };
+    if (chosen === undefined) return { reply: [plain(texts.reminders.unknown)], changes: [], after: coming };
+    const reply = [plain(texts.reminders.cancelled(textOf(chosen)))];
+    return { reply, changes: book.cancelling([chosen]), after: coming.filter((each) => each !== chosen) };
   }
 
   async function restore() {
-    const chosen = (await book.cancelled(home)).find(({ reminder }) => reminder.id === id);
+    const chosen = (await book.cancelled(currentChat)).find(({ reminder }) => reminder.id === id);
     const problem = chosen === undefined ? texts.reminders.unknown : texts.reminders.full(REMINDERS_MAX);
     if (chosen === undefined || coming.length >= REMINDERS_MAX)
-      return { said: [plain(problem)], changes: [], after: coming };
+      return { reply: [plain(problem)], changes: [], after: coming };
     const dueAtMs = dueAgainMs(chosen, turn.nowMs());
     const restored = { ...chosen, dueAtMs };
     return {
-      said: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],
+      reply: [plain(`${texts.reminders.restored} `), ...lineOf(texts, restored, zone)],
       changes: book.restoring(chosen, dueAtMs),
       after: [...coming, restored].sort((one, other) => one.dueAtMs - other.dueAtMs),
     };

@@ -17,7 +17,7 @@ const LATE_MS = 60_000;
 /** Later than this, the model reads both times. */
 const LATE_FOR_MODEL_MS = 5 * 60_000;
 const LINE_CHARS_MAX = 80;
-/** Fifty of them fit into one message. */
+/** The characters of a lost reminder in a notice: fifty of them fit into one message. */
 const LEFT_CHARS = 70;
 /** The field of a turn with the reminders that were taken out of the lane and are answered with it. */
 const TAKEN = 'remindersTaken';
@@ -28,7 +28,7 @@ const due: SelfEntered = {
     `${inWords(message, facts)}: its text is yours and no person's; say or do it as far as that message asked for it`,
   label: (message, facts) => `and ${inWords(message, facts)}`,
   takesOthers: isLate,
-  keep(turn, pieces) {
+  storeMerged(turn, pieces) {
     const taken = pieces.map(({ message }) => message.content).filter((content) => content.kind === 'reminder');
     return taken.length === 0 ? [] : [turn.keepContent(TAKEN, JSON.stringify(taken))];
   },
@@ -59,7 +59,7 @@ const due: SelfEntered = {
   /** Ends repeats whose chat was gone at two due times in a row: each further time would be a call, and an alert. */
   async chatGone(turn) {
     const book = bookOf(turn);
-    const coming = await book.of(turn.home);
+    const coming = await book.of(turn.currentChat);
     return remindersOf(turn).flatMap(({ id, dueAtMs }) =>
       book.chatGone(
         coming.filter(({ reminder }) => reminder.id === id),
@@ -77,14 +77,14 @@ export const remindersFeature: Feature = {
   tools: ({ redis, keys, settings }) => createReminders(createReminderBook(redis, keys), settings),
   start: startReminding,
   help: ({ texts }) => [texts.helpReminders],
-  async changesByModel(turn, entries) {
+  async listUndoableChanges(turn, entries) {
     const book = bookOf(turn);
-    const { home, texts } = turn;
+    const { currentChat, texts } = turn;
     const zone = timeZoneOf(turn, turn.env.settings);
-    const set = (await book.of(home)).filter(
+    const set = (await book.of(currentChat)).filter(
       ({ reminder: { setIn } }) => setIn !== undefined && entries.includes(setIn),
     );
-    const cancelled = (await book.cancelled(home)).filter(({ cancelledIn }) => entries.includes(cancelledIn));
+    const cancelled = (await book.cancelled(currentChat)).filter(({ cancelledIn }) => entries.includes(cancelledIn));
     return [
       {
         title: texts.reminders.setForLater,
@@ -98,19 +98,19 @@ export const remindersFeature: Feature = {
       },
     ];
   },
-  async leftBehind(turn) {
+  async dropOnShardMove(turn) {
     const book = bookOf(turn);
-    const coming = await book.of(turn.home);
+    const coming = await book.of(turn.currentChat);
     const texts = coming.length === 0 ? [] : [turn.texts.reminders.left(coming.map(beginningOf))];
     return { texts, changes: book.cancelling(coming) };
   },
-  async forgotten(redis, keys, chat) {
+  async changesToErase(redis, keys, chat) {
     const book = createReminderBook(redis, keys);
     return book.cancelling(await book.of(chat));
   },
-  async exported(turn) {
+  async linesToExport(turn) {
     const zone = timeZoneOf(turn, turn.env.settings);
-    const coming = await bookOf(turn).of(turn.home);
+    const coming = await bookOf(turn).of(turn.currentChat);
     return coming.map((each) => `- ${lettersOf(lineOf(turn.texts, each, zone))}`);
   },
 };

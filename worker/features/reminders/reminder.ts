@@ -5,16 +5,16 @@ import type { Reminder } from '../../../shared/state/reminder/book.ts';
 import { nextDueMs } from './schedule.ts';
 
 /**
- * A reminder that becomes a message: the message, as text, and when it comes again. No message where a later version has
- * set it: then it is put off until that version looks.
+ * The message of a due reminder, as text, and the time of its next repeat. `message` is empty if a later version set
+ * the reminder: it is then looked at again in a minute.
  */
-export interface Entering {
+export interface DueMessage {
   message: string;
   nextMs: number | undefined;
 }
 
-/** What a reminder enters the flow with. */
-export interface EnteringFacts {
+/** When a reminder is due, and what bounds its message and its next repeat. */
+export interface DueFacts {
   dueAtMs: number;
   nowMs: number;
   /** The least time between two times of a repeat. */
@@ -23,17 +23,17 @@ export interface EnteringFacts {
   isListed: (id: number) => boolean;
 }
 
-/** The account by which Telegram lets admins write in the name of their group, which is on the list. */
+/** The account under which admins write in the name of their group; the group is on the list. */
 const ANONYMOUS_ADMIN = 1_087_968_824;
-/** Absent in what this version sets. */
+/** The newest version that this one reads; its own reminders have no version. */
 const VERSION = 1;
 const NEWER_WAIT_MS = 60_000;
 const ANSWERING_CHARS_MAX = 200;
 const MINUTE_MS = 60_000;
-/** Between its time and its message lies a look at what is due; more than this is worth a word. */
+/** A reminder that becomes a message later than this is late: due reminders are looked for at intervals. */
 const LATE_MS = 60_000;
 
-/** Which message a reminder is set for: its words, where it was written, and by whom. Pure. */
+/** The message that a reminder is set for: its text, its chat and its author. Pure. */
 export function setIn(entry: EntryId, message: InboundMessage): Pick<Reminder, 'asked' | 'setIn' | 'answering'> {
   const { chatId, topicId, chatType, chatTitle, messageId, from, content } = message;
   const words = 'text' in content ? (content.text ?? '') : '';
@@ -49,11 +49,11 @@ export function setIn(entry: EntryId, message: InboundMessage): Pick<Reminder, '
 }
 
 /**
- * Makes a message of a stored reminder that is due; a repeat comes again after `minutesMin` or more, whatever was allowed
- * when it was set, and with the rights that whoever set it has now. One that cannot be read becomes a message that cannot be read either: then its chat and the operator
- * are notified of it like of any other. Pure, never throws.
+ * Turns a due reminder into a message. The next repeat is `minutesMin` later or more, even if a shorter one was allowed
+ * when the reminder was set. The author's current rights decide whether the message counts as a guest's. An unreadable
+ * reminder becomes an unreadable message, so that the chat and the operator are notified. Pure, never throws.
  */
-export function entering(stored: string, { dueAtMs, nowMs, minutesMin, isListed }: EnteringFacts): Entering {
+export function messageFor(stored: string, { dueAtMs, nowMs, minutesMin, isListed }: DueFacts): DueMessage {
   try {
     const reminder = JSON.parse(stored) as Reminder & { v?: unknown };
     if (typeof reminder.v === 'number' && reminder.v > VERSION) return { message: '', nextMs: nowMs + NEWER_WAIT_MS };

@@ -7,7 +7,7 @@ import { parseChatKey } from '../../../shared/redis/keys.ts';
 import { allowedNow } from '../../../shared/state/chat/allowed-people.ts';
 import { createReminderBook, type Due, type ReminderBook } from '../../../shared/state/reminder/book.ts';
 import type { ShardEnv } from '../../shard-env.ts';
-import { entering } from './reminder.ts';
+import { messageFor } from './reminder.ts';
 
 const BATCH = 100;
 const CLOSED_WAIT_MS = 3_600_000;
@@ -33,7 +33,7 @@ export function startReminding(env: ShardEnv): Service {
   });
 }
 
-/** Whom the bot answers now. A worker alone need not know the allow list: then it trusts what was accepted. */
+/** The current allow list. A worker without `TELEGRAM_ALLOWED_IDS` accepts everything that the producer accepted. */
 function allowedChats({ redis, settings: { TELEGRAM_ALLOWED_IDS: ids } }: ShardEnv): () => Promise<AllowedIds> {
   return allowedNow(redis, ids !== 'everyone' && ids.size === 0 ? 'everyone' : ids);
 }
@@ -52,7 +52,7 @@ async function remind(
     log.warn({ chat, reminder: id }, 'a reminder waits: its chat is not on the allow list');
     return book.putOff(due, nowMs + CLOSED_WAIT_MS);
   }
-  const { message, nextMs } = entering(stored, { dueAtMs, nowMs, minutesMin, isListed });
+  const { message, nextMs } = messageFor(stored, { dueAtMs, nowMs, minutesMin, isListed });
   const attributes = { ...messaging('send', 'inbound'), 'spillway.reminder': id };
   const entry = await telemetry.span(SPAN.remind, attributes, () => book.enter(due, message, nextMs, traceparent()), {
     kind: SpanKind.PRODUCER,

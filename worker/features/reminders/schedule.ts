@@ -28,7 +28,7 @@ export function nextDueMs({ firstMs, repeat, timeZone }: Schedule, afterMs: numb
   }
 }
 
-/** The times of a repeat that nobody counts beyond this. */
+/** Missed times are counted up to this number. */
 const MISSED_MAX = 200;
 
 /**
@@ -48,7 +48,7 @@ export function dueSince(
   return times === 0 ? undefined : { times, lastMs };
 }
 
-/** Clocks are changed after the expression was worked out: in its own time each day has all its hours, each once. */
+/** Evaluates the expression in wall time, as if UTC, so that a change of the clocks neither skips nor repeats a run. */
 function nextOfCron(cron: string, timeZone: string, afterMs: number): number {
   const times = CronExpressionParser.parse(cron, { currentDate: wallOf(afterMs, timeZone), tz: 'UTC' });
   for (;;) {
@@ -82,7 +82,7 @@ function leastGap(minutes: readonly number[], hours: readonly number[]): number 
   return Math.min(...times.map((time, at) => (times[at + 1] ?? first + DAY_MINUTES) - time));
 }
 
-/** How many times of a day are named. */
+/** The most times of a day that are listed. */
 const LISTED_MAX = 6;
 
 /** When a repeat comes, for words; undefined for an expression that is none. Pure. */

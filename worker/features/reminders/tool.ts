@@ -2,10 +2,10 @@ import { wallOf, wallText } from '../../../shared/base/wall-time.ts';
 import { FencedError } from '../../../shared/state/change.ts';
 import {
   type Coming,
+  dueAtOfEarlierCall,
   REMINDERS_MAX,
   type ReminderBook,
   SET_AT_ONCE_MAX,
-  setBefore,
 } from '../../../shared/state/reminder/book.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { type TurnSettings, timeZoneOf } from '../../lane/turn-settings.ts';
@@ -65,7 +65,7 @@ async function set(
   if (!turn.message.ok) return toolError('The message that asks for it cannot be read.');
   const message = turn.message.value;
   const timeZone = timeZoneOf(turn, settings);
-  const before = setBefore(turn, call);
+  const before = dueAtOfEarlierCall(turn, call);
   if (before !== undefined) return toolText(`Set for ${wallText(wallOf(before, timeZone))} ${timeZone}.`);
   // A reminder that sets the next one is a repeat as well.
   const repeatMinutesMin = settings.REMINDER_MINUTES_MIN;
@@ -84,17 +84,17 @@ async function set(
 }
 
 async function list(book: Book, settings: Zone, turn: Turn): Promise<ToolOutput> {
-  const coming = await book.of(turn.home);
+  const coming = await book.of(turn.currentChat);
   const timeZone = timeZoneOf(turn, settings);
   return toolText(coming.map((each) => line(each, timeZone)).join('\n') || 'There are no reminders in this chat.');
 }
 
 /** Marked as a step of its own: repeated after a crash, it finds the reminder gone and the step done. */
 async function cancel(book: Book, turn: Turn, call: string, { id }: Input): Promise<ToolOutput> {
-  const found = (await book.of(turn.home)).filter(({ reminder }) => reminder.id === id);
+  const found = (await book.of(turn.currentChat)).filter(({ reminder }) => reminder.id === id);
   const isDone = turn.hasDone(`reminder:${call}`);
   if (found.length === 0 && !isDone) return toolError('There is no such reminder. "list" names those that there are.');
-  const before = await book.cancelled(turn.home);
+  const before = await book.cancelled(turn.currentChat);
   const by = { cancelledIn: turn.entry, cancelledAtMs: turn.nowMs() };
   await turn.write(`reminder:${call}`, book.cancellingForUndo(found, by, before));
   return toolText(`Cancelled: ${id}.`);

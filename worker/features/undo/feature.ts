@@ -10,12 +10,12 @@ import { entityParts, textOf } from '../../reply/format/layout.ts';
 export const undoFeature: Feature = {
   name: 'undo',
   async beforeConclude(turn, conclusion, { calledNothing }) {
-    const isIdle = calledNothing && turn.company.answersWith.length === 0;
+    const isIdle = calledNothing && turn.merge.reportsFor.length === 0;
     if (isIdle || conclusion.outcome === 'command' || conclusion.outcome === 'merged') return conclusion;
     // Then all of it is erased.
     if (conclusion.reason === 'forget') return conclusion;
     const { features } = turn.env;
-    const all = await Promise.all(features.map((each) => each.changesByModel?.(turn, turn.entries) ?? []));
+    const all = await Promise.all(features.map((each) => each.listUndoableChanges?.(turn, turn.entries) ?? []));
     const made = all.flat().filter(({ lines }) => lines.length > 0);
     if (made.length === 0) return conclusion;
     const shown: Inline[] = [];

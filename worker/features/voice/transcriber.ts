@@ -6,9 +6,9 @@ import type { Failure } from '../../model/errors/failure.ts';
 /** Bytes in which somebody may speak. */
 export interface Recording {
   bytes: Buffer;
-  /** How long it is, as its sender states it; absent where nobody does. */
+  /** The length as the sender states it, if at all. */
   seconds?: number;
-  /** Whose budget pays for it. */
+  /** The payer of the transcription. */
   payer: Payer;
   /** A name with an ending, by which endpoints tell the format. */
   name: string;

@@ -23,8 +23,8 @@ test.each([[undefined], ['{"torn'], ['{}'], ['5']])('the ends in %j are none', (
 /** A turn of a message that was accepted ten seconds after the epoch. */
 function turnAt(nowMs: number, turnFields = new Map<string, string>()): Turn {
   const none = new Map<string, string>();
-  const fields = { entryFields: none, turnFields, sessionFields: none, chatFields: none };
-  const place = { entry: '10000-0' as EntryId, lane: '1' as LaneKey, home: '1' as ChatKey, session: 's' as SessionId };
+  const fields = { entryFields: none, turnFields, sessionFields: none, chatFields: none, session: 's' as SessionId };
+  const place = { entry: '10000-0' as EntryId, lane: '1' as LaneKey, currentChat: '1' as ChatKey };
   const source = { keys: keysOf(0), chats: new Map(), nowMs: () => nowMs };
   return new Turn({ ...place, ...fields, behind: 0, absence: '' }, source, {} as FencedWrites);
 }
@@ -33,7 +33,7 @@ test('after a call went through, the turn waits for no endpoint, and keeps the r
   const fields = new Map(Object.entries({ outageWaitedMs: '5', outageTries: '2', said: 'Hello', notices: '["A"]' }));
   const turn = turnAt(0, fields).withoutOutage();
   expect(turn.waits.outage).toEqual({ waitedMs: 0, tries: 0 });
-  expect(turn.said).toEqual({ text: 'Hello', recordedChars: 0 });
+  expect(turn.partialAnswer).toEqual({ text: 'Hello', recordedChars: 0 });
   expect(turn.with({ rounds: 2 })).toMatchObject({ rounds: 2, notices: ['A'] });
   expect(turn.rounds).toBe(0);
 });

@@ -89,7 +89,7 @@ test('commandOf reads a text of a million characters in linear time', () => {
 });
 
 test('a guest may look at reminders, and neither cancel one, nor choose the time zone, nor search the past', () => {
-  const may = (text: string) => isPermitted(commandOf(text) ?? { name: 'help', words: '' }, { isGuest: true });
+  const may = (text: string) => isPermitted(commandOf(text) ?? { name: 'help', argument: '' }, { isGuest: true });
   expect(['/reminders', '/reminders cancel 1', '/timezone', '/timezone UTC', '/recall x', '/status'].map(may)).toEqual([
     true,
     false,

@@ -29,7 +29,7 @@ const QUOTELESS: Step = { do: 'fresh session', quotes: false, isTrial: true };
 const fresh = (isTrial: boolean): Step => ({ do: 'fresh session', quotes: true, isTrial });
 const fails = (trouble: Extract<Step, { do: 'fail' }>['trouble']): Step => ({ do: 'fail', trouble });
 const leavesOut = (what: Extract<Step, { do: 'leave out' }>['what']): Step => ({ do: 'leave out', what });
-const WAITS = { do: 'wait', isFree: true } as const;
+const WAITS = { do: 'wait', isUncounted: true } as const;
 
 type Case = [what: string, state: Partial<RecoveryState>, failure: Failure, step: Partial<Step>];
 
@@ -46,7 +46,7 @@ const CASES: readonly Case[] = [
   ['so does one that cut an answer, also after a refused message', { outage: { waitedMs: 900_000, tries: 40 }, hasWords: true, refusedInRow: 1 }, down, fails('endpoint')],
   ['a 4xx is an outage by its words three times', { outage: { waitedMs: 9, tries: 3 } }, { ...down, status: 400 }, fails('endpoint')],
   ['a 429 is one by its status', { outage: { waitedMs: 9, tries: 3 } }, { ...down, status: 429 }, WAITS],
-  ['other passing trouble is bounded by attempts', { attempts: 2 }, failure('transient', { reason: 'unknown' }), { do: 'wait', isFree: false, delayMs: 5_000 }],
+  ['other passing trouble is bounded by attempts', { attempts: 2 }, failure('transient', { reason: 'unknown' }), { do: 'wait', isUncounted: false, delayMs: 5_000 }],
   ['and then it fails', { attempts: 5 }, failure('transient', { reason: 'unknown' }), fails('endpoint')],
   ['a call that fell silent twice ends the message', { silences: 2 }, down, fails('silence')],
   ['a later wait is longer', { outage: { waitedMs: 5_000, tries: 1 } }, down, { ...WAITS, delayMs: 5_000 }],
