@@ -20,7 +20,7 @@ import { createWebhook } from './receive/webhook.ts';
 import { startWebhookKeeper, type WebhookAddress, type WebhookKeeper } from './receive/webhook-manager.ts';
 
 /** Tests set shorter limits than the defaults. */
-export interface ProducerLimits {
+interface ProducerLimits {
   leaseLastsMs?: number;
   leaseRetryMs?: number;
   heartbeatEveryMs?: number;

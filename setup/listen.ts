@@ -142,7 +142,7 @@ export interface Found {
 }
 
 /** The result of a look at the waiting updates. */
-export type Sighting =
+type Sighting =
   | (Found & { readonly kind: 'found'; readonly updateId: number; readonly isFirst: boolean })
   | { readonly kind: 'none'; readonly strangers: readonly number[]; readonly isMisplaced: boolean };
 

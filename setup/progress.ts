@@ -25,7 +25,7 @@ export interface Progress {
 }
 
 /** The findings of a step. */
-export type Findings = { readonly answers?: Values } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
+type Findings = { readonly answers?: Values } & Partial<Pick<Progress, 'bot' | 'ownerId' | 'language'>>;
 
 /** The beginning, from the settings file and the environment. Pure. */
 export function begin(file: Values, environment: Values): Progress {

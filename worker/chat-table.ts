@@ -22,7 +22,7 @@ const CHAT_EXPECTED =
   'expected the id of a person or group, such as 1001 or -1001234567890, a topic as -1001234567890.7, or *';
 
 /** The names that entries may use; `undefined` where they are not known, since other settings are wrong. */
-export interface KnownNames {
+interface KnownNames {
   models: readonly string[] | undefined;
   /** Servers of tools. */
   servers: readonly string[] | undefined;

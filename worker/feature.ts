@@ -62,7 +62,7 @@ export interface Feature {
 }
 
 /** Changes by the model, each on a line, with the commands that undo them. */
-export interface UndoableChanges {
+interface UndoableChanges {
   /** The line above them. */
   title: string;
   lines: readonly (readonly Inline[])[];

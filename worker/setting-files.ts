@@ -11,7 +11,7 @@ import { serverTools } from './tools/server-tools.ts';
 import type { ToolSpec } from './tools/toolbox.ts';
 
 /** The settings that name a file. */
-export type NamedFiles = Partial<
+type NamedFiles = Partial<
   Pick<Settings, 'SYSTEM_PROMPT_FILE' | 'COMPACTION_PRESERVE_FILE' | 'MODEL_PRICES_FILE' | 'MCP_CONFIG' | 'CHATS_FILE'>
 >;
 

@@ -19,7 +19,7 @@ import { isInteger, type RawMessage, wellFormed } from './raw-message.ts';
 import { contentOf, contextOf } from './read-content.ts';
 
 /** Why an update was not accepted. Ignored updates are counted, never stored and never answered. */
-export type IgnoreReason =
+type IgnoreReason =
   | 'not_allowed'
   | 'not_an_operator'
   | 'not_a_message'
@@ -121,7 +121,7 @@ function ignore(reason: Exclude<IgnoreReason, 'not_addressed'>): UpdateReading {
 }
 
 /** A message as it reads now, or why its edit is ignored. */
-export type EditReading =
+type EditReading =
   | { accept: false; reason: IgnoreReason }
   | {
       accept: true;

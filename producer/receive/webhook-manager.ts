@@ -113,7 +113,7 @@ export type WebhookState =
   | 'taken';
 
 /** The result of one webhook check. */
-export interface WebhookSight {
+interface WebhookSight {
   info: WebhookInfo;
   state: WebhookState;
 }

@@ -10,7 +10,7 @@ import { type PrivateRedis, type PrivateRedisOptions, startPrivateRedis } from '
 
 export type RedisSourceOptions = RedisServerOptions & Pick<PrivateRedisOptions, 'dir' | 'fsync'>;
 
-export type RedisSource<Address extends RedisAddress = string> = {
+type RedisSource<Address extends RedisAddress = string> = {
   readonly ok: true;
   readonly url: Address;
   /** Ends a private server that no other process uses; close your own connections first. Safe to call twice. */
@@ -88,7 +88,7 @@ export async function findRunningRedis(settings: Settings): Promise<RedisAddress
 }
 
 /** The traces of a private server: its program, the process of one that runs, and whether an earlier one left data. */
-export type PrivateServer =
+type PrivateServer =
   | NoRedisServer
   | { readonly ok: true; readonly command: string; readonly pid?: number; readonly hasData: boolean };
 

@@ -23,7 +23,7 @@ export interface Route {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
-export interface HealthOptions {
+interface HealthOptions {
   host: string;
   port: number;
   /** Names by which it is reached, besides loopback and any address. */

@@ -33,7 +33,7 @@ export interface GaugeReading {
 }
 
 /** Contract: called only to export; when it rejects, its gauges stay as they were. */
-export type ReadGauges = () => Promise<readonly GaugeReading[]>;
+type ReadGauges = () => Promise<readonly GaugeReading[]>;
 
 /** How Prometheus names what an OpenTelemetry collector exports: it adds the unit, except one in braces. */
 const UNIT_WORDS: Readonly<Partial<Record<Unit, string>>> = { s: 'seconds', By: 'bytes' };

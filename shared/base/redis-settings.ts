@@ -3,7 +3,7 @@ export const REDIS_RISKS = ['volatile', 'unlimited'] as const;
 export type RedisRisk = (typeof REDIS_RISKS)[number];
 
 /** A setting of Redis on which the promise rests. */
-export interface RedisSetting {
+interface RedisSetting {
   name: string;
   /** The recommended value; `isMet` accepts equivalent ones. */
   value: string;

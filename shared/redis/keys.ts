@@ -202,7 +202,7 @@ export function fieldOfUpdate(updateId: number): number {
 }
 
 /** A chat key, read. */
-export interface ParsedChatKey {
+interface ParsedChatKey {
   chat: ChatKey;
   /** The chat that it belongs to: of a summons, that of the person. */
   chatId: number;

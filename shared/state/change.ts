@@ -18,7 +18,7 @@ export async function applyTogether(redis: RedisClient, changes: readonly Change
 export type Written = 'written' | 'repeated' | 'fenced' | 'unmet';
 
 /** Where an attempt is in the row of its writes, as `fence.lua` reads it: `<last known to have taken effect> <last sent>`. */
-export type WritePlace = `${number} ${number}`;
+type WritePlace = `${number} ${number}`;
 
 /** A field of a hash that must have this value when something is written, or none where that is empty. */
 export type Expected = readonly [key: string, field: string, value: string];

@@ -81,7 +81,7 @@ const LOCAL_MODE =
   'the Bot API server names a file on its own disk instead of one to download: run the Bot API server without --local';
 
 /** Where a client finds the Bot API, and how patient it is. */
-export interface TelegramClientOptions {
+interface TelegramClientOptions {
   token: string;
   apiRoot: string;
   downloadTimeoutMs?: number;

@@ -131,7 +131,7 @@ const UPLOAD_TIMEOUT_MS = 300_000;
 const DONE: TelegramResult<void> = { ok: true, value: undefined };
 
 /** Sends files in a form. Contract: never throws. */
-export type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGroup'>(
+type UploadFiles = <Name extends (typeof FILE_METHODS)[FileKind] | 'sendMediaGroup'>(
   method: Name,
   fields: Omit<Arguments<Name>, FileKind>,
   files: readonly FormFile[],

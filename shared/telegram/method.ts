@@ -21,7 +21,7 @@ interface Undocumented {
 export type Arguments<Name extends Method> = Opts<never>[Name] & Undocumented;
 
 /** Arguments among which none is unknown to Telegram; a spread would hide that from the compiler. */
-export type Exact<Name extends Method, Given extends Arguments<Name>> = Given & {
+type Exact<Name extends Method, Given extends Arguments<Name>> = Given & {
   [Field in Exclude<FieldsOf<Given>, keyof Arguments<Name>>]: never;
 };
 

@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_408,
+  productLines: 50_406,
   productFiles: 503,
   testLines: 84_514,
   rawCommands: 0,
@@ -11,7 +11,7 @@ export const BUDGETS = {
   importsMax: 22,
   oneNeighbourFiles: 20,
   portsTypes: 1,
-  exportedTypes: 640,
+  exportedTypes: 556,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */

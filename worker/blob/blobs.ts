@@ -5,7 +5,7 @@ import { type ChatKey, parseChatKey, type SessionId } from '../../shared/redis/k
 export type BlobOwner = ChatKey | SessionId;
 
 /** Blobs of one owner that were put before a time. */
-export interface OldBlobs {
+interface OldBlobs {
   owner: BlobOwner;
   names: readonly string[];
 }

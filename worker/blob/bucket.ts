@@ -10,7 +10,7 @@ import type { BucketPlace } from '../../shared/base/blob-place.ts';
 import { BlobStoreError } from './blobs.ts';
 
 /** An object of a bucket, with the time of its last put by the server's clock, to the second. */
-export interface StoredObject {
+interface StoredObject {
   key: string;
   putMs: number;
 }

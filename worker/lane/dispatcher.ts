@@ -12,7 +12,7 @@ import type { Lane } from './lane.ts';
 import type { TurnQueue } from './queue.ts';
 
 /** The lanes of a shard, the queue of their heads, and what removes entries that no turn can end. */
-export interface LaneFlow {
+interface LaneFlow {
   lane: Lane;
   queue: TurnQueue;
   discard: Discard;
@@ -155,7 +155,7 @@ async function proveLedger({ lane, log }: LaneFlow): Promise<void> {
 }
 
 /** A message that no turn can end: its chat, and what the ledger, the alert and the log say of it. */
-export interface Unanswerable {
+interface Unanswerable {
   chat: ChatKey;
   reason: string;
   traceId: string;

@@ -12,7 +12,7 @@ import { refusedToolAlert } from '../alerts/causes/tools.ts';
 import { failedAlert, gaveUpAlert } from '../alerts/causes/unanswered.ts';
 
 /** An event that alerts the operator, and is not in the audit trail. */
-export type AlertOnlyEvent =
+type AlertOnlyEvent =
   | { event: 'message.failed'; reason: string; detail: string }
   | { event: 'message.gave-up'; reason: string; fault: 'size' | 'message' | 'output' }
   | { event: 'history.refused'; from: string; to: string; entries: number; why: string }

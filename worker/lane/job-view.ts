@@ -11,7 +11,7 @@ export interface JobCounts {
 }
 
 /** The jobs of a shard, to look at. Contract: each method rejects when Redis cannot be reached. */
-export interface JobView {
+interface JobView {
   counts(): Promise<JobCounts>;
   /** The message whose waiting job a worker takes next. */
   next(): Promise<EntryId | undefined>;

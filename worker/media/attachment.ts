@@ -9,7 +9,7 @@ import { mediaId } from './store.ts';
 /** A file as the log holds it, with the bytes that it refers to, which must be kept first; or why it cannot be read. */
 export type Attachment = { ok: true; block: Block; kept?: Buffer } | { ok: false; notice: FileProblem };
 
-export interface AttachmentLimits {
+interface AttachmentLimits {
   textMaxChars: number;
   pdfPagesMax: number;
 }

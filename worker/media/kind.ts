@@ -1,5 +1,5 @@
 /** How a picture is encoded, whether or not this gateway can decode it. */
-export type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif' | 'heic' | 'tiff' | 'bmp';
+type PictureFormat = 'jpeg' | 'png' | 'gif' | 'webp' | 'avif' | 'heic' | 'tiff' | 'bmp';
 
 /** Most bytes of a picture as the model is sent it. */
 export const PICTURE_BYTES_MAX = 3_500_000;

@@ -10,7 +10,7 @@ export type FittedPicture =
 type PictureProblem = Extract<FileProblem, 'picture_format' | 'broken_picture' | 'huge_picture'>;
 
 /** Limits on the cost of fitting a picture. */
-export interface PictureLimits {
+interface PictureLimits {
   pixelsMax: number;
   /** The memory that decoding may take beside the decoder itself; see `memoryBytes`. */
   memoryBytesMax: number;

@@ -29,7 +29,7 @@ export interface OpenCircuit {
 }
 
 /** Is told of each change of a model's circuit; `undefined`: it closed. Contract: does not throw. */
-export type OnCircuit = (model: string, open: OpenCircuit | undefined) => void;
+type OnCircuit = (model: string, open: OpenCircuit | undefined) => void;
 
 /** Failures in a row, across chats, that cannot be chance: each chat alone gives up earlier. */
 const FAILURES_MAX = 8;

@@ -100,7 +100,7 @@ export function dayOfRetirement(retiresAtMs: number): string {
 export type ModelsInUse = ReadonlyMap<string, readonly string[]>;
 
 /** The settings that name models. */
-export type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MODEL' | 'MODELS'>;
+type ModelSettings = Pick<Settings, 'MODEL' | 'FALLBACK_MODEL' | 'COMPACTION_MODEL' | 'MODELS'>;
 
 /** The models that the configuration names. */
 export function modelsInUse({ MODEL, FALLBACK_MODEL, COMPACTION_MODEL, MODELS }: ModelSettings): ModelsInUse {

@@ -176,7 +176,7 @@ function anchorOf(records: readonly LogRecord[], model: string): { at: number; t
 }
 
 /** The settings that decide how a window is shared between input and output. */
-export type RoomSettings = Pick<Settings, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
+type RoomSettings = Pick<Settings, 'MAX_OUTPUT_TOKENS' | 'COMPACT_AT'>;
 
 type Budget = Pick<Settings, 'CONTEXT_BUDGET_TOKENS'>;
 

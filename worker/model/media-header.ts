@@ -77,7 +77,7 @@ export function isOpaqueStill(bytes: Buffer): boolean {
 }
 
 /** The findings of a rough scan of a PDF. */
-export interface PdfHeader {
+interface PdfHeader {
   /** At least 1. Compressed pages are not seen. */
   pages: number;
   encrypted: boolean;

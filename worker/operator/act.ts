@@ -22,7 +22,7 @@ export interface Subject {
 }
 
 /** The operator who acts, and the reason. */
-export interface Actor extends Attribution {
+interface Actor extends Attribution {
   /** The message that asks for the act. If the message runs again after a crash, it is the same act. */
   entry?: EntryId;
 }

@@ -5,7 +5,7 @@ import { learntWindow, limitOwner, type TurnSettings } from '../lane/turn-settin
 import type { FailedCall } from './effects.ts';
 
 /** The window that a refusal for size shows. */
-export interface LearntLimit {
+interface LearntLimit {
   /** The whole window that the message is recovered for, in tokens. */
   limitTokens: number;
   /** The window for later messages of the session, in tokens; absent if there is none to store. */

@@ -106,7 +106,7 @@ async function trimDocument(
 }
 
 /** A part of a round that takes more than its share of the room, in tokens as we estimate them. */
-export interface Excess {
+interface Excess {
   place: Place;
   tokens: number;
   /** The tokens that the part may take. */

@@ -25,7 +25,7 @@ export interface Drafts {
 }
 
 /** When a draft shows what it has. */
-export interface DraftPace {
+interface DraftPace {
   /** How long the first words wait for more: an answer that is there by then needs no draft. */
   firstAfterMs: number;
   /** The least time between updates. */

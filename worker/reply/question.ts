@@ -8,7 +8,7 @@ import type { Texts } from '../../shared/texts/language.ts';
 import type { AskedCall, Asking } from '../tools/asking.ts';
 
 /** A question as a chat sees it: a file with what one message cannot show, and below it the message with the buttons. */
-export interface ShownQuestion {
+interface ShownQuestion {
   file?: OutboundFile;
   text: string;
   options: SendOptions;

@@ -4,7 +4,7 @@ import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Limits } from '../limits.ts';
 
 /** The line of one attempt. Contract: `doing` returns at once; neither throws. */
-export interface StatusLine {
+interface StatusLine {
   doing(words: string): void;
   end(): Promise<void>;
 }

@@ -55,7 +55,7 @@ export interface CompactionRecord extends Base {
 }
 
 /** The text that opens a fresh session; the gateway builds it from the old session. */
-export interface SeedRecord extends Base {
+interface SeedRecord extends Base {
   readonly t: 'seed';
   readonly text: string;
   readonly parent: string;
@@ -98,7 +98,7 @@ export type LogRecord =
   | TrimRecord
   | TornRecord;
 /** Represents an unreadable line of the log in memory; it keeps its place and is never shown. */
-export interface TornRecord {
+interface TornRecord {
   readonly v: 1;
   readonly t: 'torn';
   readonly id: string;

@@ -11,7 +11,7 @@ import { type OpenedSession, placeOf, readWindow, WindowCache } from './held-win
 import { decodeRecord, encodeRecord, isEntry, type LogRecord, type UserRecord } from './record.ts';
 
 /** The newest part of a session's history, its parents included. */
-export interface Tail {
+interface Tail {
   /** Oldest first. */
   records: LogRecord[];
   /** Messages of the session itself, without the gateway's records (compactions, seeds, scrubs). */

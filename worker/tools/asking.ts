@@ -28,7 +28,7 @@ export interface AskedCall {
 }
 
 /** The rules for calls that nobody has decided. */
-export interface AskingPolicy {
+interface AskingPolicy {
   specs: readonly ToolSpec[];
   grants: readonly ToolGrant[];
   /** Whether grants are for calls on behalf of this person. */

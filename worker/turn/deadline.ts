@@ -2,7 +2,7 @@ import type { InboundMessage } from '../../shared/flow/message.ts';
 import type { Slot } from '../lane/slots.ts';
 
 /** The time limits of one attempt. */
-export interface Deadline extends TurnTime {
+interface Deadline extends TurnTime {
   /** Aborts the attempt and any recovery in it. */
   cutShort(): void;
   /** Whether the attempt's own time ran out: it was silent, or the turn has lasted for too long. */
@@ -11,7 +11,7 @@ export interface Deadline extends TurnTime {
 }
 
 /** The limits of an attempt's time, and what else decides about it. */
-export interface TurnLimits extends Pick<TurnTime, 'slot' | 'leaving'> {
+interface TurnLimits extends Pick<TurnTime, 'slot' | 'leaving'> {
   /** Without any progress. */
   silenceMs: number;
   /** In all. */

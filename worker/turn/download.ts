@@ -11,7 +11,7 @@ import type { Block } from '../model/block.ts';
 import { laterForTelegram } from './wait-for-telegram.ts';
 
 /** The file as a block of the request; or why it can never be read; or the verdict if the attempt must end here. */
-export type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
+type FileReading = { kind: 'read'; block: Block } | { kind: 'unreadable'; why: FileProblem } | Verdict;
 
 /** A file to read, and the turn's field that keeps the result, so that each file is downloaded once a message. */
 export interface FileToRead {
@@ -56,7 +56,7 @@ async function keep(turn: Turn<Env>, { file, field }: FileToRead, bytes: Buffer)
 }
 
 /** The bytes of a file; or the reason or the verdict, as in `FileReading`. */
-export type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
+type Download = { kind: 'loaded'; bytes: Buffer } | Exclude<FileReading, { kind: 'read' }>;
 
 /** Downloads a file. A refusal by Telegram is final; any other trouble is tried again. */
 export async function downloadOnce(

@@ -16,7 +16,7 @@ import type { Verdict } from '../lane/verdict.ts';
 import type { TurnTime } from './deadline.ts';
 
 /** The further pieces of a message, or the verdict that ends the attempt, e.g. because more may come. */
-export type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
+type Gathering = { kind: 'gathered'; pieces: readonly Waiting[] } | Verdict;
 
 /** Nothing marks the last piece: a message waits until no more pieces arrive for so long. */
 const WAIT_MS = 1_000;

@@ -12,10 +12,10 @@ import type { UserRecord } from '../session/record.ts';
 import { type FileToRead, readFile } from './download.ts';
 
 /** The content as the log of the session stores it, or the verdict that ends the attempt. */
-export type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
+type ContentReading = { kind: 'read'; content: UserRecord['content'] } | Verdict;
 
 /** A message with its further pieces, and the transcripts of recordings in some of them, by their place. */
-export interface ToRead {
+interface ToRead {
   messages: readonly InboundMessage[];
   transcripts: ByPlace;
 }

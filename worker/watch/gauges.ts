@@ -13,7 +13,7 @@ import type { ProcessEnv } from '../shard-env.ts';
 import { createSnapshotReader, type ShardSnapshot, type Snapshot, sum } from './snapshot.ts';
 
 /** The state of the installation at one moment. */
-export interface InstallationState {
+interface InstallationState {
   snapshot: Snapshot;
   waiting: readonly LaneSizes[];
   /** Incidents of which a channel has not the newest stage. */

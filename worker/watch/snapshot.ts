@@ -47,7 +47,7 @@ export interface Snapshot {
 }
 
 /** Whether Telegram answers, and while it does not, what waits for it. */
-export interface TelegramSnapshot {
+interface TelegramSnapshot {
   away?: NonNullable<TelegramRecord['away']> & WaitingAnswers;
 }
 

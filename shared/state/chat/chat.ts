@@ -62,7 +62,7 @@ export function chatState(keys: ShardKeys, chat: ChatKey) {
 }
 
 /** The stored fields of a chat. */
-export interface ChatFields {
+interface ChatFields {
   readonly session: SessionId | undefined;
   /** Absent before the first answer. */
   readonly calibration: number | undefined;

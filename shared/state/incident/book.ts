@@ -20,7 +20,7 @@ export async function queueAlert(redis: RedisClient, keys: Keys, alert: Alert): 
 }
 
 /** The book of incidents as it is stored. */
-export interface BookFields {
+interface BookFields {
   version: number;
   /** Each incident as JSON, by its name. */
   incidents: ReadonlyMap<string, string>;
@@ -40,7 +40,7 @@ export interface QueuedAlerts {
 }
 
 /** What is written into the book at once. */
-export interface BookChange {
+interface BookChange {
   /** Incidents as JSON, by name; an empty text removes one. */
   incidents: readonly (readonly [name: string, json: string])[];
   /** What stood under the name of such an incident and could not be read. */

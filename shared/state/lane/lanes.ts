@@ -18,7 +18,7 @@ export interface Head {
 }
 
 /** A head as a script names it. */
-export type HeadReply = [EntryId, LaneKey, traceparent: string, person?: string];
+type HeadReply = [EntryId, LaneKey, traceparent: string, person?: string];
 
 /** Reads a head from a script's reply. Pure. */
 export function headOf([entry, chat, traceparent, person = '']: HeadReply): Head {
@@ -49,7 +49,7 @@ export interface Readmission {
 }
 
 /** How a message ends. */
-export interface Settling {
+interface Settling {
   record: OutcomeRecord;
   /** Whether the dead letter holds what was to be delivered. */
   keepsAnswer: boolean;

@@ -20,7 +20,7 @@ export interface Balance {
 }
 
 /** A balance, and its status. */
-export interface LedgerReading extends Balance {
+interface LedgerReading extends Balance {
   /** False on data that was never counted: nothing can then be unaccounted for, and nothing is proven. */
   isCounted: boolean;
   /** The open alarm: when it was raised, in ms since the epoch, and for how many; absent when none is open. */
@@ -28,7 +28,7 @@ export interface LedgerReading extends Balance {
 }
 
 /** An alarm about the balance: when it was raised, and for how many messages; both 0 for none. */
-export interface LedgerAlarm {
+interface LedgerAlarm {
   atMs: number;
   unaccounted: number;
 }

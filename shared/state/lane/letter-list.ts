@@ -16,7 +16,7 @@ export interface LetterFilter {
 }
 
 /** Some dead letters, the newest first. */
-export interface NewestLetters {
+interface NewestLetters {
   letters: readonly DeadLetter[];
   /** How many a filter means in all. */
   total: number;

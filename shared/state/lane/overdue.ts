@@ -13,7 +13,7 @@ export interface Overdue {
 }
 
 /** A message that has no outcome yet. */
-export interface Unanswered {
+interface Unanswered {
   entry: EntryId;
   chat: ChatKey;
   traceId: string;

@@ -38,7 +38,7 @@ export function pauseOfChat(pauses: readonly Pause[], chat: ChatKey): Pause | un
 /** The result of cancelling a message; `merged`: it went into another one, and ends as that one does. */
 export type Cancelled = 'cancelled' | 'repeated' | 'gone' | 'answered' | 'command' | 'merged';
 /** The result of cancelling a chat; `idle`: nothing waits. */
-export type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
+type ChatCancelled = 'cancelled' | 'repeated' | 'idle';
 
 /** Longer than anybody sends a request again. */
 const ASKED_SECONDS = 3600;

@@ -9,7 +9,7 @@ import type { TelegramFailure } from '../../telegram/failure.ts';
 export type Receiver = 'poller' | 'webhook';
 
 /** Why no updates arrived: a call that failed, deliveries that did not reach us, or updates that could not be stored. */
-export type ReceiveFailure = TelegramFailure['kind'] | 'undelivered' | 'unstored';
+type ReceiveFailure = TelegramFailure['kind'] | 'undelivered' | 'unstored';
 
 /**
  * What the poller, or the keeper of the webhook, last got from Telegram. Times are ms since the epoch by Redis' clock;

@@ -16,10 +16,10 @@ const MISSING_MS = 5_000;
 const TURNS_NAMED_MAX = 10;
 
 /** The messages that a process is answering, and their chats. */
-export type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
+type RunningMessages = ReadonlyMap<EntryId, ChatKey>;
 
 /** What a process keeps of chats in memory, and how much that may be, in bytes. */
-export type Cached = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
+type Cached = Pick<CacheSpace, 'usedBytes' | 'maxBytes'>;
 
 /** The heartbeat of a process: its name, its running turns, its cache, and why it cannot export telemetry. */
 export interface Self {

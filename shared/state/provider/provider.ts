@@ -39,7 +39,7 @@ export async function readProvider(redis: RedisClient, { provider }: Keys): Prom
 }
 
 /** The breaker of a model, which keeps calls from it. Times are ms since the epoch, by the clock of the process. */
-export interface ModelBreaker {
+interface ModelBreaker {
   model: string;
   sinceMs: number;
   /** When the next call tries it. */

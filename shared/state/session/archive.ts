@@ -59,7 +59,7 @@ export function sessionArchives(redis: RedisClient, keys: Keys) {
 }
 
 /** The item that stands for a segment in an archive's list when its bytes are a blob. */
-export interface SegmentPointer {
+interface SegmentPointer {
   /** The name of the blob. */
   blob: string;
   records: number;

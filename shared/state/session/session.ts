@@ -2,7 +2,7 @@ import type { Keys, SessionId } from '../../redis/keys.ts';
 import type { Change } from '../change.ts';
 
 /** A window that errors of a provider showed, for whom it holds, and until when, in ms since the epoch. */
-export interface LearntWindow {
+interface LearntWindow {
   tokens: number;
   untilMs: number;
   of: string;

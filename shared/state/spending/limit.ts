@@ -4,7 +4,7 @@ import type { ChatKey, EntryId } from '../../redis/keys.ts';
 /** Whose spending a limit bounds. */
 export type Whose = 'chat' | 'person' | 'total';
 /** Days and months are those of UTC. */
-export type Period = 'day' | 'month';
+type Period = 'day' | 'month';
 /** What is counted. */
 export type Unit = 'usd' | 'tokens';
 /** What something cost: billionths of a dollar, so that sums are exact, and tokens. */
@@ -48,7 +48,7 @@ const SETTINGS = {
 } as const satisfies Partial<Record<keyof Settings, readonly [Whose, Period, Unit]>>;
 
 /** The settings that are limits. */
-export type BudgetSettings = Pick<Settings, Limit['setting']> & Partial<Pick<Settings, 'TELEGRAM_ALLOWED_IDS'>>;
+type BudgetSettings = Pick<Settings, Limit['setting']> & Partial<Pick<Settings, 'TELEGRAM_ALLOWED_IDS'>>;
 
 /**
  * What a guest may spend in a day, and anybody of a bot that is open to all, where PERSON_DAILY_USD does not say: about a

@@ -11,7 +11,7 @@ export interface BreakerPauses {
 }
 
 /** What the installation knows of Telegram; see `telegram_state` in `telegram.lua`. Times are ms since the epoch, 0 is never. */
-export interface KnownState {
+interface KnownState {
   nowMs: number;
   /** How long nothing may be sent; 0 while Telegram answers. */
   awayMs: number;
@@ -88,7 +88,7 @@ export async function readTelegram(redis: RedisClient): Promise<TelegramRecord> 
 }
 
 /** The breaker of the installation while Telegram is away: since when, and when it is asked next. */
-export type TelegramPause = Record<'sinceMs' | 'untilMs', number>;
+type TelegramPause = Record<'sinceMs' | 'untilMs', number>;
 
 /** Reads it; `undefined` while Telegram answers. Rejects when Redis cannot be reached. */
 export async function readTelegramPause(redis: RedisClient): Promise<TelegramPause | undefined> {

@@ -14,7 +14,7 @@ export interface Parked {
 }
 
 /** A call that needed an approval when its question was asked. */
-export interface ParkedCall {
+interface ParkedCall {
   id: string;
   tool: string;
   /** The definition of the tool that a press may grant; absent if the tool asks each time. */

@@ -45,7 +45,7 @@ export interface Trial {
 export const BY_OPERATOR = 'operator';
 
 /** The partial answer, which people may have seen, and how many of its characters the session has already. */
-export interface StoredPartialAnswer {
+interface StoredPartialAnswer {
   text: string;
   recordedChars: number;
 }

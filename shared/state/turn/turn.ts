@@ -12,7 +12,7 @@ import { OUTAGE, Waits } from './aspects.ts';
 import { type Conclusion, RECOVERY_STAGES, type RecoveryStage, type Trial, TurnRecord } from './record.ts';
 
 /** The state of a message, its chat and its session, as `begin.lua` returned it. */
-export interface BegunFields {
+interface BegunFields {
   entry: EntryId;
   lane: LaneKey;
   /** The supergroup that the chat became, or else the chat. */
@@ -30,7 +30,7 @@ export interface BegunFields {
 }
 
 /** The parts of a turn that its shard provides. */
-export interface TurnSource {
+interface TurnSource {
   keys: Keys;
   chats: ChatTable;
   /** The time of Redis, in ms since the epoch. */

@@ -5,7 +5,7 @@ import { FOLDED_LETTER, folded, JOINED, near, type Sought, STARTS_UNSPACED } fro
 export type Shares = ReadonlyMap<number, number>;
 
 /** Finds the sought words of a question in texts. */
-export interface Matcher {
+interface Matcher {
   sharesIn(text: string): Shares;
   /** Whether a word, as `eachWord` names it, is one that is sought. */
   isSought(term: string): boolean;

@@ -4,7 +4,7 @@ import { createMatcher, type Shares } from './matcher.ts';
 import { eachWord, soughtIn } from './tokenizer.ts';
 
 /** A memory that was found, with its words that matched. */
-export interface Hit {
+interface Hit {
   memory: Memory;
   terms: ReadonlySet<string>;
 }

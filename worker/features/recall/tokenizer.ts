@@ -12,7 +12,7 @@ export interface Sought {
  * The kind of a term: a whole word or id; of a script without spaces two neighbours, the last sign of a run, or one that
  * stands alone.
  */
-export type WordKind = 'word' | 'id' | 'pair' | 'last' | 'sign';
+type WordKind = 'word' | 'id' | 'pair' | 'last' | 'sign';
 
 const TERM_CHARS_MAX = 64;
 const SOUGHT_MAX = 32;

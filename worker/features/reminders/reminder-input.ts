@@ -3,12 +3,10 @@ import type { Repeat, Schedule } from '../../../shared/state/reminder/book.ts';
 import { cronProblem, nextDueMs } from './schedule.ts';
 
 /** A reminder as the model wants it; or what is wrong with that, in a sentence for it. */
-export type ReminderInput =
-  | { ok: true; text: string; schedule: Schedule; dueAtMs: number }
-  | { ok: false; problem: string };
+type ReminderInput = { ok: true; text: string; schedule: Schedule; dueAtMs: number } | { ok: false; problem: string };
 
 /** The time, the zone and the limits it is read against. */
-export interface ReminderInputFacts {
+interface ReminderInputFacts {
   nowMs: number;
   timeZone: string;
   /** How far ahead it must be at least. */

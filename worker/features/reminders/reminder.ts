@@ -8,13 +8,13 @@ import { nextDueMs } from './schedule.ts';
  * The message of a due reminder, as text, and the time of its next repeat. `message` is empty if a later version set
  * the reminder: it is then looked at again in a minute.
  */
-export interface DueMessage {
+interface DueMessage {
   message: string;
   nextMs: number | undefined;
 }
 
 /** When a reminder is due, and what bounds its message and its next repeat. */
-export interface DueFacts {
+interface DueFacts {
   dueAtMs: number;
   nowMs: number;
   /** The least time between two times of a repeat. */

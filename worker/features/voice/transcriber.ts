@@ -38,7 +38,7 @@ export interface Transcriber {
 }
 
 /** An OpenAI-compatible endpoint. */
-export interface TranscriptionEndpoint {
+interface TranscriptionEndpoint {
   /** To which `/audio/transcriptions` is added. */
   baseUrl: string;
   apiKey: string | undefined;

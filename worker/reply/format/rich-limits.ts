@@ -3,7 +3,7 @@ import type { Block } from '../../../shared/flow/reply.ts';
 import { type RichBlock, richBlocks } from './rich.ts';
 
 /** The size of a rich message, by each of its limits. */
-export interface RichSize {
+interface RichSize {
   /** Characters that can be seen, as code points. */
   chars: number;
   /** Blocks, items of lists and rows of tables. */
