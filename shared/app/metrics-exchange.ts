@@ -67,7 +67,7 @@ export function superviseMetrics(processes: () => ReadonlyMap<string, Worker>): 
  * Contract: what is returned resolves with the metrics of all processes as Prometheus' text, and rejects when the
  * supervisor does not answer.
  */
-export function exchangeMetrics(scrape: () => Promise<string>): () => Promise<string> {
+function exchangeMetrics(scrape: () => Promise<string>): () => Promise<string> {
   const questions = new Questions();
   const tell = (message: Message) => void process.send?.(message);
   process.on('message', async (message: unknown) => {

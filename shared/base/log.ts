@@ -52,7 +52,7 @@ export function loggingAbout<T>(fields: Readonly<Record<string, unknown>>, work:
 }
 
 /** The fields of a line that is logged now: those of the work that it belongs to, with the id of its trace. */
-export function fieldsNow(): Record<string, unknown> {
+function fieldsNow(): Record<string, unknown> {
   const active = context.active();
   const traceId = trace.getSpanContext(active)?.traceId;
   return { ...(traceId !== undefined && { traceId }), ...(active.getValue(ABOUT) as object | undefined) };

@@ -223,7 +223,7 @@ export function isReadyFor(redis: RedisClient, key: string): boolean {
  * Writes what a connection sends in one tick of the event loop to its socket at once, on each of its sockets. A write of
  * its own for each command costs more than the command itself.
  */
-export function writeOncePerTick(redis: Redis | Cluster): void {
+function writeOncePerTick(redis: Redis | Cluster): void {
   if (redis instanceof Cluster) redis.on('+node', corkEachSocket);
   else corkEachSocket(redis);
 }

@@ -69,7 +69,7 @@ export function createBookStore(redis: RedisClient) {
 const FORMER_CAUSES: ReadonlySet<string> = new Set(['overflow-storm']);
 
 /** The version of an incident as this process writes it; incidents of another version are not read. */
-export const INCIDENT_VERSION = 1;
+const INCIDENT_VERSION = 1;
 
 const NAMES_MAX = 5;
 const NAME_CHARS_MAX = 60;

@@ -85,7 +85,7 @@ export function countRequest(
  * Whether a size that an endpoint states can be that of a request which we count as `ownTokens`. A smaller size leaves out
  * the cached tokens; a larger one is the sum of several passes, or a mistake. Pure.
  */
-export function isBelievableSize(statedTokens: number, ownTokens: number): boolean {
+function isBelievableSize(statedTokens: number, ownTokens: number): boolean {
   const isTooSmall = statedTokens * BELIEVED_FACTOR < ownTokens;
   return !isTooSmall && statedTokens <= ownTokens * BELIEVED_FACTOR + PROVIDER_TOKENS_MAX;
 }

@@ -15,7 +15,7 @@ const BASE64_CHARS_PER_PDF_PAGE = 60_000;
  * A page counts as its text and as a picture of it. Reported for real pages: a scan 1,600, a page of words 2,100 to
  * 2,350, a table 2,300 to 2,500, the newest models the higher figures.
  */
-export const PER_PDF_PAGE_TOKENS = 2_500;
+const PER_PDF_PAGE_TOKENS = 2_500;
 
 /** Tokens per UTF-16 unit by kind of character, from measured figures. */
 const LETTER = 1 / 4.2;

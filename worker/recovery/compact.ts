@@ -70,7 +70,7 @@ export function compactSession(subject: Subject, signal: AbortSignal): Promise<C
 }
 
 /** Masks old tool results after a failed summary, and accepts a result that fills the session up to `fullTokens`. */
-export function maskWithoutSummary(subject: Subject): Promise<Masked | undefined> {
+function maskWithoutSummary(subject: Subject): Promise<Masked | undefined> {
   return maskSession(subject, { ...subject.room, retainedTokens: subject.room.fullTokens });
 }
 

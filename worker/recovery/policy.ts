@@ -15,7 +15,7 @@ export const FAILED_CALLS_MAX = 6;
 /** After this many calls that fell silent, the message ends with the words that have arrived. */
 export const SILENCES_MAX = 2;
 /** A session that was compacted in vain this often in a row is not compacted once more. */
-export const VAIN_COMPACTIONS_MAX = 3;
+const VAIN_COMPACTIONS_MAX = 3;
 /** Our own count agrees with a refusal for size from this share of the known window on. */
 const OWN_COUNT_SHARE = 0.8;
 /** An error's count of the request agrees with ours within this share of ours. */

@@ -116,7 +116,7 @@ function failureOf(failure: Failure | undefined): SummaryFailure {
 }
 
 /** Whether no call was made, because the endpoint is paused or a budget is used up. */
-export function wasNotAsked({ reason }: Failure): boolean {
+function wasNotAsked({ reason }: Failure): boolean {
   return reason === 'paused' || isOverBudget(reason);
 }
 

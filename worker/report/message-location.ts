@@ -66,7 +66,7 @@ const LOOKED_AT_MAX = 2_000_000;
  * The messages that a text names: an entry, a trace id, or the id of a dead letter, as alerts and lists have them. None
  * when nothing is known of it; more than one when several shards have an entry of this id.
  */
-export async function findMessages(source: ReportSource, text: string): Promise<MessageName[]> {
+async function findMessages(source: ReportSource, text: string): Promise<MessageName[]> {
   if (TRACE_NAME.test(text)) return findByTrace(source, text);
   const [, shard, id] = ENTRY_NAME.exec(text) ?? [];
   if (id === undefined) return [];

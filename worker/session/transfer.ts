@@ -39,7 +39,7 @@ export type OnProgress = (records: number, bytes: number) => void;
 const CHUNK = 500;
 
 /** Reads one line of JSONL as a record; throws `BadLineError`. */
-export function parseLine(text: string, lineNumber: number, now: string): LogRecord {
+function parseLine(text: string, lineNumber: number, now: string): LogRecord {
   const raw = jsonValue(text);
   if (raw === undefined) throw new BadLineError(lineNumber, 'not JSON');
   const parsed = line.safeParse(raw);

@@ -80,7 +80,7 @@ async function deliverConclusion(
  * A group that became a supergroup continues under its new id, with its conversation. Nothing can move to another
  * shard: then the features' data of the chat is deleted, and the returned conclusion says what was lost.
  */
-export async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Promise<Conclusion> {
+async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Promise<Conclusion> {
   const { settings, features } = turn.env;
   const { keys, chat, currentChat, write } = turn;
   const moved = chatKey(to);

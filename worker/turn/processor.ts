@@ -263,7 +263,7 @@ const LASTING = /^(?:WRONGTYPE|ERR|CROSSSLOT)\b/;
  * Whether an error is unrelated to the message in progress: Redis is unavailable or takes no writes just now, or
  * another attempt took over. Any other error is a bug of ours or an unusable value, and returns with the message.
  */
-export function isInfrastructureError(error: unknown): boolean {
+function isInfrastructureError(error: unknown): boolean {
   if (error instanceof FencedError) return true;
   if (refusalOf(error) !== undefined) return true;
   if (!(error instanceof Error)) return false;

@@ -66,7 +66,7 @@ function watchCheck(troubleSinceMs: number | undefined): Check {
 }
 
 /** The colour of the installation, and why. */
-export function installationCheck(
+function installationCheck(
   { nowMs, newest, shards }: Pick<Snapshot, 'nowMs' | 'newest' | 'shards'>,
   book: Book,
   staysReady = false,

@@ -100,7 +100,7 @@ export async function countLetters(redis: RedisClient, { dead, counts }: Keys) {
 }
 
 /** The most letters that are counted one by one. */
-export const LETTERS_COUNTED_MAX = 1_000;
+const LETTERS_COUNTED_MAX = 1_000;
 
 /**
  * Binds the count of the letters of a shard that failed in a time (ms since the epoch, both inclusive); without one, of those

@@ -54,7 +54,7 @@ type BudgetSettings = Pick<Settings, Limit['setting']> & Partial<Pick<Settings, 
  * What a guest may spend in a day, and anybody of a bot that is open to all, where PERSON_DAILY_USD does not say: about a
  * tenth of what all may spend, so that no stranger uses it up alone.
  */
-export const GUEST_DAILY_USD = 2;
+const GUEST_DAILY_USD = 2;
 
 /** The limits that are set, for a chat with its own ones, and for a guest or somebody listed; 0 is none. Pure. */
 export function limitsOf(

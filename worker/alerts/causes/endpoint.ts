@@ -92,7 +92,7 @@ export function fixedPartsTakenAlert(): Alert {
 }
 
 /** The level at which a model is retired, and no longer only to be. */
-export const RETIRED = 'retired';
+const RETIRED = 'retired';
 
 /** A model in use that its provider retires, or has retired; one incident for each model and date. */
 export function retirementCondition(model: string, settings: readonly string[], life: Lifecycle): Condition {

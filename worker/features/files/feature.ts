@@ -35,7 +35,7 @@ type Source = { content: string } | { ref: string };
  * The built-in tool `send_file`: a file becomes a part of the reply. The call only notes it; the conclusion takes what
  * was noted. A call that is repeated after a crash notes the same file once.
  */
-export function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
+function createSendFile(files: Pick<NotedFiles, 'note'>, media: Pick<MediaStore, 'keep' | 'load'>): Toolbox {
   const partOf = async ({ currentChat }: Turn, name: string, source: Source): Promise<FilePart | undefined> => {
     const part = { path: 'file', name } as const;
     if ('content' in source)

@@ -20,7 +20,7 @@ export type Sandbox =
   | { kind: 'none'; why: string };
 
 /** The first arguments of bubblewrap: no privileges, no processes but the server's own, a read-only file system. */
-export const BWRAP = [
+const BWRAP = [
   ...['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
   ...['--cap-drop', 'ALL', '--ro-bind', '/', '/', '--dev', '/dev'],
   // Root owns the settings of the kernel in /proc, even without privileges.
@@ -60,7 +60,7 @@ function asUser({ uid, gid }: { uid: number; gid: number }): readonly string[] {
 }
 
 /** The absolute paths in a server's configuration: in its arguments, also behind a `=`, its environment and `cwd`. */
-export function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
+function namedPaths({ args, env, cwd }: StdioServer): readonly string[] {
   const words = [...args, ...Object.values(env), ...(cwd === undefined ? [] : [resolve(cwd)])];
   return words.map((word) => word.slice(word.startsWith('-') ? word.indexOf('=') + 1 : 0)).filter(isAbsolute);
 }

@@ -158,7 +158,7 @@ const PDF_LIMITS = { pdfPagesMax: 100, textMaxChars: 0 };
  * Kept bytes as a block that the API takes in the result of a tool, which refers to them: a picture or a PDF within the
  * limits. Undefined for any others. Contract: never rejects, except when no decoder can be started.
  */
-export async function keptFile(bytes: Buffer, sha256: string): Promise<Block | undefined> {
+async function keptFile(bytes: Buffer, sha256: string): Promise<Block | undefined> {
   const { kind } = kindOf(bytes);
   if (kind === 'picture') return keptPicture(bytes, sha256);
   if (kind !== 'pdf') return undefined;

@@ -28,7 +28,7 @@ const PLAIN = /^[A-Za-z0-9]+$/;
 export const JOINED = /[-_.:/@#+]/;
 const UNSPACED = '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}ー';
 /** A sign of a script without spaces, and a letter or digit of any other one, in expressions with the flag `v`. */
-export const UNSPACED_SIGN = `[${UNSPACED}]`;
+const UNSPACED_SIGN = `[${UNSPACED}]`;
 export const FOLDED_LETTER = `[[\\p{L}\\p{N}\\p{M}]--${UNSPACED_SIGN}]`;
 const PART = new RegExp(`${UNSPACED_SIGN}+|[^\\-_.:\\/@#+${UNSPACED}]+`, 'gv');
 export const STARTS_UNSPACED = new RegExp(`^${UNSPACED_SIGN}`, 'v');

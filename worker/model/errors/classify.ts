@@ -3,7 +3,7 @@ import type { Failure, FailureClass } from './failure.ts';
 import { type Fact, WORDINGS, type Wording } from './wordings.ts';
 
 /** A wait that an endpoint asks for is obeyed up to this. Beyond it our own backoff asks again. */
-export const ASKED_WAIT_MS_MAX = 3_600_000;
+const ASKED_WAIT_MS_MAX = 3_600_000;
 /** A 413 for fewer bytes is wrong: the smallest limit in use is nginx's default, 1 MiB. */
 const WIRE_BYTES_MIN = 1_000_000;
 

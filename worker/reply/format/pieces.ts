@@ -1,7 +1,7 @@
 import { graphemePrefix } from '../../../shared/base/text.ts';
 
 /** Markdown that is read at once: its parser is not linear for every text. */
-export const PIECE_CHARS_MAX = 64 * 1024;
+const PIECE_CHARS_MAX = 64 * 1024;
 /** Quotes and lists within each other; the parser calls itself for each. */
 const NESTING_MAX = 60;
 const INDENT_MAX = 4 * NESTING_MAX;
