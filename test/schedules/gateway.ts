@@ -38,7 +38,7 @@ export class Gateway {
     await createLane(redis, keys).prepare();
     const chats = new Set(this.plan.written.map(({ chatId }) => chatKey(chatId)));
     if (this.plan.merges) for (const chat of chats) await redis.hset(keys.chat(chat), 'busy', 'merge');
-    for (let at = 0; at < WORKERS; at++) this.#addWorker().run();
+    for (let at = 0; at < WORKERS; at++) this.#addWorker().dispatch();
     while (!this.isWhole()) this.#startProducer();
   }
 

@@ -106,11 +106,16 @@ function looks(gateway: Gateway): Move[] {
   if (gateway.plan.written.length === 1) return [];
   const awake = gateway.liveWorkers().filter(({ process }) => !process.isFrozen);
   return awake.flatMap(({ process, watching }) =>
-    [...watching].map(({ entry, look }) => ({
-      words: () => `${process.name}: the turn of ${gateway.nameOf(entry)} looks whether a later message ends it`,
-      weight: SELDOM,
-      play: look,
-    })),
+    [...watching]
+      .filter(({ isLooking }) => !isLooking)
+      .map((turn) => ({
+        words: () => `${process.name}: the turn of ${gateway.nameOf(turn.entry)} looks whether a later message ends it`,
+        weight: SELDOM,
+        play() {
+          turn.isLooking = true;
+          turn.look();
+        },
+      })),
   );
 }
 

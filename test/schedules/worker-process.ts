@@ -23,8 +23,8 @@ export class WorkerProcess {
   readonly process: Process;
   /** Whether the stream has grown since its dispatcher last looked. */
   hasNews = true;
-  /** Its running turns, and how each looks once whether a later message ends it. */
-  readonly watching = new Set<{ entry: EntryId; look: () => void }>();
+  /** Its running turns, and how each looks once whether a later message ends it: each look waits for the one before. */
+  readonly watching = new Set<{ entry: EntryId; isLooking: boolean; look: () => void }>();
   readonly #ground: Ground;
   readonly #lane: Lane;
   readonly #queue: TurnQueue;
@@ -50,17 +50,13 @@ export class WorkerProcess {
         ending: this.#ending.signal,
       },
       ({ entry }, look) => {
-        const turn = { entry, look: () => void process.run(look) };
+        const looked = () => Object.assign(turn, { isLooking: false });
+        const turn = { entry, isLooking: false, look: () => void process.run(look).then(looked) };
         this.watching.add(turn);
         return () => this.watching.delete(turn);
       },
     );
     this.#processor = createProcessor(this.#env);
-  }
-
-  /** It runs since long ago. */
-  run(): void {
-    this.#dispatch();
   }
 
   /** Begins as the product does: the group, a pass of the reconciler, and the dispatcher. */
@@ -69,15 +65,13 @@ export class WorkerProcess {
       .run(async () => {
         await this.#lane.prepare();
         void this.reconcile();
-        this.#dispatch();
+        this.dispatch();
       })
       .catch(ignoreEnd);
   }
 
   reconcile(): Promise<void> {
-    const { observability } = this.#ground;
-    const flow = { lane: this.#lane, queue: this.#queue, discard: async () => {}, log: observability.log };
-    return this.process.run(() => reconcile(flow, 0)).catch(ignoreEnd);
+    return this.process.run(() => reconcile(this.#flow, 0)).catch(ignoreEnd);
   }
 
   /** Whether it would take one more job. */
@@ -135,15 +129,16 @@ export class WorkerProcess {
     return this.process.effect({ kind: 'queue', words, apply });
   }
 
-  #dispatch(): void {
-    const { process } = this;
-    const isReady = () => this.hasNews;
-    const blocking = gatedRedis(this.#ground.redis, process, (command) => command !== 'xread' || isReady());
-    const { keys, observability } = this.#ground;
-    const flow = { lane: this.#lane, queue: this.#queue, discard: async () => {}, ...observability };
-    process.strands += 1;
-    const service = startDispatcher(flow, keys, blocking);
-    process.onEnd(() => void service.stop());
+  get #flow() {
+    return { lane: this.#lane, queue: this.#queue, discard: async () => {}, ...this.#ground.observability };
+  }
+
+  /** Takes what the stream brings. */
+  dispatch(): void {
+    const blocking = gatedRedis(this.#ground.redis, this.process, (command) => command !== 'xread' || this.hasNews);
+    this.process.strands += 1;
+    const service = startDispatcher(this.#flow, this.#ground.keys, blocking);
+    this.process.onEnd(() => void service.stop());
   }
 }
 
