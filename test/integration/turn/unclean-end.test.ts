@@ -8,7 +8,7 @@ import { ALERT_CHAT } from '../../fixture/gateway.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
 import { until } from '../../fixture/root.ts';
 
-const FROZEN_MS = 2_000;
+const FROZEN_MS = 5_000;
 const TOLD = /A process ended without a goodbye/;
 
 eachInWorld();
