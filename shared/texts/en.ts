@@ -184,6 +184,7 @@ export const EN = {
     unknown: 'Choose queue, merge or interrupt.',
   },
   busyButtons: { queue: 'One by one', merge: 'Together', interrupt: 'Interrupt' },
+  undoButton: (place: number) => `↩ Undo ${place}`,
   reminders: {
     title: (count: number) => `${count} upcoming ${count === 1 ? 'reminder' : 'reminders'}:`,
     none: 'There are no upcoming reminders here. Just ask me, for example: remind me tomorrow at nine to call Ann.',
@@ -197,7 +198,6 @@ export const EN = {
     /** By the model while it answered, whoever asked for that. */
     setForLater: '⏰ I have set this for later:',
     cancelledByModel: '⏰ I have cancelled this:',
-    undoButton: (place: number) => `↩ Undo ${place}`,
     usage: 'Use /reminders, and choose one to cancel.',
     /** Shown when no answer of the model says it. */
     plain: (text: string) => `⏰ Reminder: ${text}`,

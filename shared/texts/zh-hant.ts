@@ -195,6 +195,7 @@ export const ZH_HANT: Texts = {
     unknown: '請選擇 queue、merge 或 interrupt。',
   },
   busyButtons: { queue: '一則一則', merge: '一起回答', interrupt: '打斷' },
+  undoButton: (place) => `↩ 復原 ${place}`,
   reminders: {
     title: (count) => `有 ${count} 則提醒：`,
     none: '這裡沒有提醒。直接用自己的話告訴我，例如：明天早上九點提醒我打電話給小安。',
@@ -207,7 +208,6 @@ export const ZH_HANT: Texts = {
     full: (max) => `這個聊天室已經有 ${max} 則提醒，請先取消一則。`,
     setForLater: '⏰ 我設定了以下提醒：',
     cancelledByModel: '⏰ 我取消了以下提醒：',
-    undoButton: (place) => `↩ 復原 ${place}`,
     usage: '請輸入 /reminders，再選擇要取消的提醒。',
     plain: (text) => `⏰ 提醒：${text}`,
     dueAt: (when, more) => (more === 0 ? when : `${when}（之後還有 ${more} 次）`),

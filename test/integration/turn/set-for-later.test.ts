@@ -56,7 +56,7 @@ test('in Chinese too, above files; more than ten are not set for one message', a
   expect(toolTexts().filter((each) => each.startsWith('At most 10 reminders are set'))).toHaveLength(2);
   const markup = named?.replyMarkup as { inline_keyboard: { text: string }[][] } | undefined;
   expect(markup?.inline_keyboard.flat().map(({ text: label }) => label)).toEqual(
-    Array.from({ length: 10 }, (_, at) => ZH_HANT.reminders.undoButton(at + 1)),
+    Array.from({ length: 10 }, (_, at) => ZH_HANT.undoButton(at + 1)),
   );
 });
 

@@ -26,7 +26,7 @@ export const undoFeature: Feature = {
     }
     const undo = made
       .flatMap(({ commands }) => commands)
-      .map((command, at) => [{ text: turn.texts.reminders.undoButton(at + 1), command }]);
+      .map((command, at) => [{ text: turn.texts.undoButton(at + 1), command }]);
     const parts = entityParts([paragraph(...shown)]);
     return { ...withParts(conclusion, parts), buttons: [...(conclusion.buttons ?? []), ...undo] };
   },
