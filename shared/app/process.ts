@@ -13,7 +13,7 @@ import { type Keeping, noteShards, readKeeping, wordsOf } from '../redis/keeping
 import { nameProcess, noteStart } from '../state/process/process.ts';
 import { createTelegram, type Telegram } from '../telegram/client.ts';
 import { observeCalls } from '../telegram/observe.ts';
-import { guardToken } from '../telegram/token-guard.ts';
+import { guardToken } from '../telegram/rejected-token.ts';
 import { provideOwnRedis } from './find-redis.ts';
 import { type ReadinessPart, type Route, serveHealth } from './health.ts';
 import { FROZEN_MS, watchEventLoop } from './loop-watch.ts';

@@ -1,6 +1,6 @@
 import { context, createContextKey, trace } from '@opentelemetry/api';
 import pino, { type Logger } from 'pino';
-import { redact } from './text.ts';
+import { redact } from './redact.ts';
 
 export type { Logger };
 

@@ -1,32 +1,5 @@
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Credentials as people paste them. Each pattern is linear: no two starts may scan the same run to its end. */
-const CREDENTIALS = [
-  /\bsk-[A-Za-z0-9_-]{8,}/g,
-  /\b[rs]k_(?:live|test)_[A-Za-z0-9]{8,}/g,
-  /\b\d{5,}:[A-Za-z0-9_-]{30,}/g,
-  /\bbot\d+:[A-Za-z0-9_-]+/g,
-  /\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/g,
-  /\bAIza[A-Za-z0-9_-]{30,}/g,
-  /\b(?:gh[pousr]|npm|hf)_[A-Za-z0-9]{20,}/g,
-  /\bgithub_pat_[A-Za-z0-9_]{20,}/g,
-  /\bglpat-[A-Za-z0-9_-]{16,}/g,
-  /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
-  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*/g,
-  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[^-]*(?:-(?!----)[^-]*)*(?:-----END [A-Z ]{0,40}-----)?/g,
-  /\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s:/@]{0,100}:[^\s/@]{1,200}@/gi,
-  /\bbearer\s{1,8}[A-Za-z0-9._~+/-]{20,}/gi,
-];
-/** A name, what separates it from its value (quotes may be escaped), and the value, which ends before a quote. */
-const ASSIGNED =
-  /(password|passwd|passphrase|secret(?:[_-]?key)?|token|(?:api|access|private)[_-]?key|authorization)(\\?["']?\s{0,3}[:=]>?\s{0,3}\\?["']?)(?:(?:bearer|basic)\s{1,8})?(?:[^\s"',;\\]|\\(?!["'])){4,200}/gi;
-
-/** Replaces everything that looks like a credential. Pure, linear. */
-export function redact(text: string): string {
-  const plain = CREDENTIALS.reduce((rest, pattern) => rest.replace(pattern, '[secret]'), text);
-  return plain.replace(ASSIGNED, '$1$2[secret]');
-}
-
 /** Cuts a text to at most `maxChars` UTF-16 units, never inside a grapheme, and marks the cut with an ellipsis. */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
@@ -62,10 +35,7 @@ function graphemeSuffix(text: string, maxChars: number): string {
   return text.slice(cut === undefined || cut.index === start ? start : cut.index + cut.segment.length);
 }
 
-/**
- * Whether a text is empty or only white space by every definition: JavaScript, Python and Rust each count some control
- * characters as white space that the others do not.
- */
+/** Whether a text is empty or only white space by the rules of JavaScript, Python and Rust together. Pure. */
 export function isBlank(text: string): boolean {
   return /^[\s\p{Cc}]*$/u.test(text);
 }
@@ -82,6 +52,32 @@ export function inSeconds(ms: number): string {
 
 /** A tool's name as a person says it: `notebook: write` for `notebook__write`. Pure. */
 export function toolLabel(name: string): string {
-  const [server = '', ...tool] = name.split('__');
-  return (tool.length === 0 ? server : `${server}: ${tool.join('__')}`).replaceAll('_', ' ');
+  return name.replace('__', ': ').replaceAll('_', ' ');
+}
+
+/**
+ * Emoji, which may hold joiners and variation selectors, or a run of one character that a person does not see: controls,
+ * joiners, marks of direction, variation selectors, fillers, the empty Braille pattern.
+ */
+const EMOJI_OR_UNSEEN = /\p{RGI_Emoji}|([[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]--[\n\t]])\1*/gv;
+
+/**
+ * Shows every character of a text that people cannot see by its code, such as `⟨U+202E⟩`, or `⟨U+200B ×30⟩` for a run. Keeps
+ * line breaks, tabs and emoji. Pure.
+ */
+export function visible(text: string): string {
+  return text
+    .replaceAll('\r\n', '\n')
+    .replace(EMOJI_OR_UNSEEN, (found, unseen?: string) => (unseen === undefined ? found : codeOf(unseen, found)));
+}
+
+/** The same on one line: a line break is shown as `⏎`, a tab as `⇥`. Pure. */
+export function visibleInLine(text: string): string {
+  return visible(text.replaceAll(/\r\n|\r|\n/g, '⏎').replaceAll('\t', '⇥'));
+}
+
+function codeOf(unseen: string, run: string): string {
+  const code = (unseen.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+  const times = run.length / unseen.length;
+  return times === 1 ? `⟨U+${code}⟩` : `⟨U+${code} ×${times}⟩`;
 }

@@ -1,4 +1,4 @@
-import { redact } from '../base/text.ts';
+import { redact } from '../base/redact.ts';
 
 /** Why a call had no result. The kinds differ in what the caller may do next. */
 export interface TelegramFailure {

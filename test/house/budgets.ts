@@ -3,9 +3,9 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_406,
+  productLines: 50_405,
   productFiles: 503,
-  testLines: 84_514,
+  testLines: 84_513,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,

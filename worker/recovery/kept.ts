@@ -1,4 +1,5 @@
-import { clip, redact } from '../../shared/base/text.ts';
+import { redact } from '../../shared/base/redact.ts';
+import { clip } from '../../shared/base/text.ts';
 import { labelOf, sourceOf } from '../media/label.ts';
 import { nameInBrackets } from '../model/block.ts';
 import { estimateContent } from '../model/estimate.ts';

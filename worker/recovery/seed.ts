@@ -1,4 +1,4 @@
-import { redact } from '../../shared/base/text.ts';
+import { redact } from '../../shared/base/redact.ts';
 import { estimateText } from '../model/estimate.ts';
 import { withScrubs } from '../session/overlay.ts';
 import { type LogRecord, resultText, startsTurn, textOf, type UserRecord } from '../session/record.ts';

@@ -1,4 +1,5 @@
-import { clip, clipMiddle, redact } from '../../shared/base/text.ts';
+import { redact } from '../../shared/base/redact.ts';
+import { clip, clipMiddle } from '../../shared/base/text.ts';
 import { labelWithRef } from '../media/label.ts';
 import { type Block, nameInBrackets, textBlock } from '../model/block.ts';
 import { estimateText } from '../model/estimate.ts';

@@ -1,6 +1,5 @@
 import type { MessageEntity } from '@grammyjs/types';
-import { clip, toolLabel } from '../../shared/base/text.ts';
-import { visible, visibleInLine } from '../../shared/base/visible.ts';
+import { clip, toolLabel, visible, visibleInLine } from '../../shared/base/text.ts';
 import { type Parked, toolsShown } from '../../shared/state/turn/parking.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Button, OutboundFile, SendOptions } from '../../shared/telegram/messages.ts';

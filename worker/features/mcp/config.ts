@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { jsonValue } from '../../../shared/base/fields.ts';
-import { clip, redact } from '../../../shared/base/text.ts';
+import { redact } from '../../../shared/base/redact.ts';
+import { clip } from '../../../shared/base/text.ts';
 
 /** When a person is asked before a tool is called: never, unless it is known to only read, or always. */
 const APPROVALS = ['never', 'write', 'always'] as const;

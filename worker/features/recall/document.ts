@@ -1,4 +1,5 @@
-import { graphemePrefix, redact } from '../../../shared/base/text.ts';
+import { redact } from '../../../shared/base/redact.ts';
+import { graphemePrefix } from '../../../shared/base/text.ts';
 import { labelWithRef } from '../../media/label.ts';
 import { type Block, nameInBrackets } from '../../model/block.ts';
 import { withId, withoutCode } from '../../session/header-code.ts';

@@ -1,4 +1,4 @@
-import { visibleInLine } from '../../../shared/base/visible.ts';
+import { visibleInLine } from '../../../shared/base/text.ts';
 import { type Inline, plain } from '../../../shared/flow/reply.ts';
 import {
   type CancelledReminder,
