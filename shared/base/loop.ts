@@ -1,7 +1,6 @@
 import { pause, type Service } from './lifecycle.ts';
 
 /** The work of a service that runs in rounds. */
-/** What a loop runs. */
 export interface Rounds {
   name: string;
   /**

@@ -106,7 +106,7 @@ export async function launchRedis(options: PrivateRedisOptions): Promise<number>
 }
 
 function argumentsFor({ fsync, settings: more }: PrivateRedisOptions): string[] {
-  // Half of what this machine or container has: a full server refuses what is new, and the system would end one.
+  // Half of the memory here: a full server only refuses writes, while the system kills one that takes too much.
   const memoryBytes = Math.floor(Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2);
   const settings = {
     // No other user of the machine can connect, and nobody can take the place of a server that is down.

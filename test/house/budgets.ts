@@ -3,7 +3,7 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_405,
+  productLines: 50_404,
   productFiles: 503,
   testLines: 84_513,
   rawCommands: 0,

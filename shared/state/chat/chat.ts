@@ -160,7 +160,7 @@ export async function notePresence(
   await redis.zadd(keysOf(shardOf(chatId, shards)).gone, 'GT', atMs + (isGone ? 0 : 1), chatId);
 }
 
-/** Since when the bot is not in a chat, from what is noted; 0: it is there. Pure. */
+/** The time at which the bot left a chat or was blocked there, in ms since the epoch; 0 while it is a member. Pure. */
 export function goneMsOf(noted: string): number {
   return Number(noted) % 2 === 0 ? Number(noted) : 0;
 }
