@@ -9,7 +9,6 @@ import type { Change, Expected } from '../shared/state/change.ts';
 import type { Conclusion } from '../shared/state/turn/record.ts';
 import type { Turn } from '../shared/state/turn/turn.ts';
 import type { CommandName } from '../shared/telegram/commands.ts';
-import type { Destination } from '../shared/telegram/messages.ts';
 import type { Texts } from '../shared/texts/language.ts';
 import type { CommandHandler, Env } from './env.ts';
 import type { Delivery, DeliveryTime, Ending, Verdict } from './lane/verdict.ts';
@@ -85,7 +84,7 @@ export interface Elsewhere {
   /** Puts a placeholder into that chat. Returns a function to wait until it is there, or proves to be impossible. */
   begin(turn: Turn<Env>): () => Promise<void>;
   /** Contract: as `deliver` of the outbox. */
-  deliver(turn: Turn<Env>, conclusion: Conclusion, to: Destination, time: DeliveryTime): Promise<Delivery>;
+  deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery>;
 }
 
 /** A text of a chat at the end of the system prompt. It stays the same for a session until the session is compacted. */

@@ -4,7 +4,6 @@ import type { PartPlace } from '../../shared/state/turn/aspects.ts';
 import { BY_OPERATOR, type Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import { unsureAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
 import type { Delivery, DeliveryTime } from '../lane/verdict.ts';
@@ -26,7 +25,6 @@ import { albumFrom, type Content, contentAt, isFormatted, type PartSlot, ringing
 export async function deliver(
   turn: Turn<Env>,
   stored: Conclusion,
-  to: Destination,
   { isNew, isFollowed, leaving }: DeliveryTime,
 ): Promise<Delivery> {
   let conclusion = stored;
@@ -42,8 +40,8 @@ export async function deliver(
     const isFurther = index !== ringingPart(conclusion);
     const slot = { index, count, isSilent: isQuiet || isFurther, isFurther, leaving };
     const sent = isRepeat
-      ? await repeatPart(turn, slot, content, to)
-      : await sendPart(turn, slot, content, to, { isMarked, isFollowed: isFollowed || !isLast });
+      ? await repeatPart(turn, slot, content)
+      : await sendPart(turn, slot, content, { isMarked, isFollowed: isFollowed || !isLast });
     isMarked = false;
     if (sent.kind === 'confirmed' || sent.kind === 'unsure') {
       if (sent.kind === 'unsure') unsure += count;
@@ -71,13 +69,12 @@ async function sendPart(
   turn: Turn<Env>,
   slot: PartSlot,
   content: Content,
-  to: Destination,
   { isMarked, isFollowed }: { isMarked: boolean; isFollowed: boolean },
 ): Promise<PartDelivery> {
   const { index } = slot;
   const before = deliveredBefore(turn, index);
   if (before) return before;
-  const sent = await sendMarked(turn, index, content, to, { ...slot, isMarked });
+  const sent = await sendMarked(turn, index, content, { ...slot, isMarked });
   if (!sent.ok) return notDelivered(sent.failure);
   turn.env.reach('part sent');
   if (!isFollowed) return CONFIRMED;
@@ -98,7 +95,7 @@ function isInDoubt({ reply }: Turn, index: number): boolean {
  * the part is unsure, and the operator is notified. A repeat that a failing server or a proxy answered was not made, and does
  * not count.
  */
-async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content, to: Destination): Promise<PartDelivery> {
+async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content): Promise<PartDelivery> {
   const { env } = turn;
   const at = repeatOf(slot.index);
   const before = deliveredBefore(turn, at);
@@ -113,7 +110,7 @@ async function repeatPart(turn: Turn<Env>, slot: PartSlot, content: Content, to:
     return notDelivered({ kind: 'away', description: 'not repeated: Telegram does not answer', retryAfterMs });
   }
   env.telemetry.count(METRIC.unknownSends, { resent: false });
-  const sent = await sendMarked(turn, at, withRepeatNotice(turn, content), to, slot);
+  const sent = await sendMarked(turn, at, withRepeatNotice(turn, content), slot);
   if (sent.ok) {
     env.reach('part sent');
     await turn.write('', marksOf(turn, slot, 'sent'));

@@ -2,7 +2,7 @@ import type { Change } from '../../shared/state/change.ts';
 import type { PartMark, PartPlace } from '../../shared/state/turn/aspects.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import { failed, isFinal, type TelegramFailure, type TelegramResult } from '../../shared/telegram/failure.ts';
-import type { Destination, FileKind, SendOptions } from '../../shared/telegram/messages.ts';
+import type { FileKind, SendOptions } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
 import type { Undelivered } from '../lane/verdict.ts';
 import { type ImageHeader, isOpaqueStill, readImageHeader } from '../model/media-header.ts';
@@ -50,7 +50,6 @@ export async function sendMarked(
   turn: Turn<Env>,
   at: PartPlace,
   content: Content,
-  to: Destination,
   { isMarked = false, isSilent = false, isFurther = false, leaving }: Sending = {},
 ): Promise<TelegramResult<{ messageId: number }>> {
   const { reply } = turn;
@@ -60,7 +59,7 @@ export async function sendMarked(
   if (!isMarked) await turn.write('', markAll('sending'));
   const answered = isFurther ? undefined : askedIn(turn);
   const replyTo = pressedByOperator(turn) ?? answered;
-  const sent = await send(turn, content, to, { isSilent, replyTo, buttons: content.buttons, leaving });
+  const sent = await send(turn, content, { isSilent, replyTo, buttons: content.buttons, leaving });
   if (!sent.ok && sent.failure.kind !== 'unknown') await turn.write('', markAll(before));
   return sent;
 }
@@ -68,25 +67,24 @@ export async function sendMarked(
 async function send(
   turn: Turn<Env>,
   content: Content,
-  to: Destination,
   options: Omit<SendOptions, 'entities'>,
 ): Promise<TelegramResult<{ messageId: number }>> {
-  const { env } = turn;
+  const { destination, env } = turn;
   const { telegram, media } = env;
-  if (content.kind === 'rich') return telegram.sendRichMessage(to, content.blocks, options);
+  if (content.kind === 'rich') return telegram.sendRichMessage(destination, content.blocks, options);
   if (content.kind === 'text')
-    return telegram.sendMessage(to, content.text, { ...options, entities: content.entities });
-  if (content.kind === 'album') return sendAlbum(turn, content.files, to, options);
+    return telegram.sendMessage(destination, content.text, { ...options, entities: content.entities });
+  if (content.kind === 'album') return sendAlbum(turn, content.files, options);
   const { name, caption, text, sha256 = '' } = content;
   const bytes = text === undefined ? await media.read(turn.currentChat, sha256) : Buffer.from(text);
   // Its time is over: what was said about it is all that can be sent.
-  if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(to, caption || name, options);
+  if (bytes === undefined || bytes.length === 0) return telegram.sendMessage(destination, caption || name, options);
   const kind = fileKind(name, bytes);
   const file = { name, bytes, caption };
-  const sent = await telegram.sendFile(to, { ...file, kind }, options);
+  const sent = await telegram.sendFile(destination, { ...file, kind }, options);
   // Refused, so certainly not sent: a document is taken as it is.
   const isRefused = !sent.ok && sent.failure.kind === 'rejected' && kind !== 'document';
-  return isRefused ? telegram.sendFile(to, file, options) : sent;
+  return isRefused ? telegram.sendFile(destination, file, options) : sent;
 }
 
 /** A form of the Bot API takes 50 MB in all. */
@@ -94,9 +92,8 @@ const ALBUM_BYTES_MAX = 45_000_000;
 
 /** An album that cannot be whole is refused here: its pictures are then sent one by one, as far as they are there. */
 async function sendAlbum(
-  { currentChat, env: { telegram, media } }: Turn<Env>,
+  { currentChat, destination, env: { telegram, media } }: Turn<Env>,
   files: readonly FileContent[],
-  to: Destination,
   options: Omit<SendOptions, 'entities'>,
 ): Promise<TelegramResult<{ messageId: number }>> {
   const all = await Promise.all(files.map(({ sha256 = '' }) => media.read(currentChat, sha256)));
@@ -106,7 +103,7 @@ async function sendAlbum(
   });
   const isTooLarge = photos.reduce((sum, { bytes }) => sum + bytes.length, 0) > ALBUM_BYTES_MAX;
   if (photos.length < files.length || isTooLarge) return failed('rejected', 'pictures that cannot be one album');
-  return telegram.sendAlbum(to, photos, options);
+  return telegram.sendAlbum(destination, photos, options);
 }
 
 /** Telegram refuses a larger or longer photo. One with a longer side it scales down, and small text in it is lost. */

@@ -20,11 +20,11 @@ export interface Progress {
 /** Shows the progress of the turns of a process. */
 export interface ProgressViews {
   /** `keep` ends before any of the text is shown. */
-  begin(turn: Turn, message: InboundMessage, to: Destination, keep: KeepShown): Progress;
+  begin(turn: Turn, message: InboundMessage, keep: KeepShown): Progress;
   /** Whether something of it stays in the chat until it is cleared. */
   isLeft(turn: Turn): boolean;
   /** Takes that away, once the answer is there. Contract: throws nothing; what cannot be taken away stays. */
-  clear(turn: Turn, to: Destination): Promise<void>;
+  clear(turn: Turn): Promise<void>;
 }
 
 const DRAFTS_FIRST_MS = 100;
@@ -48,13 +48,14 @@ export function createProgressViews(
   const drafts = createDrafts(telegram, { firstAfterMs, everyMs, refreshMs: DRAFTS_REFRESH_MS });
   const statusLines = createStatusLines(telegram, limits);
   return {
-    begin(turn, message, to, keep) {
+    begin(turn, message, keep) {
       if (streaming === 'off') return NOTHING;
-      if (streaming === 'draft' && message.chatType === 'private') return inDraft(drafts.begin(message, to, keep));
-      return inStatusLine(statusLines.begin(turn, to));
+      if (streaming === 'draft' && message.chatType === 'private')
+        return inDraft(drafts.begin(message, turn.destination, keep));
+      return inStatusLine(statusLines.begin(turn));
     },
     isLeft: (turn) => statusLines.isShown(turn),
-    clear: (turn, to) => statusLines.remove(turn, to),
+    clear: (turn) => statusLines.remove(turn),
   };
 }
 

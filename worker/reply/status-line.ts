@@ -1,6 +1,5 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { Telegram } from '../../shared/telegram/client.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Limits } from '../limits.ts';
 
 /** The line of one attempt. Contract: `doing` returns at once; neither throws. */
@@ -14,11 +13,11 @@ interface StatusLine {
  * the answer, so a late edit of it does no harm.
  */
 export interface StatusLines {
-  begin(turn: Turn, to: Destination): StatusLine;
+  begin(turn: Turn): StatusLine;
   /** Whether a message has a line. */
   isShown(turn: Turn): boolean;
   /** Deletes the line of a message, if it has one. Contract: throws nothing; a line that cannot be deleted stays. */
-  remove(turn: Turn, to: Destination): Promise<void>;
+  remove(turn: Turn): Promise<void>;
 }
 
 type LineTelegram = Pick<Telegram, 'sendMessage' | 'editMessage' | 'deleteMessage'>;
@@ -31,23 +30,23 @@ export function createStatusLines(telegram: LineTelegram, limits: LineLimits): S
     const { statusLine } = turn.reply;
     return learnt.get(turn) ?? (statusLine === 'sending' ? undefined : statusLine);
   };
-  const show = async (turn: Turn, to: Destination, text: string): Promise<void> => {
+  const show = async (turn: Turn, text: string): Promise<void> => {
     const buttons = [[{ text: turn.texts.stopButton, command: '/stop' }]];
     const id = idOf(turn);
     if (id !== undefined) {
       await turn.assertOwned();
-      await telegram.editMessage(to, id, text, { buttons, isOptional: true });
+      await telegram.editMessage(turn.destination, id, text, { buttons, isOptional: true });
     } else if (turn.reply.statusLine === undefined) {
-      const sent = await sendLine(telegram, turn, to, text, buttons);
+      const sent = await sendLine(telegram, turn, text, buttons);
       if (sent !== undefined) learnt.set(turn, sent);
     }
   };
   return {
-    begin: (turn, to) => startLine(limits, turn, (text) => show(turn, to, text)),
+    begin: (turn) => startLine(limits, turn, (text) => show(turn, text)),
     isShown: (turn) => idOf(turn) !== undefined,
-    async remove(turn, to) {
+    async remove(turn) {
       const id = idOf(turn);
-      if (id !== undefined) await telegram.deleteMessage(to, id);
+      if (id !== undefined) await telegram.deleteMessage(turn.destination, id);
     },
   };
 }
@@ -55,20 +54,19 @@ export function createStatusLines(telegram: LineTelegram, limits: LineLimits): S
 /** Sends the line and stores its id. A worker that was overtaken meanwhile takes its own line away again. */
 async function sendLine(
   telegram: LineTelegram,
-  { reply, write }: Turn,
-  to: Destination,
+  { destination, reply, write }: Turn,
   text: string,
   buttons: readonly { text: string; command: string }[][],
 ): Promise<number | undefined> {
   await write('', [reply.showStatus('sending')]);
-  const sent = await telegram.sendMessage(to, text, { isSilent: true, buttons, isOptional: true });
+  const sent = await telegram.sendMessage(destination, text, { isSilent: true, buttons, isOptional: true });
   if (!sent.ok && sent.failure.kind !== 'unknown') await write('', [reply.hideStatus()]);
   if (!sent.ok) return undefined;
   const { messageId } = sent.value;
   try {
     await write('', [reply.showStatus(messageId)]);
   } catch (error) {
-    await telegram.deleteMessage(to, messageId);
+    await telegram.deleteMessage(destination, messageId);
     throw error;
   }
   return messageId;

@@ -2,7 +2,6 @@ import { toolLabel } from '../../shared/base/text.ts';
 import type { InboundMessage } from '../../shared/flow/message.ts';
 import { FencedError } from '../../shared/state/change.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Texts } from '../../shared/texts/language.ts';
 import { askModel } from '../ask/conversation.ts';
 import { pendingRecord } from '../ask/pending.ts';
@@ -20,7 +19,6 @@ import { isBurst, readContents } from './read.ts';
 export async function answer(
   begun: Turn<Env>,
   messages: readonly [InboundMessage, ...InboundMessage[]],
-  to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
   const { env } = begun;
@@ -45,7 +43,7 @@ export async function answer(
   // takes no time to read, and the watch looks again while the model answers.
   const tookTime = typeof read.content !== 'string' || messages.some(({ content: { kind } }) => kind !== 'text');
   const into = turn.isAloneAtBegin && !tookTime ? undefined : await findLaterMessageToJoin(turn);
-  if (into === undefined) return ask(turn, { message, content: read.content }, to, time);
+  if (into === undefined) return ask(turn, { message, content: read.content }, time);
   // The turn of the later message finds this one in the conversation.
   await env.sessions.open(turn, pendingRecord(turn, message, read.content), 0);
   return conclude({ outcome: 'merged', into, parts: [] }, { changes: changesToReportIn(turn, into) });
@@ -55,13 +53,12 @@ export async function answer(
 async function ask(
   turn: Turn<Env>,
   { message, content }: { message: InboundMessage; content: UserRecord['content'] },
-  to: Destination,
   time: TurnTime,
 ): Promise<Verdict> {
   const speech = new Speech(turn);
   const isJoining = async () =>
     !time.isAnswerVisible() && (await findLaterMessageToJoin(turn, { isAnswerVisible: false })) !== undefined;
-  const progress = turn.env.progress.begin(turn, message, to, async () => {
+  const progress = turn.env.progress.begin(turn, message, async () => {
     if (await isJoining()) throw new FencedError();
     time.markVisible();
     await speech.keep();

@@ -5,7 +5,6 @@ import { chatKey, parseChatKey, shardOf } from '../../shared/redis/keys.ts';
 import { chatState } from '../../shared/state/chat/chat.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
 import type { AttemptResult, DeliveryTime } from '../lane/verdict.ts';
 import { deliver } from '../reply/outbox.ts';
@@ -18,38 +17,32 @@ const UNAUTHORIZED_RETRY_MS = 30_000;
 export async function deliverAndClear(
   turn: Turn<Env>,
   conclusion: Conclusion,
-  to: Destination,
   { isFollowed = false, ...time }: Omit<DeliveryTime, 'isFollowed'> & Partial<Pick<DeliveryTime, 'isFollowed'>>,
 ): Promise<AttemptResult> {
   const { env } = turn;
   const isLeft = env.progress.isLeft(turn);
-  const verdict = await deliverConclusion(turn, conclusion, to, {
+  const verdict = await deliverConclusion(turn, conclusion, {
     ...time,
     isFollowed: isFollowed || isLeft,
   });
   if (verdict.kind !== 'settle') return verdict;
-  if (isLeft) await env.progress.clear(turn, to);
+  if (isLeft) await env.progress.clear(turn);
   const asking = turn.parking.shown;
-  if (asking !== undefined) void env.telegram.removeButtons(to, asking);
+  if (asking !== undefined) void env.telegram.removeButtons(turn.destination, asking);
   // Best effort. A refused press keeps the buttons, since other people may still use them.
   const isDone = conclusion.outcome !== 'refused' && conclusion.keepsButtons !== true;
   if (turn.message.ok && turn.message.value.pressed !== undefined && isDone)
-    void env.telegram.removeButtons(to, turn.message.value.pressed);
+    void env.telegram.removeButtons(turn.destination, turn.message.value.pressed);
   return verdict;
 }
 
 /** Delivers a stored conclusion, and decides what follows from the reply of Telegram. Contract: as `runTurn`. */
-async function deliverConclusion(
-  turn: Turn<Env>,
-  conclusion: Conclusion,
-  to: Destination,
-  time: DeliveryTime,
-): Promise<AttemptResult> {
+async function deliverConclusion(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<AttemptResult> {
   const attributes = { ...messaging('send', 'telegram'), 'spillway.parts': conclusion.parts.length };
   const work = async (span: Span) => {
     const { elsewhere } = turn.env;
     const send = turn.isElsewhere && elsewhere ? elsewhere.deliver : deliver;
-    const delivered = await send(turn, conclusion, to, time);
+    const delivered = await send(turn, conclusion, time);
     if (delivered.kind !== 'delivered') failSpan(span, delivered.failure.kind);
     return delivered;
   };
@@ -60,9 +53,10 @@ async function deliverConclusion(
     return { kind: 'settle', conclusion, ...(record.parts > 0 && { delivery: record }) };
   }
   const { failure } = delivery;
-  if (failure.migratedTo !== undefined && failure.migratedTo !== to.chatId) {
+  if (failure.migratedTo !== undefined && failure.migratedTo !== turn.destination.chatId) {
     const revised = await moveChat(turn, conclusion, failure.migratedTo);
-    return deliverConclusion(turn, revised, { chatId: failure.migratedTo }, { ...time, isNew: false });
+    const moved = turn.movedTo(failure.migratedTo);
+    return deliverConclusion(moved, revised, { ...time, isNew: false });
   }
   // A rejected token affects every message, so the attempt does not count.
   if (failure.kind === 'unauthorized')
@@ -73,7 +67,7 @@ async function deliverConclusion(
       isUncounted: true,
     };
   if (delivery.kind === 'later') return waitWithAnswer(turn, conclusion, failure);
-  return afterRefusal(turn, conclusion, failure, to);
+  return afterRefusal(turn, conclusion, failure);
 }
 
 /**
@@ -103,13 +97,4 @@ async function moveChat(turn: Turn<Env>, conclusion: Conclusion, to: number): Pr
 
 function withLast({ layout, ...conclusion }: Conclusion, text: string): Conclusion {
   return { ...conclusion, parts: [...conclusion.parts, text], ...(layout && { layout: [...layout, null] }) };
-}
-
-/** The destination of replies: the chat of the message, or the supergroup that it became. */
-export function destinationOf(turn: Turn): Destination {
-  const parsed = parseChatKey(turn.currentChat);
-  if (!parsed) throw new Error(`not a chat key: ${turn.currentChat}`);
-  const { migratedTo } = turn;
-  if (migratedTo !== undefined) return { chatId: migratedTo };
-  return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

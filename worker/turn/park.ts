@@ -5,7 +5,6 @@ import { type Decision, type Parked, verdicts } from '../../shared/state/turn/pa
 import { turnOf } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import type { Env } from '../env.ts';
 import { commit } from '../lane/events.ts';
 import type { TurnJob } from '../lane/queue.ts';
@@ -27,14 +26,14 @@ const LATER_MS_MIN = 2_000;
  * Killed before the question is marked as shown, the next attempt shows it again, and both have the same buttons.
  * Contract: throws `FencedError`, or what Redis throws.
  */
-export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination): Promise<AttemptResult> {
+export async function parkTurn(turn: Turn<Env>, asking: Asking): Promise<AttemptResult> {
   const { env, parking } = turn;
   const before = parking.waitsFor?.id === asking.id ? parking.waitsFor : undefined;
   // Counted first: what comes after the count wakes the turn.
   const depth = await env.lane.depth(turn.lane);
   const behind = before ? await env.lane.behind(turn.lane) : [];
   const parked = before ?? newlyParked(asking, turn.nowMs() + env.settings.APPROVAL_TIMEOUT_MS);
-  const question: Question = { asking, parked, to };
+  const question: Question = { asking, parked };
   if (before) {
     if (turn.nowMs() >= parked.untilMs) return closeQuestion(turn, question, { how: 'late' });
     const next = behind.find((waiting) => isAnswer(turn, asking, waiting));
@@ -44,7 +43,7 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination)
   if ((await turn.write('', changes, parking.isUndecided(asking.id))) === 'unmet') return DECIDED;
   env.reach('parked');
   if (parking.askedIn(asking.id) !== undefined) {
-    await notifyBehindQuestion(turn, asking, behind, to);
+    await notifyBehindQuestion(turn, asking, behind);
     return { kind: 'park', asking };
   }
   return showQuestion(turn, question);
@@ -53,25 +52,24 @@ export async function parkTurn(turn: Turn<Env>, asking: Asking, to: Destination)
 interface Question {
   asking: Asking;
   parked: Parked;
-  to: Destination;
 }
 
 /** Sends the file with long arguments, if any, and then the question, so that people can read all before they decide. */
 async function showQuestion(turn: Turn<Env>, question: Question): Promise<AttemptResult> {
   const { env } = turn;
-  const { asking, parked, to } = question;
+  const { asking, parked } = question;
   const { parking } = turn;
   const { file, text, options } = questionIn(turn, asking, parked);
   if (file && !parking.hasFile(asking.id)) {
     await turn.assertOwned();
-    const sent = await env.telegram.sendFile(to, file, { replyTo: options.replyTo, isSilent: true });
+    const sent = await env.telegram.sendFile(turn.destination, file, { replyTo: options.replyTo, isSilent: true });
     if (!sent.ok) return notShown(turn, question, sent.failure);
     await turn.write('', [parking.sendFile(asking.id)]);
   }
   // Ask Redis: the clock of this process may be ahead by half a second, and an answer be older than that.
   const askedAtMs = await env.chatState.nowMs();
   await turn.assertOwned();
-  const sent = await env.telegram.sendMessage(to, text, options);
+  const sent = await env.telegram.sendMessage(turn.destination, text, options);
   if (sent.ok) env.reach('question shown');
   // After an unknown result the question may be in the chat: mark it as asked, so that an answer counts.
   if (sent.ok || mayHaveArrived(sent.failure))
@@ -106,12 +104,7 @@ async function notShown(turn: Turn<Env>, question: Question, failure: TelegramFa
  *
  * Contract: throws `FencedError`, or what Redis throws.
  */
-async function notifyBehindQuestion(
-  turn: Turn<Env>,
-  { id }: Asking,
-  waiting: readonly Waiting[],
-  to: Destination,
-): Promise<void> {
+async function notifyBehindQuestion(turn: Turn<Env>, { id }: Asking, waiting: readonly Waiting[]): Promise<void> {
   const { telegram, selfEntered } = turn.env;
   if (!turn.message.ok) return;
   const { from: asker } = turn.message.value;
@@ -121,11 +114,13 @@ async function notifyBehindQuestion(
     if (own) {
       const step = `said before its turn: ${entry}`;
       if ((await turn.write(step, [])) === 'written')
-        await telegram.sendMessage(to, own.behindQuestion(message, turn.texts));
+        await telegram.sendMessage(turn.destination, own.behindQuestion(message, turn.texts));
     } else if (!isTaken && from.id !== asker.id && isForModel(message)) {
       const step = `question ${id} named to ${from.id}`;
       if ((await turn.write(step, [])) === 'written')
-        await telegram.sendMessage(to, turn.texts.approval.behind(asker.name ?? ''), { replyTo: messageId });
+        await telegram.sendMessage(turn.destination, turn.texts.approval.behind(asker.name ?? ''), {
+          replyTo: messageId,
+        });
     }
   }
 }
@@ -161,7 +156,7 @@ function closeByText(
 
 async function closeQuestion(
   turn: Turn<Env>,
-  { parked, to }: Question,
+  { parked }: Question,
   made: Decision,
   written?: EntryId,
 ): Promise<AttemptResult> {
@@ -180,7 +175,7 @@ async function closeQuestion(
   });
   // Best effort: a late press gets a notice that it is late.
   const shown = parking.askedIn(id);
-  if (decided !== 'unmet' && shown !== undefined) await env.telegram.removeButtons(to, shown);
+  if (decided !== 'unmet' && shown !== undefined) await env.telegram.removeButtons(turn.destination, shown);
   return DECIDED;
 }
 

@@ -1,5 +1,4 @@
 import type { Turn } from '../../shared/state/turn/turn.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import { carryOut } from '../command/commands.ts';
 import type { Env } from '../env.ts';
 import { settingsFor, type TurnSettings } from '../lane/turn-settings.ts';
@@ -11,7 +10,7 @@ import { forChat, forGuests } from '../tools/toolboxes.ts';
 import { answer } from './ask.ts';
 import { concludeTurn } from './conclude.ts';
 import type { TurnTime } from './deadline.ts';
-import { deliverAndClear, destinationOf } from './deliver.ts';
+import { deliverAndClear } from './deliver.ts';
 import { decideEarly, endWithoutAnswer } from './early-end.ts';
 import { failWithPieces, gather, mustStopCompaction } from './gather.ts';
 import { parkTurn } from './park.ts';
@@ -25,31 +24,30 @@ import { resultIfUnreachable } from './wait-for-telegram.ts';
 export async function runTurn(begun: Turn<Env>, time: TurnTime): Promise<AttemptResult> {
   const own = withOwnNotices(begun);
   const turn = own.withEnv(envFor(own));
-  const to = destinationOf(turn);
   const unreachable = await resultIfUnreachable(turn);
   if (unreachable) return unreachable;
   const { slot, leaving } = time;
   if (turn.conclusion) {
     slot.release();
-    return deliverAndClear(turn, turn.conclusion, to, { isNew: false, leaving });
+    return deliverAndClear(turn, turn.conclusion, { isNew: false, leaving });
   }
   const { elsewhere, telegram } = turn.env;
-  const stopTyping = turn.isElsewhere && elsewhere ? elsewhere.begin(turn) : showTyping(telegram, to);
+  const stopTyping = turn.isElsewhere && elsewhere ? elsewhere.begin(turn) : showTyping(telegram, turn.destination);
   try {
-    const verdict = await produceAnswer(turn, to, time);
+    const verdict = await produceAnswer(turn, time);
     // The next steps only wait for Redis and Telegram, so another turn may use the slot.
     slot.release();
-    if (verdict.kind === 'park') return await parkTurn(turn, verdict.asking, to);
+    if (verdict.kind === 'park') return await parkTurn(turn, verdict.asking);
     if (verdict.kind !== 'conclude') {
       if (time.signal.aborted) return { kind: 'hand back' };
-      await notifyOfWait(turn, to, verdict);
+      await notifyOfWait(turn, verdict);
       return verdict;
     }
     const concluded = await concludeTurn(turn, verdict);
     if (concluded.kind !== 'stored') return concluded;
     await stopTyping();
     const { afterReply } = verdict;
-    const delivered = await deliverAndClear(turn, concluded.conclusion, to, {
+    const delivered = await deliverAndClear(turn, concluded.conclusion, {
       isNew: true,
       isFollowed: afterReply !== undefined,
       leaving,
@@ -77,11 +75,11 @@ export async function failTurn(
   const concluded = await concludeTurn(turn, verdict);
   // Cancelled, or another attempt stored its end: the next attempt carries that out. This one threw, and counts.
   if (concluded.kind !== 'stored') return { kind: 'again' };
-  return deliverAndClear(turn, concluded.conclusion, destinationOf(turn), { isNew: true, leaving });
+  return deliverAndClear(turn, concluded.conclusion, { isNew: true, leaving });
 }
 
 /** The steps until the message has an end: end early, gather, transcribe, read, ask. Each may end the attempt. */
-async function produceAnswer(turn: Turn<Env>, to: Destination, time: TurnTime): Promise<Verdict> {
+async function produceAnswer(turn: Turn<Env>, time: TurnTime): Promise<Verdict> {
   const early = await decideEarly(turn);
   if (early.kind !== 'open') return early;
   const { message, command } = early;
@@ -90,7 +88,7 @@ async function produceAnswer(turn: Turn<Env>, to: Destination, time: TurnTime): 
   const gathered = await gather(turn, message);
   if (gathered.kind !== 'gathered') return gathered;
   const messages = [message, ...gathered.pieces.map((piece) => piece.message)] as const;
-  return failWithPieces(turn, await answer(turn, messages, to, time), gathered.pieces);
+  return failWithPieces(turn, await answer(turn, messages, time), gathered.pieces);
 }
 
 /**
@@ -119,12 +117,12 @@ function withOwnNotices(turn: Turn<Env>): Turn<Env> {
 }
 
 /** Notifies a user once that the message waits for long. If the process dies before the send, the notice is lost. */
-async function notifyOfWait(turn: Turn<Env>, to: Destination, decided: Verdict): Promise<void> {
+async function notifyOfWait(turn: Turn<Env>, decided: Verdict): Promise<void> {
   // In a chat that the bot is not part of, a placeholder is shown already, and no edit may follow the answer.
   if (decided.kind !== 'later' || decided.isLongWait !== true || turn.isElsewhere) return;
   if ((await turn.write('waiting told', [])) === 'repeated') return;
   const notice = turn.env.selfEntered.get(turn.kind)?.waitingNotice(turn) ?? turn.texts.waiting;
-  await turn.env.telegram.sendMessage(to, notice);
+  await turn.env.telegram.sendMessage(turn.destination, notice);
 }
 
 /**

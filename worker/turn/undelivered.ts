@@ -5,7 +5,6 @@ import { queuedAlert } from '../../shared/state/incident/book.ts';
 import type { Conclusion } from '../../shared/state/turn/record.ts';
 import type { Turn } from '../../shared/state/turn/turn.ts';
 import type { TelegramFailure } from '../../shared/telegram/failure.ts';
-import type { Destination } from '../../shared/telegram/messages.ts';
 import { undeliverableAlert, undeliveredAlert } from '../alerts/causes/telegram.ts';
 import type { Env } from '../env.ts';
 import type { AttemptResult } from '../lane/verdict.ts';
@@ -27,7 +26,6 @@ export async function afterRefusal(
   turn: Turn<Env>,
   conclusion: Conclusion,
   failure: TelegramFailure,
-  to: Destination,
 ): Promise<AttemptResult> {
   const { keys, chat, entry, goneMs, refusedAnswers } = turn;
   const { kind } = failure;
@@ -38,7 +36,7 @@ export async function afterRefusal(
     return { kind: 'later', delayMs, reason: `telegram_${kind}`, isUncounted: true };
   }
   const isLast = turn.reply.wasReplayed || !keepsReply(conclusion, 'undeliverable');
-  const isNotified = await notifyUndelivered(turn, conclusion, kind, to);
+  const isNotified = await notifyUndelivered(turn, conclusion, kind);
   return endUndelivered(turn, conclusion, {
     outcome: 'undeliverable',
     reason: `telegram_${kind}`,
@@ -60,12 +58,11 @@ async function notifyUndelivered(
   turn: Turn<Env>,
   conclusion: Conclusion,
   kind: TelegramFailure['kind'],
-  to: Destination,
 ): Promise<boolean> {
   const { telegram } = turn.env;
   const mayArrive = kind === 'rejected' || turn.reply.wasReplayed;
   if (!mayArrive || !keepsReply(conclusion, 'undeliverable')) return false;
-  return (await telegram.sendMessage(to, turn.texts.undelivered)).ok;
+  return (await telegram.sendMessage(turn.destination, turn.texts.undelivered)).ok;
 }
 
 /** Replays refused answers once their chat has taken another message. After a crash, the next delivery does it. */

@@ -1,5 +1,14 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ChatKey, type EntryId, type Keys, keysOf, type SessionId, shardOf } from '../../redis/keys.ts';
+import {
+  type ChatKey,
+  type EntryId,
+  type Keys,
+  keysOf,
+  parseChatKey,
+  type SessionId,
+  shardOf,
+} from '../../redis/keys.ts';
+import type { Destination } from '../../telegram/messages.ts';
 import type { Change, Expected } from '../change.ts';
 import type { ToolGrant } from './tool-grants.ts';
 
@@ -163,4 +172,12 @@ export async function notePresence(
 /** The time at which the bot left a chat or was blocked there, in ms since the epoch; 0 while it is a member. Pure. */
 export function goneMsOf(noted: string): number {
   return Number(noted) % 2 === 0 ? Number(noted) : 0;
+}
+
+/** Where replies to a chat go: to itself, with its topic, or to the supergroup that it became. */
+export function destinationOf(chat: ChatKey, migratedTo: number | undefined): Destination {
+  const parsed = parseChatKey(chat);
+  if (!parsed) throw new Error(`not a chat key: ${chat}`);
+  if (migratedTo !== undefined) return { chatId: migratedTo };
+  return { chatId: parsed.chatId, ...(parsed.topicId !== undefined && { topicId: parsed.topicId }) };
 }

@@ -3,6 +3,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import type { Change, Expected } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
+import { UNDO_MS } from '../undo.ts';
 
 /** Where the model may say that a line is from: a page or a tool's result, or a forwarded message. */
 export const SOURCES = ['page', 'forward'] as const;
@@ -38,8 +39,6 @@ export interface Memory {
   version: string;
 }
 
-/** A change can be undone for so long after the newest one. */
-const UNDO_SECONDS = 7 * 24 * 3_600;
 const VERSION = 'version';
 
 export type MemoryBook = ReturnType<typeof createMemoryBook>;
@@ -72,7 +71,7 @@ export function createMemoryBook(redis: RedisClient, keys: Keys) {
     change: (memory: Memory, change: MemoryChange): Change[] => [
       ...lineOf(change, (line) => put(line.chat, line.id, change.after)),
       ['HSET', keys.memoryChanges(change.chat), change.id, JSON.stringify(change)],
-      ['EXPIRE', keys.memoryChanges(change.chat), UNDO_SECONDS],
+      ['EXPIRE', keys.memoryChanges(change.chat), UNDO_MS / 1_000],
       renewed(memory),
     ],
     undo: (memory: Memory, change: MemoryChange): Change[] => [

@@ -1,14 +1,13 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-
 import type { InboundMessage } from '../../flow/message.ts';
-
 import type { RedisClient } from '../../redis/connection.ts';
 import type { ChatKey, EntryId, Keys } from '../../redis/keys.ts';
 import { bindScript } from '../../redis/script.ts';
 import type { Change } from '../change.ts';
 import { withFormerGroup } from '../chat/chat.ts';
 import type { Turn } from '../turn/turn.ts';
+import { UNDO_MS } from '../undo.ts';
 
 /** A reminder that is to come. */
 export interface Coming {
@@ -49,7 +48,6 @@ const ID_CHARS = 8;
 const GONE = 'gone:';
 const CANCELLED = 'cancelled:';
 const UNANSWERED = 'unanswered:';
-const UNDO_MS = 7 * 24 * 3_600_000;
 
 /** When the reminder of this call is due, if an earlier attempt at the message has set it. */
 export function dueAtOfEarlierCall(turn: Turn, call: string): number | undefined {

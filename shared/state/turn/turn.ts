@@ -2,9 +2,10 @@ import { traceIdOf } from '../../base/telemetry.ts';
 import { type Decoded, decodeMessage, type InboundMessage } from '../../flow/message.ts';
 import { type ChatKey, chatOf, type EntryId, type Keys, type LaneKey, type SessionId } from '../../redis/keys.ts';
 import { msOf } from '../../redis/stream.ts';
+import type { Destination } from '../../telegram/messages.ts';
 import { type Texts, textsFor } from '../../texts/language.ts';
 import type { FencedWrites } from '../change.ts';
-import { type Choice, chatFieldsOf, goneMsOf } from '../chat/chat.ts';
+import { type Choice, chatFieldsOf, destinationOf, goneMsOf } from '../chat/chat.ts';
 import { type ChatSettings, type ChatTable, settingsOfChat } from '../chat/chat-settings.ts';
 import type { ToolGrant } from '../chat/tool-grants.ts';
 import type { Payer } from '../spending/limit.ts';
@@ -59,6 +60,8 @@ export class Turn<Env = unknown> extends TurnRecord {
   readonly chat: ChatKey;
   /** The chat that owns session, data and costs; differs from `chat` if a group became a supergroup. */
   readonly currentChat: ChatKey;
+  /** Where replies go: the chat of the message, with its topic, or the supergroup that it became. */
+  readonly destination: Destination;
   /** The Redis keys. `keys.chat(chat)` is the key of `currentChat`, so that a migrated group keeps its state. */
   readonly keys: Keys;
   /** Unique to this attempt, even where Redis has forgotten another one. */
@@ -151,6 +154,7 @@ export class Turn<Env = unknown> extends TurnRecord {
     this.lane = begun.lane;
     this.chat = own;
     this.currentChat = begun.currentChat;
+    this.destination = destinationOf(begun.currentChat, this.migratedTo);
     this.keys = { ...source.keys, chat: (chat) => source.keys.chat(chat === own ? begun.currentChat : chat) };
     this.fencingToken = this.text('fence') ?? '';
     this.attempts = this.number('attempts') ?? 0;
@@ -205,6 +209,11 @@ export class Turn<Env = unknown> extends TurnRecord {
   /** A copy with other findings, for the rest of the attempt. */
   with(findings: Partial<Pick<Turn, Replaceable>>): this {
     return copyOf(this, findings);
+  }
+
+  /** A copy whose replies go to another group: Telegram said that the group of the message became that one. */
+  movedTo(chatId: number): this {
+    return copyOf(this, { destination: { chatId } });
   }
 
   /** The turn as it is after a call went through: the waits for the endpoint are over. */

@@ -175,7 +175,7 @@ test('a question is asked at the time of Redis, which names what answers it: wha
     write: async (_: string, changes: Change[]) => written.push(...changes),
   }) as unknown as Turn<Env>;
   const asking = { kind: 'question', id: '1.0', question: 'Which?', choices: [] } as const;
-  expect(await parkTurn(turn, asking, { chatId: 1 })).toMatchObject({ kind: 'park' });
+  expect(await parkTurn(turn, asking)).toMatchObject({ kind: 'park' });
   const answer = await world.peek.xadd(world.keys.inbound, '*', 'a', 'b');
   expect(Number(written.at(-1)?.at(-1))).toBeLessThanOrEqual(msOf(answer as EntryId));
 });

@@ -3,7 +3,6 @@ import type { Conclusion } from '../../../shared/state/turn/record.ts';
 import { BEGUN_WITHIN_MS, type Place, summonsBook } from '../../../shared/state/turn/summons.ts';
 import type { Turn } from '../../../shared/state/turn/turn.ts';
 import { isFinal, type TelegramFailure } from '../../../shared/telegram/failure.ts';
-import type { Destination } from '../../../shared/telegram/messages.ts';
 import { plainName } from '../../ask/message-header.ts';
 import type { Env } from '../../env.ts';
 import type { Feature } from '../../feature.ts';
@@ -46,15 +45,10 @@ export const guestsFeature: Feature = {
  * Edits a conclusion into the message that stands where the bot was called, so a repeat does no harm. Where Telegram will never
  * take that, it goes to the person's own chat, and says so. Contract: as `deliver` of the outbox.
  */
-async function deliver(
-  turn: Turn<Env>,
-  conclusion: Conclusion,
-  to: Destination,
-  time: DeliveryTime,
-): Promise<Delivery> {
+async function deliver(turn: Turn<Env>, conclusion: Conclusion, time: DeliveryTime): Promise<Delivery> {
   const { env, texts, message } = turn;
   const isThere = !turn.reply.isPrivate && conclusion.parts.length > 0;
-  if (!isThere) return deliverInChat(turn, conclusion, to, time);
+  if (!isThere) return deliverInChat(turn, conclusion, time);
   const answer = inOne(conclusion, texts.onlyOneMessage);
   const place = await placeOf(turn, answer.text);
   const put = place.kind === 'there' ? await edit(env, place.inlineId, answer) : place;
@@ -62,7 +56,7 @@ async function deliver(
   const lead = texts.answeredInPrivate(message.ok ? message.value.chatTitle : undefined);
   const told = inOneMessage([lead], conclusion, []);
   await turn.write('', [turn.reply.goPrivate(), turn.reviseConclusion(told)]);
-  return deliverInChat(turn, told, to, { ...time, isNew: false });
+  return deliverInChat(turn, told, { ...time, isNew: false });
 }
 
 /**

@@ -1,23 +1,26 @@
 import type { Token, Tokens } from 'marked';
 import {
+  type Align,
   type Block,
+  type Cell,
   type Inline,
   type Item,
   isBlank,
   lettersOf,
   paragraph,
   plain,
+  type Table,
   trimmed,
 } from '../../../shared/flow/reply.ts';
 import { type OwnToken, referencedBy, tokensOf } from './grammar.ts';
 import { inlinesOf } from './inline.ts';
 import { isReadable, piecesOf } from './pieces.ts';
-import { tableOf } from './rows.ts';
 
 /** Blocks within blocks: what stands deeper is shown as it was written. */
 const BLOCKS_DEPTH_MAX = 16;
 const TAB_COLUMNS = 4;
 const LANGUAGE = /^[^\s`]{1,32}$/;
+const CELL_BORDER = /(?<!\\)\|/;
 
 interface Note {
   label: string;
@@ -186,4 +189,37 @@ function labelled(label: string, [first, ...others]: readonly Block[]): Block[] 
   const mark = plain(`[${label}] `);
   if (first?.type === 'paragraph') return [paragraph(mark, ...first.inlines), ...others];
   return [paragraph(mark), ...(first === undefined ? [] : [first]), ...others];
+}
+
+/** The table of a token. The lexer drops cells beyond the header's last; here the table gets wider instead. */
+function tableOf(token: Tokens.Table): Table {
+  const lines = token.raw.split('\n').slice(2);
+  const rows = token.rows.map((cells, index) => [
+    ...cells.map(cellOf),
+    ...extraCells(lines[index] ?? '', token.header.length),
+  ]);
+  const columns = Math.max(token.header.length, ...rows.map((row) => row.length));
+  return {
+    type: 'table',
+    header: padded(token.header.map(cellOf), columns),
+    align: Array.from({ length: columns }, (_, column): Align => token.align[column] ?? 'left'),
+    rows: rows.map((row) => padded(row, columns)),
+  };
+}
+
+function cellOf({ tokens }: Tokens.TableCell): Cell {
+  return trimmed(inlinesOf(tokens));
+}
+
+function extraCells(line: string, known: number): Cell[] {
+  const cells = line.trim().replace(/^\|/, '').split(CELL_BORDER);
+  if (cells.at(-1)?.trim() === '') cells.pop();
+  return cells.slice(known).map((text) => {
+    const [token] = tokensOf(text.trim());
+    return trimmed(inlinesOf(token !== undefined && 'tokens' in token ? token.tokens : []));
+  });
+}
+
+function padded(row: readonly Cell[], columns: number): Cell[] {
+  return Array.from({ length: columns }, (_, column) => row[column] ?? []);
 }
