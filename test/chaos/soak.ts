@@ -6,7 +6,7 @@ import { type Census, takeCensus } from './census.ts';
 import { brownOut, TRANSIENT } from './claude-scenarios.ts';
 import { killRedis } from './redis-scenarios.ts';
 import { look, type Sample } from './sample.ts';
-import { type Result, runScenario, type Scenario, type Stage, until } from './scenario.ts';
+import { type Result, runScenario, type Scenario, type Stage, until, untilIdle } from './scenario.ts';
 import { growing } from './soak-verdict.ts';
 import { brownOutTelegram } from './telegram-scenarios.ts';
 
@@ -24,6 +24,7 @@ export const HEAP_MB = 160;
 /** Shares of the messages after which Redis is looked at as a whole. */
 const CENSUS_SHARES = [0.1, 0.5];
 const ARCHIVED_MS = 20_000;
+const RELEASED_MS = 60_000;
 
 type Trouble = (stage: Stage) => Promise<void>;
 
@@ -118,7 +119,9 @@ export async function soak(
   const scenario: Scenario = {
     ...SOAK,
     play: (stage) => play(stage, watch),
-    after: async ({ world }) => {
+    after: async (stage) => {
+      const { world } = stage;
+      await releaseMoneyOfTheDead(stage);
       // The archivist comes every few seconds; that it did not come is seen in the census.
       const isDone = async (): Promise<boolean> => (await world.peek.scard(world.keys.archivable)) === 0;
       await until('the archivist', isDone, ARCHIVED_MS).catch(() => undefined);
@@ -128,6 +131,19 @@ export async function soak(
   const result = await runScenario(server, scenario, seed);
   const { samples, censuses, troubles } = watch;
   return { result, samples, censuses, troubles, grown: growing({ samples, censuses, chats: CHATS }) };
+}
+
+/**
+ * A process that was killed leaves its reservations of money: each lapses after 20 seconds without renewal, and the first
+ * call after that releases it. So wait for the lapse, and let every chat write once more.
+ */
+async function releaseMoneyOfTheDead({ world, traffic }: Stage): Promise<void> {
+  const { reservations } = world.keys;
+  if ((await world.peek.zcard(reservations)) === 0) return;
+  const isLapsed = async (): Promise<boolean> => (await world.peek.zcount(reservations, Date.now(), '+inf')) === 0;
+  await until('reservations to lapse', isLapsed);
+  traffic.askOnceMore();
+  await untilIdle(world, Date.now() + RELEASED_MS);
 }
 
 /** What is seen of a soak while it runs. */

@@ -3,16 +3,16 @@
  * record that says what was deleted for it (docs/adr).
  */
 export const BUDGETS = {
-  productLines: 50_404,
+  productLines: 50_384,
   productFiles: 503,
-  testLines: 84_513,
+  testLines: 84_508,
   rawCommands: 0,
   filesWithRawCommands: 0,
   importsMax: 22,
-  oneNeighbourFiles: 20,
+  oneNeighbourFiles: 17,
   portsTypes: 1,
   exportedTypes: 556,
 } as const;
 
 /** The same for the way of a plain message, which `npm run test:deep` walks. */
-export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 801 } as const;
+export const WAY_BUDGETS = { messageFiles: 142, messageFunctions: 800 } as const;

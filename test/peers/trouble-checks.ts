@@ -77,17 +77,22 @@ export const TROUBLE_CHECKS: readonly Check[] = [
     },
   },
   {
-    name: 'a history that the guardrail refuses is left behind, and the message is answered',
+    name: 'a history that the guardrail refuses costs one message: the next one is answered in a fresh session',
     needs: NEEDS,
     async run(ground) {
       const chat = freshChat(ground);
       ground.play(failing(1, { do: 'answer', text: `It shines like ${BANNED_WORD}.` }));
       await chat.ask('Describe the sea.');
-      const exchange = await chat.ask('And the sky?');
-      assertAnswered(exchange, /And the sky/);
+      // The summary of the history quotes the word, too, so the trial of a fresh session is refused as well.
+      const refused = await chat.ask('And the sky?');
+      assert.equal(refused.outcome.outcome, 'failed');
+      assertPlain(refused);
       await operatorTold(ground, chat);
-      assertAnswered(await chat.ask('Go on.'), /Go on/);
-      return `${exchange.events.join(', ')}; the next one is answered, too`;
+      const exchange = await chat.ask('Go on.');
+      assertAnswered(exchange, /Go on/);
+      assert.doesNotMatch(JSON.stringify(exchange.calls.at(-1)?.body.messages), new RegExp(BANNED_WORD));
+      assertAnswered(await chat.ask('Thank you.'), /Thank you/);
+      return `the first is told "${refused.shown.at(-1)}"; the second: ${exchange.events.join(', ')}; the third is answered, too`;
     },
   },
   {
