@@ -12,7 +12,7 @@ export interface PureRoom {
 }
 
 /** From Markdown to a tree; the rest of the folder draws the tree, and cuts it. */
-const READING = ['formula', 'grammar', 'heal', 'inline', 'link', 'marks', 'parse', 'pieces', 'reference', 'rows'];
+const READING = ['formula', 'grammar', 'heal', 'inline', 'link', 'marks', 'parse', 'pieces'];
 const DRAWING = sourcesIn('worker/reply/format').filter(
   (file) => !READING.some((name) => file.endsWith(`/${name}.ts`)),
 );
