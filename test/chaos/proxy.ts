@@ -16,6 +16,8 @@ export interface RedisProxy {
   readonly port: number;
   /** How many connections were opened since the start. */
   readonly opened: number;
+  /** How many connections are silent, and their clients have not noticed it yet. */
+  readonly silent: number;
   /** Back to normal. Connections that were refused a byte are reset, so that nobody reads a reply that is not theirs. */
   forward(): void;
   /** Commands arrive and are carried out; their replies are lost. */
@@ -85,6 +87,10 @@ class TcpProxy implements RedisProxy {
     await promise;
     this.port = (this.#server.address() as { port: number }).port;
     return this;
+  }
+
+  get silent(): number {
+    return [...this.#links].filter(({ isSilent }) => isSilent).length;
   }
 
   forward(): void {

@@ -24,7 +24,6 @@ export const HEAP_MB = 160;
 /** Shares of the messages after which Redis is looked at as a whole. */
 const CENSUS_SHARES = [0.1, 0.5];
 const ARCHIVED_MS = 20_000;
-const RELEASED_MS = 60_000;
 
 type Trouble = (stage: Stage) => Promise<void>;
 
@@ -137,13 +136,11 @@ export async function soak(
  * A process that was killed leaves its reservations of money: each lapses after 20 seconds without renewal, and the first
  * call after that releases it. So wait for the lapse, and let every chat write once more.
  */
-async function releaseMoneyOfTheDead({ world, traffic }: Stage): Promise<void> {
-  const { reservations } = world.keys;
-  if ((await world.peek.zcard(reservations)) === 0) return;
-  const isLapsed = async (): Promise<boolean> => (await world.peek.zcount(reservations, Date.now(), '+inf')) === 0;
+async function releaseMoneyOfTheDead({ world, traffic, patienceMs }: Stage): Promise<void> {
+  const isLapsed = async () => (await world.peek.zcount(world.keys.reservations, Date.now(), '+inf')) === 0;
   await until('reservations to lapse', isLapsed);
   traffic.askOnceMore();
-  await untilIdle(world, Date.now() + RELEASED_MS);
+  await untilIdle(world, Date.now() + patienceMs);
 }
 
 /** What is seen of a soak while it runs. */

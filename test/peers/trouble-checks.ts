@@ -91,8 +91,7 @@ export const TROUBLE_CHECKS: readonly Check[] = [
       const exchange = await chat.ask('Go on.');
       assertAnswered(exchange, /Go on/);
       assert.doesNotMatch(JSON.stringify(exchange.calls.at(-1)?.body.messages), new RegExp(BANNED_WORD));
-      assertAnswered(await chat.ask('Thank you.'), /Thank you/);
-      return `the first is told "${refused.shown.at(-1)}"; the second: ${exchange.events.join(', ')}; the third is answered, too`;
+      return `the first is told "${refused.shown.at(-1)}"; the second: ${exchange.events.join(', ')}`;
     },
   },
   {
