@@ -40,7 +40,7 @@ function refusingEach(): ReactionRule {
 export const INCIDENTS: readonly NightIncident[] = [
   {
     name: 'one chat overflows again and again',
-    alert: /Context overflow: chat 1301|overflow/,
+    alert: /(?:Context overflow|The model refused conversations)[\s\S]*\b1301\b/,
     // The number in words, or so many rows of a table.
     cause: /[2-9] recoveries recently|(?:context\.\S+.{0,200}?\b1301\b.*?){3}/s,
     async begin(ground) {
@@ -82,7 +82,7 @@ export const INCIDENTS: readonly NightIncident[] = [
   },
   {
     name: 'one chat is stuck',
-    alert: /A message is unanswered.*1305|SpillwayUnanswered/,
+    alert: /Messages are unanswered[\s\S]*\b1305\b|SpillwayUnanswered/,
     cause: /asking the model/,
     async begin(ground) {
       const stuck = ground.react((call) => (about(call, STUCK) ? { do: 'hang' } : undefined));
