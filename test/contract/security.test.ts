@@ -63,7 +63,7 @@ const HELD: readonly Held[] = [
   ['| the model endpoint or a proxy', ['integration/turn/one-end.test.ts', 'the message ends with one message']],
   [
     '| somebody on the network',
-    ['unit/shared/base/settings-http.test.ts', 'listens on 127.0.0.1 unless HTTP_HOST says otherwise'],
+    ['unit/shared/base/setting-values.test.ts', 'listens on 127.0.0.1 unless HTTP_HOST says otherwise'],
   ],
   [
     '| another user of the machine',
@@ -97,7 +97,7 @@ const HELD: readonly Held[] = [
   ['| passwords in `REDIS_URL`', NOT_LOGGED],
   [
     '| `env` and `headers` in `MCP_CONFIG`',
-    ['unit/worker/tools/mcp/scrubber.test.ts', 'replaces the secrets of a server'],
+    ['unit/worker/features/mcp/config.test.ts', 'replaces the secrets of a server'],
   ],
   ['| `AWS_SECRET_ACCESS_KEY`', ['integration/media/bucket-blobs.test.ts', 'holds neither key nor signature']],
   [
@@ -147,7 +147,7 @@ const HELD: readonly Held[] = [
   ['| a transcript', ['contract/transcription-stand-in.test.ts', 'MB']],
   ["A page, a file, a tool's result", [MEMORY, 'what is noted after a tool was used']],
   ['- Each change is named under', [MEMORY, 'each change has its Undo']],
-  ['- The lines stand in the request', ['unit/worker/memory/memory.test.ts', 'says what the notes are']],
+  ['- The lines stand in the request', ['unit/worker/features/memory/memory.test.ts', 'says what the notes are']],
   ['- Guests of a group and due', [MEMORY, 'guests of a group are neither shown'], [MEMORY, 'thirty calls at once']],
   ['The container runs as', ['contract/ops.test.ts', 'every service is hardened and limited']],
   [

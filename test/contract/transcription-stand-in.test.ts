@@ -38,8 +38,9 @@ test('a recording is sent as it is, and its transcript comes back without white 
   expect(standIn.calls).toEqual([{ status: 200, bytes: 9, name: 'recording.ogg', mediaType: 'audio/ogg' }]);
 });
 
-test('slashes at the end of the base URL make no difference', async () => {
+test('slashes at the end of the base URL make no difference, and another path is refused for good', async () => {
   expect(await ask({ baseUrl: `${standIn.url}//` })).toMatchObject({ kind: 'heard' });
+  expect(await ask({ baseUrl: standIn.url.replace('/v1', '/v2') })).toEqual({ kind: 'refused', detail: 'status 404' });
 });
 
 test.each<[string, object, Recording, string]>([
@@ -51,10 +52,6 @@ test.each<[string, object, Recording, string]>([
   ['a file of more than 25 MB', {}, recording(25 * MB + 1), 'status 413'],
 ])('%s is refused for good', async (_, over, sent, detail) => {
   expect(await ask(over, sent)).toEqual({ kind: 'refused', detail });
-});
-
-test('another path is refused for good', async () => {
-  expect(await ask({ baseUrl: standIn.url.replace('/v1', '/v2') })).toEqual({ kind: 'refused', detail: 'status 404' });
 });
 
 const HTML = '<!DOCTYPE html><html><body>Sign in</body></html>';

@@ -1,5 +1,5 @@
+import { call } from '../fixture/content-blocks.ts';
 import type { ClaudeStandIn } from './claude/server.ts';
-import { call } from './claude/specimens.ts';
 import type { ShownMessage } from './telegram/chats.ts';
 import type { InlineButton } from './telegram/markup.ts';
 import type { TelegramCall, TelegramStandIn } from './telegram/server.ts';

@@ -1,7 +1,7 @@
 import type { ShownMessage } from '../stand-in/telegram/chats.ts';
 import type { DraftState } from '../stand-in/telegram/drafts.ts';
 import type { Entity } from '../stand-in/telegram/entities.ts';
-import type { RichBlock } from '../stand-in/telegram/rich-blocks.ts';
+import type { RichBlock } from '../stand-in/telegram/rich-message.ts';
 import { formattedText } from './entities.ts';
 import { type Html, html } from './html.ts';
 import { keyboard, type ShownButton } from './keyboard.ts';

@@ -1,10 +1,12 @@
-import type { InlineButton } from '../stand-in/telegram/markup.ts';
-import type { RichBlock } from '../stand-in/telegram/rich-blocks.ts';
-import { plainRichText, plainText } from '../stand-in/telegram/rich-message.ts';
-import type { RichNode, RichText } from '../stand-in/telegram/rich-text.ts';
+import {
+  plainRichText,
+  plainText,
+  type RichBlock,
+  type RichNode,
+  type RichText,
+} from '../stand-in/telegram/rich-message.ts';
 import { codeBlock, foldedQuote, link } from './entities.ts';
 import { type Html, html } from './html.ts';
-import { keyboard } from './keyboard.ts';
 
 interface Cell {
   text?: RichText;
@@ -30,7 +32,6 @@ type Fields = Record<string, never> & {
   blocks: RichBlock[];
   items: Item[];
   cells: Cell[][];
-  buttons: InlineButton[];
   is_open?: true;
 };
 
@@ -52,7 +53,6 @@ const BLOCK: Readonly<Record<string, (fields: Fields) => Html>> = {
     is_open
       ? html`<details open><summary>${richText(summary)}</summary>${richBlocks(blocks)}</details>`
       : html`<details><summary>${richText(summary)}</summary>${richBlocks(blocks)}</details>`,
-  buttons: ({ buttons }) => keyboard([buttons.map((button) => ({ ...button, text: plainRichText(button.text) }))]),
   thinking: ({ text }) => html`<p class="thinking">${richText(text)}</p>`,
 };
 

@@ -4,8 +4,8 @@ import { createWorld, type Shorter, startGateway, type World } from '../fixture/
 import { settledOutcomes } from '../fixture/ledger.ts';
 import { openNotebook } from '../fixture/notebook.ts';
 import { until } from '../fixture/root.ts';
+import type { ChatEvent } from '../stand-in/telegram/chats.ts';
 import type { DraftState } from '../stand-in/telegram/drafts.ts';
-import type { ChatEvent } from '../stand-in/telegram/history.ts';
 import type { SayOptions } from '../stand-in/telegram/inbound.ts';
 import type { InlineButton } from '../stand-in/telegram/markup.ts';
 

@@ -1,6 +1,5 @@
-import type { ShownMessage } from '../stand-in/telegram/chats.ts';
+import type { ChatEvent, ShownMessage } from '../stand-in/telegram/chats.ts';
 import type { DraftState } from '../stand-in/telegram/drafts.ts';
-import type { ChatEvent } from '../stand-in/telegram/history.ts';
 
 /** What stands in a chat from top to bottom: messages with all that became of them, drafts with all their states. */
 export type Line = { readonly at: number } & (

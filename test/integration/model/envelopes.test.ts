@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, expect, test } from '@jest/globals';
 import { chatKey, type SessionId } from '../../../shared/redis/keys.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { call, text } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation, isProbe } from '../../fixture/history.ts';
 import { type ScriptedEndpoint, sendEvent, sendWords, startEndpoint } from '../../fixture/scripted-endpoint.ts';
 import { variants } from '../../fixture/variants.ts';
 import { ask, invalid, summaries } from '../../fixture/whole-chat.ts';
-import { call, text } from '../../stand-in/claude/specimens.ts';
 
 const WINDOW_TOKENS = 60_000;
 let endpoint: ScriptedEndpoint | undefined;

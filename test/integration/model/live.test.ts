@@ -37,7 +37,7 @@ test.each<[string, ClaudeOptions, RegExp[]]>([
   ['a model that does not think', { thinks: 0 }, [/thinking comes signed/, /may be left out/, /edited message/]],
   ['a model that does not bind its thinking', { bindThinking: false }, [/edited message/]],
   ['an endpoint without limits', { limits: 'null' }, [/models endpoint/]],
-  ['an endpoint without a models call', { servesModels: false }, [/models endpoint/]],
+  ['an endpoint without a models call', { modelsStatus: 404 }, [/models endpoint/]],
   ['a cache that keeps nothing', { cache: { minTokens: 1_000_000 } }, [/written to the cache/, /an hour/]],
   ['a model that refuses nothing', { refusesText: /nobody says this/ }, [/test string/]],
 ])('reports what differs: %s', async (_, options, expected) => {

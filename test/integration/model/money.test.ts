@@ -266,4 +266,6 @@ test('the operator is told once of each share of a limit, and not again at each 
       JSON.stringify(world.telegram.shown(ALERT_CHAT)).includes('nearly used up: 90 %, $9.00 of $10.00') || undefined,
   );
   expect((await runCli(['incidents'], world.env)).stdout).toMatch(/budget:TOTAL_MONTHLY_USD/);
+  await spend('all:usd', 0, monthBook());
+  await world.telegram.waitForText(ALERT_CHAT, /^Resolved: a new day or month of the budget began/);
 });

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { call } from '../../fixture/content-blocks.ts';
 import { CHAT, mainCalls, moveToWorld, shown, start, world } from '../../fixture/each-test.ts';
 import { jpegPhoto } from '../../fixture/files.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -14,7 +15,6 @@ import {
 } from '../../fixture/whole-chat.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import { blocksOf } from '../../stand-in/claude/request.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 
 const WINDOW = 40_000;
 const LARGE = Array.from({ length: 10 }, (_, at) => `large${at}`);

@@ -3,7 +3,7 @@ import { eachInWorld, moveToWorld, shown, start as startGateway, world } from '.
 import { ask } from '../../fixture/whole-chat.ts';
 import type { Thinks } from '../../stand-in/claude/thought.ts';
 
-eachInWorld({ claude: { maxOutputTokens: 8_192, servesModels: false } });
+eachInWorld({ claude: { maxOutputTokens: 8_192, modelsStatus: 404 } });
 
 /** A model that thinks so much before each answer, and gives so much output at most. */
 async function start(thinks: Thinks, MAX_OUTPUT_TOKENS: string, maxOutputTokens = 64_000): Promise<void> {

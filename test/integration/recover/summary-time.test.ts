@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { chatKey } from '../../../shared/redis/keys.ts';
 import { EN } from '../../../shared/texts/en.ts';
 import { importSession, parseLines } from '../../../worker/session/transfer.ts';
+import { call, result } from '../../fixture/content-blocks.ts';
 import { CHAT, eachInWorld, mainCalls, shown, start, world } from '../../fixture/each-test.ts';
 import { conversation } from '../../fixture/history.ts';
 import { nextOutcome } from '../../fixture/ledger.ts';
@@ -9,7 +10,6 @@ import { variants } from '../../fixture/variants.ts';
 import { summaries } from '../../fixture/whole-chat.ts';
 import { LIES } from '../../stand-in/claude/lies.ts';
 import type { Reaction } from '../../stand-in/claude/reaction.ts';
-import { call, result } from '../../stand-in/claude/specimens.ts';
 
 const STAGE_MS = 2_000;
 /** What an answer takes besides: two seconds before a repeated request, other calls, and a machine that is busy. */

@@ -3,10 +3,11 @@
  * way of counting is wrong. It has the shape of the real ones: about four characters a token for plain Latin text,
  * denser for code, digits, Cyrillic, CJK and emoji.
  */
-import { imageFacts, pdfFacts } from './images.ts';
+import { readImageHeader } from '../../../worker/model/media-header.ts';
+import { pdfFacts } from './media.ts';
+import { sealedTokens } from './memory.ts';
 import { type Block, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
-import { sealedTokens } from './seal.ts';
-import { type Segment, segmentsOf } from './segments.ts';
+import { rememberFor, type Segment, segmentsOf } from './segments.ts';
 
 /** What one UTF-16 unit weighs, in hundredths of a token, by the range that it falls in (first match wins). */
 const WEIGHTS: readonly [from: number, to: number, hundredths: number][] = [
@@ -43,72 +44,53 @@ export function textTokens(text: string): number {
   return hundredths / 100;
 }
 
-function imageTokens(data: unknown): number {
-  if (typeof data !== 'string') return UNKNOWN_IMAGE_TOKENS;
-  const facts = imageFacts(Buffer.from(data, 'base64'));
-  if (facts === undefined || facts.width === 0) return UNKNOWN_IMAGE_TOKENS;
-  return Math.min(IMAGE_TOKENS_MAX, Math.ceil((facts.width * facts.height) / PIXELS_PER_TOKEN));
-}
-
-function pdfTokens(data: unknown): number {
-  const pages = typeof data === 'string' ? (pdfFacts(Buffer.from(data, 'base64'))?.pages ?? 1) : 1;
-  return pages * PDF_PAGE_TOKENS;
-}
-
 /** Text anywhere inside a value: keys and values both cost, as the model reads them both. */
 function valueTokens(value: unknown): number {
-  if (typeof value === 'string') return textTokens(value);
-  return value === undefined || value === null ? 0 : textTokens(JSON.stringify(value));
+  const given = value ?? '';
+  return textTokens(typeof given === 'string' ? given : JSON.stringify(given));
 }
 
-function sourceTokens(block: Block): number {
-  const source = isObject(block.source) ? block.source : {};
-  if (block.type === 'image') return imageTokens(source.data);
-  return source.type === 'base64' ? pdfTokens(source.data) : valueTokens(source.data ?? source.content);
+function sourceTokens({ type, source }: Block): number {
+  const { type: kind, data, content } = isObject(source) ? source : {};
+  if (type === 'document' && kind !== 'base64') return valueTokens(data ?? content);
+  const bytes = Buffer.from(String(data ?? ''), 'base64');
+  if (type === 'document') return (pdfFacts(bytes)?.pages ?? 1) * PDF_PAGE_TOKENS;
+  const { width = 0, height = 0 } = readImageHeader(bytes) ?? {};
+  if (width === 0) return UNKNOWN_IMAGE_TOKENS;
+  return Math.min(IMAGE_TOKENS_MAX, Math.ceil((width * height) / PIXELS_PER_TOKEN));
 }
-
-/** A conversation's blocks are counted with every request, and nothing changes them once they have arrived. */
-const tokensByBlock = new WeakMap<Block, number>();
 
 /**
  * Ids and encrypted payloads are transport, not text that the model reads: they cost nothing. A thought that its
  * signature carries is counted apart, since it is known in the model's own tokens.
  */
-function blockTokens(block: Block): number {
-  const tokens = tokensByBlock.get(block) ?? countBlock(block);
-  tokensByBlock.set(block, tokens);
-  return tokens;
-}
-
-function countBlock(block: Block): number {
-  switch (block.type) {
+const blockTokens: (block: Block) => number = rememberFor((block) => {
+  const { type, text, thinking, signature, name, input, content, title, context } = block;
+  switch (type) {
     case 'text':
-      return BLOCK_OVERHEAD_TOKENS + valueTokens(block.text);
+      return BLOCK_OVERHEAD_TOKENS + valueTokens(text);
     case 'thinking':
-      return BLOCK_OVERHEAD_TOKENS + (sealedTokens(block.signature) > 0 ? 0 : valueTokens(block.thinking));
+      return BLOCK_OVERHEAD_TOKENS + (sealedTokens(signature) > 0 ? 0 : valueTokens(thinking));
     case 'redacted_thinking':
       return BLOCK_OVERHEAD_TOKENS;
     case 'image':
     case 'document':
-      return BLOCK_OVERHEAD_TOKENS + sourceTokens(block) + valueTokens(block.title) + valueTokens(block.context);
+      return BLOCK_OVERHEAD_TOKENS + sourceTokens(block) + valueTokens(title) + valueTokens(context);
     case 'tool_use':
     case 'server_tool_use':
-      return BLOCK_OVERHEAD_TOKENS * 3 + valueTokens(block.name) + valueTokens(block.input);
-    case 'tool_result':
-      return BLOCK_OVERHEAD_TOKENS * 3 + resultTokens(block);
+      return BLOCK_OVERHEAD_TOKENS * 3 + valueTokens(name) + valueTokens(input);
+    case 'tool_result': {
+      const found = typeof content === 'string' ? textTokens(content) : 0;
+      return nestedBlocks(block).reduce((sum, nested) => sum + blockTokens(nested), BLOCK_OVERHEAD_TOKENS * 3 + found);
+    }
     default:
       return BLOCK_OVERHEAD_TOKENS + valueTokens(block);
   }
-}
+});
 
-function resultTokens(block: Block): number {
-  if (typeof block.content === 'string') return textTokens(block.content);
-  return nestedBlocks(block).reduce((sum, nested) => sum + blockTokens(nested), 0);
-}
-
-function segmentTokens(segment: Segment, isFirstTool: boolean): number {
-  if (segment.role !== 'tools') return blockTokens(segment.block as Block);
-  const { cache_control: _marker, ...definition } = segment.block;
+function segmentTokens({ role, block }: Segment, isFirstTool: boolean): number {
+  if (role !== 'tools') return blockTokens(block as Block);
+  const { cache_control: _marker, ...definition } = block;
   return valueTokens(definition) + (isFirstTool ? TOOLS_OVERHEAD_TOKENS : 0);
 }
 
@@ -134,14 +116,13 @@ export function contentTokens(content: readonly Block[], ratio = 1): number {
 }
 
 /** The longest beginning of a text that costs at most `tokensMax`, cut between code points. */
-export function cutToTokens(text: string, tokensMax: number, ratio = 1): string {
-  let hundredths = (tokensMax * 100) / ratio;
-  let at = 0;
-  while (at < text.length) {
-    hundredths -= weightOfUnit[text.charCodeAt(at)] ?? 0;
-    if (hundredths < 0) break;
-    at += 1;
+export function cutToTokens(text: string, tokensMax: number, ratio: number): string {
+  let left = tokensMax / ratio;
+  let end = 0;
+  for (const character of text) {
+    left -= textTokens(character);
+    if (left < 0) break;
+    end += character.length;
   }
-  const splitsPair = at > 0 && at < text.length && /[\ud800-\udbff]/.test(text.charAt(at - 1));
-  return text.slice(0, splitsPair ? at - 1 : at);
+  return text.slice(0, end);
 }

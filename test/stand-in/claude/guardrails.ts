@@ -7,19 +7,28 @@ import type { Reaction } from './reaction.ts';
 /** Where in a request the guilty text stands, as `messages.3.content.0.text`. */
 export type Place = string;
 
-const json = (status: number, body: object): Reaction => ({
-  do: 'raw',
+/** An answer of something that is not the API. */
+export const raw = (status: number, body: string, type = 'text/plain'): Reaction => {
+  return { do: 'raw', status, headers: { 'content-type': type }, body };
+};
+const json = (status: number, body: object): Reaction => raw(status, JSON.stringify(body), 'application/json');
+const page = (status: number, title: string, text: string): Reaction => {
+  const body = `<body><h1>${title}</h1><p>${text}</p></body>`;
+  return raw(
+    status,
+    `<!DOCTYPE html>\n<html><head><title>${title}</title></head>${body}</html>`,
+    'text/html; charset=utf-8',
+  );
+};
+/** An error of the API itself. */
+export const error = (status: number, type: string, message: string): Reaction => ({
+  do: 'error',
   status,
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body),
+  type,
+  message,
 });
-
-const page = (status: number, title: string, text: string): Reaction => ({
-  do: 'raw',
-  status,
-  headers: { 'content-type': 'text/html; charset=utf-8' },
-  body: `<!DOCTYPE html>\n<html><head><title>${title}</title></head><body><h1>${title}</h1><p>${text}</p></body></html>`,
-});
+/** An error of the API that blames the request. */
+export const invalid = (message: string): Reaction => error(400, 'invalid_request_error', message);
 
 const messageIn = (place: Place): string => /^messages\.\d+/.exec(place)?.[0].replace('.', '/') ?? 'system';
 
@@ -32,37 +41,25 @@ export const GUARDRAILS = {
     json(400, {
       message: `Malformed input request: #/${messageIn(place)}: subject must not be valid against schema {"required":["messages"]}, please reformat your input and try again.`,
     }),
-  invalidData: () =>
-    json(400, { type: 'error', error: { type: 'invalid_request_error', message: 'Invalid request data' } }),
-  moderation: () =>
-    json(403, {
-      error: {
-        code: 403,
-        message: 'Your input was flagged',
-        metadata: { reasons: ['violence/graphic'], flagged_input: '...', provider_name: 'Anthropic' },
-      },
-    }),
-  openai: () =>
-    json(400, {
-      error: {
-        message: 'The response was filtered due to the prompt triggering the content management policy.',
-        type: null,
-        param: 'prompt',
-        code: 'content_filter',
-        status: 400,
-      },
-    }),
-  litellm: () =>
-    json(400, {
-      error: { message: "{'error': 'Violated guardrail policy'}", type: 'None', param: 'None', code: '400' },
-    }),
+  invalidData: () => invalid('Invalid request data'),
+  moderation: () => {
+    const metadata = { reasons: ['violence/graphic'], flagged_input: '...', provider_name: 'Anthropic' };
+    return json(403, { error: { code: 403, message: 'Your input was flagged', metadata } });
+  },
+  openai: () => {
+    const message = 'The response was filtered due to the prompt triggering the content management policy.';
+    return json(400, { error: { message, type: null, param: 'prompt', code: 'content_filter', status: 400 } });
+  },
+  litellm: () => {
+    const message = "{'error': 'Violated guardrail policy'}";
+    return json(400, { error: { message, type: 'None', param: 'None', code: '400' } });
+  },
   unprocessable: (place: Place) =>
     json(422, { detail: [{ type: 'value_error', loc: ['body', ...place.split('.')], msg: 'Value error' }] }),
-  event: (): Reaction => ({
-    do: 'errorEvent',
-    type: 'invalid_request_error',
-    message: 'Output blocked by content filtering policy',
-  }),
+  event: (): Reaction => {
+    const message = 'Output blocked by content filtering policy';
+    return { do: 'errorEvent', type: 'invalid_request_error', message };
+  },
 } as const satisfies Record<string, (place: Place) => Reaction>;
 
 /** The name of one way to refuse. */

@@ -2,17 +2,8 @@
  * Refusals that are not true, each met once in the wild: a router that picked another server, a proxy whose database
  * was away, a guardrail in trouble. The same request is taken a moment later.
  */
-import { GUARDRAILS } from './guardrails.ts';
+import { error, GUARDRAILS, invalid, raw } from './guardrails.ts';
 import type { Reaction } from './reaction.ts';
-
-const error = (status: number, type: string, message: string): Reaction => ({ do: 'error', status, type, message });
-const invalid = (message: string): Reaction => error(400, 'invalid_request_error', message);
-const raw = (status: number, body: string): Reaction => ({
-  do: 'raw',
-  status,
-  headers: { 'content-type': 'text/plain' },
-  body,
-});
 
 /** One-off refusals by name, whatever the request holds. */
 export const LIES = {

@@ -1,8 +1,14 @@
-import type { Block } from './request.ts';
-import { isOurSeal, type SealedPlace, sealThinking } from './seal.ts';
+import { createHash } from 'node:crypto';
+import { type Block, isServerSide, isThinking } from './request.ts';
 import { canonical, extendFingerprint } from './segments.ts';
-import { ServedBlocks } from './served.ts';
 import { thoughtTokens } from './thought.ts';
+
+/** Signatures made here begin with this mark, so that a forged or damaged one is told from a foreign one. */
+const MARK = 'U3RhbmRJbg';
+const COUNT_DIGITS = 8;
+const SIGNATURE_UNITS_MIN = 64;
+/** About four characters a token, encrypted and then written in base64. */
+const UNITS_PER_TOKEN = 5;
 
 /** A thinking block as the stand-in once wrote it. */
 export interface IssuedThinking {
@@ -12,56 +18,53 @@ export interface IssuedThinking {
   readonly prefix: string;
 }
 
-/** Whether a block is one that thinks aloud, readable or not. */
-export const isThinking = (block: Block): boolean => block.type === 'thinking' || block.type === 'redacted_thinking';
-
-const keyOf = (block: Block): string => String(block.type === 'thinking' ? block.signature : block.data);
+const sealOf = (block: Block): string => String(block.type === 'thinking' ? block.signature : block.data);
+const servedKey = ({ type, id, tool_use_id }: Block): string => `${type} ${id ?? tool_use_id}`;
 
 /**
  * What the model side remembers about its own answers, as far as the rules ask: which thinking blocks it wrote
- * and after which prefix, which answers paused, and which tool calls belong to which answer.
+ * and after which prefix, which tool calls belong to which answer, and what server tools wrote.
  */
 export class AnswerMemory {
   readonly #thinking = new Map<string, IssuedThinking>();
   readonly #answerOfTool = new Map<string, number>();
-  readonly #printsOfAnswer: string[][] = [];
-  readonly #paused: string[][] = [];
-  /** What the server's own tools wrote. */
-  readonly served = new ServedBlocks();
+  readonly #thinkingOfAnswer: string[][] = [];
+  readonly #served = new Map<string, string>();
 
   /** Signs the thinking blocks of an answer and remembers it. `prefix` is the fingerprint of its whole request. */
-  issue(content: readonly Block[], prefix: string, stopReason: string): Block[] {
-    const answer = this.#printsOfAnswer.length;
-    const prints: string[] = [];
+  issue(content: readonly Block[], prefix: string): Block[] {
+    const answer = this.#thinkingOfAnswer.length;
     let before = prefix;
     const signed = content.map((block) => {
-      const written = block.type === 'thinking' && !block.signature ? sealed(block, { prefix: before, answer }) : block;
-      if (isThinking(written)) {
-        prints.push(canonical(written));
-        this.#thinking.set(keyOf(written), { answer, print: canonical(written), prefix: before });
-      }
+      const written = block.type === 'thinking' && !block.signature ? sign(block, `${before}${answer}`) : block;
+      const print = canonical(written);
+      if (isThinking(written)) this.#thinking.set(sealOf(written), { answer, print, prefix: before });
+      if (isServerSide(written)) this.#served.set(servedKey(written), print);
       before = extendFingerprint(before, 'assistant', written);
       return written;
     });
-    this.served.remember(signed);
-    if (prints.length > 0) this.#rememberTools(signed, answer);
-    if (stopReason === 'pause_turn') this.#paused.push(signed.map(canonical));
-    this.#printsOfAnswer.push(prints);
+    const thinking = signed.filter(isThinking).map(canonical);
+    if (thinking.length > 0)
+      for (const { type, id } of signed) if (type === 'tool_use') this.#answerOfTool.set(String(id), answer);
+    this.#thinkingOfAnswer.push(thinking);
     return signed;
-  }
-
-  #rememberTools(content: readonly Block[], answer: number): void {
-    for (const block of content) if (block.type === 'tool_use') this.#answerOfTool.set(String(block.id), answer);
   }
 
   /** The thinking block that this one claims to be, by its signature or sealed data. */
   issuedThinking(block: Block): IssuedThinking | undefined {
-    return this.#thinking.get(keyOf(block));
+    return this.#thinking.get(sealOf(block));
   }
 
-  /** Whether a signature claims to come from here without being one of ours. */
-  isForged(block: Block): boolean {
-    return isOurSeal(keyOf(block)) && !this.#thinking.has(keyOf(block));
+  /** Whether a thinking block claims to come from here, but is not as it was. */
+  isAltered(block: Block): boolean {
+    const issued = this.issuedThinking(block);
+    return issued === undefined ? sealOf(block).startsWith(MARK) : issued.print !== canonical(block);
+  }
+
+  /** Whether a block of a server tool is one of ours, but not as it was. One that another server wrote cannot be judged. */
+  isServedAltered(block: Block): boolean {
+    const print = isServerSide(block) ? this.#served.get(servedKey(block)) : undefined;
+    return print !== undefined && print !== canonical(block);
   }
 
   /** The answers that an assistant message holds, told by their thinking and by their tool calls. */
@@ -74,21 +77,29 @@ export class AnswerMemory {
 
   /** The thinking blocks of an answer, in the order in which it wrote them. */
   thinkingOf(answer: number): readonly string[] {
-    return this.#printsOfAnswer[answer] ?? [];
-  }
-
-  /** Whether a message ends with the content of an answer that paused its turn. */
-  endsPaused(content: readonly Block[]): boolean {
-    const prints = content.map(canonical);
-    return this.#paused.some(
-      (paused) =>
-        paused.length <= prints.length && paused.every((print, at) => print === prints.at(at - paused.length)),
-    );
+    return this.#thinkingOfAnswer[answer] ?? [];
   }
 }
 
-function sealed(block: Block, place: SealedPlace): Block {
+/**
+ * Signs a thinking block. On the newer models the signature carries the whole thought, encrypted, also where the text of
+ * the block is empty: so it grows with the thought, and what comes back with it is read, and counted, again.
+ */
+function sign(block: Block, place: string): Block {
+  const { tokens: _counted, ...shown } = block as Block;
   const tokens = thoughtTokens(block) ?? 0;
-  const { tokens: _counted, ...shown } = block;
-  return { ...(shown as Block), signature: sealThinking(shown as Block, place, tokens) };
+  const letters = createHash('sha256')
+    .update(place)
+    .update(canonical(shown as Block))
+    .digest('base64')
+    .slice(0, -1);
+  const seal = ''.padEnd(Math.max(SIGNATURE_UNITS_MIN, tokens * UNITS_PER_TOKEN), letters);
+  return { ...(shown as Block), signature: `${MARK}${String(tokens).padStart(COUNT_DIGITS, '0')}${seal}` };
+}
+
+/** The tokens of the thought that a signature carries; 0 for one of another server. */
+export function sealedTokens(signature: unknown): number {
+  if (typeof signature !== 'string' || !signature.startsWith(MARK)) return 0;
+  const tokens = Number(signature.slice(MARK.length, MARK.length + COUNT_DIGITS));
+  return Number.isInteger(tokens) ? tokens : 0;
 }

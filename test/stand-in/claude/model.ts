@@ -1,15 +1,13 @@
-import { type Composed, compose, type OutputLimit, outputLimit } from './answer.ts';
-import { type CacheOptions, type InputUsage, PrefixCache, roomsOf } from './cache.ts';
-import { contentTokens, prefixTokens } from './counting.ts';
-import { AnswerMemory, isThinking } from './memory.ts';
-import { passesOf, summed } from './passes.ts';
-import { OPUS_5_5_PRICES, type Prices, priceOf } from './prices.ts';
-import type { AnswerUsage, Begun, ClaudeCall, Reaction } from './reaction.ts';
+import { compose, type OutputLimit } from './answer.ts';
+import { type InputUsage, PrefixCache } from './cache.ts';
+import { prefixTokens } from './counting.ts';
+import { AnswerMemory } from './memory.ts';
+import type { AnswerReaction, Begun, ClaudeCall } from './reaction.ts';
 import type { Answer } from './reply.ts';
-import type { Block } from './request.ts';
+import { type Block, isServerSide, isThinking } from './request.ts';
 import { fingerprints, segmentsOf } from './segments.ts';
-import { isServerSide } from './served.ts';
 import { type Thinks, thoughtOn, thoughtTokens } from './thought.ts';
+import { type AnswerUsage, inputOf, passesOf, priceOf, summed } from './usage.ts';
 import type { Grounds } from './violation.ts';
 
 /** What a stand-in can be told about the model that it plays. */
@@ -18,8 +16,8 @@ export interface ModelOptions {
   windowTokens?: number;
   /** The window that the models endpoint states. Default: the real one, as it is at that moment. */
   statedWindowTokens?: number;
-  /** Whether the models endpoint states the limits; where not, they are null, or not there at all. Default `stated`. */
-  limits?: 'stated' | 'null' | 'absent';
+  /** Whether the models endpoint states the limits; where not, they are null. Default `stated`. */
+  limits?: 'stated' | 'null';
   /** Default 8192. */
   maxOutputTokens?: number;
   /** How many tokens this model's tokenizer makes for one of the plain one. Default 1. */
@@ -31,140 +29,90 @@ export interface ModelOptions {
   bindThinking?: boolean | ((model: string) => boolean);
   /**
    * Think before every answer, so many tokens at the default effort; `output_config.effort` scales it. It counts in
-   * `max_tokens`. A budget for it is refused, and so are a ban and a forced tool, as by Opus 5.5. Default: it does not think.
+   * `max_tokens`. Default: it does not think.
    */
   thinks?: Thinks;
-  /** Refuse input + `max_tokens` over the window, as older models do (rule 20). Default false. */
-  fitErrors?: boolean;
-  /** The prompt cache: the least prefix that it keeps (default 512 tokens) and its clock. */
-  cache?: CacheOptions;
+  /** The shortest prefix that the prompt cache keeps. Default 512 tokens, as on the 5 and 5.5 lines. */
+  cache?: { minTokens: number };
   /** Whether `usage.iterations` states each pass of an answer with tools of the server. Default: only their sum is stated. */
   statesPasses?: boolean;
-  /** What calls cost. Default: the list prices of Opus 5.5. */
-  prices?: Prices;
 }
-
-/** What the models endpoint says of a model's life, in its own words or in any others. */
-export interface StatedLife {
-  lifecycle?: unknown;
-  deprecated_at?: unknown;
-  retires_at?: unknown;
-}
-
-type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
-
-/** The shortest prefix that the 5 and 5.5 lines keep. */
-const CACHE_TOKENS_MIN = 512;
-
-const NO_DETAILS = { type: 'refusal', category: null, explanation: null };
-
-const uncached = (tokens: number): InputUsage => ({
-  input_tokens: tokens,
-  cache_read_input_tokens: 0,
-  cache_creation_input_tokens: 0,
-  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
-});
 
 /** The model behind the API: its limits, its memory of what it said, and its prompt cache. */
 export class StandInModel {
+  /** The real window; set it to make the next calls overflow, or fit again. */
   windowTokens: number;
-  statedWindowTokens: number | undefined;
+  /** The tokenizer's ratio; set it to swap the tokenizer. */
   ratio: number;
   readonly maxOutputTokens: number;
-  readonly #binds: (model: string) => boolean;
-  readonly fitErrors: boolean;
   readonly memory = new AnswerMemory();
-  readonly thinks: boolean;
-  readonly #thinks: Thinks | undefined;
-  /** What is stated of models that are not active. A retired one answers no call. */
-  readonly lives = new Map<string, StatedLife>();
-  readonly #prices: Prices;
-  readonly #statesPasses: boolean;
-  readonly #limits: ModelOptions['limits'];
+  /** What the models endpoint states of a model's life, in its own words or in any others. A retired one answers no call. */
+  readonly lives = new Map<string, { lifecycle?: unknown; deprecated_at?: unknown; retires_at?: unknown }>();
+  readonly #options: ModelOptions;
   readonly #cache: PrefixCache;
 
   constructor(options: ModelOptions) {
     this.windowTokens = options.windowTokens ?? 200_000;
-    this.statedWindowTokens = options.statedWindowTokens;
     this.maxOutputTokens = options.maxOutputTokens ?? 8192;
     this.ratio = options.ratio ?? 1;
-    const { bindThinking = false } = options;
-    this.#binds = typeof bindThinking === 'boolean' ? () => bindThinking : bindThinking;
-    this.fitErrors = options.fitErrors ?? false;
-    this.#limits = options.limits;
-    this.#thinks = options.thinks;
-    this.thinks = options.thinks !== undefined;
-    this.#prices = options.prices ?? OPUS_5_5_PRICES;
-    this.#statesPasses = options.statesPasses ?? false;
-    this.#cache = new PrefixCache({ minTokens: CACHE_TOKENS_MIN, ...options.cache });
+    this.#options = options;
+    this.#cache = new PrefixCache(options.cache?.minTokens ?? 512);
   }
 
   /** What a request for that model is judged by. */
   groundsFor(name: string): Grounds {
-    const { maxOutputTokens, windowTokens, fitErrors, thinks, memory } = this;
-    return { maxOutputTokens, windowTokens, fitErrors, thinks, memory, bindThinking: this.#binds(name) };
+    const { maxOutputTokens, windowTokens, memory } = this;
+    const { bindThinking = false } = this.#options;
+    const binds = typeof bindThinking === 'boolean' ? bindThinking : bindThinking(name);
+    return { maxOutputTokens, windowTokens, memory, bindThinking: binds };
   }
 
   /** Answers a sound call: composed, signed where it thinks, counted, and remembered by the prompt cache. */
   answer(reaction: AnswerReaction, call: ClaudeCall): Answer {
-    const limit = outputLimit(call.body.max_tokens, call.inputTokens, this.windowTokens);
-    const composed = this.#compose(reaction, call, limit);
+    const left = this.windowTokens - call.inputTokens;
+    const limit =
+      left < call.body.max_tokens
+        ? { tokens: left, stopReason: 'model_context_window_exceeded' }
+        : { tokens: call.body.max_tokens, stopReason: 'max_tokens' };
     const segments = segmentsOf(call.body);
-    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), roomsOf(call.body));
-    return this.#answer(call, composed, input, reaction);
+    const input = this.#cache.account(segments, prefixTokens(segments, this.ratio), call.body.model);
+    return this.#answer(call, reaction, limit, input);
   }
 
   /** The beginning of an answer that will not be completed. It is counted, but not cached. */
   fragment({ text, content = [{ type: 'text', text }] }: Begun, call: ClaudeCall): Answer {
     const limit = { tokens: Number.POSITIVE_INFINITY, stopReason: 'max_tokens' };
-    const reaction: AnswerReaction = { do: 'answer', content };
-    const composed = this.#compose(reaction, call, limit);
-    return this.#answer(call, composed, uncached(call.inputTokens), reaction);
+    return this.#answer(call, { do: 'answer', content }, limit, inputOf(call.inputTokens));
   }
 
-  #compose(reaction: AnswerReaction, call: ClaudeCall, limit: OutputLimit): Composed {
-    return compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#thinks));
-  }
-
-  #issue({ content, stopReason }: Composed, call: ClaudeCall): Block[] {
+  #issue(content: Block[], call: ClaudeCall): Block[] {
     const isOwn = content.some((block) => isThinking(block) || isServerSide(block));
-    if (!isOwn && stopReason !== 'pause_turn') return content;
-    const prefix = fingerprints(segmentsOf(call.body)).at(-1) ?? '';
-    return this.memory.issue(content, prefix, stopReason);
+    return isOwn ? this.memory.issue(content, fingerprints(segmentsOf(call.body)).at(-1) ?? '') : content;
   }
 
-  #answer(call: ClaudeCall, composed: Composed, input: InputUsage, reaction: AnswerReaction): Answer {
-    const { content, stopReason } = composed;
-    const thought = content.reduce((sum, block) => sum + (thoughtTokens(block) ?? 0), 0);
-    const said = content.filter((block) => thoughtTokens(block) === undefined);
-    const passes = passesOf(said, input, call.body.model, this.ratio);
-    const sum = passes.length > 1 ? summed(passes) : { ...input, output_tokens: contentTokens(said, this.ratio) };
-    const counted: AnswerUsage = {
+  #answer(call: ClaudeCall, reaction: AnswerReaction, limit: OutputLimit, input: InputUsage): Answer {
+    const { model } = call.body;
+    const composed = compose(reaction, call, limit, this.ratio, thoughtOn(call, this.#options.thinks));
+    const thought = composed.content.reduce((sum, block) => sum + (thoughtTokens(block) ?? 0), 0);
+    const said = composed.content.filter((block) => thoughtTokens(block) === undefined);
+    const passes = passesOf(said, input, model, this.ratio);
+    const sum = summed(passes);
+    const usage: AnswerUsage = {
       ...sum,
       output_tokens: thought + sum.output_tokens,
-      ...(this.#statesPasses && { iterations: passes }),
+      ...(this.#options.statesPasses && { iterations: passes }),
       output_tokens_details: thought > 0 ? { thinking_tokens: thought } : null,
+      ...reaction.usage,
     };
-    const usage = { ...counted, ...reaction.usage };
-    call.usd = priceOf(usage, this.#prices);
-    return {
-      id: `msg_standin${String(call.index).padStart(14, '0')}`,
-      model: call.body.model,
-      content: this.#issue(composed, call),
-      stopReason,
-      stopDetails: stopReason === 'refusal' ? { ...NO_DETAILS, ...reaction.stopDetails } : null,
-      usage,
-    };
-  }
-
-  #statedLimits(): Record<string, number | null> {
-    if (this.#limits === 'absent') return {};
-    if (this.#limits === 'null') return { max_input_tokens: null, max_tokens: null };
-    return { max_input_tokens: this.statedWindowTokens ?? this.windowTokens, max_tokens: this.maxOutputTokens };
+    call.usd = priceOf(usage);
+    const id = `msg_standin${String(call.index).padStart(14, '0')}`;
+    return { id, model, content: this.#issue(composed.content, call), stopReason: composed.stopReason, usage };
   }
 
   /** What the models endpoint says about a model. */
   card(id: string): Record<string, unknown> {
+    const { limits, statedWindowTokens = this.windowTokens } = this.#options;
+    const isStated = limits !== 'null';
     return {
       type: 'model',
       id,
@@ -173,9 +121,8 @@ export class StandInModel {
       lifecycle: 'active',
       deprecated_at: null,
       retires_at: null,
-      line: null,
-      capabilities: null,
-      ...this.#statedLimits(),
+      max_input_tokens: isStated ? statedWindowTokens : null,
+      max_tokens: isStated ? this.maxOutputTokens : null,
       ...this.lives.get(id),
     };
   }

@@ -1,21 +1,6 @@
-import type { InputUsage } from './cache.ts';
-import type { Pass } from './passes.ts';
 import type { MessagesRequest } from './request.ts';
+import type { AnswerUsage } from './usage.ts';
 import type { Violation } from './violation.ts';
-
-/** An answer's usage counters, as the API names them. */
-export interface AnswerUsage {
-  input_tokens: number;
-  cache_read_input_tokens: number;
-  cache_creation_input_tokens: number;
-  cache_creation?: InputUsage['cache_creation'] | null;
-  output_tokens: number;
-  /** What of the output was thought. */
-  output_tokens_details?: { thinking_tokens: number } | null;
-  server_tool_use?: { web_search_requests: number; web_fetch_requests: number } | null;
-  /** Each pass of the model, where the endpoint states them. */
-  iterations?: readonly Pass[] | null;
-}
 
 /** A time in which a stream carries nothing but `ping` events. */
 export interface Pinging {
@@ -30,13 +15,27 @@ export interface Begun {
   everyMs?: number;
 }
 
+/** A message, which is streamed. See `Reaction`. */
+export interface AnswerReaction {
+  do: 'answer';
+  text?: string;
+  content?: unknown[];
+  stopReason?: string;
+  after?: Promise<unknown>;
+  afterMs?: number;
+  everyMs?: number;
+  pondering?: Pinging;
+  usage?: Partial<AnswerUsage>;
+  headers?: Record<string, string>;
+}
+
 /**
- * What the stand-in does with a call.
+ * What the stand-in does with a call. It streams every answer: a gateway asks for nothing else.
  *
  * - `answer`: a message; `content` (raw blocks, sent as they are) wins over `text`. A tool_use whose `input` is a
  *   string streams that string as its JSON, so that a cut call can be shown. Text over the limits is cut.
- *   `after` is awaited, and `afterMs` passes, before the headers; `prefill` after them and before the message, `pondering` inside each thinking
- *   block; without a stream all of them are silence. `everyMs`: the time that each piece takes. `stopDetails` goes with a refusal.
+ *   `after` is awaited, and `afterMs` passes, before the headers; `pondering` passes inside each thinking block.
+ *   `everyMs`: the time that each piece takes.
  * - `error`: an error envelope. `overflow`: the 400 of a prompt that is too long.
  * - `hang`: no headers, ever. `silent`: some deltas, and then nothing while the socket stays open, or nothing but a ping
  *   every `pingEveryMs`.
@@ -45,20 +44,7 @@ export interface Begun {
  * - `errorEvent`: an SSE error event after a 200, and behind `text`, if there is one. `raw`: any status, headers and body.
  */
 export type Reaction =
-  | {
-      do: 'answer';
-      text?: string;
-      content?: unknown[];
-      stopReason?: string;
-      stopDetails?: { category: string | null; explanation: string | null };
-      after?: Promise<unknown>;
-      afterMs?: number;
-      everyMs?: number;
-      prefill?: Pinging;
-      pondering?: Pinging;
-      usage?: Partial<AnswerUsage>;
-      headers?: Record<string, string>;
-    }
+  | AnswerReaction
   | { do: 'error'; status: number; type: string; message: string; headers?: Record<string, string> }
   | { do: 'overflow'; observedTokens?: number; limitTokens?: number }
   | { do: 'hang' }
@@ -78,13 +64,13 @@ export interface ClaudeCall {
   inputTokens: number;
   /** The last text block of the last user message. */
   pendingText: string;
-  /** What was done: a reaction's name, `violation`, `window` (really too long), `fit` or `unauthorized`. */
+  /** What was done: a reaction's name, `violation`, `window` (really too long), `retired` or `unauthorized`. */
   reaction: string;
   /** Where the text stands that a guard found guilty, as `messages.3.content.0.text`. */
   guilty?: string;
   /** The HTTP status, 0 as long as none was sent. */
   status: number;
-  /** The rule that the request broke. Being too long for the window (rules 19 and 20) is not counted as one. */
+  /** The rule that the request broke. Being too long for the window (rule 19) is not counted as one. */
   violation?: Violation;
   requestId: string;
   /** What a complete answer said that it cost. */

@@ -19,6 +19,7 @@ export interface MessagesRequest {
   tools?: Record<string, unknown>[];
   stream?: boolean;
   thinking?: { type: string; [key: string]: unknown };
+  tool_choice?: { type: string; [key: string]: unknown };
   [key: string]: unknown;
 }
 
@@ -32,31 +33,35 @@ export function blocksOf(content: string | Block[]): Block[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 
+/** Whether a block is one that thinks aloud, readable or not. */
+export function isThinking({ type }: Block): boolean {
+  return type === 'thinking' || type === 'redacted_thinking';
+}
+
+/** Whether a block is the result of a tool that ran on the server. */
+export function isServerResult({ type }: Block): boolean {
+  return type !== 'tool_result' && type.endsWith('_tool_result');
+}
+
+/** Whether a block is the server's own work: the call of its tool, or the result. */
+export function isServerSide(block: Block): boolean {
+  return block.type === 'server_tool_use' || isServerResult(block);
+}
+
 /** The blocks nested in a tool_result, none for a plain string or no content. */
 export function nestedBlocks(block: Block): Block[] {
   return block.type === 'tool_result' && Array.isArray(block.content) ? (block.content as Block[]) : [];
 }
 
 /** The system prompt's text, blocks joined by a line break. Tolerates a malformed request. */
-export function systemText(request: Partial<MessagesRequest>): string {
-  const { system } = request;
+export function systemText({ system }: Partial<MessagesRequest>): string {
   if (typeof system === 'string') return system;
   return Array.isArray(system) ? system.map((block) => String(block?.text ?? '')).join('\n') : '';
 }
 
 /** The last text block of the last user message: where a turn's pending text stands. Tolerates a malformed request. */
-export function pendingText(request: Partial<MessagesRequest>): string {
-  const messages = Array.isArray(request.messages) ? request.messages : [];
-  const last = messages.findLast((message) => message?.role === 'user');
-  if (last === undefined) return '';
-  if (typeof last.content === 'string') return last.content;
-  const block = Array.isArray(last.content) ? last.content.findLast((each) => each?.type === 'text') : undefined;
-  return typeof block?.text === 'string' ? block.text : '';
-}
-
-/** Every text that a person or the model wrote, oldest first: what a summary is made from. */
-export function conversationTexts(request: MessagesRequest): string[] {
-  return request.messages
-    .flatMap((message) => blocksOf(message.content))
-    .flatMap((block) => (block.type === 'text' && typeof block.text === 'string' ? [block.text] : []));
+export function pendingText({ messages }: Partial<MessagesRequest>): string {
+  const last = Array.isArray(messages) ? messages.findLast((message) => message?.role === 'user') : undefined;
+  if (!Array.isArray(last?.content)) return typeof last?.content === 'string' ? last.content : '';
+  return String(last.content.findLast((each) => each?.type === 'text')?.text ?? '');
 }

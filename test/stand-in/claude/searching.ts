@@ -1,9 +1,7 @@
 /** Answers of a model that searches the web, or reads a page, with the tools of its server. */
 import { createHash } from 'node:crypto';
-import type { Reaction } from './reaction.ts';
+import type { AnswerReaction } from './reaction.ts';
 import type { Block } from './request.ts';
-
-type AnswerReaction = Extract<Reaction, { do: 'answer' }>;
 
 /** A page that a search finds. */
 export interface Found {
@@ -18,123 +16,75 @@ export interface Search {
   readonly found: readonly Found[];
 }
 
-const DIRECT = { type: 'direct' };
-const SERVED = { web_search_requests: 0, web_fetch_requests: 0 };
+const caller = { type: 'direct' };
 
 const sealed = (...parts: string[]): string => createHash('sha512').update(parts.join('\n')).digest('base64');
+const serverCall = (id: string, name: string, input: object): Block => {
+  return { type: 'server_tool_use', id, name, input, caller };
+};
+const answered = (content: Block[], stopReason = 'end_turn'): AnswerReaction => ({ do: 'answer', content, stopReason });
 
-/** The call of a search. */
-export const searchCall = ({ id, query }: Search): Block => ({
-  type: 'server_tool_use',
-  id,
-  name: 'web_search',
-  input: { query },
-  caller: DIRECT,
-});
+const searchCall = ({ id, query }: Search): Block => serverCall(id, 'web_search', { query });
 
 /** What a search has found, sealed for the model. */
-export const searchResult = ({ id, query, found }: Search): Block => ({
+const searchResult = ({ id, query, found }: Search): Block => ({
   type: 'web_search_tool_result',
   tool_use_id: id,
-  caller: DIRECT,
-  content: found.map(({ url, title }) => ({
-    type: 'web_search_result',
-    url,
-    title,
-    page_age: null,
-    encrypted_content: sealed(id, query, url),
-  })),
+  caller,
+  content: found.map(({ url, title }) => {
+    const encrypted_content = sealed(id, query, url);
+    return { type: 'web_search_result', url, title, page_age: null, encrypted_content };
+  }),
 });
 
 /** A text that cites what was found. */
 export const citing = (text: string, { id, found }: Search): Block => ({
   type: 'text',
   text,
-  citations: found.map(({ url, title }) => ({
-    type: 'web_search_result_location',
-    url,
-    title,
-    encrypted_index: sealed(id, url),
-    cited_text: text.slice(0, 80).toWellFormed(),
-  })),
+  citations: found.map(({ url, title }) => {
+    const cited_text = text.slice(0, 80).toWellFormed();
+    return { type: 'web_search_result_location', url, title, encrypted_index: sealed(id, url), cited_text };
+  }),
 });
-
-/** A whole answer: the search, its result, and a text that cites it. */
-export function searched(search: Search, text: string): AnswerReaction {
-  return {
-    do: 'answer',
-    content: [searchCall(search), searchResult(search), citing(text, search)],
-    stopReason: 'end_turn',
-    usage: { server_tool_use: { ...SERVED, web_search_requests: 1 } },
-  };
-}
 
 /** An answer that searches so many times, each search by an id of its own, and then says something. */
 export function searchedOften(times: number, search: Search, text: string): AnswerReaction {
   const searches = Array.from({ length: times }, (_, at) => ({ ...search, id: `${search.id}_${at}` }));
-  return {
-    do: 'answer',
-    content: [...searches.flatMap((each) => [searchCall(each), searchResult(each)]), citing(text, search)],
-    stopReason: 'end_turn',
-    usage: { server_tool_use: { ...SERVED, web_search_requests: times } },
-  };
+  const content = [...searches.flatMap((each) => [searchCall(each), searchResult(each)]), citing(text, search)];
+  return { ...answered(content), usage: { server_tool_use: { web_search_requests: times, web_fetch_requests: 0 } } };
 }
+
+/** An answer that searches once. */
+export const searched = (search: Search, text: string): AnswerReaction => searchedOften(1, search, text);
 
 /** A turn that pauses, before its search has a result or after it; it goes on when it comes back as it is. */
 export function paused(search: Search, at: 'call' | 'result' = 'result'): AnswerReaction {
-  const content = at === 'call' ? [searchCall(search)] : [searchCall(search), searchResult(search)];
-  return { do: 'answer', content, stopReason: 'pause_turn' };
+  const result = at === 'call' ? [] : [searchResult(search)];
+  return answered([searchCall(search), ...result], 'pause_turn');
 }
 
 /** The rest of a turn that was paused at the call of its search. */
-export function resumed(search: Search, text: string): AnswerReaction {
-  return { do: 'answer', content: [searchResult(search), citing(text, search)], stopReason: 'end_turn' };
-}
+export const resumed = (search: Search, text: string): AnswerReaction =>
+  answered([searchResult(search), citing(text, search)]);
 
 /** A turn that waits for a tool of the client and for a search: the result of the search comes in the next answer. */
-export function mixed(search: Search, call: Block): AnswerReaction {
-  return { do: 'answer', content: [searchCall(search), call], stopReason: 'tool_use' };
-}
+export const mixed = (search: Search, call: Block): AnswerReaction => answered([searchCall(search), call], 'tool_use');
 
 /** A search whose answer was cut before its result. */
-export function searchCut(search: Search, text: string): AnswerReaction {
-  return { do: 'answer', content: [{ type: 'text', text }, searchCall(search)], stopReason: 'max_tokens' };
-}
+export const searchCut = (search: Search, text: string): AnswerReaction =>
+  answered([{ type: 'text', text }, searchCall(search)], 'max_tokens');
 
-/** A search that failed: an error in the place of its result, in an answer that is none. */
-export function searchFailed(search: Search, errorCode: string, text: string): AnswerReaction {
-  const content = { type: 'web_search_tool_result_error', error_code: errorCode };
-  return {
-    do: 'answer',
-    content: [searchCall(search), { ...searchResult(search), content }, { type: 'text', text }],
-    stopReason: 'end_turn',
-  };
-}
-
-/** A place in a page, with the key that the API writes and refuses. */
-const citedFrom = (page: string, title: string): object => ({
-  type: 'char_location',
-  cited_text: page.slice(0, 80).toWellFormed(),
-  document_index: 0,
-  document_title: title,
-  start_char_index: 0,
-  end_char_index: Math.min(80, page.length),
-  file_id: null,
-});
-
-/** A page that was read, and a text about it that cites it. */
+/** A page that was read, and a text about it that cites it: with the key `file_id`, which the API writes and refuses. */
 export function fetched(id: string, { url, title }: Found, page: string, text: string): AnswerReaction {
   const source = { type: 'text', media_type: 'text/plain', data: page };
   const document = { type: 'document', source, title, citations: null };
-  const content = { type: 'web_fetch_result', url, retrieved_at: '2026-11-01T00:00:00Z', content: document };
-  return {
-    do: 'answer',
-    content: [
-      { type: 'server_tool_use', id, name: 'web_fetch', input: { url }, caller: DIRECT },
-      { type: 'web_fetch_tool_result', tool_use_id: id, caller: DIRECT, content },
-      { type: 'text', text, citations: [citedFrom(page, title)] },
-    ],
-    stopReason: 'end_turn',
-    usage: { server_tool_use: { ...SERVED, web_fetch_requests: 1 } },
-  };
+  const result = { type: 'web_fetch_result', url, retrieved_at: '2026-11-01T00:00:00Z', content: document };
+  const place = { document_index: 0, document_title: title, start_char_index: 0, end_char_index: page.length };
+  const citation = { type: 'char_location', cited_text: page, ...place, file_id: null };
+  const content = [
+    serverCall(id, 'web_fetch', { url }),
+    { type: 'web_fetch_tool_result', tool_use_id: id, caller, content: result },
+    { type: 'text', text, citations: [citation] },
+  ];
+  return { ...answered(content), usage: { server_tool_use: { web_search_requests: 0, web_fetch_requests: 1 } } };
 }

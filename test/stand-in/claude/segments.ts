@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Block, blocksOf, isObject, type MessagesRequest, nestedBlocks } from './request.ts';
+import { type Block, blocksOf, isObject, type MessagesRequest } from './request.ts';
 
 /** How long a cache entry lives. */
 export type Lifetime = '5m' | '1h';
@@ -15,57 +15,36 @@ export interface Segment {
   readonly messageIndex: number;
   /** The index of the block in its message, tool list or system prompt. */
   readonly blockIndex: number;
-  readonly breakpoint: boolean;
-  /** How long what ends at this breakpoint is kept. */
-  readonly lifetime?: Lifetime;
+  /** How long the prefix that ends here is kept; undefined where no breakpoint is. */
+  readonly lifetime: Lifetime | undefined;
 }
 
-/** The cache marker of a block, or of what is nested in it. */
-function markerOf(block: Record<string, unknown>): Record<string, unknown> | undefined {
-  const holders = [block, ...nestedBlocks(block as Block)];
-  return holders.map(({ cache_control }) => cache_control).findLast(isObject);
+/** Works something out once for each object: nothing changes a request, or a part of it, once it has arrived. */
+export function rememberFor<Key extends object, Value>(work: (key: Key) => Value): (key: Key) => Value {
+  const known = new WeakMap<Key, Value>();
+  return (key) => {
+    const value = known.get(key) ?? work(key);
+    known.set(key, value);
+    return value;
+  };
 }
 
-const breakpointOf = (marker: Record<string, unknown> | undefined): Pick<Segment, 'breakpoint' | 'lifetime'> =>
-  marker === undefined ? { breakpoint: false } : { breakpoint: true, lifetime: marker.ttl === '1h' ? '1h' : '5m' };
-
-/** Several rules look at the prefixes of one request, which nothing changes once it has arrived. */
-const segmentsByRequest = new WeakMap<MessagesRequest, readonly Segment[]>();
-const printsBySegments = new WeakMap<readonly Segment[], readonly string[]>();
-
-/** Splits a request into its segments. A top-level `cache_control` marks the last of them. */
-export function segmentsOf(request: MessagesRequest): readonly Segment[] {
-  const segments = segmentsByRequest.get(request) ?? split(request);
-  segmentsByRequest.set(request, segments);
-  return segments;
-}
-
-function split(request: MessagesRequest): readonly Segment[] {
-  const part = (role: string, messageIndex: number) => (block: Record<string, unknown>, blockIndex: number) => ({
-    role,
-    block,
-    messageIndex,
-    blockIndex,
-    ...breakpointOf(markerOf(block)),
-  });
-  const segments: Segment[] = [
+/** Splits a request into its segments. */
+export const segmentsOf = rememberFor((request: MessagesRequest): readonly Segment[] => {
+  const part = (role: string, messageIndex: number) => (block: Record<string, unknown>, blockIndex: number) => {
+    const marker = block.cache_control;
+    const lifetime = isObject(marker) ? (marker.ttl === '1h' ? '1h' : '5m') : undefined;
+    return { role, block, messageIndex, blockIndex, lifetime } as const;
+  };
+  return [
     ...(request.tools ?? []).map(part('tools', -1)),
     ...blocksOf(request.system ?? []).map(part('system', -1)),
     ...request.messages.flatMap((message, index) => blocksOf(message.content).map(part(message.role, index))),
   ];
-  const last = segments.at(-1);
-  if (last !== undefined && isObject(request.cache_control))
-    segments[segments.length - 1] = { ...last, ...breakpointOf(request.cache_control) };
-  return segments;
-}
+});
 
-interface Extended {
-  readonly start: string;
-  readonly print: string;
-}
-
-/** Whoever sends the same blocks again, after the same prefix, needs no new hash. */
-const extendedByBlock = new WeakMap<Record<string, unknown>, Extended>();
+/** The same blocks after the same prefix need no new hash. */
+const extendedByBlock = new WeakMap<Record<string, unknown>, { start: string; print: string }>();
 
 /** Continues a prefix's fingerprint by one segment. Cache markers and null fields do not count as a change. */
 export function extendFingerprint(before: string, role: string, block: Record<string, unknown>): string {
@@ -78,40 +57,24 @@ export function extendFingerprint(before: string, role: string, block: Record<st
 }
 
 /** The fingerprint of the prefix up to and including each segment. */
-export function fingerprints(segments: readonly Segment[]): readonly string[] {
+export const fingerprints = rememberFor((segments: readonly Segment[]): readonly string[] => {
   let before = '';
-  const prints =
-    printsBySegments.get(segments) ??
-    segments.map(({ role, block }) => {
-      before = extendFingerprint(before, role, block);
-      return before;
-    });
-  printsBySegments.set(segments, prints);
-  return prints;
-}
-
-const canonicalByBlock = new WeakMap<Record<string, unknown>, string>();
+  return segments.map(({ role, block }) => {
+    before = extendFingerprint(before, role, block);
+    return before;
+  });
+});
 
 /**
  * A block as text that does not depend on key order, cache markers, null fields, or the file that a citation names,
- * which is never sent back. The block may not change any more.
+ * which is never sent back.
  */
-export function canonical(block: Record<string, unknown>): string {
-  const text = canonicalByBlock.get(block) ?? writeCanonical(block);
-  canonicalByBlock.set(block, text);
-  return text;
-}
-
-function writeCanonical(block: Record<string, unknown>): string {
-  const isCitation = String(block.type).endsWith('_location');
-  const kept = Object.entries(block)
+export const canonical: (block: Record<string, unknown>) => string = rememberFor((block) => {
+  const isCitation = String((block as Block).type).endsWith('_location');
+  const entries = Object.entries(block)
     .filter(([key, value]) => key !== 'cache_control' && value !== null && value !== undefined)
     .filter(([key]) => !(isCitation && key === 'file_id'))
     .sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify(
-    kept.map(([key, value]) => [
-      key,
-      Array.isArray(value) ? value.map((each) => (isObject(each) ? canonical(each) : each)) : value,
-    ]),
-  );
-}
+  const plain = (value: unknown): unknown => (isObject(value) ? canonical(value) : value);
+  return JSON.stringify(entries.map(([key, value]) => [key, Array.isArray(value) ? value.map(plain) : value]));
+});

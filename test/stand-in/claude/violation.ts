@@ -13,30 +13,15 @@ export interface Violation {
 export interface Grounds {
   readonly maxOutputTokens: number;
   readonly windowTokens: number;
-  /** Whether input and `max_tokens` together must fit the window, as on older models. */
-  readonly fitErrors: boolean;
   /** Whether thinking blocks are bound to the prefix that they were written after. */
   readonly bindThinking: boolean;
-  /** Whether the model always thinks, so that it takes no budget and no ban, and no tool can be forced on it. Default false. */
-  readonly thinks?: boolean;
   readonly memory: AnswerMemory;
 }
+
+/** The violations of a request, in the order in which the API notices them. Only the first one is looked for. */
+export type Violations = Generator<Violation, void>;
 
 /** A violation with the usual answer: 400 `invalid_request_error`. */
 export function violation(rule: number, message: string): Violation {
   return { rule, status: 400, type: 'invalid_request_error', message };
-}
-
-/** The first violation among the results, each looked up only when the ones before it found nothing. */
-export function firstOf<Item>(
-  items: Iterable<Item>,
-  find: (item: Item, index: number) => Violation | undefined,
-): Violation | undefined {
-  let index = 0;
-  for (const item of items) {
-    const found = find(item, index);
-    if (found !== undefined) return found;
-    index += 1;
-  }
-  return undefined;
 }

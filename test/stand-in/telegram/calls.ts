@@ -1,12 +1,13 @@
 /** The HTTP side of the Telegram stand-in: every call is kept, and carried out or made to fail as a test has planned it. */
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readBody, sendJson } from '../loopback.ts';
-import type { Desk } from './desk.ts';
 import { Failures } from './failures.ts';
 import { methodNamed } from './methods.ts';
 import { type Params, readParams } from './params.ts';
-import { type Refusal, RefusedError } from './refusal.ts';
+import { badRequest, type Refusal, RefusedError } from './refusal.ts';
+import type { Desk } from './server.ts';
 
 /** One call of a method, kept from its arrival on; `ok`, `status` and `messageId` are filled in by its answer. */
 export interface TelegramCall {
@@ -57,8 +58,13 @@ export class Calls {
     if (token === undefined) return refuse(response, { status: 404, description: 'Not Found' });
     if (token !== this.#token) return refuse(response, { status: 401, description: 'Unauthorized' });
     if (body === undefined) return refuse(response, { status: 413, description: 'Request Entity Too Large' });
-    if (file !== undefined) return this.#download(name, response);
-    const params = readParams(request, searchParams, body);
+    if (file !== undefined) {
+      const bytes = this.#desk.files.download(name);
+      if (bytes === undefined) return refuse(response, { status: 404, description: 'Not Found' });
+      response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(bytes);
+      return;
+    }
+    const params = await readParams(request, searchParams, body);
     const call: TelegramCall = { at: Date.now(), method: name, params: params ?? {}, ok: false, status: 0 };
     this.list.push(call);
     this.#onChange();
@@ -68,94 +74,62 @@ export class Calls {
     this.#onChange();
   }
 
-  #download(path: string, response: ServerResponse): void {
-    const bytes = this.#desk.files.download(path);
-    if (bytes === undefined) refuse(response, { status: 404, description: 'Not Found' });
-    else response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(bytes);
-  }
-
   async #carryOut(call: TelegramCall, params: Params | undefined, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     response.once('close', () => gone.abort());
+    const carryOut = () => this.#result(call, params, gone.signal);
     const failure = this.failures.take(call.method, call.params);
-    if (failure === undefined) return this.#answer(call, params, response, gone.signal);
+    if (failure === undefined) return answer(call, carryOut, response);
     if ('status' in failure) {
       call.status = failure.status;
       call.description = failure.description;
-      return refuse(response, failure as Refusal);
+      return refuse(response, failure);
     }
-    switch (failure.do) {
-      case 'hang':
-        return untilAborted(gone.signal);
-      case 'cut':
-        response.destroy();
-        return;
-      case 'html502':
-        call.status = 502;
-        response.writeHead(502, { 'content-type': 'text/html' });
-        response.end('<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>');
-        return;
-      case 'slow':
-        await sleep(failure.ms ?? SLOW_MS, undefined, { signal: gone.signal }).catch(() => {});
-        return this.#answer(call, params, response, gone.signal);
-      case 'withholdReply':
-        await this.#result(call, params, gone.signal).catch(() => {});
-        call.status = 0;
-        return untilAborted(gone.signal);
-      case 'loseReply':
-        await this.#result(call, params, gone.signal).catch(() => {});
-        call.status = 0;
-        response.destroy();
+    if (failure.do === 'html502') {
+      call.status = 502;
+      response.writeHead(502, { 'content-type': 'text/html' });
+      response.end('<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>');
+      return;
     }
-  }
-
-  async #answer(
-    call: TelegramCall,
-    params: Params | undefined,
-    response: ServerResponse,
-    gone: AbortSignal,
-  ): Promise<void> {
-    try {
-      const result = await this.#result(call, params, gone);
-      call.status = 200;
-      sendJson(response, 200, { ok: true, result });
-    } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
-      call.ok = false;
-      call.status = error.refusal.status;
-      call.description = error.refusal.description;
-      refuse(response, error.refusal);
+    if (failure.do === 'slow') {
+      await sleep(failure.ms ?? SLOW_MS, undefined, { signal: gone.signal }).catch(() => {});
+      return answer(call, carryOut, response);
     }
+    if (failure.do === 'withholdReply' || failure.do === 'loseReply') await carryOut().catch(() => {});
+    if (failure.do === 'cut' || failure.do === 'loseReply') response.destroy();
+    else if (!gone.signal.aborted) await once(gone.signal, 'abort');
   }
 
   /** Carries the effect out, and notes it. */
   async #result(call: TelegramCall, params: Params | undefined, gone: AbortSignal): Promise<unknown> {
-    const { version, floods } = this.#desk;
-    const method = version.offers(call.method) ? methodNamed(call.method) : undefined;
-    if (method === undefined) throw new RefusedError({ status: 404, description: 'Not Found: method not found' });
-    if (params === undefined) {
-      throw new RefusedError({ status: 400, description: "Bad Request: can't parse request parameters JSON object" });
-    }
-    floods?.take(call.method, params);
-    const result = await method(this.#desk, version.known(call.method, params), gone);
+    const method = methodNamed(call.method, this.#desk);
+    if (method === undefined) throw new RefusedError(404, 'Not Found: method not found');
+    if (params === undefined) throw badRequest("can't parse request parameters JSON object");
+    this.#desk.floods?.take(call.method, params);
+    const result = await method(this.#desk, params, gone);
     call.ok = true;
-    const [first = result] = Array.isArray(result) ? result : [];
-    const sent = (first as { message_id?: unknown } | null)?.message_id;
-    if (typeof sent === 'number') call.messageId = sent;
+    const [first] = [result].flat() as { message_id?: number }[];
+    if (first?.message_id !== undefined) call.messageId = first.message_id;
     return result;
   }
 }
 
-function refuse(response: ServerResponse, { status, description, parameters }: Refusal): void {
-  const body = { ok: false, error_code: status, description, ...(parameters !== undefined && { parameters }) };
-  sendJson(response, status, body);
+/** Answers a call with its result, or with the refusal of the method. */
+async function answer(call: TelegramCall, carryOut: () => Promise<unknown>, response: ServerResponse): Promise<void> {
+  try {
+    const result = await carryOut();
+    call.status = 200;
+    sendJson(response, 200, { ok: true, result: result ?? true });
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    call.status = error.refusal.status;
+    call.description = error.refusal.description;
+    refuse(response, error.refusal);
+  }
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+function refuse(response: ServerResponse, { status, description, parameters }: Refusal): void {
+  sendJson(response, status, { ok: false, error_code: status, description, parameters });
 }
 
 /** One call in a line, for an error message. */

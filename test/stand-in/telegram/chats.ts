@@ -1,16 +1,14 @@
 import type { Entity } from './entities.ts';
-import type { ChatEvent } from './history.ts';
 import { badRequest, forbidden, RefusedError } from './refusal.ts';
-import type { RichBlock } from './rich-blocks.ts';
-import type { RichMessage } from './rich-message.ts';
+import type { RichBlock } from './rich-message.ts';
 
 /** The kinds of chat that a bot can be in. */
-export type ChatType = 'private' | 'group' | 'supergroup' | 'channel';
+export type ChatType = 'private' | 'group' | 'supergroup';
 
 /** A file as a message shows it; its text is the caption then. */
 export interface ShownFile {
   document?: { name: string; bytes: number };
-  /** As people see it: scaled down, and without its name. */
+  /** As people see it: without its name. */
   photo?: { width: number; height: number; bytes: number };
   audio?: { name: string; bytes: number };
 }
@@ -22,7 +20,6 @@ export interface ShownMessage extends ShownFile {
   text: string;
   /** The blocks of a rich message, as the server has kept them. */
   rich?: RichBlock[];
-  isRtl?: true;
   /** When it was sent. */
   at: number;
   /** What a phone's notification showed: the text as it was sent. Nothing for a message that arrived in silence. */
@@ -35,7 +32,6 @@ export interface ShownMessage extends ShownFile {
   topicId?: number;
   /** The album that it stands in. */
   album?: string;
-  /** As the server has put them right. */
   entities?: Entity[];
   replyMarkup?: unknown;
 }
@@ -43,49 +39,64 @@ export interface ShownMessage extends ShownFile {
 /** What the bot is in a chat. A private chat whose user has blocked it has `kicked` it. */
 export type Membership = 'member' | 'administrator' | 'left' | 'kicked';
 
+/** Something that happened in a chat, as its people saw it. Messages are as they were then. */
+export type ChatEvent = { readonly at: number } & (
+  | {
+      readonly kind: 'said';
+      /** As an update shows it. */
+      readonly message: Body;
+      /** False for what the bot does not get, because of privacy mode. */
+      readonly isHeard: boolean;
+    }
+  | { readonly kind: 'sent' | 'edited'; readonly message: ShownMessage }
+  | { readonly kind: 'deleted'; readonly messageId: number }
+  | { readonly kind: 'pressed'; readonly label: string }
+);
+
 /** A chat that the bot can write to. */
-export interface Chat {
-  readonly id: number;
-  readonly type: ChatType;
-  readonly title: string;
-  readonly topics: Set<number>;
-  /** Whether it is a supergroup with topics, or once had some. */
-  isForum: boolean;
-  /** The users' messages as updates show them, which a bot can reply to but not change. */
-  readonly others: Map<number, Record<string, unknown>>;
-  /** Those of them that were meant for the bot, so that an answer to them is too. */
-  readonly meant: Set<number>;
-  readonly shown: Map<number, ShownMessage>;
-  /** What happened in it, oldest first. */
-  readonly history: ChatEvent[];
-  lastMessageId: number;
-  membership: Membership;
-  /** The supergroup that a group has become. */
-  migratedTo?: number;
+export type Chat = ReturnType<typeof newChat>;
+
+function newChat(id: number, type: ChatType, title: string) {
+  return {
+    id,
+    type,
+    title,
+    topics: new Set<number>(),
+    /** Whether it is a supergroup with topics, or once had some. */
+    isForum: false,
+    /** The users' messages as updates show them, which a bot can reply to but not change. */
+    others: new Map<number, Body>(),
+    shown: new Map<number, ShownMessage>(),
+    /** What happened in it, oldest first. */
+    history: [] as ChatEvent[],
+    lastMessageId: 0,
+    membership: 'member' as Membership,
+    /** The supergroup that a group has become. */
+    migratedTo: undefined as number | undefined,
+  };
 }
 
-/** What a bot sends. */
-export interface Outgoing {
+/** What a bot sends, and where. */
+export interface Outgoing extends ShownFile, Pick<ShownMessage, 'text' | 'rich' | 'entities' | 'album'> {
   readonly chatId: number;
-  readonly text: string;
-  readonly rich?: RichMessage | undefined;
   readonly topicId?: number | undefined;
   readonly replyTo?: number | undefined;
-  readonly replyMayMiss?: boolean | undefined;
-  readonly isSilent?: boolean | undefined;
-  readonly entities?: Entity[] | undefined;
+  readonly replyMayMiss?: boolean;
+  readonly isSilent?: boolean;
   readonly replyMarkup?: unknown;
-  readonly file?: ShownFile;
-  readonly album?: string;
 }
 
 /** What an edit sets; what it leaves out is removed. */
-export interface Change {
-  readonly text: string;
-  readonly rich?: RichMessage | undefined;
-  readonly entities?: Entity[] | undefined;
-  readonly replyMarkup?: unknown;
+export type Change = Partial<Pick<ShownMessage, 'text' | 'entities'>> & Pick<Outgoing, 'replyMarkup'>;
+
+/** A message, with the chat that it stands in. */
+export interface Sent {
+  readonly chat: Chat;
+  readonly message: ShownMessage;
 }
+
+/** A chat or a message as the API describes it. */
+export type Body = Record<string, unknown>;
 
 /** A supergroup's id is its number behind -100. */
 const SUPERGROUPS_FROM = -1_000_000_000_000;
@@ -93,38 +104,26 @@ const SUPERGROUPS_FROM = -1_000_000_000_000;
 const NOT_MODIFIED =
   'message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message';
 
-/** The topic that every forum has. Messages in it name none, and it is in no list of topics. */
-export const GENERAL = 1;
-
 /** The chats, and what stands in them. */
 export class Chats {
   readonly #chats = new Map<number, Chat>();
-  #lastMessageId = 0;
+  lastMessageId = 0;
 
   /** The chat of that id, which is made when nobody has written in it yet. A negative id is a group's. */
   open(id: number, type: ChatType = id < 0 ? 'supergroup' : 'private', title = `Chat ${id}`): Chat {
-    const chat = this.#chats.get(id) ?? {
-      id,
-      type,
-      title,
-      topics: new Set<number>(),
-      isForum: false,
-      others: new Map(),
-      meant: new Set<number>(),
-      shown: new Map<number, ShownMessage>(),
-      history: [],
-      lastMessageId: 0,
-      membership: 'member',
-    };
+    const chat = this.#chats.get(id) ?? newChat(id, type, title);
     this.#chats.set(id, chat);
     return chat;
   }
 
   /** The chat of that id. Refuses when the bot has never met it, or may not write there. */
-  find(id: number | undefined): Chat {
-    const chat = id === undefined ? undefined : this.#chats.get(id);
+  find(id: number): Chat {
+    const chat = this.#chats.get(id);
     if (chat === undefined) throw badRequest('chat not found');
-    if (chat.migratedTo !== undefined) throw upgraded(chat.migratedTo);
+    if (chat.migratedTo !== undefined) {
+      const parameters = { migrate_to_chat_id: chat.migratedTo };
+      throw new RefusedError(400, 'Bad Request: group chat was upgraded to a supergroup chat', parameters);
+    }
     const why = whyClosed(chat);
     if (why !== undefined) throw forbidden(why);
     return chat;
@@ -142,75 +141,49 @@ export class Chats {
 
   /** Takes the next message id. A supergroup counts its own; all other chats of a bot share one sequence. */
   nextMessageId(chat: Chat, wanted?: number): number {
-    const last = chat.type === 'supergroup' || chat.type === 'channel' ? chat.lastMessageId : this.#lastMessageId;
-    const id = wanted ?? last + 1;
-    if (chat.type === 'supergroup' || chat.type === 'channel') chat.lastMessageId = Math.max(last, id);
-    else this.#lastMessageId = Math.max(last, id);
+    const counter = chat.type === 'supergroup' ? chat : this;
+    const id = wanted ?? counter.lastMessageId + 1;
+    counter.lastMessageId = Math.max(counter.lastMessageId, id);
     return id;
   }
 
   /** Shows a message of the bot. */
-  send(outgoing: Outgoing): { chat: Chat; message: ShownMessage } {
-    const chat = this.find(outgoing.chatId);
-    const { replyTo } = outgoing;
-    const topicId = topicIn(chat, outgoing.topicId);
-    const isReplyKnown = replyTo === undefined || chat.others.has(replyTo) || chat.shown.has(replyTo);
-    if (!isReplyKnown && !outgoing.replyMayMiss) throw badRequest('message to be replied not found');
+  send({ chatId, isSilent, replyMayMiss, replyTo, topicId: wantedTopic, ...content }: Outgoing): Sent {
+    const chat = this.find(chatId);
+    const topicId = topicIn(chat, wantedTopic);
+    const isReplyKnown = replyTo !== undefined && (chat.others.has(replyTo) || chat.shown.has(replyTo));
+    if (replyTo !== undefined && !isReplyKnown && !replyMayMiss) throw badRequest('message to be replied not found');
     const message: ShownMessage = {
+      ...defined(content),
       messageId: this.nextMessageId(chat),
-      text: outgoing.text,
       at: Date.now(),
       edits: 0,
-      ...(!outgoing.isSilent && { notified: outgoing.text }),
-      ...(replyTo !== undefined && isReplyKnown && { replyTo }),
+      ...(!isSilent && { notified: content.text }),
+      ...(isReplyKnown && { replyTo }),
       ...(topicId !== undefined && { topicId }),
-      ...(outgoing.rich && { rich: outgoing.rich.blocks, ...(outgoing.rich.is_rtl && { isRtl: true }) }),
-      ...(outgoing.entities?.length && { entities: outgoing.entities }),
-      ...(outgoing.replyMarkup !== undefined && { replyMarkup: outgoing.replyMarkup }),
-      ...outgoing.file,
-      ...(outgoing.album !== undefined && { album: outgoing.album }),
     };
     chat.shown.set(message.messageId, message);
     chat.history.push({ kind: 'sent', at: message.at, message: { ...message } });
     return { chat, message };
   }
 
-  /** Changes a message's text, or makes it rich or plain. The same content again is refused, as the API does it. */
-  edit(chatId: number, messageId: number, change: Change): { chat: Chat; message: ShownMessage } {
-    const { chat, message } = this.#own(chatId, messageId);
-    if (message.document || message.photo || message.audio) throw badRequest('there is no text in the message to edit');
-    const { text, entities = [], rich, replyMarkup } = change;
-    const wanted = [text, entities, rich?.blocks, rich?.is_rtl, replyMarkup];
-    const { entities: shown = [], rich: blocks, isRtl } = message;
-    refuseSame(wanted, [message.text, shown, blocks, isRtl, message.replyMarkup]);
-    for (const part of ['entities', 'rich', 'isRtl', 'replyMarkup'] as const) delete message[part];
-    Object.assign(message, {
-      text,
-      edits: message.edits + 1,
-      editedAt: Date.now(),
-      ...(entities.length > 0 && { entities }),
-      ...(rich && { rich: rich.blocks, ...(rich.is_rtl && { isRtl: true }) }),
-      ...(replyMarkup !== undefined && { replyMarkup }),
-    });
-    chat.history.push({ kind: 'edited', at: Date.now(), message: { ...message } });
-    return { chat, message };
-  }
-
-  /** Changes the keyboard under a message, or removes it. */
-  editMarkup(chatId: number, messageId: number, replyMarkup: unknown): { chat: Chat; message: ShownMessage } {
-    const { chat, message } = this.#own(chatId, messageId);
-    refuseSame([replyMarkup], [message.replyMarkup]);
-    if (replyMarkup === undefined) delete message.replyMarkup;
-    else message.replyMarkup = replyMarkup;
-    chat.history.push({ kind: 'edited', at: Date.now(), message: { ...message } });
-    return { chat, message };
-  }
-
-  #own(chatId: number, messageId: number): { chat: Chat; message: ShownMessage } {
+  /** Changes the keyboard of a message, and its text where one is given. The same content again is refused. */
+  edit(chatId: number, messageId: number, { text, entities, replyMarkup }: Change): Sent {
     const chat = this.find(chatId);
     const message = chat.shown.get(messageId);
-    if (message !== undefined) return { chat, message };
-    throw badRequest(chat.others.has(messageId) ? "message can't be edited" : 'message to edit not found');
+    if (message === undefined) {
+      throw badRequest(chat.others.has(messageId) ? "message can't be edited" : 'message to edit not found');
+    }
+    const isFile = message.document || message.photo || message.audio;
+    if (text !== undefined && isFile) throw badRequest('there is no text in the message to edit');
+    const { entities: marks, rich, replyMarkup: _markup, ...rest } = message;
+    const change = { text, entities, edits: rest.edits + 1, editedAt: Date.now() };
+    const after = defined({ ...rest, ...(text === undefined ? { entities: marks, rich } : change), replyMarkup });
+    if (contentOf(after) === contentOf(message)) throw badRequest(NOT_MODIFIED);
+    for (const part of ['entities', 'rich', 'replyMarkup'] as const) delete message[part];
+    Object.assign(message, after);
+    chat.history.push({ kind: 'edited', at: Date.now(), message: { ...message } });
+    return { chat, message };
   }
 
   /** Removes a message, the bot's own or a user's. */
@@ -232,31 +205,23 @@ export class Chats {
   history(chatId: number): readonly ChatEvent[] {
     return this.#chats.get(chatId)?.history ?? [];
   }
-
-  /** Every chat that has something to show. */
-  ids(): number[] {
-    return [...this.#chats.keys()];
-  }
 }
 
-/** The topic that a message goes to. A chat that has none ignores the number; the general topic cannot be named. */
+/** The topic that a message goes to. A chat that has none ignores the number. */
 export function topicIn(chat: Chat, topicId: number | undefined): number | undefined {
   if (topicId === undefined || topicId <= 0 || (chat.type !== 'private' && !chat.isForum)) return undefined;
   if (!chat.topics.has(topicId)) throw badRequest('message thread not found');
   return topicId;
 }
 
-function refuseSame(wanted: unknown, shown: unknown): void {
-  if (JSON.stringify(wanted) === JSON.stringify(shown)) throw badRequest(NOT_MODIFIED);
+/** An object without the fields that are undefined. */
+function defined<Fields extends object>(fields: Fields) {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Name in keyof Fields]: Exclude<Fields[Name], undefined> };
 }
 
-function upgraded(migrate_to_chat_id: number): RefusedError {
-  return new RefusedError({
-    status: 400,
-    description: 'Bad Request: group chat was upgraded to a supergroup chat',
-    parameters: { migrate_to_chat_id },
-  });
-}
+const contentOf = ({ text, entities, rich, replyMarkup }: Partial<ShownMessage>): string =>
+  JSON.stringify([text, entities, rich, replyMarkup]);
 
 /** Why the bot may not write in a chat any more. */
 function whyClosed({ type, membership }: Chat): string | undefined {

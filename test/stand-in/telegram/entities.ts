@@ -1,8 +1,14 @@
-/** The entities of a text, read as a bot sends them. */
-import { FieldError, integerField, type JsonObject, objectField, objectOf, reading, textField } from './fields.ts';
-import { wrongLink } from './links.ts';
+/** A text with its entities, read as the server reads it. */
+import { z } from 'zod';
+import { wrongLink } from './markup.ts';
+import { json, read, text } from './params.ts';
 import { badRequest } from './refusal.ts';
-import type { ApiVersion } from './versions.ts';
+
+/** What a reader sees. */
+export interface Formatted {
+  readonly text: string;
+  readonly entities?: Entity[];
+}
 
 /** One entity: a part of a text, and what it is. Offsets count UTF-16 units. */
 export interface Entity {
@@ -12,58 +18,70 @@ export interface Entity {
   [more: string]: unknown;
 }
 
-const BYTES_MAX = 9_500;
+const ENTITIES_MAX = 100;
+const ENTITY_BYTES_MAX = 9_500;
+const PLAIN = ['bold', 'italic', 'strikethrough', 'spoiler', 'code', 'blockquote', 'expandable_blockquote'] as const;
+const PLACE = { offset: z.int(), length: z.int() };
+/** The entities that a gateway sends. */
+const entity: z.ZodType<Entity> = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ type: z.enum(PLAIN), ...PLACE }),
+    z.object({ type: z.literal('pre'), ...PLACE, language: z.string().optional() }),
+    z.object({ type: z.literal('text_link'), ...PLACE, url: z.string() }),
+    z.object({
+      type: z.literal('date_time'),
+      ...PLACE,
+      unix_time: z.int(),
+      date_time_format: z.string().regex(/^(?:[rR]|[wtTdD]*)$/, 'Invalid date-time format specified'),
+    }),
+  ],
+  'Unsupported type specified',
+);
 
-const PLAIN = new Set('bold italic underline strikethrough spoiler code blockquote expandable_blockquote'.split(' '));
-/** The server finds these itself, and drops them where a bot names them. */
-const DETECTED = new Set('mention hashtag cashtag bot_command url email phone_number bank_card_number'.split(' '));
-const TIME_FORMAT = /^(?:[rR]|[wtTdD]*)$/;
+/** The parameters that hold a text and its entities. */
+export const FORMATTED = {
+  text: text.default(''),
+  entities: json(z.array(z.unknown())).optional(),
+};
 
-/** Reads entities. Refuses one of an unknown type or without its fields; drops a link that is none. */
-export function readEntities(sent: unknown, version: ApiVersion): Entity[] {
-  if (!Array.isArray(sent)) return [];
-  const entities = sent.map((one) => reading("can't parse MessageEntity", () => readEntity(one, version)));
-  if (Buffer.byteLength(JSON.stringify(sent)) > BYTES_MAX) throw badRequest('ENTITIES_TOO_LONG');
-  return entities.filter((entity) => entity !== undefined);
-}
+/** How long a text may be, in UTF-16 units, and what is said of a longer one. */
+export const MESSAGE_MAX = { units: 4_096, tooLong: 'message is too long' };
+export const CAPTION_MAX = { units: 1_024, tooLong: 'message caption is too long' };
 
-function readEntity(sent: unknown, version: ApiVersion): Entity | undefined {
-  const object = objectOf(sent);
-  const place = { offset: integerField(object, 'offset'), length: integerField(object, 'length') };
-  const type = textField(object, 'type');
-  if (type === '') throw new FieldError('Type is not specified');
-  const more = DETECTED.has(type) ? undefined : detailsOf(type, object, version);
-  return more && { type, ...place, ...more };
-}
-
-/** What an entity of that type says besides its place; undefined for one that is dropped. */
-function detailsOf(type: string, object: JsonObject, version: ApiVersion): JsonObject | undefined {
-  if (PLAIN.has(type)) return {};
-  switch (type) {
-    case 'pre':
-      return object.language === undefined || object.language === '' ? {} : { language: textField(object, 'language') };
-    case 'text_link':
-      return wrongLink(textField(object, 'url')) === undefined ? { url: object.url } : undefined;
-    case 'text_mention':
-      integerField(objectField(object, 'user'), 'id');
-      return { user: object.user };
-    case 'custom_emoji':
-      return { custom_emoji_id: longField(object, 'custom_emoji_id') };
-    case 'date_time':
-      if (version.knows('9.5')) return dateTime(object);
+/** Reads a text, which is empty where only white space was sent, and its entities, with `date_time` where the server knows it. */
+export function formattedText(
+  sent: z.output<z.ZodObject<typeof FORMATTED>>,
+  { units, tooLong }: typeof MESSAGE_MAX,
+  hasTimes = true,
+): Formatted {
+  const { text: whole, entities: list = [] } = sent;
+  if (!whole.isWellFormed()) throw badRequest('strings must be encoded in UTF-8');
+  const all = list.map((each) => read(entity, each, 'MessageEntity'));
+  if (!hasTimes && all.some(({ type }) => type === 'date_time')) {
+    throw badRequest("can't parse MessageEntity: Unsupported type specified");
   }
-  throw new FieldError('Unsupported type specified');
+  if (Buffer.byteLength(JSON.stringify(list)) > ENTITY_BYTES_MAX) throw badRequest('ENTITIES_TOO_LONG');
+  for (const each of all) checkPlace(whole, each);
+  const kept = whole.replace(/[ \n]+$/, '');
+  const from = Math.min(kept.search(/[^ \n]|$/), ...all.map(({ offset }) => offset));
+  const places = all.map((each) => {
+    const end = Math.min(each.offset + each.length, kept.length);
+    return { ...each, offset: each.offset - from, length: end - each.offset };
+  });
+  const isShown = ({ length, url }: Entity) => length > 0 && (url === undefined || !wrongLink(String(url)));
+  const entities = places.filter(isShown).slice(0, ENTITIES_MAX);
+  if (kept.length - from > units) throw badRequest(tooLong);
+  return { text: kept.slice(from), ...(entities.length > 0 && { entities }) };
 }
 
-/** An identifier of 64 bits, which JavaScript has no number for. */
-export function longField(object: JsonObject, name: string): string {
-  const value = textField(object, name);
-  if (!/^-?\d{1,19}$/.test(value)) throw new FieldError(`Field "${name}" must be a valid Number`);
-  return value;
-}
-
-function dateTime(object: JsonObject): JsonObject {
-  const date_time_format = object.date_time_format === undefined ? '' : textField(object, 'date_time_format');
-  if (!TIME_FORMAT.test(date_time_format)) throw new FieldError('Invalid date-time format specified');
-  return { unix_time: integerField(object, 'unix_time'), date_time_format };
+/** Refuses an entity that is not in the text, or that cuts a surrogate pair. */
+function checkPlace(whole: string, { offset, length }: Entity): void {
+  const which = `entity beginning at UTF-16 offset ${offset}`;
+  const end = offset + length;
+  if (offset < 0) throw badRequest(`receive an entity with incorrect offset ${offset}`);
+  if (offset > whole.length) throw badRequest(`entity begins after the end of the text at UTF-16 offset ${offset}`);
+  if (end > whole.length) throw badRequest(`${which} ends after the end of the text at UTF-16 offset ${end}`);
+  const isInPair = [offset, end].some((at) => !whole.slice(0, at).isWellFormed());
+  if (isInPair) throw badRequest(`${which} begins or ends in a middle of a UTF-16 symbol`);
 }

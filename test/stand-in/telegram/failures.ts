@@ -2,7 +2,7 @@ import type { Params } from './params.ts';
 
 /** A failure that a test asks for. */
 export type Failure =
-  | { status: number; description: string; parameters?: object }
+  | { status: number; description: string; parameters?: Record<string, unknown> }
   /**
    * - `hang`: no answer, ever, and no effect. `cut`: the socket dies, no effect.
    * - `loseReply`: the effect is carried out, then the socket dies. `html502`: a proxy's page, no effect.
@@ -28,40 +28,30 @@ export const OUTAGE_FAILURES: Readonly<Record<Exclude<Outage, 'refused'>, Failur
   unanswered: { do: 'withholdReply' },
 };
 
-interface Planned {
-  readonly method: string;
-  readonly failure: Failure;
-  readonly match: ((params: Params) => boolean) | undefined;
-  left: number;
-}
+type Planned = { method: string; failure: Failure; left: number; match: (params: Params) => boolean };
 
-/** The failures still to come, per method, in the order in which they were planned. */
+/** The failures still to come, in the order in which they were planned. */
 export class Failures {
-  readonly #planned: Planned[] = [];
+  #planned: Planned[] = [];
   /** What every call meets, before anything that was planned. */
   always: Failure | undefined;
 
   /** Plans a failure for the next `times` calls of a method (`*` is any) whose parameters match. */
-  plan(method: string, failure: Failure, times: number, match?: (params: Params) => boolean): void {
+  plan(method: string, failure: Failure, times: number, match: Planned['match'] = () => true): void {
     this.#planned.push({ method: method.toLowerCase(), failure, match, left: times });
   }
 
   /** Takes the failure that is due for a call, if there is one. */
   take(method: string, params: Params): Failure | undefined {
     if (this.always !== undefined) return this.always;
-    const name = method.toLowerCase();
-    const due = this.#planned.find(
-      (planned) =>
-        planned.left > 0 &&
-        (planned.method === '*' || planned.method === name) &&
-        (planned.match === undefined || planned.match(params)),
-    );
+    const names = ['*', method.toLowerCase()];
+    const due = this.#planned.find((each) => each.left > 0 && names.includes(each.method) && each.match(params));
     if (due !== undefined) due.left -= 1;
     return due?.failure;
   }
 
   /** Forgets what was planned. */
   clear(): void {
-    this.#planned.length = 0;
+    this.#planned = [];
   }
 }

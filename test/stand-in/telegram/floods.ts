@@ -1,22 +1,17 @@
-import { asInteger, asJson, type Params } from './params.ts';
-import { RefusedError } from './refusal.ts';
-
-/** So many calls within so long. */
-interface Allowance {
-  readonly calls: number;
-  readonly withinMs: number;
-}
+import type { Params } from './params.ts';
+import { tooManyRequests } from './refusal.ts';
 
 /** "One message per second" is meant on average: a burst of some goes through. */
-const CHAT: Allowance = { calls: 5, withinMs: 5_000 };
+const CHAT = { calls: 5, withinMs: 5_000 };
+type Allowance = typeof CHAT;
 /** Counted over sends and edits; nobody promised it, everybody meets it. */
 const GROUP: Allowance = { calls: 20, withinMs: 60_000 };
 const BOT: Allowance = { calls: 30, withinMs: 1_000 };
 
 const MESSAGES =
-  /^(?:sendmessage|sendrichmessage|senddocument|sendphoto|sendaudio|sendmediagroup|editmessagetext|editmessagereplymarkup|editmessagecaption)$/;
-/** Plain and rich previews share a bucket, and it is not the one of messages. */
-const DRAFTS = /^send(?:rich)?messagedraft$/;
+  /^(?:send(?:message|richmessage|document|photo|audio|mediagroup)|editmessagetext|editmessagereplymarkup)$/i;
+/** Previews have a bucket that is not the one of messages. */
+const DRAFTS = /^sendmessagedraft$/i;
 
 /** The waits that the real API imposes on a bot that is too fast. */
 export class Floods {
@@ -28,11 +23,13 @@ export class Floods {
   }
 
   /** Counts a call. Throws the 429, with the seconds to wait, where there are too many; a refused call is not counted. */
-  take(method: string, params: Params): void {
-    const buckets = bucketsOf(method.toLowerCase(), asInteger(params.chat_id));
+  take(method: string, { chat_id, media }: Params): void {
+    const buckets = bucketsOf(method, Number(chat_id));
     const waitMs = Math.max(0, ...buckets.map(([key, allowance]) => this.#waitMs(key, allowance)));
     if (waitMs > 0) throw tooManyRequests(Math.ceil(waitMs / 1000));
-    for (const [key] of buckets) this.#taken.get(key)?.push(...messagesIn(params).map(() => this.#now()));
+    // Each message of an album counts.
+    const messages: unknown[] = media === undefined ? [undefined] : JSON.parse(String(media));
+    for (const [key] of buckets) this.#taken.get(key)?.push(...messages.map(() => this.#now()));
   }
 
   #waitMs(key: string, { calls, withinMs }: Allowance): number {
@@ -44,26 +41,12 @@ export class Floods {
   }
 }
 
-/** Each message of an album counts. */
-function messagesIn({ media }: Params): unknown[] {
-  const all = asJson(media);
-  return Array.isArray(all) ? all : [undefined];
-}
-
-function bucketsOf(method: string, chatId: number | undefined): [string, Allowance][] {
+function bucketsOf(method: string, chatId: number): [string, Allowance][] {
   if (DRAFTS.test(method)) return [[`drafts of ${chatId}`, CHAT]];
-  if (!MESSAGES.test(method) || chatId === undefined) return [];
-  return [
+  if (!MESSAGES.test(method) || Number.isNaN(chatId)) return [];
+  const ofChat: [string, Allowance][] = [
     ['bot', BOT],
     [`chat ${chatId}`, CHAT],
-    ...(chatId < 0 ? [[`group ${chatId}`, GROUP] as [string, Allowance]] : []),
   ];
-}
-
-function tooManyRequests(seconds: number): RefusedError {
-  return new RefusedError({
-    status: 429,
-    description: `Too Many Requests: retry after ${seconds}`,
-    parameters: { retry_after: seconds },
-  });
+  return chatId < 0 ? [...ofChat, [`group ${chatId}`, GROUP]] : ofChat;
 }

@@ -1,6 +1,9 @@
+/** The parameters of a method: how they are sent, and how they are read. */
 import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import { badRequest } from './refusal.ts';
 
-/** A method's parameters, however they were sent. Form values are read as JSON where a method asks for more than text. */
+/** A method's parameters, however they were sent. */
 export type Params = Record<string, unknown>;
 
 /** A file that came in a multipart form. */
@@ -9,77 +12,75 @@ export interface Upload {
   readonly bytes: Buffer;
 }
 
-/** Reads query, JSON, form and multipart parameters. Undefined when a JSON body is none. */
-export function readParams(request: IncomingMessage, query: URLSearchParams, body: Buffer): Params | undefined {
-  const type = request.headers['content-type'] ?? '';
+/** Parses query, JSON, form and multipart parameters. Undefined when a JSON body is none. */
+export async function readParams(
+  { headers: { 'content-type': type = '' } }: IncomingMessage,
+  query: URLSearchParams,
+  body: Buffer,
+): Promise<Params | undefined> {
   const params: Params = Object.fromEntries(query);
   if (body.length === 0) return params;
   if (type.startsWith('application/json')) {
-    const parsed = parseJson(body.toString());
-    return isParams(parsed) ? { ...params, ...parsed } : undefined;
+    const parsed = parsedJson(body.toString());
+    const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed);
+    return isObject ? { ...params, ...parsed } : undefined;
   }
-  if (type.startsWith('multipart/form-data')) {
-    const boundary = /boundary="?([^";]+)"?/.exec(type)?.[1] ?? '';
-    return { ...params, ...readMultipart(body, boundary) };
-  }
-  return { ...params, ...Object.fromEntries(new URLSearchParams(body.toString())) };
-}
-
-function isParams(value: unknown): value is Params {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Enough of multipart for some files and fields, which is what a bot sends. */
-function readMultipart(body: Buffer, boundary: string): Params {
-  const params: Params = {};
-  const separator = Buffer.from(`--${boundary}`);
-  let at = body.indexOf(separator);
-  while (at >= 0) {
-    const next = body.indexOf(separator, at + separator.length);
-    if (next < 0) break;
-    // A part stands between two line breaks, of two bytes each, that belong to the separators.
-    readPart(body.subarray(at + separator.length + 2, next - 2), params);
-    at = next;
+  const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData();
+  for (const [name, value] of form) {
+    const isText = typeof value === 'string';
+    params[name] = isText ? value : { name: value.name, bytes: Buffer.from(await value.arrayBuffer()) };
   }
   return params;
 }
 
-function readPart(part: Buffer, params: Params): void {
-  const split = part.indexOf('\r\n\r\n');
-  const head = part.toString('utf8', 0, Math.max(0, split));
-  const name = /\bname="([^"]*)"/i.exec(head)?.[1];
-  if (split < 0 || name === undefined) return;
-  const bytes = part.subarray(split + 4);
-  const fileName = /filename="([^"]*)"/i.exec(head)?.[1];
-  params[name] = fileName === undefined ? bytes.toString() : ({ name: fileName, bytes } satisfies Upload);
+/** The value of a JSON text; the text itself where it is none. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
-/** A whole number, or undefined when it is missing or none. */
-export function asInteger(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
-}
+/** A whole number, as such or as the text of a form. */
+export const integer = z.preprocess(
+  (sent) => (typeof sent === 'string' && sent.trim() !== '' ? Number(sent) : sent),
+  z.int(),
+);
 
 /** A text; a number counts as one, as it does in a form. */
-export function asText(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : undefined;
+export const text = z.preprocess((sent) => (typeof sent === 'number' ? String(sent) : sent), z.string());
+
+/** A flag, as such or as the text of a form; false where it is missing. */
+export const flag = z.preprocess((sent) => sent === true || sent === 'true', z.boolean());
+
+/** An object or list, as such or as JSON text. */
+export const json = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((sent) => (typeof sent === 'string' ? parsedJson(sent) : sent), schema);
+
+/** What is wrong with the form of a value; other refusals are whole sentences of the server. */
+const OF_FORM: ReadonlySet<unknown> = new Set(['invalid_type', 'invalid_union', 'invalid_value']);
+
+/** Reads a value by a schema. Refuses a wrong one in the words of the Bot API server; `reads` is what it says that it reads. */
+export function read<Schema extends z.ZodType>(schema: Schema, sent: unknown, reads = ''): z.output<Schema> {
+  const { success, data, error } = schema.safeParse(sent, { error: wordsOf });
+  if (success) return data;
+  const [{ code, message } = { code: 'custom', message: '' }] = error.issues;
+  throw badRequest(reads !== '' && OF_FORM.has(code) ? `can't parse ${reads}: ${message}` : message);
 }
 
-/** A flag as JSON or as form text. */
-export function asFlag(value: unknown): boolean {
-  return value === true || value === 'true' || value === 'True' || value === '1';
-}
-
-/** An object or list, sent as such or as JSON text. Undefined when it is missing or unreadable. */
-export function asJson(value: unknown): unknown {
-  const parsed = typeof value === 'string' ? parseJson(value) : value;
-  return typeof parsed === 'object' && parsed !== null ? parsed : undefined;
+/** The server names the field that is wrong, and never where that stands. */
+function wordsOf({ code, path, input, ...issue }: z.core.$ZodRawIssue): string {
+  const field = path?.at(-1);
+  const isNamed = typeof field === 'string';
+  if (isNamed && input === undefined) return `Can't find field "${field}"`;
+  if (code === 'invalid_union') {
+    const options = (issue.errors as z.core.$ZodIssue[][] | undefined)?.flat() ?? [];
+    // The option that was read furthest is the one that was meant.
+    const meant = options.toSorted((one, other) => other.path.length - one.path.length)[0];
+    return meant !== undefined && meant.path.length > 0 ? meant.message : 'Unsupported rich text type';
+  }
+  const expected = String(issue.expected ?? 'object').replace('int', 'number');
+  const type = `${expected.slice(0, 1).toUpperCase()}${expected.slice(1)}`;
+  return isNamed ? `Field "${field}" must be of type ${type}` : `expected an ${type}`;
 }

@@ -1,3 +1,5 @@
+/** What waits for an answer of the bot: presses of buttons, and summonses, which are calls in chats that it is not part of. */
+import { type Change, Chats } from './chats.ts';
 import { badRequest } from './refusal.ts';
 
 /** How the bot answered a press of a button. */
@@ -11,20 +13,20 @@ export interface QueryAnswer {
 }
 
 const TEXT_CHARS_MAX = 200;
-/** Ids are large, as the real ones are. */
-const FIRST_ID = 4_382_000_000_001n;
 
-/** The presses of buttons, each of which waits for an answer. */
-export class Queries {
-  readonly answers: QueryAnswer[] = [];
-  readonly #open = new Set<string>();
-  #nextId = FIRST_ID;
+/** Queries that wait, each with the chat that it is about; each can be answered once. */
+class Queries {
+  readonly #open = new Map<string, number>();
+  #nextId: bigint;
 
-  /** Opens a query, and answers its id. */
-  open(): string {
-    const id = String(this.#nextId);
-    this.#nextId += 1n;
-    this.#open.add(id);
+  constructor(firstId: bigint) {
+    this.#nextId = firstId;
+  }
+
+  /** Opens a query about a chat, and answers its id. */
+  open(chatId: number): string {
+    const id = String(this.#nextId++);
+    this.#open.set(id, chatId);
     return id;
   }
 
@@ -33,12 +35,51 @@ export class Queries {
     this.#open.clear();
   }
 
-  /** Answers a query, once. */
+  /** Ends a query. Refuses one that is unknown, too old or answered. */
+  protected take(id: string): number {
+    const chatId = this.#open.get(id);
+    if (chatId === undefined) throw badRequest('query is too old and response timeout expired or query ID is invalid');
+    this.#open.delete(id);
+    return chatId;
+  }
+}
+
+/** The presses of buttons. */
+export class Presses extends Queries {
+  readonly answers: QueryAnswer[] = [];
+
+  /** Answers a press. */
   answer(queryId: string, text: string | undefined, isAlert: boolean): void {
     if ([...(text ?? '')].length > TEXT_CHARS_MAX) throw badRequest('MESSAGE_TOO_LONG');
-    if (!this.#open.delete(queryId)) {
-      throw badRequest('query is too old and response timeout expired or query ID is invalid');
-    }
+    this.take(queryId);
     this.answers.push({ queryId, at: Date.now(), isAlert, ...(text && { text }) });
+  }
+}
+
+/** The summonses, with their chats. Such a chat is none of the bot's own, even with the same id. */
+export class Summonses extends Queries {
+  readonly chats = new Chats();
+  readonly #put = new Map<string, { chatId: number; messageId: number }>();
+
+  /** Answers a summons with a text, and returns the id of what stands there then. */
+  answer(queryId: string, content: { text: string }): { inline_message_id: string } {
+    const chatId = this.take(queryId);
+    const { messageId } = this.chats.send({ chatId, ...content }).message;
+    const inline_message_id = `AQ${Buffer.from(`${chatId}/${messageId}`).toString('base64url')}`;
+    this.#put.set(inline_message_id, { chatId, messageId });
+    return { inline_message_id };
+  }
+
+  /** Changes what the bot has put there. */
+  edit(inlineId: string, change: Change): void {
+    const { chatId = 0, messageId = 0 } = this.#put.get(inlineId) ?? {};
+    const isThere = this.chats.shown(chatId).some((shown) => shown.messageId === messageId);
+    if (!isThere) throw badRequest('MESSAGE_ID_INVALID');
+    this.chats.edit(chatId, messageId, change);
+  }
+
+  /** Somebody deletes all that the bot has put into a chat. */
+  clear(chatId: number): void {
+    for (const { messageId } of this.chats.shown(chatId)) this.chats.delete(chatId, messageId);
   }
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import { call } from '../../fixture/content-blocks.ts';
 import { callsTools, use } from '../../fixture/notebook.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
 import type { Block } from '../../stand-in/claude/request.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 import { ANN, type Scene } from '../scene.ts';
 
 const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];

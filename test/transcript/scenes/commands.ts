@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { EN } from '../../../shared/texts/en.ts';
+import { call } from '../../fixture/content-blocks.ts';
 import type { ClaudeCall, Reaction } from '../../stand-in/claude/reaction.ts';
-import { call } from '../../stand-in/claude/specimens.ts';
 import { ANN, BEN, GROUP, type Scene } from '../scene.ts';
 
 const CHATS = [{ id: ANN.id, title: 'Ann and Spillway' }];

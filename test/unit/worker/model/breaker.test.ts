@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { FailureReason } from '../../../../shared/flow/failure.ts';
-import { type OpenCircuit, withBreaker } from '../../../../worker/model/breaker.ts';
+import { withBreaker } from '../../../../worker/model/breaker.ts';
 import type { Model, ModelRequest, ModelResult } from '../../../../worker/model/port.ts';
 import { scripted } from '../../../fixture/scripted-model.ts';
 
@@ -11,7 +11,6 @@ const request = (model = 'm'): ModelRequest => ({ model, maxTokens: 1, system: '
 /** A model that fails for a reason, or answers; a clock that is moved by hand; and the breaker between them. */
 function broken(reason: FailureReason | undefined) {
   const world = { reason, nowMs: 1_000_000, calls: 0, gate: undefined as Promise<void> | undefined };
-  const changes: (OpenCircuit | undefined)[] = [];
   const answering = scripted('fine');
   const failing: Model = {
     ...answering,
@@ -27,13 +26,13 @@ function broken(reason: FailureReason | undefined) {
     failing,
     now,
     () => 1,
-    (_, open) => changes.push(open),
+    () => {},
   );
   const send = (name?: string) => model.send(request(name), new AbortController().signal);
   const fail = async (times: number) => {
     for (let n = 0; n < times; n++) await send();
   };
-  return { world, send, fail, changes };
+  return { world, send, fail };
 }
 
 function reasonOf(result: ModelResult): FailureReason | undefined {
@@ -109,19 +108,4 @@ test('a probe that throws does not leave the circuit waiting: the next call prob
   world.gate = undefined;
   world.reason = undefined;
   expect((await send()).ok).toBe(true);
-});
-
-test('each change of a circuit is told once: that it opens, that a probe fails, and that it closes', async () => {
-  const { world, send, fail, changes } = broken('overloaded');
-  await fail(TRIP - 1);
-  expect(changes).toEqual([]);
-  await fail(3);
-  expect(changes).toEqual([{ sinceMs: 1_000_000, untilMs: 1_005_000 }]);
-  world.nowMs += 6_000;
-  await send();
-  expect(changes.at(-1)).toEqual({ sinceMs: 1_000_000, untilMs: 1_016_000 });
-  world.nowMs += 11_000;
-  world.reason = undefined;
-  await fail(2);
-  expect(changes.slice(2)).toEqual([undefined]);
 });

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { estimateContent, estimateText } from '../../../../worker/model/estimate.ts';
+import { call, image, jpeg, pages, png, result, text, webp } from '../../../fixture/content-blocks.ts';
 import { cpuMs, graphemeTexts, LINEAR_MS_MAX, prose, rawTexts, SEEDED } from '../../../fixture/texts.ts';
 import { contentTokens, textTokens } from '../../../stand-in/claude/counting.ts';
-import { call, image, jpeg, pages, png, result, text, webp } from '../../../stand-in/claude/specimens.ts';
 
 /** How far our estimate may be from another way of counting, in either direction. */
 const FACTOR_MAX = 1.6;

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { wireRequest } from '../../../../../worker/model/claude/wire-request.ts';
 import type { ModelRequest } from '../../../../../worker/model/port.ts';
 import { findViolation, type WireRequest } from '../../../../../worker/model/rules/validate.ts';
+import { assistant, call, result, text, thinking, user } from '../../../../fixture/content-blocks.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
 import { SEEDED } from '../../../../fixture/texts.ts';
 import { type InputUsage, PrefixCache } from '../../../../stand-in/claude/cache.ts';
 import { prefixTokens } from '../../../../stand-in/claude/counting.ts';
 import type { Block, Message, MessagesRequest } from '../../../../stand-in/claude/request.ts';
 import { segmentsOf } from '../../../../stand-in/claude/segments.ts';
-import { assistant, call, result, text, thinking, user } from '../../../../stand-in/claude/specimens.ts';
 
 const TOOL = { name: 'look', description: 'looks', inputSchema: { type: 'object' as const }, repeatable: true };
 

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import type { Block } from '../../../../../worker/model/block.ts';
 import { ownId, storable, storableBlocks } from '../../../../../worker/model/rules/blocks.ts';
 import { findViolation } from '../../../../../worker/model/rules/validate.ts';
+import { call, result, text, thinking } from '../../../../fixture/content-blocks.ts';
 import { SEALED } from '../../../../fixture/requests.ts';
 import { rawTexts, SEEDED } from '../../../../fixture/texts.ts';
-import { call, result, text, thinking } from '../../../../stand-in/claude/specimens.ts';
 
 const sealed = (words = 'hm') => thinking(words, SEALED);
 const search = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'q' } };

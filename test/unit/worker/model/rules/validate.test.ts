@@ -8,10 +8,6 @@ import {
   type Violation,
   type WireRequest,
 } from '../../../../../worker/model/rules/validate.ts';
-import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
-import { type Conversation, clone, conversations, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';
-import { cpuMs, LINEAR_MS_MAX, SEEDED } from '../../../../fixture/texts.ts';
-import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 import {
   assistant,
   call,
@@ -22,7 +18,11 @@ import {
   text,
   thinking,
   user,
-} from '../../../../stand-in/claude/specimens.ts';
+} from '../../../../fixture/content-blocks.ts';
+import { ACCEPTED, APART, one, REFUSED, say, times } from '../../../../fixture/contract-cases.ts';
+import { type Conversation, clone, conversations, FACTS, GROUNDS, SEALED } from '../../../../fixture/requests.ts';
+import { cpuMs, LINEAR_MS_MAX, SEEDED } from '../../../../fixture/texts.ts';
+import { firstViolation } from '../../../../stand-in/claude/rules.ts';
 
 const NAMES = Object.keys(RULES) as RuleName[];
 
